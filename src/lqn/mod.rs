@@ -1,0 +1,10 @@
+//! Layered queueing networks: the model's types and its languages.
+//!
+//! [`model`] holds a complete model as the LQN tool suite understands it, [`submodel`] the mergeable summary of what
+//! traces show, from which a complete model is made. `.lqn` text, `.lqnx` XML and versioned JSON are read and written here.
+
+pub mod model;
+pub mod results;
+pub mod submodel;
+
+pub use model::*;

@@ -1,0 +1,106 @@
+//! What a solver says of a model. Shapes follow the model: one row an element, in the model's order.
+//!
+//! Times are seconds, rates per second; a utilisation is the mean number of busy servers (so it may exceed 1 on a
+//! multiserver).
+
+use crate::lqn::model::{ActivityId, CallKind, EntryId};
+
+/// Steady-state results of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The solver that made them, such as `layered`.
+    pub solver: &'static str,
+    /// How the solver came to them.
+    pub convergence: Convergence,
+    /// One a processor.
+    pub processors: Vec<ProcessorResult>,
+    /// One a task.
+    pub tasks: Vec<TaskResult>,
+    /// One an entry.
+    pub entries: Vec<EntryResult>,
+    /// One an activity.
+    pub activities: Vec<ActivityResult>,
+    /// One a call, in the order of entries and their phases, then activities, then forwardings.
+    pub calls: Vec<CallResult>,
+    /// What the solver left out or doubts, in words.
+    pub doubts: Vec<String>,
+}
+
+/// How a solver came to its results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Convergence {
+    /// Whether the bound was met.
+    pub converged: bool,
+    /// Outer iterations made.
+    pub iterations: u32,
+    /// Largest relative change in the last iteration.
+    pub residual: f64,
+    /// The method, in words, such as `exact MVA in 2 layers`.
+    pub method: String,
+}
+
+/// Results of a processor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProcessorResult {
+    /// Mean number of busy servers.
+    pub utilization: f64,
+}
+
+/// Results of a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskResult {
+    /// Invocations of all entries per second; of a reference task, cycles per second.
+    pub throughput: f64,
+    /// Mean number of busy threads (waiting for replies counts as busy).
+    pub utilization: f64,
+    /// Mean number of busy servers of its processor that it accounts for.
+    pub processor_utilization: f64,
+}
+
+/// Results of an entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EntryResult {
+    /// Invocations per second.
+    pub throughput: f64,
+    /// Service time of each phase, seconds: from acceptance to reply for the first, waiting at servers and processors included.
+    pub service: [f64; 3],
+    /// Mean number of busy threads.
+    pub utilization: f64,
+    /// Mean number of busy servers of its processor.
+    pub processor_utilization: f64,
+    /// Mean response time of open arrivals, from arrival to reply, seconds; `None` where it has none.
+    pub open_response: Option<f64>,
+}
+
+/// Results of an activity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ActivityResult {
+    /// Executions per second.
+    pub throughput: f64,
+    /// Mean time from start to end, seconds.
+    pub service: f64,
+}
+
+/// From where a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// From a phase (1 to 3) of an entry.
+    Phase(EntryId, u8),
+    /// From an activity.
+    Activity(ActivityId),
+    /// Passed on by an entry.
+    Forward(EntryId),
+}
+
+/// Results of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallResult {
+    /// Who calls.
+    pub from: Caller,
+    /// Who is called.
+    pub to: EntryId,
+    /// Whether the caller waits; `None` for a forwarded request.
+    pub kind: Option<CallKind>,
+    /// Mean time a request waits before it is accepted, seconds. For all kinds service is *not* included.
+    pub waiting: f64,
+}

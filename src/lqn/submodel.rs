@@ -1,0 +1,413 @@
+//! The sub-model: what traces show of a system, as a mergeable summary (1998 paper §3, §6).
+//!
+//! A sub-model holds counts, sums and sums of squares, never means. Sums are kept as integers, so that
+//! [`SubModel::merge`] is associative and commutative to the last bit and [`SubModel::new`] is its identity: runs, files,
+//! threads and machines combine in any order with one result.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::names::{Name, Names};
+
+type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
+
+/// How many sample origins an entry keeps.
+pub const WITNESSES: usize = 3;
+
+/// A sum of seconds, exact: an integer number of femtoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(pub i128);
+
+impl Seconds {
+    /// From seconds, rounded to the femtosecond. What is not a number counts as nothing.
+    pub fn from_f64(seconds: f64) -> Self {
+        Self((seconds * 1e15).round() as i128)
+    }
+
+    /// In seconds.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 * 1e-15
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+/// Count, sum and sum of squares of a quantity in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    pub sum: Seconds,
+    /// The sum of their squares, in 10^-18 square seconds.
+    pub squares: i128,
+}
+
+impl Moments {
+    /// Takes in a value in seconds.
+    pub fn add(&mut self, seconds: f64) {
+        self.count += 1;
+        self.sum = self.sum.plus(Seconds::from_f64(seconds));
+        self.squares = self.squares.saturating_add((seconds * seconds * 1e18).round() as i128);
+    }
+
+    /// Takes in all values of the other.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum = self.sum.plus(other.sum);
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+
+    /// The mean, where there is any value.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum.as_f64() / self.count as f64)
+    }
+
+    /// The squared coefficient of variation, where there are two values or more and the mean is positive.
+    pub fn cv2(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        (self.count > 1 && mean > 0.0)
+            .then(|| ((self.squares as f64 * 1e-18 / self.count as f64) / (mean * mean) - 1.0).max(0.0))
+    }
+}
+
+/// The type of the interaction that an entry serves (1998 paper §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Interaction {
+    /// `Cu`: the customer, source of a scenario's load.
+    Customer,
+    /// `R`: remote procedure call or rendezvous.
+    Rendezvous,
+    /// `A`: asynchronous.
+    Asynchronous,
+    /// `F`: forwarding.
+    Forwarding,
+}
+
+impl Interaction {
+    /// The paper's label.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Customer => "Cu",
+            Self::Rendezvous => "R",
+            Self::Asynchronous => "A",
+            Self::Forwarding => "F",
+        }
+    }
+
+    /// The type of that label.
+    pub fn from_label(label: &str) -> Option<Self> {
+        [Self::Customer, Self::Rendezvous, Self::Asynchronous, Self::Forwarding]
+            .into_iter()
+            .find(|interaction| interaction.label() == label)
+    }
+}
+
+/// Index of an entry in [`SubModel::entries`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryIndex(pub u32);
+
+impl EntryIndex {
+    /// The position in the vector.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Identity of an entry across sub-models: a 128-bit digest of its task, type, service name and, where entries merge by
+/// structure or not at all, of its requests or of its path. Equal keys are the same entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryKey(pub u128);
+
+/// Where in an invocation work is done.
+///
+/// An invocation is a sequence `segment 0, block 1, segment 1, block 2, …`. A block is an AND-fork whose branches are all
+/// joined before the next segment. Entries without parallel branches have segment 0 only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// How many blocks came before; for a branch, including its own block (so blocks count from 1).
+    pub stage: u32,
+    /// The branch; `None` for the sequence itself.
+    pub branch: Option<Branch>,
+    /// The phase, 1 to 3.
+    pub phase: u8,
+}
+
+/// A branch of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Branch {
+    /// Which of the alternative blocks seen at this stage: a digest of the block's branches.
+    pub block: u64,
+    /// Which branch of it, from 0, in the order of their digests.
+    pub branch: u32,
+}
+
+/// How a request is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RequestKind {
+    /// The requester waits for the reply.
+    Synchronous,
+    /// The requester goes on.
+    Asynchronous,
+    /// The requester passes on the request that it serves.
+    Forward,
+}
+
+/// Requests to one entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTotal {
+    /// How many over all invocations.
+    pub count: u64,
+    /// The sum over invocations of the squared number of requests.
+    pub squares: u64,
+}
+
+/// An activity (resource function) of an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActivityTotal {
+    /// How often it was seen over all invocations.
+    pub count: u64,
+    /// Measured CPU demand of those events that carry it.
+    pub cpu: Moments,
+}
+
+/// Work at one position, over all invocations.
+#[derive(Clone, Debug, Default)]
+pub struct WorkTotal {
+    /// How many invocations did work here.
+    pub visits: u64,
+    /// By activity name; [`Name::NONE`] for events without one.
+    pub activities: FxIndexMap<Name, ActivityTotal>,
+    /// Exclusive time: time between consecutive events of the visit in which it was not waiting for another task, per
+    /// invocation that has times.
+    pub exclusive: Moments,
+    /// By kind and entry.
+    pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,
+}
+
+/// An entry, over all its invocations.
+#[derive(Clone, Debug)]
+pub struct EntryTotal {
+    /// Its identity.
+    pub key: EntryKey,
+    /// The task's identifier.
+    pub task: Name,
+    /// Which instance of the task, from 1 (see [`crate::trace::Task`]'s description).
+    pub instance: u32,
+    /// Type of interaction.
+    pub interaction: Interaction,
+    /// Name of the service, or [`Name::NONE`].
+    pub service: Name,
+    /// How often it was invoked.
+    pub invocations: u64,
+    /// Its work by position.
+    pub work: FxIndexMap<Position, WorkTotal>,
+    /// The least origins of invocations, in order, at most [`WITNESSES`].
+    pub witnesses: Vec<Witness>,
+}
+
+/// Where an invocation was seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Witness {
+    /// The scenario.
+    pub scenario: Arc<str>,
+    /// The run.
+    pub run: Arc<str>,
+    /// Thread and thread node counter of the node that accepted the request.
+    pub thread: u32,
+    /// Thread node counter.
+    pub index: u32,
+    /// The file.
+    pub file: Arc<str>,
+    /// Line number or span identifier.
+    pub item: Arc<str>,
+}
+
+/// A scenario, over all its operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioTotal {
+    /// How many operations.
+    pub operations: u64,
+    /// Earliest and latest start of an operation, nanoseconds from the trace's epoch, where known.
+    pub first_start: Option<i64>,
+    /// Latest start.
+    pub last_start: Option<i64>,
+    /// Latest end.
+    pub last_end: Option<i64>,
+    /// Response times of operations that have times: from the first event to the root thread's last.
+    pub response: Moments,
+}
+
+/// What traces show of a system.
+#[derive(Clone, Debug, Default)]
+pub struct SubModel {
+    /// Names of tasks, services, activities and scenarios.
+    pub names: Names,
+    entries: Vec<EntryTotal>,
+    by_key: FxHashMap<EntryKey, EntryIndex>,
+    /// By scenario name.
+    pub scenarios: FxIndexMap<Name, ScenarioTotal>,
+    /// Operations that were set aside because they are damaged.
+    pub set_aside: u64,
+}
+
+impl SubModel {
+    /// The empty sub-model, identity of [`SubModel::merge`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All entries, in order of arrival, which means nothing: use [`SubModel::canonical_order`] for what is shown.
+    pub fn entries(&self) -> &[EntryTotal] {
+        &self.entries
+    }
+
+    /// One entry.
+    pub fn entry(&self, index: EntryIndex) -> &EntryTotal {
+        &self.entries[index.index()]
+    }
+
+    /// One entry, to add to.
+    pub fn entry_mut(&mut self, index: EntryIndex) -> &mut EntryTotal {
+        &mut self.entries[index.index()]
+    }
+
+    /// The entry of that key, if there is one.
+    pub fn entry_of(&self, key: EntryKey) -> Option<EntryIndex> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// The entry of that key, made now, with no invocation, if there is none yet.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 entries.
+    pub fn ensure_entry(
+        &mut self,
+        key: EntryKey,
+        task: Name,
+        instance: u32,
+        interaction: Interaction,
+        service: Name,
+    ) -> EntryIndex {
+        if let Some(&index) = self.by_key.get(&key) {
+            return index;
+        }
+        let index = EntryIndex(u32::try_from(self.entries.len()).expect("fewer than 2^32 entries fit in memory"));
+        self.entries.push(EntryTotal {
+            key,
+            task,
+            instance,
+            interaction,
+            service,
+            invocations: 0,
+            work: FxIndexMap::default(),
+            witnesses: Vec::new(),
+        });
+        self.by_key.insert(key, index);
+        index
+    }
+
+    /// Takes in all that the other has seen.
+    pub fn merge(&mut self, other: &Self) {
+        let names: Vec<Name> = (0..other.names.len())
+            .map(|number| {
+                let number = u32::try_from(number).expect("names are counted in 32 bits");
+                self.names.intern(other.names.text(Name(number)))
+            })
+            .collect();
+        let indices: Vec<EntryIndex> = other
+            .entries
+            .iter()
+            .map(|entry| {
+                self.ensure_entry(
+                    entry.key,
+                    names[entry.task.index()],
+                    entry.instance,
+                    entry.interaction,
+                    names[entry.service.index()],
+                )
+            })
+            .collect();
+        for (entry, &index) in other.entries.iter().zip(&indices) {
+            let own = &mut self.entries[index.index()];
+            own.invocations += entry.invocations;
+            for (position, work) in &entry.work {
+                own.work.entry(*position).or_default().merge(work, &names, &indices);
+            }
+            for witness in &entry.witnesses {
+                own.add_witness(witness);
+            }
+        }
+        for (scenario, total) in &other.scenarios {
+            self.scenarios.entry(names[scenario.index()]).or_default().merge(total);
+        }
+        self.set_aside += other.set_aside;
+    }
+
+    /// Entries in an order that depends on nothing but what they are: customers first, then by task, instance, type,
+    /// service and key.
+    pub fn canonical_order(&self) -> Vec<EntryIndex> {
+        let mut order: Vec<EntryIndex> = (0..self.entries.len())
+            .map(|index| EntryIndex(u32::try_from(index).expect("entries are counted in 32 bits")))
+            .collect();
+        order.sort_by(|&left, &right| {
+            let (left, right) = (self.entry(left), self.entry(right));
+            let rank = |entry: &EntryTotal| entry.interaction != Interaction::Customer;
+            rank(left)
+                .cmp(&rank(right))
+                .then_with(|| self.names.text(left.task).cmp(self.names.text(right.task)))
+                .then_with(|| left.instance.cmp(&right.instance))
+                .then_with(|| left.interaction.cmp(&right.interaction))
+                .then_with(|| self.names.text(left.service).cmp(self.names.text(right.service)))
+                .then_with(|| left.key.cmp(&right.key))
+        });
+        order
+    }
+}
+
+impl EntryTotal {
+    /// Keeps the witness if it is among the least.
+    pub fn add_witness(&mut self, witness: &Witness) {
+        if let Err(place) = self.witnesses.binary_search(witness)
+            && place < WITNESSES
+        {
+            self.witnesses.insert(place, witness.clone());
+            self.witnesses.truncate(WITNESSES);
+        }
+    }
+}
+
+impl WorkTotal {
+    fn merge(&mut self, other: &Self, names: &[Name], entries: &[EntryIndex]) {
+        self.visits += other.visits;
+        for (name, activity) in &other.activities {
+            let own = self.activities.entry(names[name.index()]).or_default();
+            own.count += activity.count;
+            own.cpu.merge(&activity.cpu);
+        }
+        self.exclusive.merge(&other.exclusive);
+        for ((kind, to), request) in &other.requests {
+            let own = self.requests.entry((*kind, entries[to.index()])).or_default();
+            own.count += request.count;
+            own.squares += request.squares;
+        }
+    }
+}
+
+impl ScenarioTotal {
+    /// Takes in all operations of the other.
+    pub fn merge(&mut self, other: &Self) {
+        let least = |left: Option<i64>, right: Option<i64>| left.into_iter().chain(right).min();
+        self.operations += other.operations;
+        self.first_start = least(self.first_start, other.first_start);
+        self.last_start = self.last_start.max(other.last_start);
+        self.last_end = self.last_end.max(other.last_end);
+        self.response.merge(&other.response);
+    }
+}

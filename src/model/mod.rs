@@ -1,0 +1,1 @@
+//! Sub-models and configuration put together into a complete model.

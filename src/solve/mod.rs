@@ -1,0 +1,1 @@
+//! Solvers: from a model to its results.

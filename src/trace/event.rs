@@ -1,0 +1,200 @@
+//! Events and operations (1998 paper §4, Eq. 4.1).
+//!
+//! An event is a node label `j,k,m,l | i,v` with optional attributes and its position in the source. An operation is one
+//! execution of a scenario; all its events share the scenario name `j`, which is therefore kept once.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::names::{Name, Names};
+
+/// Index of a [`Task`] in a [`TraceNames`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+impl TaskId {
+    /// The position in the table.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A task as the paper means it: one sequential flow of control that accepts and sends messages.
+///
+/// A multi-threaded process that is entered again while one of its threads is still waiting in the same operation (a call
+/// to itself, a call back) has several *instances* within it, each with a task node counter of its own. Instances count
+/// from 1; in the text format the attribute `instance=2` tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Task {
+    /// The task identifier `i`.
+    pub name: Name,
+    /// Which instance of it, from 1.
+    pub instance: u32,
+}
+
+/// The names and tasks that the events of one reader refer to by number.
+#[derive(Clone, Debug, Default)]
+pub struct TraceNames {
+    /// Scenario, activity and operation names, and task identifiers.
+    pub names: Names,
+    tasks: Vec<Task>,
+    numbers: FxHashMap<Task, u32>,
+}
+
+impl TraceNames {
+    /// Empty tables.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of a task, given now if it has none yet.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 tasks.
+    pub fn intern_task(&mut self, name: &str, instance: u32) -> TaskId {
+        let task = Task { name: self.names.intern(name), instance };
+        self.intern_task_named(task)
+    }
+
+    /// The number of a task whose name is interned already.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 tasks.
+    pub fn intern_task_named(&mut self, task: Task) -> TaskId {
+        if let Some(&number) = self.numbers.get(&task) {
+            return TaskId(number);
+        }
+        let number = u32::try_from(self.tasks.len()).expect("fewer than 2^32 tasks fit in memory");
+        self.tasks.push(task);
+        self.numbers.insert(task, number);
+        TaskId(number)
+    }
+
+    /// The task behind a number.
+    pub fn task(&self, id: TaskId) -> Task {
+        self.tasks[id.index()]
+    }
+
+    /// The task identifier behind a number, without its instance.
+    pub fn task_name(&self, id: TaskId) -> &str {
+        self.names.text(self.task(id).name)
+    }
+
+    /// How a task is shown: its identifier, with `.2` and so on for further instances.
+    pub fn task_label(&self, id: TaskId) -> String {
+        let task = self.task(id);
+        if task.instance == 1 {
+            self.names.text(task.name).to_owned()
+        } else {
+            format!("{}.{}", self.names.text(task.name), task.instance)
+        }
+    }
+
+    /// How many tasks there are.
+    pub fn task_count(&self) -> usize {
+        self.tasks.len()
+    }
+}
+
+/// The type label `l` of a node (1998 paper §4), and `Join` for the synchronisation extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `Be`: the first node of a thread.
+    Begin,
+    /// `Ac`: an activity.
+    Activity,
+    /// `Ed`: the last node of a thread.
+    End,
+    /// `Fk(j,k')`: starts thread k' of the same operation.
+    Fork(u32),
+    /// `Jn(j,k')`: waits for the end of thread k'.
+    Join(u32),
+}
+
+/// One event of an operation: a TOEG node with its attributes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// Scenario thread identifier `k`.
+    pub thread: u32,
+    /// Thread node counter `m`, from 1, dense within the thread.
+    pub index: u32,
+    /// Type label `l`.
+    pub kind: Kind,
+    /// Task `i`.
+    pub task: TaskId,
+    /// Task node counter `v`, from 1, dense within the task in this operation.
+    pub counter: u32,
+    /// Activity name, for resource functions; [`Name::NONE`] where not given. Attribute `name=`.
+    pub activity: Name,
+    /// Name of the service (operation, endpoint, method) that is accepted here; [`Name::NONE`] where not given. It
+    /// names the entry when the node is the first of a visit. Attribute `op=`.
+    pub service: Name,
+    /// Time in seconds from an origin that the operation's events share; NaN where not given. Attribute `t=`.
+    pub time: f64,
+    /// Measured CPU demand of the activity in seconds; NaN where not given. Attribute `cpu=`.
+    pub cpu: f64,
+    /// Position in the source, read through [`Operation::origins`]: a line number, or an index of an item.
+    pub origin: u32,
+}
+
+impl Event {
+    /// An event with nothing but its label.
+    pub fn new(thread: u32, index: u32, kind: Kind, task: TaskId, counter: u32) -> Self {
+        Self {
+            thread,
+            index,
+            kind,
+            task,
+            counter,
+            activity: Name::NONE,
+            service: Name::NONE,
+            time: f64::NAN,
+            cpu: f64::NAN,
+            origin: 0,
+        }
+    }
+}
+
+/// What the `origin` numbers of an operation's events mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origins {
+    /// Line numbers of the file.
+    Lines,
+    /// Indices into these names of items, such as span identifiers.
+    Items(Vec<Arc<str>>),
+}
+
+/// One execution of a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// Scenario name `j`.
+    pub scenario: Name,
+    /// Run identifier, unique among the runs of the scenario.
+    pub run: Arc<str>,
+    /// The file it was read from, as the user gave its name.
+    pub file: Arc<str>,
+    /// Where it begins: a line number, 0 where lines mean nothing.
+    pub line: u32,
+    /// Nanoseconds from the Unix epoch, or from another origin that all operations of the file share, to the origin of
+    /// the events' times; `None` where the trace does not tell.
+    pub start: Option<i64>,
+    /// What the events' origins mean.
+    pub origins: Origins,
+    /// Its events, in any order until a graph is made of them.
+    pub events: Vec<Event>,
+}
+
+impl Operation {
+    /// The place of an event in the source, for diagnostics.
+    pub fn place(&self, event: &Event) -> crate::diagnostic::Place {
+        use crate::diagnostic::Place;
+        match &self.origins {
+            Origins::Lines => Place::Line { file: Arc::clone(&self.file), line: event.origin, column: 0 },
+            Origins::Items(items) => match items.get(event.origin as usize) {
+                Some(item) => Place::Item { file: Arc::clone(&self.file), item: item.to_string() },
+                None => Place::File { file: Arc::clone(&self.file) },
+            },
+        }
+    }
+}

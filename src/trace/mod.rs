@@ -1,0 +1,5 @@
+//! Traces: events and operations, the formats they come in, their quality, and the graph they form.
+
+pub mod event;
+
+pub use event::{Event, Kind, Operation, Origins, Task, TaskId, TraceNames};

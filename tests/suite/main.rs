@@ -1,0 +1,13 @@
+//! Integration tests: one binary, a module a subject.
+
+mod angio;
+mod cli;
+mod datalog;
+mod house;
+mod lqn;
+mod model;
+mod quality;
+mod rules;
+mod solve;
+mod spans;
+mod tlc;
