@@ -10,4 +10,5 @@ mod quality;
 mod rules;
 mod solve;
 mod spans;
+mod support;
 mod tlc;
