@@ -90,6 +90,7 @@ pub struct Template {
 }
 
 /// A node to match, or a sequence of them.
+#[expect(clippy::large_enum_variant, reason = "a program has few of them, and most are nodes")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum MatchItem {
     /// One node.

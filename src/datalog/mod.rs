@@ -3,3 +3,5 @@
 //! This room knows what a template looks like, but not what its nodes stand for: that is [`crate::tlc`]'s.
 
 pub mod ast;
+pub mod codes;
+pub mod syntax;
