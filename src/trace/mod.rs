@@ -1,7 +1,13 @@
 //! Traces: events and operations, the formats they come in, their quality, and the graph they form.
 
+pub mod angio;
+pub mod codes;
+pub mod detect;
 pub mod event;
+pub mod format;
 pub mod read;
+mod unpack;
 
 pub use event::{Event, Kind, Operation, Origins, Task, TaskId, TraceNames};
-pub use read::{ReadReport, Sink};
+pub use format::Format;
+pub use read::{ReadOptions, ReadReport, Sink, read};

@@ -1,10 +1,13 @@
 //! What every reader of traces takes and gives.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-use crate::diagnostic::Diagnostic;
-use crate::trace::{Operation, TraceNames};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::trace::detect::detect;
+use crate::trace::format::Format;
+use crate::trace::{Operation, TraceNames, angio, codes, unpack};
 
 /// Takes operations as they come out of a reader.
 pub trait Sink {
@@ -56,4 +59,60 @@ impl ReadReport {
         }
         self.findings.extend(other.findings);
     }
+}
+
+/// How a trace is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Its format; where it is not given, the content tells.
+    pub format: Option<Format>,
+    /// Whether damage is an error that ends the reading without a result.
+    pub strict: bool,
+}
+
+/// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.
+///
+/// `file` is the name for diagnostics. gzip and zstd are told by their first bytes, the format by the first
+/// [`HEAD`](crate::trace::detect::HEAD) bytes of the content.
+///
+/// # Errors
+/// When the input fails, is a damaged archive, is empty, or is of a format that is not known or has no reader; and, where the
+/// options are strict, when some of it cannot be used. Operations that were complete before an input fails were given out.
+pub fn read(
+    file: &str,
+    input: impl Read + Send,
+    options: &ReadOptions,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let mut input = unpack::open(input).map_err(|error| failed(file, &error))?;
+    let head = input.head().map_err(|error| failed(file, &error))?;
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(file, head)?,
+    };
+    match format {
+        Format::Angio => angio::read_text(file, input, options.strict, names, sink),
+        Format::AngioJsonl => angio::read_jsonl(file, input, options.strict, names, sink),
+        format => Err(no_reader(file, format).into()),
+    }
+}
+
+fn no_reader(file: &str, format: Format) -> Diagnostic {
+    let place = Place::File { file: file.into() };
+    let readable: Vec<_> = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name).collect();
+    Diagnostic::error(codes::NO_READER, place, format!("traces in the format `{format}` cannot be read yet"))
+        .with_note(format!("formats that can be read: {}", readable.join(", ")))
+        .with_hint("convert the trace to one of these; `--from FORMAT` overrides what the content seems to be")
+}
+
+/// The input fails while it is read.
+pub(crate) fn failed(file: &str, error: &io::Error) -> Diagnostic {
+    let place = Place::File { file: file.into() };
+    if let Some(damage) = unpack::damage(error) {
+        return Diagnostic::error(codes::BAD_ARCHIVE, place, damage.to_string())
+            .with_note(damage.reason.clone())
+            .with_hint("is the file complete? Copy it again, or unpack what can be unpacked and read that");
+    }
+    Diagnostic::error(codes::UNREADABLE, place, format!("the input cannot be read further: {error}"))
 }

@@ -1,0 +1,131 @@
+//! Compressed input, told by its first bytes and unpacked as it is read.
+
+use std::fmt;
+use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use super::detect::HEAD;
+
+/// The largest window that a zstd frame may ask for, as a power of two: 128 MiB, which is what `zstd` itself takes.
+const WINDOW: u32 = 27;
+
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// An input that is unpacked where it is packed, and whose head can be looked at.
+pub(crate) struct Unpacked<'a> {
+    /// What was read to look at it, from `given` on.
+    head: Vec<u8>,
+    given: usize,
+    looked: bool,
+    inner: Inner<'a>,
+}
+
+type Peeked<'a> = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send + 'a>>;
+
+enum Inner<'a> {
+    Plain(Peeked<'a>),
+    Gzip(Box<MultiGzDecoder<BufReader<Peeked<'a>>>>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Peeked<'a>>>),
+}
+
+/// What is wrong with an archive.
+#[derive(Debug)]
+pub(crate) struct Damage {
+    kind: &'static str,
+    early: bool,
+    /// In the words of the library that unpacks it.
+    pub(crate) reason: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.early { "ends before it is complete" } else { "is damaged" };
+        write!(f, "the {} archive {what}", self.kind)
+    }
+}
+
+impl std::error::Error for Damage {}
+
+/// The damage of an archive behind an error of the input, if it is that.
+pub(crate) fn damage(error: &io::Error) -> Option<&Damage> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// Looks at the first bytes of an input and unpacks it if they are those of an archive.
+pub(crate) fn open<'a>(input: impl Read + Send + 'a) -> io::Result<Unpacked<'a>> {
+    let mut input: Box<dyn Read + Send + 'a> = Box::new(input);
+    let mut magic = Vec::with_capacity(4);
+    input.by_ref().take(4).read_to_end(&mut magic)?;
+    let gzip = magic.starts_with(GZIP);
+    let zstd = magic.starts_with(ZSTD);
+    let peeked = Cursor::new(magic).chain(input);
+    let inner = if gzip {
+        Inner::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(HEAD, peeked))))
+    } else if zstd {
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(HEAD, peeked))?;
+        decoder.window_log_max(WINDOW)?;
+        Inner::Zstd(decoder)
+    } else {
+        Inner::Plain(peeked)
+    };
+    Ok(Unpacked { head: Vec::new(), given: 0, looked: false, inner })
+}
+
+impl Unpacked<'_> {
+    /// The first bytes of the content, at most [`HEAD`]; they are read again afterwards.
+    pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
+        if !self.looked {
+            self.looked = true;
+            self.head = vec![0; HEAD];
+            let mut filled = 0;
+            while filled < HEAD {
+                match self.inner.read(&mut self.head[filled..]) {
+                    Ok(0) => break,
+                    Ok(count) => filled += count,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            self.head.truncate(filled);
+        }
+        Ok(&self.head[self.given..])
+    }
+}
+
+impl Read for Inner<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(input) => input.read(buffer),
+            Self::Gzip(input) => input.read(buffer).map_err(|error| damaged("gzip", error)),
+            Self::Zstd(input) => input.read(buffer).map_err(|error| damaged("zstd", error)),
+        }
+    }
+}
+
+/// Marks the errors of an unpacking library; those of the input itself pass.
+fn damaged(kind: &'static str, error: io::Error) -> io::Error {
+    let early = error.kind() == ErrorKind::UnexpectedEof;
+    if early || matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other) {
+        return io::Error::new(error.kind(), Damage { kind, early, reason: error.to_string() });
+    }
+    error
+}
+
+impl Read for Unpacked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let kept = &self.head[self.given..];
+        if kept.is_empty() {
+            return self.inner.read(buffer);
+        }
+        let count = kept.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&kept[..count]);
+        self.given += count;
+        if self.given == self.head.len() {
+            self.head = Vec::new();
+            self.given = 0;
+        }
+        Ok(count)
+    }
+}
