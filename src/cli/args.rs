@@ -1,0 +1,138 @@
+//! The arguments as typed. Each subcommand's own lie beside its code; those that several share lie here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::cli::{completions, matches, model, rules, solve, trace};
+
+/// Turns execution traces of distributed software into layered queueing network models, and solves them.
+///
+/// Data goes to standard output, words about it to standard error. Exit codes: 0 done, 1 a check found something, 2 the
+/// arguments or an input cannot be used, 3 a solver did not converge, 70 a defect of dyelog.
+#[derive(Debug, Parser)]
+#[command(name = "dyelog", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+    /// When to use colour; `auto` also heeds NO_COLOR
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true)]
+    pub color: Color,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a model from traces
+    Model(model::Arguments),
+    /// Solve a model, or the model that traces make
+    Solve(solve::Arguments),
+    /// List the interactions that the templates recognise in traces
+    Matches(matches::Arguments),
+    /// Look at traces: quality, figures, conversion
+    #[command(subcommand)]
+    Trace(trace::Command),
+    /// Work on rule files
+    #[command(subcommand)]
+    Rules(rules::Command),
+    /// Write a completion script for a shell
+    Completions(completions::Arguments),
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless the environment asks for none.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Traces to read.
+#[derive(Clone, Debug, Args)]
+pub struct TraceArguments {
+    /// Trace files, plain or compressed (gzip, zstd); `-` is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+/// How traces are read.
+#[derive(Clone, Debug, Args)]
+pub struct ReadingArguments {
+    /// The traces' format; detected from the content where not given
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub from: Option<TraceFormat>,
+    /// Refuse damaged input instead of setting it aside and counting it
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How traces are reduced to a sub-model.
+#[derive(Clone, Debug, Args)]
+pub struct ReduceArguments {
+    /// A rule file to use in place of the shipped templates; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub rules: Vec<PathBuf>,
+    /// Which entries of a task are one
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::Name)]
+    pub merge: Merge,
+    /// The engine that finds the templates' candidates
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t = Engine::Plans)]
+    pub engine: Engine,
+    /// Threads to work on; all processors of this machine where not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+impl ReduceArguments {
+    /// How many threads to work on.
+    pub fn thread_count(&self) -> usize {
+        self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+}
+
+/// Trace formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceFormat {
+    /// The native text.
+    Angio,
+    /// The native events as JSON lines.
+    AngioJsonl,
+    /// OpenTelemetry JSON.
+    Otlp,
+    /// Jaeger JSON.
+    Jaeger,
+}
+
+/// Which entries of a task are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Merge {
+    /// Those of the same service name; those without a name, by structure.
+    Name,
+    /// Those that make the same requests.
+    Structure,
+    /// None: an entry for each place in the scenario.
+    None,
+}
+
+/// The engine that finds the templates' candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Plans made from the rule files.
+    Plans,
+    /// The shipped rules compiled by crepe: the slow reference.
+    Crepe,
+}
+
+/// Where the output goes.
+#[derive(Clone, Debug, Args)]
+pub struct OutputArguments {
+    /// Write to this file, which appears only when it is complete
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}

@@ -1,0 +1,14 @@
+//! Codes of the command line's own findings.
+
+use dyelog::diagnostic::Code;
+
+/// A file cannot be read.
+pub const UNREADABLE: Code = Code("C001");
+/// A file cannot be written.
+pub const UNWRITABLE: Code = Code("C002");
+/// A file is not text in UTF-8, where text is needed.
+pub const NOT_TEXT: Code = Code("C003");
+/// Standard input is named more than once.
+pub const STDIN_TWICE: Code = Code("C004");
+/// Arguments that do not go together.
+pub const ARGUMENTS: Code = Code("C005");

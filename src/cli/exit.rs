@@ -1,0 +1,25 @@
+//! Exit codes.
+
+use std::process::ExitCode;
+
+/// How a run of `dyelog` ended; scripts may rely on the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done; warnings may have been shown. A reader of the output that went away early counts as done, too.
+    Ok = 0,
+    /// Done, and a check found something: a damaged operation under `trace check`, an error in a file under `rules check`.
+    Finding = 1,
+    /// The arguments or an input cannot be used; the reasons are on standard error. Nothing was written under `-o`.
+    Input = 2,
+    /// A solver stopped before it met its bound. What it has is written, and marked as not converged.
+    NotConverged = 3,
+    /// A defect of `dyelog` itself.
+    Bug = 70,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

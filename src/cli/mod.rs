@@ -1,0 +1,86 @@
+//! The command line: arguments, files, terminal, exit codes. No logic.
+//!
+//! A subcommand is a file. It takes its arguments and a [`Terminal`], writes data to an [`output::Output`], reports words
+//! through the terminal and says how it [`Exit`]s, or fails with [`Failure`].
+
+pub mod args;
+mod codes;
+mod completions;
+mod exit;
+mod input;
+mod matches;
+mod model;
+mod output;
+mod rules;
+mod solve;
+mod terminal;
+mod trace;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::Parser;
+use dyelog::diagnostic::{Diagnostic, Diagnostics};
+
+use self::args::{Cli, Command};
+use self::exit::Exit;
+use self::terminal::Terminal;
+
+/// Why a subcommand could not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// Its input cannot be used.
+    Input(Vec<Diagnostic>),
+    /// Whoever read its output went away, which is their right.
+    Closed,
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Input(diagnostics.0)
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Input(vec![diagnostic])
+    }
+}
+
+/// What a subcommand gives back.
+pub type Outcome = Result<Exit, Failure>;
+
+/// Runs the command that the arguments ask for.
+pub fn main() -> ExitCode {
+    let arguments = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version come this way, too. Where they cannot be printed there is nobody to tell.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Input.into() } else { Exit::Ok.into() };
+        }
+    };
+    let mut terminal = Terminal::new(arguments.color);
+    panic::set_hook(Box::new(terminal::report_panic));
+    // The hook has told the story; all that is left is to say it in the exit code.
+    panic::catch_unwind(AssertUnwindSafe(|| run(&arguments.command, &mut terminal))).unwrap_or(Exit::Bug).into()
+}
+
+fn run(command: &Command, terminal: &mut Terminal) -> Exit {
+    let outcome = match command {
+        Command::Model(arguments) => model::run(arguments, terminal),
+        Command::Solve(arguments) => solve::run(arguments, terminal),
+        Command::Matches(arguments) => matches::run(arguments, terminal),
+        Command::Trace(command) => trace::run(command, terminal),
+        Command::Rules(command) => rules::run(command, terminal),
+        Command::Completions(arguments) => completions::run(arguments),
+    };
+    match outcome {
+        Ok(exit) => exit,
+        Err(Failure::Closed) => Exit::Ok,
+        Err(Failure::Input(diagnostics)) => {
+            terminal.report(&diagnostics);
+            Exit::Input
+        }
+    }
+}

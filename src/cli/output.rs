@@ -1,0 +1,140 @@
+//! Where data goes: standard output, or a file that appears only when it is complete.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+
+use dyelog::diagnostic::{Diagnostic, Place};
+
+use crate::cli::args::OutputArguments;
+use crate::cli::{Failure, codes};
+
+/// A place for data.
+pub struct Output {
+    sink: Sink,
+    name: String,
+}
+
+enum Sink {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    /// A device or a pipe, which cannot be replaced.
+    Direct(BufWriter<File>),
+    /// A file beside its final place.
+    Beside(Box<Beside>),
+}
+
+struct Beside {
+    writer: Option<BufWriter<File>>,
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Output {
+    /// Opens what `-o` asks for, standard output otherwise.
+    pub fn open(arguments: &OutputArguments) -> Result<Self, Failure> {
+        let Some(path) = arguments.output.as_deref().filter(|path| *path != Path::new("-")) else {
+            return Ok(Self {
+                sink: Sink::Stdout(BufWriter::new(io::stdout().lock())),
+                name: "standard output".to_owned(),
+            });
+        };
+        let name = path.display().to_string();
+        match open(path) {
+            Ok(sink) => Ok(Self { sink, name }),
+            Err(error) => Err(unwritable(&name, &error).into()),
+        }
+    }
+
+    /// Writes a whole text.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.attempt(|writer| writer.write_all(text.as_bytes()))
+    }
+
+    /// Writes by means of a function.
+    pub fn attempt<T>(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, Failure> {
+        let result = match &mut self.sink {
+            Sink::Stdout(writer) => write(writer),
+            Sink::Direct(writer) => write(writer),
+            Sink::Beside(beside) => match &mut beside.writer {
+                Some(writer) => write(writer),
+                None => Err(io::Error::other("already finished")),
+            },
+        };
+        result.map_err(|error| failure(&self.name, &error))
+    }
+
+    /// Puts everything in its place.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        self.attempt(|writer| writer.flush())?;
+        if let Sink::Beside(beside) = &mut self.sink {
+            beside.place().map_err(|error| failure(&self.name, &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Beside {
+    fn place(&mut self) -> io::Result<()> {
+        if let Some(writer) = self.writer.take() {
+            let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()?;
+        }
+        fs::rename(&self.path, &self.target)?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            // Given up before it was complete: nobody shall find the pieces.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether standard output is a terminal; its width is then worth asking for.
+pub fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+fn open(path: &Path) -> io::Result<Sink> {
+    // A link keeps pointing where it pointed: what it points at is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let existing = match fs::metadata(&target) {
+        Ok(metadata) if metadata.is_dir() => return Err(io::Error::other("it is a folder")),
+        Ok(metadata) if !metadata.is_file() => {
+            return Ok(Sink::Direct(BufWriter::new(File::options().write(true).open(&target)?)));
+        }
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut name = OsString::from(".");
+    name.push(target.file_name().ok_or_else(|| io::Error::other("it names no file"))?);
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = target.with_file_name(name);
+    let file = File::options().write(true).create_new(true).open(&beside)?;
+    let sink = Beside { writer: Some(BufWriter::new(file)), path: beside, target };
+    if let Some(metadata) = existing {
+        if metadata.permissions().readonly() {
+            return Err(io::Error::from(ErrorKind::PermissionDenied));
+        }
+        fs::set_permissions(&sink.path, metadata.permissions())?;
+    }
+    Ok(Sink::Beside(Box::new(sink)))
+}
+
+fn failure(name: &str, error: &io::Error) -> Failure {
+    if error.kind() == ErrorKind::BrokenPipe { Failure::Closed } else { unwritable(name, error).into() }
+}
+
+fn unwritable(name: &str, error: &io::Error) -> Diagnostic {
+    Diagnostic::error(
+        codes::UNWRITABLE,
+        Place::File { file: name.into() },
+        format!("the output cannot be written: {error}"),
+    )
+}
