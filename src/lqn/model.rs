@@ -77,11 +77,19 @@ pub struct Parameters {
     pub print_interval: Option<u32>,
     /// Under-relaxation coefficient.
     pub underrelaxation: Option<f64>,
+    /// Further wishes by name and value, kept and passed on.
+    pub pragmas: Vec<(String, String)>,
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { convergence: 1e-5, iteration_limit: 50, print_interval: None, underrelaxation: None }
+        Self {
+            convergence: 1e-5,
+            iteration_limit: 50,
+            print_interval: None,
+            underrelaxation: None,
+            pragmas: Vec::new(),
+        }
     }
 }
 
@@ -119,6 +127,8 @@ pub enum Scheduling {
     Polling,
     /// A semaphore task (`S`).
     Semaphore,
+    /// A readers-writer lock task (`W`).
+    ReadWriteLock,
 }
 
 /// A processor.
@@ -195,7 +205,7 @@ pub struct Entry {
     pub priority: Option<i32>,
     /// Open arrivals, per second.
     pub open_arrival_rate: Option<f64>,
-    /// Semaphore role, where its task is one.
+    /// Its part in a semaphore or readers-writer lock, where its task is one.
     pub semaphore: Option<SemaphoreRole>,
     /// What one invocation does.
     pub body: Body,
@@ -203,13 +213,21 @@ pub struct Entry {
     pub forwarding: Vec<Forwarding>,
 }
 
-/// What an entry of a semaphore task does.
+/// What an entry of a semaphore or readers-writer lock task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SemaphoreRole {
-    /// Releases (`V`).
+    /// Releases the semaphore.
     Signal,
-    /// Acquires (`P`).
+    /// Acquires the semaphore.
     Wait,
+    /// Acquires a lock together with other readers.
+    ReadLock,
+    /// Releases a reader's lock.
+    ReadUnlock,
+    /// Acquires the lock alone.
+    WriteLock,
+    /// Releases the writer's lock.
+    WriteUnlock,
 }
 
 /// What one invocation of an entry does.

@@ -1,1 +1,39 @@
-//! Tests of `lqn`.
+//! The languages of layered queueing networks.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dyelog::lqn::text;
+
+use crate::support::shared;
+
+/// All files of the reference data with that extension.
+fn reference(extension: &str) -> Vec<PathBuf> {
+    let Some(root) = shared("lqn") else { return Vec::new() };
+    let mut folders = vec![root];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for item in fs::read_dir(folder).unwrap() {
+            let path = item.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|own| own == extension) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_reference_text_loads() {
+    for path in reference("lqn") {
+        let name = path.display().to_string();
+        let source = fs::read_to_string(&path).unwrap();
+        match text::parse(&name, &source) {
+            Ok((_, findings)) => assert!(findings.is_empty(), "{name}: {findings:#?}"),
+            Err(errors) => panic!("{name}: {errors:#?}"),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The records of section `E`.
+
+use crate::diagnostic::Diagnostic;
+use crate::lqn::builder::Caller;
+use crate::lqn::findings::Fault;
+use crate::lqn::scheduling::{ROLE_LETTERS, meaning};
+use crate::lqn::text::lexer::Token;
+use crate::lqn::text::sections::Reader;
+use crate::lqn::{Body, Call, CallKind, CallOrder, EntryId, Forwarding, Work, codes};
+
+/// Letters that lead a record: `s` demand, `y` and `z` calls, `F` forwarding, `a` open arrivals, `c` cv², `f` call order,
+/// `Z` think time, `p` priority, `A` first activity, `M` and `H` wishes for reports, `PVRUWX` parts in a lock.
+pub(super) const LETTERS: &str = "syzFacfZpAMHPVRUWX";
+
+/// Reads one record.
+pub(super) fn record<'a>(reader: &mut Reader<'a>, letter: Token<'a>) -> Result<(), Fault> {
+    match letter.text {
+        "s" => phases(reader, letter, "a demand", |work, value| work.demand = value),
+        "c" => phases(reader, letter, "a squared coefficient of variation", |work, value| work.cv2 = Some(value)),
+        "Z" => phases(reader, letter, "a think time", |work, value| work.think_time = value),
+        "f" => phases(reader, letter, "0 or 1", |work, value| work.call_order = call_order(value)),
+        "y" => calls(reader, letter, CallKind::Synchronous),
+        "z" => calls(reader, letter, CallKind::Asynchronous),
+        "F" => forwarding(reader),
+        "a" => open_arrivals(reader),
+        "p" => {
+            let entry = named(reader)?;
+            let priority = reader.cursor.count("the priority")?.try_into().unwrap_or(i32::MAX);
+            reader.builder.model.entries[entry.index()].priority = Some(priority);
+            Ok(())
+        }
+        "A" => first_activity(reader),
+        "M" => {
+            named(reader)?;
+            reader.cursor.reports += 1;
+            reader.cursor.numbers("a time").map(drop)
+        }
+        "H" => histogram(reader),
+        role => {
+            let entry = named(reader)?;
+            reader.builder.model.entries[entry.index()].semaphore = meaning(&ROLE_LETTERS, role);
+            Ok(())
+        }
+    }
+}
+
+/// The call order that a number stands for.
+pub(super) fn call_order(value: f64) -> CallOrder {
+    if value == 0.0 { CallOrder::Stochastic } else { CallOrder::Deterministic }
+}
+
+/// The entry that is named next.
+pub(super) fn named(reader: &mut Reader<'_>) -> Result<EntryId, Fault> {
+    let name = reader.cursor.name("the name of an entry")?;
+    reader.builder.entry(name.text).map_err(|error| reader.cursor.located(name, error))
+}
+
+/// One number a phase, up to `-1`.
+fn values(reader: &mut Reader<'_>, letter: Token<'_>, wanted: &str) -> Result<Vec<f64>, Fault> {
+    let values = reader.cursor.numbers(wanted)?;
+    if values.len() <= 3 {
+        return Ok(values);
+    }
+    let message = format!("there are three phases at most, this line has {}", values.len());
+    Err(reader.cursor.error(letter, codes::SYNTAX, message))
+}
+
+fn phases(
+    reader: &mut Reader<'_>,
+    letter: Token<'_>,
+    wanted: &str,
+    mut set: impl FnMut(&mut Work, f64),
+) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    let values = values(reader, letter, wanted)?;
+    for (phase, value) in values.into_iter().enumerate() {
+        match reader.builder.phase(entry, phase) {
+            Some(work) => set(work, value),
+            None => return Err(phases_of_activities(reader, letter, entry)),
+        }
+    }
+    Ok(())
+}
+
+fn phases_of_activities(reader: &Reader<'_>, letter: Token<'_>, entry: EntryId) -> Fault {
+    let name = &reader.builder.model.entries[entry.index()].name;
+    let message = format!("the entry `{name}` is made of activities and has no phases");
+    reader.cursor.error(letter, codes::CONTRADICTION, message)
+}
+
+fn calls(reader: &mut Reader<'_>, letter: Token<'_>, kind: CallKind) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    let to = named(reader)?;
+    if !reader.builder.first_call(Caller::Entry(entry), to, kind) {
+        repeated(reader, letter);
+    }
+    for (phase, mean) in values(reader, letter, "a number of calls")?.into_iter().enumerate() {
+        match reader.builder.phase(entry, phase) {
+            Some(work) => work.calls.push(Call { to, kind, mean }),
+            None => return Err(phases_of_activities(reader, letter, entry)),
+        }
+    }
+    Ok(())
+}
+
+/// Warns of a second record of the same calls.
+pub(super) fn repeated(reader: &mut Reader<'_>, letter: Token<'_>) {
+    let message = "these calls are given a second time; both numbers are added up";
+    let warning = Diagnostic::warning(codes::REPEATED, reader.cursor.at(letter), message);
+    reader.cursor.findings.push(warning);
+}
+
+fn forwarding(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    let to = named(reader)?;
+    let probability = reader.cursor.number("the probability")?;
+    if !reader.cursor.accept_end() {
+        return Err(reader.cursor.unexpected("-1"));
+    }
+    reader.builder.model.entries[entry.index()].forwarding.push(Forwarding { to, probability });
+    Ok(())
+}
+
+/// `a entry rate`.
+fn open_arrivals(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    let rate = reader.cursor.number("the rate of arrivals")?;
+    reader.builder.model.entries[entry.index()].open_arrival_rate = Some(rate);
+    Ok(())
+}
+
+/// `A entry activity`: the graph that starts there is described in the task's own section.
+fn first_activity(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    let name = reader.cursor.name("the name of an activity")?;
+    let task = reader.builder.model.entries[entry.index()].task;
+    let activity = reader.builder.ensure_activity(task, name.text);
+    let body = &mut reader.builder.model.entries[entry.index()].body;
+    let has_phases = matches!(body, Body::Phases(phases) if phases.iter().any(|phase| *phase != Work::default()));
+    *body = Body::Activities(activity);
+    if has_phases {
+        return Err(phases_of_activities(reader, name, entry));
+    }
+    Ok(())
+}
+
+/// `H entry phase min : max bins [type]`, a wish for a report.
+fn histogram(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    named(reader)?;
+    reader.cursor.reports += 1;
+    while reader.cursor.peek().is_some_and(|token| !token.first) {
+        reader.cursor.advance();
+    }
+    Ok(())
+}

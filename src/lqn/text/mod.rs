@@ -1,0 +1,26 @@
+//! The text language `.lqn` of the LQN tool suite.
+//!
+//! A text is a sequence of sections: definitions of `$variables`, `G` general, `P` processors, `U` groups, `T` tasks, `E`
+//! entries, one `A` for each task with activities, and `R` and `C`, which ask for reports and are passed over.
+
+mod activities;
+mod cursor;
+mod entries;
+mod lexer;
+mod sections;
+mod variables;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lqn::Model;
+use crate::lqn::findings::Findings;
+
+/// Reads a model; with it come warnings and notes on what was left out.
+///
+/// # Errors
+/// All that keeps the text from being a model, each with its line and column: one mistake does not hide the next.
+pub fn parse(name: &str, text: &str) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+    let mut findings = Findings::new(name);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let words = lexer::words(text, &mut findings);
+    sections::parse(words, findings)
+}
