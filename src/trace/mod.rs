@@ -6,8 +6,10 @@ pub mod detect;
 pub mod event;
 pub mod format;
 pub mod read;
+pub mod toeg;
 mod unpack;
 
 pub use event::{Event, Kind, Operation, Origins, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use read::{ReadOptions, ReadReport, Sink, read};
+pub use toeg::{NodeId, Toeg};
