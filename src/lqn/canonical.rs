@@ -11,7 +11,7 @@ use crate::lqn::{
 impl Model {
     /// The same model in the form that readers give: entries and activities numbered in the order of their tasks; delays
     /// without a multiplicity; phases without an empty tail, one at least; calls to one entry added up, without those
-    /// made never, in the order in which the phases first make them; cv² and rates only where they say something;
+    /// made never, in the order in which the phases first make them; cv², rates and quanta only where they say something;
     /// replies in order; lists of one activity as sequences.
     #[must_use]
     pub fn into_canonical(mut self) -> Self {
@@ -19,6 +19,9 @@ impl Model {
         for processor in &mut self.processors {
             if processor.scheduling == Scheduling::Delay {
                 processor.multiplicity = Multiplicity::Infinite;
+            }
+            if !matches!(processor.scheduling, Scheduling::ProcessorSharing | Scheduling::CompletelyFair) {
+                processor.quantum = None;
             }
         }
         for task in &mut self.tasks {

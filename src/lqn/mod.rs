@@ -7,6 +7,7 @@ mod builder;
 mod canonical;
 pub mod codes;
 mod findings;
+mod labels;
 pub mod model;
 pub mod results;
 mod scheduling;

@@ -20,13 +20,18 @@ a,2,1,Be      | C,1   instance=2
 a,2,2,Ed      | C,2   instance=2
 ";
 
-fn read_as(format: Option<Format>, text: &[u8], strict: bool) -> (Result<ReadReport, Diagnostics>, TraceNames, Vec<Operation>) {
+fn read_as(
+    format: Option<Format>,
+    text: &[u8],
+    strict: bool,
+) -> (Result<ReadReport, Diagnostics>, TraceNames, Vec<Operation>) {
     let mut names = TraceNames::new();
     let mut operations = Vec::new();
-    let report = read("t.angio", text, &ReadOptions { format, strict }, &mut names, &mut |_: &TraceNames, operation| {
-        operations.push(operation);
-        ControlFlow::Continue(())
-    });
+    let report =
+        read("t.angio", text, &ReadOptions { format, strict }, &mut names, &mut |_: &TraceNames, operation| {
+            operations.push(operation);
+            ControlFlow::Continue(())
+        });
     (report, names, operations)
 }
 

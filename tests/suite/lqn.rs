@@ -37,3 +37,16 @@ fn every_reference_text_loads() {
         }
     }
 }
+
+#[test]
+fn text_is_given_back() {
+    for path in reference("lqn") {
+        let name = path.display().to_string();
+        let (model, _) = text::parse(&name, &fs::read_to_string(&path).unwrap()).unwrap();
+        let written = text::write(&model);
+        let (again, findings) =
+            text::parse("written", &written).unwrap_or_else(|errors| panic!("{errors:#?}\n{written}"));
+        assert_eq!(model, again, "{name}");
+        assert_eq!(findings, []);
+    }
+}

@@ -144,6 +144,17 @@ impl<'a> Cursor<'a> {
         Err(self.error(token, codes::BAD_NUMBER, format!("expected {wanted}, a whole number from 0, found {value}")))
     }
 
+    /// A whole number of either sign; `-1` alone ends lists and is none.
+    pub(super) fn integer(&mut self, wanted: &str) -> Result<i32, Fault> {
+        let token = self.peek();
+        let value = self.number(wanted)?;
+        if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value) && value.fract() == 0.0 {
+            return Ok(value as i32);
+        }
+        let token = token.expect("a number was read there");
+        Err(self.error(token, codes::BAD_NUMBER, format!("expected {wanted}, a whole number, found {value}")))
+    }
+
     /// A whole number from 1.
     pub(super) fn positive(&mut self, wanted: &str) -> Result<u32, Fault> {
         let token = self.peek();

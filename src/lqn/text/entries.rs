@@ -25,7 +25,7 @@ pub(super) fn record<'a>(reader: &mut Reader<'a>, letter: Token<'a>) -> Result<(
         "a" => open_arrivals(reader),
         "p" => {
             let entry = named(reader)?;
-            let priority = reader.cursor.count("the priority")?.try_into().unwrap_or(i32::MAX);
+            let priority = reader.cursor.integer("the priority")?;
             reader.builder.model.entries[entry.index()].priority = Some(priority);
             Ok(())
         }

@@ -9,6 +9,9 @@ mod entries;
 mod lexer;
 mod sections;
 mod variables;
+mod write;
+
+pub use write::write;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::Model;

@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
 
     fn task_options(&mut self, task: &mut Task) -> Result<(), Fault> {
         if self.cursor.at_number() {
-            task.priority = self.cursor.count("the priority")?.try_into().unwrap_or(i32::MAX);
+            task.priority = self.cursor.integer("the priority")?;
         }
         loop {
             match self.flag("zqmirg") {

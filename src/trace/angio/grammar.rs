@@ -274,7 +274,9 @@ fn comma(rest: &[u8]) -> Parsed<'_, ()> {
 
 fn number(rest: &[u8]) -> Parsed<'_, u32> {
     match nom::character::complete::u32::<_, Slip>.parse(rest) {
-        Ok((rest, _)) if rest.first().is_some_and(|byte| is_bare(*byte)) => slip(rest, "expected a whole number", SHAPE),
+        Ok((rest, _)) if rest.first().is_some_and(|byte| is_bare(*byte)) => {
+            slip(rest, "expected a whole number", SHAPE)
+        }
         Ok(parsed) => Ok(parsed),
         Err(_) if rest.first().is_some_and(u8::is_ascii_digit) => {
             slip(rest, "this number is too large", "numbers go up to 4294967295")
@@ -302,7 +304,11 @@ fn kind<'a>(at: &'a [u8], scenario: &str) -> Parsed<'a, Kind> {
     ))
     .parse(at);
     let Ok((rest, kind)) = parsed else {
-        return slip(at, "expected the type of the node", "types are `Be`, `Ac`, `Ed`, `Fk(scenario,thread)` and `Jn(scenario,thread)`");
+        return slip(
+            at,
+            "expected the type of the node",
+            "types are `Be`, `Ac`, `Ed`, `Fk(scenario,thread)` and `Jn(scenario,thread)`",
+        );
     };
     match kind {
         Kind::Fork(_) => target(rest, scenario).map(|(rest, thread)| (rest, Kind::Fork(thread))),
@@ -429,7 +435,9 @@ fn seconds(at: &[u8]) -> Parsed<'_, f64> {
     let (rest, word) = value(at)?;
     match word.parse::<f64>() {
         Err(_) => slip(at, "expected a number of seconds", "such as `0.0012` or `1.2e-3`"),
-        Ok(time) if !time.is_finite() => slip(at, "this time is not a finite number", "leave the attribute out where there is no value"),
+        Ok(time) if !time.is_finite() => {
+            slip(at, "this time is not a finite number", "leave the attribute out where there is no value")
+        }
         Ok(time) if time < 0.0 => slip(at, "this time is negative", "times count from the start of the operation"),
         // Adding zero turns a negative zero into a plain one.
         Ok(time) => Ok((rest, time + 0.0)),

@@ -45,9 +45,10 @@ pub fn read_jsonl(
         let text = match lines.next() {
             Ok(Some(Line::Text(text))) => text,
             Ok(Some(Line::TooLong)) => {
-                let finding = Diagnostic::warning(codes::LONG_LINE, assembler.place(number, 0), "this line is too long")
-                    .with_note(format!("no line may be longer than {LONGEST} bytes"))
-                    .with_hint("the format has one object a line");
+                let finding =
+                    Diagnostic::warning(codes::LONG_LINE, assembler.place(number, 0), "this line is too long")
+                        .with_note(format!("no line may be longer than {LONGEST} bytes"))
+                        .with_hint("the format has one object a line");
                 assembler.bad_line("line that cannot be read", finding);
                 continue;
             }
@@ -65,7 +66,9 @@ pub fn read_jsonl(
                     assembler.place(number, error.column()),
                     message(&error),
                 )
-                .with_hint(r#"a line is `{"operation":"a","run":"1"}` or `{"j":"a","k":1,"m":1,"l":"Be","i":"A","v":1}`"#);
+                .with_hint(
+                    r#"a line is `{"operation":"a","run":"1"}` or `{"j":"a","k":1,"m":1,"l":"Be","i":"A","v":1}`"#,
+                );
                 if text.trim_ascii_start().starts_with(b"{\"operation\"") {
                     assembler.bad_header(number, finding)
                 } else {

@@ -79,7 +79,8 @@ fn word(line: &mut String, text: &str, allowed: fn(u8) -> bool) {
     let bare = !text.is_empty()
         && !text.starts_with(['#', '\u{feff}'])
         && text.bytes().all(allowed)
-        && !text.contains(|character: char| !character.is_ascii() && (character.is_control() || character.is_whitespace()));
+        && !text
+            .contains(|character: char| !character.is_ascii() && (character.is_control() || character.is_whitespace()));
     if bare {
         line.push_str(text);
         return;
