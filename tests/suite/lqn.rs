@@ -50,3 +50,11 @@ fn text_is_given_back() {
         assert_eq!(findings, []);
     }
 }
+
+#[test]
+fn numbers_at_line_ends_are_whole() {
+    let source = "G \"\" 0.5\n50 -1\nP 1\np p f R 2.5\n-1\n";
+    let (model, _) = text::parse("numbers", source).unwrap();
+    assert_eq!(model.parameters.convergence, 0.5);
+    assert_eq!(model.processors[0].speed, 2.5);
+}

@@ -1,9 +1,9 @@
 //! Words of the text language.
 
 use nom::branch::alt;
-use nom::bytes::complete::{is_not, tag, take_while, take_while1};
-use nom::character::complete::{char, digit0, digit1, one_of};
-use nom::combinator::{map, opt, recognize, verify};
+use nom::bytes::complete::{is_not, tag, take_while1};
+use nom::character::complete::{char, digit1, one_of};
+use nom::combinator::{map, opt, recognize};
 use nom::sequence::{delimited, pair, preceded};
 use nom::{IResult, Parser};
 
@@ -113,10 +113,15 @@ fn in_name(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '.' || character == '@'
 }
 
+/// Digits with a point and an exponent where given. Not by nom's `digit0`: at the end of a text its rest lies at the
+/// wrong place, and `recognize` cuts there.
 fn unsigned(input: &str) -> IResult<&str, &str> {
     let exponent = || opt((one_of("eE"), opt(one_of("+-")), digit1));
-    alt((recognize((digit1, opt(pair(char('.'), digit0)), exponent())), recognize((char('.'), digit1, exponent()))))
-        .parse(input)
+    alt((
+        recognize((digit1, opt(pair(char('.'), opt(digit1))), exponent())),
+        recognize((char('.'), digit1, exponent())),
+    ))
+    .parse(input)
 }
 
 /// A number that no name goes on from, as in `1stTask`.
@@ -131,10 +136,9 @@ fn number(input: &str) -> IResult<&str, (Kind, &str)> {
 fn token(input: &str) -> IResult<&str, (Kind, &str)> {
     let quoted = delimited(char('"'), map(opt(is_not("\"")), Option::unwrap_or_default), char('"'));
     let variable = preceded(char('$'), take_while1(|character: char| character.is_alphanumeric() || character == '_'));
-    let word = verify(take_while(in_name), |word: &str| !word.is_empty());
     alt((
         number,
-        map(word, |text| (Kind::Word, text)),
+        map(take_while1(in_name), |text| (Kind::Word, text)),
         map(quoted, |text| (Kind::Quoted, text)),
         map(variable, |text| (Kind::Variable, text)),
         map(tag("->"), |text| (Kind::Sign, text)),
