@@ -1,1 +1,25 @@
 //! Solvers: from a model to its results.
+//!
+//! [`layered`] finds the steady state by mean value analysis in layers. The work is divided so:
+//!
+//! - `check` refuses what cannot be solved and names what will be taken for something simpler;
+//! - `activities` reduces activity graphs to strands, `plan` a model to entries in a topological order;
+//! - `lanes` finds who circulates, `layers` which of them share stations;
+//! - `mva/` solves queueing networks and knows nothing of all this;
+//! - `times` and `maximum` turn waits into times of phases and forks, `unseen` holds the interlock;
+//! - `layered` iterates over the layers, `report` reads the results off.
+
+mod activities;
+mod check;
+pub mod codes;
+mod lanes;
+mod layered;
+mod layers;
+mod maximum;
+mod mva;
+mod plan;
+mod report;
+mod times;
+mod unseen;
+
+pub use layered::{LayeredOptions, Observer, layered, layered_observed};

@@ -1,1 +1,4 @@
-//! Tests of `solve`.
+//! The layered solver against closed forms, reference results and laws.
+
+mod analytic;
+mod corpus;

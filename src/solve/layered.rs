@@ -1,0 +1,625 @@
+//! The layered solver: layers solved in turn until service times and throughputs agree.
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::lqn::model::{EntryId, Model};
+use crate::lqn::results::{Convergence, Results};
+
+use super::codes;
+use super::lanes::{Item, Lanes, Root};
+use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
+use super::mva::{self, Load, Method, Stay};
+use super::plan::Plan;
+use super::report;
+use super::times::{LaneTimes, Phases, Waits, group_times};
+use super::unseen::{Overlap, Shares, unseen};
+
+/// How the layered solver goes about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayeredOptions {
+    /// Largest relative change of a throughput or service time between iterations at which it stops.
+    pub tolerance: f64,
+    /// Most outer iterations, over all restarts.
+    pub iterations: u32,
+}
+
+impl Default for LayeredOptions {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, iterations: 600 }
+    }
+}
+
+/// Told of the solver's progress.
+pub trait Observer {
+    /// An outer iteration has ended with that residual.
+    fn iteration(&mut self, number: u32, residual: f64);
+
+    /// The solver starts again in another way, given in words.
+    fn restart(&mut self, _how: &str) {}
+}
+
+/// Looks away.
+impl Observer for () {
+    fn iteration(&mut self, _number: u32, _residual: f64) {}
+}
+
+/// Solves a model.
+///
+/// What could not be brought to agree, or is saturated, is still returned, with [`Convergence::converged`] false and
+/// words in [`Results::doubts`].
+///
+/// # Errors
+/// When the model cannot be solved at all: see [`codes`](super::codes).
+pub fn layered(model: &Model, options: &LayeredOptions) -> Result<Results, Diagnostics> {
+    layered_observed(model, options, &mut ())
+}
+
+/// Solves a model and tells the observer of each iteration.
+///
+/// # Errors
+/// As [`layered`].
+pub fn layered_observed(
+    model: &Model,
+    options: &LayeredOptions,
+    observer: &mut dyn Observer,
+) -> Result<Results, Diagnostics> {
+    let plan = Plan::new(model)?;
+    let lanes = Lanes::new(&plan)?;
+    let mut solver = Solver::new(&plan, &lanes)?;
+    let convergence = solver.run(options, observer)?;
+    let results = report::results(&solver, convergence);
+    if report::is_sound(&results) {
+        Ok(results)
+    } else {
+        Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver found a result that is no number")
+            .with_hint("please report this model: it has met a defect of the solver")
+            .into())
+    }
+}
+
+/// The state of the outer iteration.
+pub(super) struct Solver<'a> {
+    pub plan: &'a Plan<'a>,
+    pub lanes: &'a Lanes,
+    layers: Vec<Layer>,
+    pub waits: Waits,
+    pub times: Vec<LaneTimes>,
+    /// By lane: executions of each entry in a cycle of the group.
+    pub flows: Vec<Vec<f64>>,
+    /// By group: cycles per second, and mean time of a cycle, idle time included.
+    pub throughputs: Vec<f64>,
+    cycles: Vec<f64>,
+    /// By group: requests in a cycle to entries.
+    requests: Vec<Vec<Request>>,
+    /// By entry: requests per second whose sender waits, and others.
+    pub waited: Vec<f64>,
+    pub sent: Vec<f64>,
+    /// By entry that queues: the stay of requests whose sender does not wait.
+    pub open_stays: Vec<Stay>,
+    shares: Vec<Shares>,
+    /// By lane: executions in a cycle and mean time of one, of branches.
+    branches: Vec<(f64, f64)>,
+    methods: Vec<Option<Method>>,
+    /// Stations that open load fills.
+    pub saturated: Vec<String>,
+    inner_failures: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Request {
+    to: EntryId,
+    count: f64,
+    waits: bool,
+    /// Whether a source's customer is blocked as long as it is served.
+    blocks: bool,
+}
+
+/// How a run of the iteration ended.
+struct Run {
+    converged: bool,
+    iterations: u32,
+    residual: f64,
+}
+
+impl<'a> Solver<'a> {
+    fn new(plan: &'a Plan<'a>, lanes: &'a Lanes) -> Result<Self, Diagnostics> {
+        let entries = plan.entries.len();
+        let base = base_rates(plan);
+        let mut sendable: Vec<bool> = base.iter().map(|rate| *rate > 0.0).collect();
+        for call in plan.works.iter().flat_map(|work| &work.calls) {
+            sendable[call.to.index()] |= !call.synchronous;
+        }
+        let open: Vec<EntryId> = (0..entries)
+            .filter(|&entry| sendable[entry] && lanes.queues[plan.entries[entry].task.index()])
+            .map(EntryId::from)
+            .collect();
+        let layers = layers::layers(plan, lanes, &open);
+        let mut solver = Self {
+            plan,
+            lanes,
+            methods: vec![None; layers.len()],
+            layers,
+            waits: Waits {
+                stays: lanes.lanes.iter().map(|lane| vec![Stay::default(); lane.stations.len()]).collect(),
+                service: vec![Phases::default(); entries],
+            },
+            times: vec![LaneTimes::default(); lanes.lanes.len()],
+            flows: lanes.lanes.iter().map(|lane| vec![0.0; lane.reach.len()]).collect(),
+            throughputs: vec![0.0; lanes.groups.len()],
+            cycles: vec![0.0; lanes.groups.len()],
+            requests: vec![Vec::new(); lanes.groups.len()],
+            waited: vec![0.0; entries],
+            sent: base,
+            open_stays: vec![Stay::default(); entries],
+            shares: vec![Shares::new(); lanes.groups.len()],
+            branches: vec![(0.0, 0.0); lanes.lanes.len()],
+            saturated: Vec::new(),
+            inner_failures: 0,
+        };
+        solver.reset();
+        for (group, found) in lanes.groups.iter().enumerate() {
+            if let Root::Customers(task) = found.root
+                && solver.cycles[group] <= 0.0
+            {
+                let name = &plan.model.tasks[task.index()].name;
+                return Err(Diagnostic::error(
+                    codes::SOURCE,
+                    Place::Nowhere,
+                    format!("a cycle of reference task `{name}` takes no time, so that its throughput is infinite"),
+                )
+                .with_hint("give it a demand, a think time, or calls to something that takes time")
+                .into());
+            }
+        }
+        Ok(solver)
+    }
+
+    /// Starts from a system in which nothing waits.
+    fn reset(&mut self) {
+        for stays in &mut self.waits.stays {
+            stays.fill(Stay::default());
+        }
+        self.open_stays.fill(Stay::default());
+        // Callees are in later groups than their callers: going backwards, service times are there when needed.
+        for group in (0..self.lanes.groups.len()).rev() {
+            self.evaluate(group);
+            self.publish(group);
+        }
+        self.throughputs.fill(0.0);
+        self.collect_rates();
+        for group in 0..self.lanes.groups.len() {
+            self.update_flows(group);
+            self.cycles[group] = self.busy_time(group);
+            self.throughputs[group] = match self.lanes.groups[group].root {
+                Root::Stream { .. } => self.stream_rate(group),
+                Root::Customers(_) if self.cycles[group] > 0.0 => {
+                    self.lanes.groups[group].population / self.cycles[group]
+                }
+                Root::Customers(_) => 0.0,
+                Root::Threads(task) => self.task_rate(task.index()),
+            };
+            self.count_requests(group, 1.0);
+        }
+    }
+
+    fn run(&mut self, options: &LayeredOptions, observer: &mut dyn Observer) -> Result<Convergence, Diagnostics> {
+        let limit = options.iterations.max(1);
+        let first = self.iterate(options.tolerance, limit.div_ceil(2), true, 1.0, 0, observer);
+        let mut run = first;
+        if !run.converged && run.residual.is_finite() && self.saturated.is_empty() {
+            observer.restart("Schweitzer's approximation with strong under-relaxation");
+            self.reset();
+            let before = run.iterations;
+            run = self.iterate(options.tolerance, limit - before.min(limit - 1), false, 0.4, before, observer);
+        }
+        if !run.residual.is_finite() {
+            return Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver lost its numbers").into());
+        }
+        let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
+        Ok(Convergence { converged, iterations: run.iterations, residual: run.residual, method: self.method() })
+    }
+
+    fn iterate(
+        &mut self,
+        tolerance: f64,
+        limit: u32,
+        thorough: bool,
+        relaxation: f64,
+        before: u32,
+        observer: &mut dyn Observer,
+    ) -> Run {
+        let mut relaxation = relaxation;
+        let mut best = f64::INFINITY;
+        let mut since = 0;
+        let mut run = Run { converged: false, iterations: before, residual: f64::INFINITY };
+        for _ in 0..limit {
+            let residual = self.sweep(thorough, relaxation);
+            run.iterations += 1;
+            run.residual = residual;
+            observer.iteration(run.iterations, residual);
+            if !residual.is_finite() {
+                return run;
+            }
+            // A small step is no small distance: what is damped has to change by less.
+            if residual < tolerance * relaxation {
+                run.converged = true;
+                return run;
+            }
+            if residual < best * 0.9 {
+                best = residual;
+                since = 0;
+            } else {
+                since += 1;
+                if since > 12 && relaxation > 0.06 {
+                    relaxation *= 0.6;
+                    since = 0;
+                    best = residual;
+                }
+            }
+        }
+        run
+    }
+
+    /// Solves each layer once; the largest relative change.
+    fn sweep(&mut self, thorough: bool, relaxation: f64) -> f64 {
+        self.saturated.clear();
+        self.inner_failures = 0;
+        self.collect_rates();
+        self.collect_shares();
+        let mut change = 0.0_f64;
+        for number in 0..self.layers.len() {
+            let layer = std::mem::take(&mut self.layers[number]);
+            change = change.max(self.solve_layer(number, &layer, thorough, relaxation));
+            self.layers[number] = layer;
+        }
+        change
+    }
+
+    fn solve_layer(&mut self, number: usize, layer: &Layer, thorough: bool, relaxation: f64) -> f64 {
+        for group in groups_of(self.lanes, layer) {
+            self.count_requests(group, -1.0);
+            self.update_flows(group);
+            self.count_requests(group, 1.0);
+            self.evaluate(group);
+        }
+        let sums: Vec<Vec<layers::Sum>> = layer
+            .lanes
+            .iter()
+            .map(|&lane| lane_visits(self.plan, self.lanes, lane, &self.flows[lane], &self.waits))
+            .collect();
+        let loads: Vec<Load> = layer.lanes.iter().zip(&sums).map(|(&lane, sums)| self.load(lane, sums)).collect();
+        let mut built = layers::network(self.plan, self.lanes, layer, &loads, &sums, &self.sent, &self.waits);
+        self.measure_branches(layer);
+        built.network.unseen = unseen(
+            layer,
+            &Overlap { lanes: self.lanes, shares: &self.shares, cycles: &self.cycles, branches: &self.branches },
+        );
+        let solution = mva::solve(&built.network, thorough);
+        self.methods[number] = (!built.network.visits.is_empty()).then_some(solution.method);
+        self.inner_failures += usize::from(!solution.converged);
+        for (station, saturated) in layer.stations.iter().zip(&solution.saturated) {
+            if *saturated {
+                self.saturated.push(station_name(self.plan, self.lanes, *station));
+            }
+        }
+        let mut open = layer.open.iter();
+        let relax = |old: &mut Stay, new: Stay| {
+            old.wait += relaxation * (new.wait - old.wait);
+            old.stretch += relaxation * (new.stretch - old.stretch);
+        };
+        for (place, stay) in built.places.iter().zip(&solution.stays) {
+            if let Some((lane, slot)) = place {
+                relax(&mut self.waits.stays[*lane][*slot], *stay);
+            } else if let Some(entry) = open.next() {
+                self.open_stays[entry.index()] = *stay;
+            }
+        }
+        let mut change = 0.0_f64;
+        for group in groups_of(self.lanes, layer) {
+            self.evaluate(group);
+            change = change.max(self.publish(group));
+            self.count_requests(group, -1.0);
+            change = change.max(self.update_throughput(group));
+            self.count_requests(group, 1.0);
+        }
+        change
+    }
+
+    fn measure_branches(&mut self, layer: &Layer) {
+        for &lane in &layer.lanes {
+            if self.lanes.lanes[lane].parent.is_some() {
+                let time: f64 = self.times[lane].entries[0].iter().map(|time| time.mean).sum();
+                self.branches[lane] = (self.flows[lane][0], time);
+            }
+        }
+    }
+
+    fn evaluate(&mut self, group: usize) {
+        group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
+    }
+
+    /// Roots of a group: positions in its main lane.
+    fn roots(&self, group: usize) -> usize {
+        match self.lanes.groups[group].root {
+            Root::Customers(task) | Root::Threads(task) => self.plan.model.tasks[task.index()].entries.len(),
+            Root::Stream { .. } => 1,
+        }
+    }
+
+    fn update_flows(&mut self, group: usize) {
+        let lanes = self.lanes;
+        let found = &lanes.groups[group];
+        let main = found.lanes.start;
+        let roots = self.roots(group);
+        for number in found.lanes.clone() {
+            let lane = &lanes.lanes[number];
+            let mut flows = std::mem::take(&mut self.flows[number]);
+            flows.fill(0.0);
+            if let Some((parent, position)) = lane.parent {
+                flows[0] = self.flows[parent][position] * lane.share;
+            } else {
+                for (position, flow) in flows.iter_mut().enumerate().take(roots) {
+                    *flow = match found.root {
+                        Root::Threads(task) => {
+                            let total = self.task_rate(task.index());
+                            let entry = lanes.lanes[main].reach[position].entry.index();
+                            if total > 0.0 {
+                                (self.waited[entry] + self.sent[entry]) / total
+                            } else {
+                                1.0 / roots as f64
+                            }
+                        }
+                        _ => 1.0 / roots as f64,
+                    };
+                }
+            }
+            for &position in &lane.order {
+                let flow = flows[position as usize];
+                let mut executions = 0.0;
+                for item in &lane.items[lane.reach[position as usize].items.clone()] {
+                    match *item {
+                        Item::Step { visits, .. } => executions = flow * visits,
+                        Item::Inline { mean, reach, .. } => flows[reach as usize] += executions * mean,
+                        _ => {}
+                    }
+                }
+            }
+            self.flows[number] = flows;
+        }
+        self.update_requests(group);
+    }
+
+    fn update_requests(&mut self, group: usize) {
+        let lanes = self.lanes;
+        let source = matches!(lanes.groups[group].root, Root::Customers(_));
+        let mut requests = std::mem::take(&mut self.requests[group]);
+        requests.clear();
+        for number in lanes.groups[group].lanes.clone() {
+            let lane = &lanes.lanes[number];
+            for (position, reach) in lane.reach.iter().enumerate() {
+                let flow = self.flows[number][position];
+                let (mut executions, mut first) = (0.0, true);
+                for item in &lane.items[reach.items.clone()] {
+                    match *item {
+                        Item::Step { visits, phase, .. } => {
+                            executions = flow * visits;
+                            first = phase == 0;
+                        }
+                        Item::Call { mean, to, .. } => {
+                            let blocks = source || first;
+                            requests.push(Request { to, count: executions * mean, waits: true, blocks });
+                        }
+                        Item::Inline { mean, reach, .. } => {
+                            let to = lane.reach[reach as usize].entry;
+                            requests.push(Request { to, count: executions * mean, waits: true, blocks: false });
+                        }
+                        Item::Send { mean, to, .. } => {
+                            requests.push(Request { to, count: executions * mean, waits: false, blocks: false });
+                        }
+                        Item::Fork { .. } => {}
+                    }
+                }
+            }
+        }
+        self.requests[group] = requests;
+    }
+
+    /// Requests per second to each entry from the throughputs of all groups.
+    fn collect_rates(&mut self) {
+        self.waited.fill(0.0);
+        self.sent = base_rates(self.plan);
+        for group in 0..self.requests.len() {
+            self.count_requests(group, 1.0);
+        }
+    }
+
+    /// Adds the group's requests to the rates, or takes them back out.
+    fn count_requests(&mut self, group: usize, sign: f64) {
+        let rate = sign * self.throughputs[group];
+        for request in &self.requests[group] {
+            let rates = if request.waits { &mut self.waited } else { &mut self.sent };
+            let sum = &mut rates[request.to.index()];
+            *sum = (*sum + rate * request.count).max(0.0);
+        }
+    }
+
+    /// What part of each group's activity is caused by each source.
+    fn collect_shares(&mut self) {
+        let lanes = self.lanes;
+        let mut sums: Vec<std::collections::BTreeMap<usize, f64>> =
+            vec![std::collections::BTreeMap::new(); lanes.groups.len()];
+        for group in 0..lanes.groups.len() {
+            self.shares[group] = match lanes.groups[group].root {
+                Root::Customers(_) if lanes.groups[group].population <= 100.0 => vec![(group, 1.0)],
+                Root::Threads(task) => {
+                    let total = self.task_rate(task.index());
+                    let phases: f64 = self.times[lanes.groups[group].lanes.start].entries[..self.roots(group)]
+                        .iter()
+                        .zip(&self.flows[lanes.groups[group].lanes.start])
+                        .map(|(phases, flow)| flow * phases.iter().map(|time| time.mean).sum::<f64>())
+                        .sum();
+                    let first: f64 = self.times[lanes.groups[group].lanes.start].entries[..self.roots(group)]
+                        .iter()
+                        .zip(&self.flows[lanes.groups[group].lanes.start])
+                        .map(|(phases, flow)| flow * phases[0].mean)
+                        .sum();
+                    let blocking = if phases > 0.0 { first / phases } else { 1.0 };
+                    if total > 0.0 && sums[group].len() <= 64 {
+                        sums[group].iter().map(|(root, rate)| (*root, blocking * rate / total)).collect()
+                    } else {
+                        Shares::new()
+                    }
+                }
+                _ => Shares::new(),
+            };
+            for request in &self.requests[group] {
+                let target = self.plan.entries[request.to.index()].task.index();
+                if let Some(threads) = lanes.threads_of[target]
+                    && request.blocks
+                {
+                    let rate = self.throughputs[group] * request.count;
+                    for &(root, share) in &self.shares[group] {
+                        *sums[threads].entry(root).or_default() += rate * share;
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn task_rate(&self, task: usize) -> f64 {
+        self.plan.model.tasks[task]
+            .entries
+            .iter()
+            .map(|entry| self.waited[entry.index()] + self.sent[entry.index()])
+            .sum()
+    }
+
+    fn stream_rate(&self, group: usize) -> f64 {
+        match self.lanes.groups[group].root {
+            Root::Stream { entry, later: false } => self.sent[entry.index()],
+            Root::Stream { entry, later: true } => self.waited[entry.index()],
+            _ => 0.0,
+        }
+    }
+
+    /// Time of a cycle without idle time.
+    fn busy_time(&self, group: usize) -> f64 {
+        let main = self.lanes.groups[group].lanes.start;
+        let think = match self.lanes.groups[group].root {
+            Root::Customers(task) => self.plan.model.tasks[task.index()].think_time,
+            _ => 0.0,
+        };
+        let executed: f64 = self.times[main].entries[..self.roots(group)]
+            .iter()
+            .zip(&self.flows[main])
+            .map(|(phases, flow)| flow * phases.iter().map(|time| time.mean).sum::<f64>())
+            .sum();
+        think + executed
+    }
+
+    /// Time in which a thread of the group waits for requests, in a cycle.
+    fn idle(&self, group: usize, busy: f64) -> f64 {
+        match self.lanes.groups[group].root {
+            Root::Threads(task) => {
+                let rate = self.task_rate(task.index());
+                if rate > 1e-200 { (self.lanes.groups[group].population / rate - busy).max(0.0) } else { 1e30 }
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn load(&self, lane: usize, sums: &[layers::Sum]) -> Load {
+        let group = self.lanes.lanes[lane].group;
+        let found = &self.lanes.groups[group];
+        if is_stream(found.root) {
+            return Load::Open(self.stream_rate(group));
+        }
+        let busy = self.busy_time(group);
+        let cycle = busy + self.idle(group, busy);
+        let here = residence(sums, &self.waits.stays[lane]);
+        // Rounding leaves crumbs that would make a delay of nothing.
+        let delay = cycle - here;
+        Load::Closed { population: found.population, delay: if delay > 1e-12 * cycle { delay } else { 0.0 } }
+    }
+
+    /// New service times of a task that queues; the largest relative change.
+    fn publish(&mut self, group: usize) -> f64 {
+        let Root::Threads(_) = self.lanes.groups[group].root else { return 0.0 };
+        let main = self.lanes.groups[group].lanes.start;
+        let mut change = 0.0_f64;
+        for position in 0..self.roots(group) {
+            let entry = self.lanes.lanes[main].reach[position].entry.index();
+            let new = self.times[main].entries[position];
+            let total = |phases: &Phases| phases.iter().map(|time| time.mean).sum::<f64>();
+            change = change.max(relative(total(&self.waits.service[entry]), total(&new)));
+            self.waits.service[entry] = new;
+        }
+        change
+    }
+
+    fn update_throughput(&mut self, group: usize) -> f64 {
+        let busy = self.busy_time(group);
+        let cycle = busy + self.idle(group, busy);
+        let new = match self.lanes.groups[group].root {
+            Root::Stream { .. } => self.stream_rate(group),
+            _ if cycle > 0.0 => self.lanes.groups[group].population / cycle,
+            // A thread that takes no time handles whatever comes.
+            Root::Threads(task) => self.task_rate(task.index()),
+            Root::Customers(_) => 0.0,
+        };
+        let change = relative(self.throughputs[group], new);
+        self.throughputs[group] = new;
+        self.cycles[group] = cycle;
+        change
+    }
+
+    fn method(&self) -> String {
+        let layers = self.methods.iter().flatten().count();
+        let mut words = Vec::new();
+        for (method, name) in [
+            (Method::Formula, "open formulas"),
+            (Method::Exact, "exact convolution"),
+            (Method::Corrected, "convolution with approximate corrections"),
+            (Method::Linearizer, "Linearizer"),
+            (Method::Schweitzer, "Schweitzer's approximation"),
+        ] {
+            if self.methods.iter().flatten().any(|used| *used == method) {
+                words.push(name);
+            }
+        }
+        if words.is_empty() {
+            return "sums, as nothing queues".into();
+        }
+        format!("{} in {layers} layer{}", words.join(", "), if layers == 1 { "" } else { "s" })
+    }
+}
+
+/// Groups with a lane in the layer, each once.
+fn groups_of(lanes: &Lanes, layer: &Layer) -> Vec<usize> {
+    let mut groups: Vec<usize> = layer.lanes.iter().map(|lane| lanes.lanes[*lane].group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
+fn relative(old: f64, new: f64) -> f64 {
+    let scale = old.abs().max(new.abs());
+    if scale > 1e-300 {
+        (new - old).abs() / scale
+    } else if scale >= 0.0 {
+        0.0
+    } else {
+        f64::NAN
+    }
+}
+
+/// Open arrivals at each entry, those that are forwarded to it included.
+fn base_rates(plan: &Plan) -> Vec<f64> {
+    let mut rates = vec![0.0; plan.entries.len()];
+    for (index, entry) in plan.entries.iter().enumerate() {
+        rates[index] += entry.open;
+        for &(to, probability, _) in &entry.forwards {
+            rates[to.index()] += entry.open * probability;
+        }
+    }
+    rates
+}

@@ -1,0 +1,443 @@
+//! Approximate mean value analysis of mixed networks.
+//!
+//! The arrival theorem says what a customer finds: the station as it is with one customer fewer. Schweitzer (1979) takes
+//! the own chain's share to shrink in proportion; Linearizer (Chandy and Neuse 1982) corrects that by solving with one
+//! customer fewer of each chain. What is found becomes time by the discipline: work ahead under first come first served
+//! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
+//! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
+
+use super::servers::all_busy;
+use super::{Discipline, Load, Method, Network, Solution, Stay, cycles};
+
+/// Which approximation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Core {
+    Schweitzer,
+    Linearizer,
+}
+
+const ITERATIONS: usize = 3000;
+const BOUND: f64 = 1e-9;
+/// Passes of Linearizer; its authors found three enough.
+const PASSES: usize = 4;
+/// What open load leaves free at least, so that a saturated station gives large numbers and no infinite ones.
+const LEAST_FREE: f64 = 1e-6;
+/// Stations with more visitors than this are summed up once for all of them.
+const FEW: usize = 48;
+
+/// About how many steps one iteration of Linearizer takes.
+pub(super) fn linearizer_work(network: &Network) -> f64 {
+    let closed = network.chains.iter().filter(|load| matches!(load, Load::Closed { .. })).count() as f64;
+    let mut visitors = vec![0.0; network.stations.len()];
+    for visit in &network.visits {
+        visitors[visit.station] += 1.0;
+    }
+    closed * visitors.iter().map(|count| count * count).sum::<f64>()
+}
+
+/// Solves a network of any kind.
+pub(super) fn solve(network: &Network, core: Core) -> Solution {
+    let problem = Problem::new(network);
+    let mut populations = problem.populations.clone();
+    let mut state = problem.start(&populations);
+    let mut converged = problem.iterate(&populations, &mut state, None);
+    let mut method = Method::Schweitzer;
+    if core == Core::Linearizer {
+        method = Method::Linearizer;
+        let mut deviations = vec![vec![0.0; network.visits.len()]; network.chains.len()];
+        for _ in 0..PASSES {
+            for chain in 0..network.chains.len() {
+                if problem.open[chain] || populations[chain] < 1.0 {
+                    continue;
+                }
+                populations[chain] -= 1.0;
+                let mut fewer = state.clone();
+                problem.iterate(&populations, &mut fewer, Some(&deviations));
+                for (index, visit) in network.visits.iter().enumerate() {
+                    let left = populations[visit.chain];
+                    let all = problem.populations[visit.chain];
+                    deviations[chain][index] = if left > 0.0 && all > 0.0 && !problem.open[visit.chain] {
+                        fewer.customers[index] / left - state.customers[index] / all
+                    } else {
+                        0.0
+                    };
+                }
+                populations[chain] += 1.0;
+            }
+            converged = problem.iterate(&populations, &mut state, Some(&deviations));
+        }
+    }
+    let saturated = (0..network.stations.len())
+        .map(|station| problem.open_load[station] >= network.stations[station].servers * (1.0 - 1e-9))
+        .collect();
+    let throughputs = cycles(network, &state.stays);
+    Solution { stays: state.stays, throughputs, method, converged, saturated }
+}
+
+struct Problem<'a> {
+    network: &'a Network,
+    /// Visits of each station.
+    visitors: Vec<Vec<usize>>,
+    open: Vec<bool>,
+    populations: Vec<f64>,
+    delays: Vec<f64>,
+    /// Busy servers due to open load, what they do after the customer has left included.
+    open_load: Vec<f64>,
+    /// Range of `unseen` of each chain.
+    unseen: Vec<(usize, usize)>,
+}
+
+#[derive(Clone)]
+struct State {
+    stays: Vec<Stay>,
+    /// Mean customers of each visit.
+    customers: Vec<f64>,
+    throughputs: Vec<f64>,
+    parts: Vec<Part>,
+}
+
+/// What a visit's customers mean to someone who arrives.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    /// Number that wait.
+    waiting: f64,
+    /// Work of those that wait.
+    queued: f64,
+    /// Mean in service.
+    busy: f64,
+    /// Work left of those in service.
+    residual: f64,
+    /// Servers that go on for customers who have left.
+    after: f64,
+    /// Work left of those.
+    after_residual: f64,
+}
+
+impl Part {
+    fn add(&mut self, other: &Self, factor: f64, after_factor: f64) {
+        self.waiting += factor * other.waiting;
+        self.queued += factor * other.queued;
+        self.busy += factor * other.busy;
+        self.residual += factor * other.residual;
+        self.after += after_factor * other.after;
+        self.after_residual += after_factor * other.after_residual;
+    }
+}
+
+impl<'a> Problem<'a> {
+    fn new(network: &'a Network) -> Self {
+        let mut visitors = vec![Vec::new(); network.stations.len()];
+        let mut open_load = vec![0.0; network.stations.len()];
+        for (index, visit) in network.visits.iter().enumerate() {
+            visitors[visit.station].push(index);
+            if let Load::Open(rate) = network.chains[visit.chain] {
+                open_load[visit.station] += rate * visit.visits * (visit.service + visit.after);
+            }
+        }
+        let mut unseen = vec![(0, 0); network.chains.len()];
+        let mut start = 0;
+        while start < network.unseen.len() {
+            let chain = network.unseen[start].0;
+            let end = start + network.unseen[start..].iter().take_while(|entry| entry.0 == chain).count();
+            unseen[chain] = (start, end);
+            start = end;
+        }
+        let open = network.chains.iter().map(|load| matches!(load, Load::Open(_))).collect();
+        let populations = network
+            .chains
+            .iter()
+            .map(|load| if let Load::Closed { population, .. } = load { *population } else { 0.0 })
+            .collect();
+        let delays = network
+            .chains
+            .iter()
+            .map(|load| if let Load::Closed { delay, .. } = load { *delay } else { 0.0 })
+            .collect();
+        Self { network, visitors, open, populations, delays, open_load, unseen }
+    }
+
+    fn start(&self, populations: &[f64]) -> State {
+        let visits = self.network.visits.len();
+        let mut state = State {
+            stays: vec![Stay::default(); visits],
+            customers: vec![0.0; visits],
+            throughputs: vec![0.0; self.network.chains.len()],
+            parts: vec![Part::default(); visits],
+        };
+        self.flow(populations, &mut state);
+        state
+    }
+
+    /// Throughputs and customers by Little's law.
+    fn flow(&self, populations: &[f64], state: &mut State) {
+        let mut times = self.delays.clone();
+        for (visit, stay) in self.network.visits.iter().zip(&state.stays) {
+            times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.stretch));
+        }
+        for (chain, load) in self.network.chains.iter().enumerate() {
+            state.throughputs[chain] = match load {
+                Load::Open(rate) => *rate,
+                Load::Closed { .. } if times[chain] > 0.0 => populations[chain] / times[chain],
+                Load::Closed { .. } => 0.0,
+            };
+        }
+        for (index, visit) in self.network.visits.iter().enumerate() {
+            let stay = state.stays[index];
+            let rate = state.throughputs[visit.chain] * visit.visits;
+            let customers = rate * (stay.wait + visit.service * (1.0 + stay.stretch));
+            let busy = rate * visit.service;
+            let waiting = (customers - busy).max(0.0);
+            let residual = if visit.service > 0.0 { visit.service2 / (2.0 * visit.service) } else { 0.0 };
+            let after = rate * visit.after;
+            state.customers[index] = customers;
+            state.parts[index] = Part {
+                waiting,
+                queued: waiting * (visit.service + visit.after),
+                busy,
+                residual: busy * (residual + visit.after),
+                after,
+                after_residual: rate * visit.after2 / 2.0,
+            };
+        }
+    }
+
+    fn iterate(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>) -> bool {
+        let mut damping = 1.0;
+        for iteration in 0..ITERATIONS {
+            self.flow(populations, state);
+            let mut change = 0.0_f64;
+            for station in 0..self.visitors.len() {
+                let totals = self.totals(station, state);
+                for &index in &self.visitors[station] {
+                    let new = self.stay(index, populations, state, deviations, &totals);
+                    let old = state.stays[index];
+                    let visit = &self.network.visits[index];
+                    let difference = (new.wait - old.wait).abs() + visit.service * (new.stretch - old.stretch).abs();
+                    let scale = new.wait + visit.service * (1.0 + new.stretch);
+                    if scale > 0.0 {
+                        change = change.max(difference / scale);
+                    }
+                    state.stays[index] = Stay {
+                        wait: old.wait + damping * (new.wait - old.wait),
+                        stretch: old.stretch + damping * (new.stretch - old.stretch),
+                    };
+                }
+            }
+            if change < BOUND {
+                self.flow(populations, state);
+                return true;
+            }
+            if iteration % 100 == 99 && damping > 0.05 {
+                damping *= 0.7;
+            }
+        }
+        self.flow(populations, state);
+        false
+    }
+
+    /// All closed visitors of a station together.
+    fn totals(&self, station: usize, state: &State) -> Part {
+        let mut totals = Part::default();
+        for &index in &self.visitors[station] {
+            if !self.open[self.network.visits[index].chain] {
+                totals.add(&state.parts[index], 1.0, 1.0);
+            }
+        }
+        totals
+    }
+
+    /// The part of the other visit's customers that one of `chain` finds on arrival.
+    fn factor(
+        &self,
+        chain: usize,
+        other: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+    ) -> f64 {
+        let other_chain = self.network.visits[other].chain;
+        if self.open[chain] || self.open[other_chain] {
+            return 1.0;
+        }
+        let population = populations[other_chain];
+        if population <= 0.0 {
+            return 0.0;
+        }
+        let left = if chain == other_chain { ((population - 1.0) / population).max(0.0) } else { 1.0 };
+        let hidden = self.hidden(chain, other_chain);
+        let base = if chain == other_chain { left.min(1.0 - hidden) } else { 1.0 - hidden };
+        let shift = match deviations {
+            Some(deviations) if state.customers[other] > 0.0 => {
+                1.0 + deviations[chain][other] * population / state.customers[other]
+            }
+            _ => 1.0,
+        };
+        (base * shift).max(0.0)
+    }
+
+    fn hidden(&self, chain: usize, other: usize) -> f64 {
+        let (start, end) = self.unseen[chain];
+        self.network.unseen[start..end].iter().find(|entry| entry.1 == other).map_or(0.0, |entry| entry.2)
+    }
+
+    /// What an arriving customer finds, closed chains only.
+    fn found(
+        &self,
+        index: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        totals: &Part,
+    ) -> Part {
+        let visit = &self.network.visits[index];
+        if self.open[visit.chain] {
+            return *totals;
+        }
+        let visitors = &self.visitors[visit.station];
+        let own_after = |chain: usize| {
+            let population = populations[chain];
+            if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
+        };
+        let (start, end) = self.unseen[visit.chain];
+        if deviations.is_none() && (start == end || visitors.len() > FEW) {
+            let mut found = *totals;
+            let factor = self.factor(visit.chain, index, populations, state, None);
+            found.add(&state.parts[index], factor - 1.0, own_after(visit.chain) - 1.0);
+            return found;
+        }
+        let mut found = Part::default();
+        for &other in visitors {
+            let chain = self.network.visits[other].chain;
+            if !self.open[chain] {
+                let factor = self.factor(visit.chain, other, populations, state, deviations);
+                found.add(&state.parts[other], factor, own_after(chain));
+            }
+        }
+        found
+    }
+
+    /// Work that the server still does for this customer's own previous request when it comes again: the chance that an
+    /// exponential second phase outlasts the time between reply and next arrival.
+    fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> f64 {
+        let visit = &self.network.visits[index];
+        if visit.after <= 0.0 || self.open[visit.chain] {
+            return 0.0;
+        }
+        let rate = state.throughputs[visit.chain] * visit.visits;
+        if rate <= 0.0 || populations[visit.chain] <= 0.0 {
+            return 0.0;
+        }
+        let stay = state.stays[index];
+        let gap = (populations[visit.chain] / rate - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
+        visit.after / (visit.after + gap) * visit.after2 / (2.0 * visit.after)
+    }
+
+    /// What the visit takes beyond its service, as things stand.
+    fn stay(
+        &self,
+        index: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        totals: &Part,
+    ) -> Stay {
+        let visit = &self.network.visits[index];
+        let station = &self.network.stations[visit.station];
+        if !self.open[visit.chain] && populations[visit.chain] <= 0.0 {
+            return state.stays[index];
+        }
+        if matches!(station.discipline, Discipline::HeadOfLine | Discipline::Preemptive) {
+            return self.priority_stay(index, populations, state, deviations);
+        }
+        let found = self.found(index, populations, state, deviations, totals);
+        let overtaking = self.overtaking(index, populations, state);
+        let mut open = Part::default();
+        if self.open_load[visit.station] > 0.0 {
+            for &other in &self.visitors[visit.station] {
+                if self.open[self.network.visits[other].chain] {
+                    open.add(&state.parts[other], 1.0, 1.0);
+                }
+            }
+        }
+        let servers = station.servers;
+        let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
+        let busy = found.busy + found.after + open.busy + open.after;
+        let residual = found.residual + found.after_residual + open.residual + open.after_residual;
+        if servers <= 1.0 {
+            return if station.discipline == Discipline::Sharing {
+                Stay { wait: overtaking, stretch: (found.waiting + busy) / free }
+            } else {
+                Stay { wait: (found.queued + residual + overtaking) / free, stretch: 0.0 }
+            };
+        }
+        let all = all_busy(servers, self.others(index, populations), busy);
+        if station.discipline == Discipline::Sharing {
+            Stay { wait: 0.0, stretch: (found.waiting + all) / free }
+        } else {
+            let mean = if busy > 0.0 { residual / busy } else { 0.0 };
+            Stay { wait: (found.queued + all * mean) / free, stretch: 0.0 }
+        }
+    }
+
+    /// How many customers can be at the station beside the one that arrives.
+    fn others(&self, index: usize, populations: &[f64]) -> f64 {
+        let mut total = 0.0;
+        for &other in &self.visitors[self.network.visits[index].station] {
+            let chain = self.network.visits[other].chain;
+            if self.open[chain] || self.network.visits[other].after > 0.0 {
+                return f64::INFINITY;
+            }
+            total += populations[chain];
+        }
+        if self.open[self.network.visits[index].chain] { f64::INFINITY } else { total - 1.0 }
+    }
+
+    fn priority_stay(
+        &self,
+        index: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+    ) -> Stay {
+        let visit = &self.network.visits[index];
+        let station = &self.network.stations[visit.station];
+        let servers = station.servers;
+        let preemptive = station.discipline == Discipline::Preemptive;
+        let mut found = Part::default();
+        let (mut ahead, mut higher) = (0.0, 0.0);
+        for &other in &self.visitors[visit.station] {
+            let theirs = &self.network.visits[other];
+            let part = &state.parts[other];
+            let factor = self.factor(visit.chain, other, populations, state, deviations);
+            if theirs.priority >= visit.priority {
+                ahead += factor * part.queued;
+            }
+            if theirs.priority > visit.priority {
+                higher += part.busy + part.after;
+            }
+            if !preemptive || theirs.priority >= visit.priority {
+                found.add(part, factor, if theirs.chain == visit.chain { factor } else { 1.0 });
+            }
+        }
+        let free = (servers - higher).max(1e-3 * servers);
+        let residual = found.residual + found.after_residual;
+        let busy = found.busy + found.after;
+        let overtaking = self.overtaking(index, populations, state);
+        let work = if servers <= 1.0 {
+            residual
+        } else if busy > 0.0 {
+            all_busy(servers, self.others(index, populations), busy.min(servers)) * residual / busy
+        } else {
+            0.0
+        };
+        let stretch = match (preemptive, servers <= 1.0) {
+            (false, _) => 0.0,
+            (true, true) => 1.0 / free - 1.0,
+            (true, false) => {
+                let lost = all_busy(servers, f64::INFINITY, higher.min(servers * 0.999));
+                lost / free
+            }
+        };
+        Stay { wait: (ahead + work + overtaking) / free, stretch }
+    }
+}

@@ -1,0 +1,275 @@
+//! Product-form networks by convolution over the lattice of populations (Reiser and Kobayashi 1975).
+//!
+//! Demands are scaled by an estimate of each chain's throughput and the delay of each chain enters as a Poisson
+//! distribution, so that no normalisation constant overflows; all terms are positive, so nothing cancels.
+
+use super::{Discipline, Load, Method, Network, Solution, Stay, Visit, approximate, cycles};
+
+/// The lattice of population vectors 0..=N, chain 0 fastest.
+struct Lattice {
+    sizes: Vec<usize>,
+    strides: Vec<usize>,
+    points: usize,
+}
+
+impl Lattice {
+    fn new(populations: &[usize]) -> Self {
+        let sizes: Vec<usize> = populations.iter().map(|population| population + 1).collect();
+        let mut strides = Vec::with_capacity(sizes.len());
+        let mut points = 1;
+        for size in &sizes {
+            strides.push(points);
+            points *= size;
+        }
+        Self { sizes, strides, points }
+    }
+
+    fn coordinate(&self, point: usize, chain: usize) -> usize {
+        point / self.strides[chain] % self.sizes[chain]
+    }
+}
+
+fn closed(network: &Network) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
+    network.chains.iter().enumerate().filter_map(|(chain, load)| match *load {
+        Load::Closed { population, delay } => Some((chain, population, delay)),
+        Load::Open(_) => None,
+    })
+}
+
+/// About how many multiplications [`solve`] takes.
+pub(super) fn work(network: &Network) -> f64 {
+    let points: f64 = closed(network).map(|(_, population, _)| population + 1.0).product();
+    let chains = closed(network).count() as f64;
+    let several = network.stations.iter().filter(|station| station.servers > 1.0).count() as f64;
+    let single = network.stations.len() as f64 - several;
+    points * (single * chains * 2.0 + several * points * 3.0 + chains)
+}
+
+/// Whether the network has product form and is one that [`solve`] can do.
+pub(super) fn applies(network: &Network) -> bool {
+    let self_only = network.unseen.is_empty();
+    let whole =
+        closed(network).all(|(_, population, delay)| population.fract() == 0.0 && population >= 1.0 && delay >= 0.0);
+    self_only && whole && product_form(network)
+}
+
+/// Whether each visit looks like the first one at its station, where that matters.
+fn product_form(network: &Network) -> bool {
+    let mut first: Vec<Option<&Visit>> = vec![None; network.stations.len()];
+    network.visits.iter().all(|visit| {
+        let station = &network.stations[visit.station];
+        let closed = matches!(network.chains[visit.chain], Load::Closed { .. });
+        let first = first[visit.station].get_or_insert(visit);
+        let alike = visit.after <= 1e-9 * visit.service
+            && (visit.service - first.service).abs() <= 1e-6 * first.service
+            && (visit.service2 - 2.0 * visit.service * visit.service).abs() <= 1e-4 * visit.service2
+            && (visit.priority == first.priority || station.discipline == Discipline::Fcfs);
+        (station.discipline == Discipline::Sharing || alike) && (closed || station.servers == 1.0)
+    })
+}
+
+/// The network with processor sharing everywhere and nobody unseen, if [`solve`] can do that one.
+pub(super) fn nearest(network: &Network) -> Option<Network> {
+    let mut near = network.clone();
+    near.unseen.clear();
+    for station in &mut near.stations {
+        station.discipline = Discipline::Sharing;
+    }
+    for visit in &mut near.visits {
+        visit.after = 0.0;
+        visit.after2 = 0.0;
+        visit.service2 = 2.0 * visit.service * visit.service;
+    }
+    applies(&near).then_some(near)
+}
+
+/// Solves a network to which [`applies`].
+pub(super) fn solve(network: &Network) -> Solution {
+    let rough = approximate::solve(network, approximate::Core::Schweitzer);
+    let chains: Vec<(usize, f64, f64)> = closed(network).collect();
+    let populations: Vec<usize> = chains.iter().map(|chain| chain.1 as usize).collect();
+    let lattice = Lattice::new(&populations);
+    let slot_of: Vec<Option<usize>> = {
+        let mut slots = vec![None; network.chains.len()];
+        for (slot, chain) in chains.iter().enumerate() {
+            slots[chain.0] = Some(slot);
+        }
+        slots
+    };
+    let mut open = vec![0.0; network.stations.len()];
+    for visit in &network.visits {
+        if let Load::Open(rate) = network.chains[visit.chain] {
+            open[visit.station] += rate * visit.visits * visit.service;
+        }
+    }
+    if open.iter().any(|load| *load >= 1.0) {
+        return rough;
+    }
+    // Scaled demands by station and slot.
+    let scale: Vec<f64> = chains.iter().map(|chain| rough.throughputs[chain.0].max(f64::MIN_POSITIVE)).collect();
+    let mut demands = vec![vec![0.0; chains.len()]; network.stations.len()];
+    for visit in &network.visits {
+        if let Some(slot) = slot_of[visit.chain] {
+            demands[visit.station][slot] += visit.visits * visit.service * scale[slot]
+                / if network.stations[visit.station].servers == 1.0 { 1.0 - open[visit.station] } else { 1.0 };
+        }
+    }
+    let delays = delay_terms(&lattice, &chains, &scale);
+    let several: Vec<usize> = (0..network.stations.len()).filter(|&k| network.stations[k].servers > 1.0).collect();
+    let terms: Vec<Vec<f64>> =
+        several.iter().map(|&k| server_terms(&lattice, &demands[k], network.stations[k].servers)).collect();
+    let mut constant = delays;
+    for (station, demand) in demands.iter().enumerate() {
+        if network.stations[station].servers == 1.0 {
+            add_single(&lattice, &mut constant, demand);
+        }
+    }
+    let without_several = constant.clone();
+    for term in &terms {
+        constant = convolve(&lattice, &constant, term);
+    }
+    let last = lattice.points - 1;
+    let total = constant[last];
+    if !(total.is_finite() && total > 0.0) {
+        return rough;
+    }
+    let mut queues = vec![vec![0.0; chains.len()]; network.stations.len()];
+    for (station, demand) in demands.iter().enumerate() {
+        if network.stations[station].servers == 1.0 {
+            let mut twice = constant.clone();
+            add_single(&lattice, &mut twice, demand);
+            for (slot, value) in demand.iter().enumerate() {
+                queues[station][slot] = value * twice[last - lattice.strides[slot]] / total;
+            }
+        }
+    }
+    for (position, &station) in several.iter().enumerate() {
+        let mut others = without_several.clone();
+        for (other, term) in terms.iter().enumerate() {
+            if other != position {
+                others = convolve(&lattice, &others, term);
+            }
+        }
+        for point in 0..lattice.points {
+            let weight = terms[position][point] * others[last - point] / total;
+            for (slot, queue) in queues[station].iter_mut().enumerate() {
+                *queue += weight * lattice.coordinate(point, slot) as f64;
+            }
+        }
+    }
+    let mut rates = vec![0.0; network.chains.len()];
+    for (slot, chain) in chains.iter().enumerate() {
+        rates[chain.0] = scale[slot] * constant[last - lattice.strides[slot]] / total;
+    }
+    let stays: Vec<Stay> = network
+        .visits
+        .iter()
+        .map(|visit| {
+            let time = if let Some(slot) = slot_of[visit.chain] {
+                queues[visit.station][slot] / (rates[visit.chain] * visit.visits)
+            } else {
+                let customers: f64 = queues[visit.station].iter().sum();
+                visit.service * (1.0 + customers) / (1.0 - open[visit.station])
+            };
+            spread(network, visit, (time - visit.service).max(0.0))
+        })
+        .collect();
+    if stays.iter().any(|stay| !(stay.wait.is_finite() && stay.stretch.is_finite())) {
+        return rough;
+    }
+    let throughputs = cycles(network, &stays);
+    Solution {
+        stays,
+        throughputs,
+        method: Method::Exact,
+        converged: true,
+        saturated: vec![false; network.stations.len()],
+    }
+}
+
+/// Time beyond service as the discipline deals it out.
+fn spread(network: &Network, visit: &Visit, extra: f64) -> Stay {
+    if network.stations[visit.station].discipline == Discipline::Sharing && visit.service > 0.0 {
+        Stay { wait: 0.0, stretch: extra / visit.service }
+    } else {
+        Stay { wait: extra, stretch: 0.0 }
+    }
+}
+
+/// The product over chains of Poisson probabilities with the mean number in delay.
+fn delay_terms(lattice: &Lattice, chains: &[(usize, f64, f64)], scale: &[f64]) -> Vec<f64> {
+    let by_chain: Vec<Vec<f64>> = chains
+        .iter()
+        .zip(scale)
+        .enumerate()
+        .map(|(slot, (chain, scale))| {
+            let mean = chain.2 * scale;
+            let mut log = -mean;
+            (0..lattice.sizes[slot])
+                .map(|count| {
+                    if count == 0 {
+                        return log.exp();
+                    }
+                    if mean <= 0.0 {
+                        return 0.0;
+                    }
+                    log += (mean / count as f64).ln();
+                    log.exp()
+                })
+                .collect()
+        })
+        .collect();
+    (0..lattice.points)
+        .map(|point| by_chain.iter().enumerate().map(|(slot, terms)| terms[lattice.coordinate(point, slot)]).product())
+        .collect()
+}
+
+/// Takes a single-server station into the normalisation constants, in place.
+fn add_single(lattice: &Lattice, constant: &mut [f64], demand: &[f64]) {
+    for point in 0..lattice.points {
+        let mut sum = constant[point];
+        for (slot, value) in demand.iter().enumerate() {
+            if *value > 0.0 && lattice.coordinate(point, slot) > 0 {
+                sum += value * constant[point - lattice.strides[slot]];
+            }
+        }
+        constant[point] = sum;
+    }
+}
+
+/// Weights of the states of a station with several servers: ordered queues with rates min(n, m).
+fn server_terms(lattice: &Lattice, demand: &[f64], servers: f64) -> Vec<f64> {
+    let mut terms = vec![0.0; lattice.points];
+    terms[0] = 1.0;
+    for point in 1..lattice.points {
+        let total: usize = (0..demand.len()).map(|slot| lattice.coordinate(point, slot)).sum();
+        let mut sum = 0.0;
+        for (slot, value) in demand.iter().enumerate() {
+            if lattice.coordinate(point, slot) > 0 {
+                sum += value * terms[point - lattice.strides[slot]];
+            }
+        }
+        terms[point] = sum / (total as f64).min(servers);
+    }
+    terms
+}
+
+fn convolve(lattice: &Lattice, left: &[f64], right: &[f64]) -> Vec<f64> {
+    let mut result = vec![0.0; lattice.points];
+    let support: Vec<usize> = (0..lattice.points).filter(|&point| right[point] > 0.0).collect();
+    let coordinates: Vec<Vec<usize>> = (0..lattice.points)
+        .map(|point| (0..lattice.sizes.len()).map(|chain| lattice.coordinate(point, chain)).collect())
+        .collect();
+    for (point, out) in result.iter_mut().enumerate() {
+        for &part in &support {
+            if part > point {
+                break;
+            }
+            let fits = coordinates[part].iter().zip(&coordinates[point]).all(|(small, large)| small <= large);
+            if fits {
+                *out += right[part] * left[point - part];
+            }
+        }
+    }
+    result
+}

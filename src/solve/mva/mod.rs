@@ -1,0 +1,198 @@
+//! Queueing networks with closed and open chains, solved by mean value analysis.
+//!
+//! This folder knows nothing of layered queueing: a [`Network`] has stations, chains and visits, and [`solve`] gives the
+//! mean time that each visit takes beyond its service. Small product-form networks are solved exactly (convolution, Buzen
+//! 1973; Reiser and Kobayashi 1975); the others by approximate mean value analysis (Schweitzer 1979; Chandy and Neuse
+//! 1982) with corrections for order of service, variance, several servers and service that goes on after the customer
+//! has left.
+
+mod approximate;
+mod exact;
+mod servers;
+
+/// How a station serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Discipline {
+    /// First come first served, also random order.
+    Fcfs,
+    /// Processor sharing.
+    Sharing,
+    /// Higher priority first, without pre-emption.
+    HeadOfLine,
+    /// Higher priority first, with pre-emption and resumption.
+    Preemptive,
+}
+
+/// A station with a queue. Stations without one are delays of their chains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Station {
+    /// Order of service.
+    pub discipline: Discipline,
+    /// Number of servers, at least 1.
+    pub servers: f64,
+}
+
+/// How much load a chain brings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Load {
+    /// A population that circulates, with the time of a cycle that is spent at no station.
+    Closed {
+        /// How many customers.
+        population: f64,
+        /// Seconds a cycle.
+        delay: f64,
+    },
+    /// A Poisson stream, per second.
+    Open(f64),
+}
+
+/// A chain's visits to a station, all classes together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Visit {
+    /// Which chain.
+    pub chain: usize,
+    /// Which station.
+    pub station: usize,
+    /// How often in a cycle.
+    pub visits: f64,
+    /// Mean service, seconds a visit.
+    pub service: f64,
+    /// Second moment of service.
+    pub service2: f64,
+    /// Mean time for which the server goes on after the customer has left.
+    pub after: f64,
+    /// Second moment of that time.
+    pub after2: f64,
+    /// Priority; higher goes first.
+    pub priority: i32,
+}
+
+/// A queueing network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Network {
+    /// Stations.
+    pub stations: Vec<Station>,
+    /// Chains.
+    pub chains: Vec<Load>,
+    /// Visits in the order of chains, at most one a chain and station.
+    pub visits: Vec<Visit>,
+    /// `(c, j, fraction)`: a customer of chain c never finds this fraction of the customers of chain j, because they are
+    /// there on behalf of the same customer (or finds more of them, where it is negative). Sorted by c.
+    pub unseen: Vec<(usize, usize, f64)>,
+}
+
+/// What a visit takes beyond its service: a class of service time s stays for `wait + s·(1 + stretch)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Stay {
+    /// Seconds that do not depend on the class's own service time.
+    pub wait: f64,
+    /// Relative lengthening of the class's own service time.
+    pub stretch: f64,
+}
+
+/// Which method solved a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Method {
+    /// Nothing queues, or only independent open stations: formulas.
+    Formula,
+    /// Exact by convolution.
+    Exact,
+    /// Exact for the nearest product-form network, plus what approximation says of the difference.
+    Corrected,
+    /// Linearizer.
+    Linearizer,
+    /// Schweitzer's approximation.
+    Schweitzer,
+}
+
+/// Steady state of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Solution {
+    /// By visit.
+    pub stays: Vec<Stay>,
+    /// By chain: cycles per second.
+    pub throughputs: Vec<f64>,
+    /// How it was found.
+    pub method: Method,
+    /// Whether the iteration inside the method met its bound.
+    pub converged: bool,
+    /// By station: whether open load alone fills it.
+    pub saturated: Vec<bool>,
+}
+
+/// How much work the exact method may take.
+const EXACT_WORK: f64 = 4e5;
+/// How much work one Linearizer iteration may take.
+const LINEARIZER_WORK: f64 = 2e4;
+
+/// Solves a network. `thorough` permits the costlier methods.
+pub(super) fn solve(network: &Network, thorough: bool) -> Solution {
+    let closed = network.chains.iter().any(|load| matches!(load, Load::Closed { .. }));
+    if !closed || network.visits.is_empty() {
+        let mut solution = approximate::solve(network, approximate::Core::Schweitzer);
+        solution.method = Method::Formula;
+        return solution;
+    }
+    let small = exact::work(network) <= EXACT_WORK;
+    if thorough && small && exact::applies(network) {
+        return exact::solve(network);
+    }
+    let core = if thorough && approximate::linearizer_work(network) <= LINEARIZER_WORK {
+        approximate::Core::Linearizer
+    } else {
+        approximate::Core::Schweitzer
+    };
+    let rough = approximate::solve(network, core);
+    if thorough
+        && small
+        && let Some(near) = exact::nearest(network)
+    {
+        let base = approximate::solve(&near, core);
+        let exact = exact::solve(&near);
+        return correct(network, rough, &base, &exact);
+    }
+    rough
+}
+
+/// The exact solution of a neighbour plus the difference that the approximation sees between the two.
+fn correct(network: &Network, rough: Solution, base: &Solution, exact: &Solution) -> Solution {
+    let mut result = rough;
+    if !(result.converged && base.converged) {
+        return result;
+    }
+    for (index, visit) in network.visits.iter().enumerate() {
+        let total = |stay: &Stay| stay.wait + visit.service * stay.stretch;
+        let (from, near) = (total(&base.stays[index]), total(&exact.stays[index]));
+        let stay = &mut result.stays[index];
+        let own = total(stay);
+        // Relative where the approximation errs by a factor; never negative.
+        if from > 1e-12 && own > 0.0 {
+            let factor = (near / from).clamp(0.2, 5.0);
+            stay.wait *= factor;
+            stay.stretch *= factor;
+        }
+    }
+    result.throughputs = cycles(network, &result.stays);
+    result.method = Method::Corrected;
+    result
+}
+
+/// Throughputs that follow from stays by Little's law.
+pub(super) fn cycles(network: &Network, stays: &[Stay]) -> Vec<f64> {
+    let mut times = vec![0.0; network.chains.len()];
+    for (visit, stay) in network.visits.iter().zip(stays) {
+        times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.stretch));
+    }
+    network
+        .chains
+        .iter()
+        .zip(&times)
+        .map(|(load, time)| match *load {
+            Load::Open(rate) => rate,
+            Load::Closed { population, delay } => {
+                let cycle = delay + time;
+                if cycle > 0.0 { population / cycle } else { 0.0 }
+            }
+        })
+        .collect()
+}

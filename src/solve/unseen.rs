@@ -1,0 +1,75 @@
+//! Interlock: customers who never meet because they are there on behalf of the same customer.
+//!
+//! While a thread works for a customer of a reference task, that customer waits for it and can be nowhere else, nor can
+//! any other thread that works for it, unless it forked. So of the customers that a thread finds at a server, those
+//! behind whom the same customer of a source would have to stand are taken out, in the proportion in which each source
+//! causes the load (compare Franks 1999, chapter 4). Branches of one fork, on the other hand, meet more often than
+//! chance would have it, since they begin together.
+
+use super::lanes::{Lanes, Root};
+use super::layers::Layer;
+
+/// By source group: what part of a group's activity its customers cause and wait for.
+pub(super) type Shares = Vec<(usize, f64)>;
+
+/// What the fractions depend on.
+pub(super) struct Overlap<'a> {
+    pub lanes: &'a Lanes,
+    /// By group.
+    pub shares: &'a [Shares],
+    /// By group: mean time of a cycle.
+    pub cycles: &'a [f64],
+    /// By lane: executions in a cycle, of branches; and mean time of one.
+    pub branches: &'a [(f64, f64)],
+}
+
+/// More pairs of lanes than this are left alone: in so large a layer each is a small part.
+const MOST_PAIRS: usize = 40_000;
+/// Smaller fractions do not matter.
+const LEAST: f64 = 1e-3;
+
+/// `(chain, other chain, fraction)` for a layer, as [`super::mva::Network::unseen`] wants it.
+pub(super) fn unseen(layer: &Layer, overlap: &Overlap) -> Vec<(usize, usize, f64)> {
+    let mut result = Vec::new();
+    if layer.lanes.len() * layer.lanes.len() > MOST_PAIRS {
+        return result;
+    }
+    for (chain, &lane) in layer.lanes.iter().enumerate() {
+        for (other_chain, &other) in layer.lanes.iter().enumerate() {
+            let fraction = fraction(lane, other, overlap);
+            // A lone customer is not seen by itself in any case.
+            let own = chain == other_chain
+                && fraction <= 1.0 / overlap.lanes.groups[overlap.lanes.lanes[lane].group].population + 1e-9;
+            if fraction.abs() > LEAST && !own {
+                result.push((chain, other_chain, fraction));
+            }
+        }
+    }
+    result
+}
+
+fn fraction(lane: usize, other: usize, overlap: &Overlap) -> f64 {
+    let (group, other_group) = (overlap.lanes.lanes[lane].group, overlap.lanes.lanes[other].group);
+    let population = overlap.lanes.groups[group].population;
+    if matches!(overlap.lanes.groups[group].root, Root::Stream { .. }) {
+        return 0.0;
+    }
+    if group == other_group && lane != other {
+        let (parent, others_parent) = (overlap.lanes.lanes[lane].parent, overlap.lanes.lanes[other].parent);
+        let ((count, time), (_, other_time)) = (overlap.branches[lane], overlap.branches[other]);
+        let longer = time.max(other_time);
+        if parent.is_some() && parent == others_parent && count * longer > 0.0 {
+            return (1.0 - overlap.cycles[group] / (count * longer)).max(-50.0) / population;
+        }
+        return 1.0 / population;
+    }
+    let mut sum = 0.0;
+    for &(root, share) in &overlap.shares[group] {
+        for &(other_root, other_share) in &overlap.shares[other_group] {
+            if root == other_root {
+                sum += share * other_share / overlap.lanes.groups[root].population;
+            }
+        }
+    }
+    sum.min(1.0)
+}
