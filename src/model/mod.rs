@@ -1,1 +1,23 @@
-//! Sub-models and configuration put together into a complete model.
+//! Sub-models and configuration put together into a complete model (1998 paper §6, 2005 paper §4 parts C and D).
+//!
+//! [`complete`] turns the sums of a [`SubModel`](crate::lqn::submodel::SubModel) into means, gives tasks their processors
+//! and threads, scenarios their load and work its demand, and keeps in [`Origins`] where each element came from.
+//! What traces cannot tell comes from a [`Configuration`]; what neither tells is decided here, and said in a note.
+
+mod body;
+pub mod codes;
+mod complete;
+pub mod config;
+mod demand;
+mod load;
+mod naming;
+mod origins;
+mod replicas;
+mod stability;
+mod unused;
+
+pub use complete::complete;
+pub use config::Configuration;
+pub use demand::DemandSource;
+pub use load::{Load, LoadReason};
+pub use origins::{ActivityOrigin, EntryOrigin, Origins, ScenarioOrigin, TaskOrigin};

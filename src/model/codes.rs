@@ -1,0 +1,38 @@
+//! Codes of findings about models and their configuration.
+
+use crate::diagnostic::Code;
+
+/// A configuration file is not TOML.
+pub const SYNTAX: Code = Code("M001");
+/// A setting has a value of the wrong type.
+pub const TYPE: Code = Code("M002");
+/// A setting has a value that cannot be used: a unit that is not known, a number out of range.
+pub const VALUE: Code = Code("M003");
+/// A key that is not known.
+pub const UNKNOWN_KEY: Code = Code("M004");
+/// Settings that contradict each other.
+pub const CONTRADICTION: Code = Code("M005");
+/// A setting for something that the traces do not show.
+pub const NOT_IN_TRACES: Code = Code("M006");
+/// The traces show nothing that a model could be made of.
+pub const NOTHING: Code = Code("M007");
+/// An entry forwards more than once per invocation.
+pub const FORWARDS_TOO_OFTEN: Code = Code("M008");
+/// An entry forwards some requests and answers others.
+pub const FORWARDS_AND_REPLIES: Code = Code("M009");
+/// An entry without a requester that waits forwards.
+pub const FORWARDS_UNANSWERED: Code = Code("M010");
+/// How the load of a scenario was chosen.
+pub const LOAD_CHOSEN: Code = Code("M011");
+/// The observed rate of a scenario is more than the model can sustain.
+pub const LOAD_NOT_SUSTAINED: Code = Code("M012");
+/// Nothing tells how much work there is.
+pub const NO_DEMAND: Code = Code("M013");
+/// Some activities have a resource function, others of the same entry have none.
+pub const NO_FUNCTION: Code = Code("M014");
+/// Only some events of an activity carry its measured CPU demand.
+pub const PARTLY_MEASURED: Code = Code("M015");
+/// Entries wait for each other in a circle.
+pub const CYCLE: Code = Code("M016");
+/// Work of a customer has no place under open arrivals.
+pub const CUSTOMER_WORK: Code = Code("M017");

@@ -1,0 +1,534 @@
+//! From a sub-model and a configuration to a complete model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, ScenarioTotal, SubModel, WorkTotal};
+use crate::lqn::{
+    Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
+};
+use crate::model::body::{Bodies, is_answered};
+use crate::model::config::Configuration;
+use crate::model::demand::Demands;
+use crate::model::naming::{Unique, entry_names, task_label};
+use crate::model::{
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, replicas, stability,
+};
+
+/// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
+///
+/// The result does not depend on the order in which the sub-model's parts were merged. Fails where the sub-model shows
+/// nothing at all.
+pub fn complete(
+    sub: &SubModel,
+    configuration: &Configuration,
+) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
+    let parts = Parts::new(sub);
+    if parts.customers.is_empty() {
+        let finding =
+            Diagnostic::error(codes::NOTHING, Place::Nowhere, "the traces hold no operation to make a model of");
+        return Err(match sub.set_aside {
+            0 => finding,
+            count => finding.with_note(format!("{count} damaged operations were set aside")),
+        }
+        .into());
+    }
+    let mut findings = crate::model::unused::check(sub, configuration);
+    let loads = choose_loads(&parts, configuration, &mut findings);
+    let built = Builder::build(&parts, configuration, &loads);
+    findings.extend(built.findings);
+    let known = built.totals.iter().any(|work| work.demand > 0.0);
+    if !known {
+        findings.push(
+            Diagnostic::warning(
+                codes::NO_DEMAND,
+                Place::Nowhere,
+                "nothing tells how much work there is: all demands are zero",
+            )
+            .with_note(
+                "the traces carry neither CPU demands nor times, and the configuration has no resource functions",
+            )
+            .with_hint("give `default = \"1 ms\"` under `[demand]`, or demands by activity"),
+        );
+    }
+    if let Some(circle) = stability::circle(&built.model, &built.totals) {
+        let names: Vec<String> =
+            circle.iter().map(|entry| format!("`{}`", built.model.entries[entry.index()].name)).collect();
+        findings.push(
+            Diagnostic::warning(
+                codes::CYCLE,
+                Place::Nowhere,
+                format!("entries wait for each other: {}", names.join(", ")),
+            )
+            .with_note("a layered model has no circles of waiting; solvers may refuse it")
+            .with_hint("`--merge none` keeps the entries of different places in a scenario apart"),
+        );
+    }
+    Ok((built.model, findings, built.origins))
+}
+
+/// The sub-model's entries as the model has them: one customer a scenario, and the rest in canonical order.
+struct Parts<'s> {
+    sub: &'s SubModel,
+    customers: Vec<Customer>,
+    entries: Vec<EntryIndex>,
+}
+
+/// A scenario's customer: all its entries in one, because a reference task has one.
+struct Customer {
+    scenario: Arc<str>,
+    scenario_total: ScenarioTotal,
+    first: EntryIndex,
+    total: EntryTotal,
+}
+
+impl<'s> Parts<'s> {
+    fn new(sub: &'s SubModel) -> Self {
+        let mut customers: BTreeMap<String, Customer> = BTreeMap::new();
+        let mut entries = Vec::new();
+        for index in sub.canonical_order() {
+            let entry = sub.entry(index);
+            if entry.interaction != Interaction::Customer {
+                entries.push(index);
+                continue;
+            }
+            let scenario = scenario_of(sub, entry);
+            match customers.get_mut(&scenario) {
+                Some(customer) => take_in(&mut customer.total, entry),
+                None => {
+                    let scenario_total =
+                        sub.names.get(&scenario).and_then(|name| sub.scenarios.get(&name)).cloned().unwrap_or_else(
+                            || ScenarioTotal { operations: entry.invocations, ..ScenarioTotal::default() },
+                        );
+                    let name = scenario.as_str().into();
+                    customers.insert(
+                        scenario,
+                        Customer { scenario: name, scenario_total, first: index, total: entry.clone() },
+                    );
+                }
+            }
+        }
+        Self { sub, customers: customers.into_values().collect(), entries }
+    }
+}
+
+/// The scenario whose customer an entry is.
+fn scenario_of(sub: &SubModel, entry: &EntryTotal) -> String {
+    let named = [entry.service, entry.task].into_iter().find(|name| sub.scenarios.contains_key(name));
+    match (named, entry.witnesses.first()) {
+        (Some(name), _) => sub.names.text(name).to_owned(),
+        (None, Some(witness)) => witness.scenario.to_string(),
+        (None, None) => sub.names.text(entry.task).to_owned(),
+    }
+}
+
+/// Adds the invocations of one entry to another's.
+fn take_in(total: &mut EntryTotal, other: &EntryTotal) {
+    total.invocations += other.invocations;
+    for (position, work) in &other.work {
+        add_work(total.work.entry(*position).or_default(), work);
+    }
+    for witness in &other.witnesses {
+        total.add_witness(witness);
+    }
+}
+
+fn add_work(own: &mut WorkTotal, other: &WorkTotal) {
+    own.visits += other.visits;
+    own.exclusive.merge(&other.exclusive);
+    for (name, activity) in &other.activities {
+        let own = own.activities.entry(*name).or_default();
+        own.count += activity.count;
+        own.cpu.merge(&activity.cpu);
+    }
+    for (request, seen) in &other.requests {
+        let own = own.requests.entry(*request).or_default();
+        own.count += seen.count;
+        own.squares += seen.squares;
+    }
+}
+
+type Loads = Vec<(Load, LoadReason)>;
+
+/// The load of each scenario. What was observed is used only if the model can sustain it.
+fn choose_loads(parts: &Parts<'_>, configuration: &Configuration, findings: &mut Vec<Diagnostic>) -> Loads {
+    let wanted: Vec<(Option<Load>, Option<f64>)> = parts
+        .customers
+        .iter()
+        .map(|customer| {
+            let settings = configuration.scenarios.get(&*customer.scenario);
+            (settings.and_then(load::configured), load::observed_rate(&customer.scenario_total))
+        })
+        .collect();
+    let observing = wanted.iter().any(|(configured, observed)| configured.is_none() && observed.is_some());
+    let overload = observing.then(|| {
+        let alone = vec![(Load::ALONE, LoadReason::Assumed); parts.customers.len()];
+        let trial = Builder::build(parts, configuration, &alone);
+        let rates: Vec<(EntryId, f64)> = wanted
+            .iter()
+            .enumerate()
+            .filter_map(|(number, (configured, observed))| {
+                let rate = match configured {
+                    Some(Load::Open { rate }) => Some(*rate),
+                    Some(Load::Closed { .. }) => None,
+                    None => *observed,
+                };
+                // Customers come first in the model.
+                rate.map(|rate| (EntryId::from(number), rate))
+            })
+            .collect();
+        stability::check(&trial.model, &trial.totals, &rates).err()
+    });
+    let overload = overload.flatten();
+    let choose = |(customer, (configured, observed)): (&Customer, (Option<Load>, Option<f64>))| {
+        let name = &customer.scenario;
+        match (configured, observed, &overload) {
+            (Some(load), _, _) => (load, LoadReason::Configured),
+            (None, Some(rate), None) => {
+                findings.push(load::observed_note(name, rate, &customer.scenario_total));
+                (Load::Open { rate }, LoadReason::Observed)
+            }
+            (None, Some(rate), Some(overload)) => {
+                findings.push(load::overload_warning(name, rate, overload));
+                (Load::ALONE, LoadReason::Assumed)
+            }
+            (None, None, _) => {
+                findings.push(load::assumed_note(name, &customer.scenario_total));
+                (Load::ALONE, LoadReason::Assumed)
+            }
+        }
+    };
+    parts.customers.iter().zip(wanted).map(choose).collect()
+}
+
+/// A model in the making.
+struct Builder<'a> {
+    parts: &'a Parts<'a>,
+    configuration: &'a Configuration,
+    demands: Demands<'a>,
+    model: Model,
+    /// All work of each entry per invocation.
+    totals: Vec<Work>,
+    origins: Origins,
+    findings: Vec<Diagnostic>,
+    /// Model entries by index in the sub-model.
+    entries: Vec<Option<EntryId>>,
+    processors: IndexMap<String, ProcessorId>,
+    task_names: Unique,
+    /// By task.
+    activity_names: Vec<Unique>,
+    processor_names: Unique,
+}
+
+/// A model that is made.
+struct Built {
+    model: Model,
+    totals: Vec<Work>,
+    origins: Origins,
+    findings: Vec<Diagnostic>,
+}
+
+impl<'a> Builder<'a> {
+    fn build(parts: &'a Parts<'a>, configuration: &'a Configuration, loads: &Loads) -> Built {
+        let mut builder = Self {
+            parts,
+            configuration,
+            demands: Demands::new(&parts.sub.names, &configuration.demand),
+            model: Model { comment: comment(parts), ..Model::default() },
+            totals: Vec::new(),
+            origins: Origins::default(),
+            findings: Vec::new(),
+            entries: vec![None; parts.sub.entries().len()],
+            processors: IndexMap::new(),
+            task_names: Unique::default(),
+            activity_names: Vec::new(),
+            processor_names: Unique::default(),
+        };
+        builder.frame(loads);
+        builder.fill(loads);
+        builder.findings.extend(builder.demands.findings());
+        replicas::spread(&mut builder.model);
+        Built { model: builder.model, totals: builder.totals, origins: builder.origins, findings: builder.findings }
+    }
+
+    /// Processors, tasks and entries without their bodies: closed customers first, then the rest in canonical order.
+    fn frame(&mut self, loads: &Loads) {
+        let sub = self.parts.sub;
+        for (customer, (load, _)) in self.parts.customers.iter().zip(loads) {
+            if let Load::Closed { population, think_time } = *load {
+                let task = self.customer(customer, population, think_time);
+                let name = Arc::clone(&self.model.tasks[task.index()].name);
+                self.entry(name, task, customer.first, &customer.total);
+            }
+        }
+        let names = entry_names(sub, &self.parts.entries);
+        let mut task: Option<(TaskId, &EntryTotal)> = None;
+        let mut entry_names = Unique::default();
+        for entry in &self.model.entries {
+            entry_names.claim(&entry.name);
+        }
+        for (&index, name) in self.parts.entries.iter().zip(&names) {
+            let total = sub.entry(index);
+            // Canonical order keeps the entries of a task together.
+            let id = match task {
+                Some((id, last)) if (last.task, last.instance) == (total.task, total.instance) => id,
+                _ => self.service(sub.names.text(total.task), total.instance),
+            };
+            task = Some((id, total));
+            let entry = self.entry(entry_names.claim(name), id, index, total);
+            self.entries[index.index()] = Some(entry);
+        }
+    }
+
+    /// A scenario's reference task, on a processor of its own where nobody queues.
+    fn customer(&mut self, customer: &Customer, population: u32, think_time: f64) -> TaskId {
+        let name = self.task_names.claim(&format!("Cu_{}", customer.scenario));
+        let processor = ProcessorId::from(self.model.processors.len());
+        self.model.processors.push(Processor {
+            name: self.processor_names.claim(&name),
+            scheduling: Scheduling::Delay,
+            quantum: None,
+            multiplicity: Multiplicity::Infinite,
+            replicas: 1,
+            speed: 1.0,
+        });
+        let scheduling = Scheduling::Reference;
+        let multiplicity = Multiplicity::Finite(population);
+        let origin = TaskOrigin { identifier: Arc::clone(&customer.scenario), instance: 1, customer: true };
+        self.task(Task { think_time, ..blank(name, processor, scheduling, multiplicity) }, origin)
+    }
+
+    fn service(&mut self, identifier: &str, instance: u32) -> TaskId {
+        let settings = self.configuration.tasks.get(identifier);
+        let name = self.task_names.claim(&task_label(identifier, instance));
+        let processor =
+            self.processor(settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(identifier));
+        let configured = settings.and_then(|settings| settings.scheduling);
+        let threads = settings.and_then(|settings| settings.threads).or(self.configuration.defaults.threads);
+        let (scheduling, multiplicity) = match (configured, threads) {
+            (Some(Scheduling::Delay), _) | (_, None | Some(Multiplicity::Infinite)) => {
+                (Scheduling::Delay, Multiplicity::Infinite)
+            }
+            (configured, Some(threads)) => (configured.unwrap_or(Scheduling::Fcfs), threads),
+        };
+        let mut task = blank(name, processor, scheduling, multiplicity);
+        task.priority = settings.and_then(|settings| settings.priority).unwrap_or(0);
+        task.replicas = settings.and_then(|settings| settings.replicas).unwrap_or(1);
+        self.task(task, TaskOrigin { identifier: identifier.into(), instance, customer: false })
+    }
+
+    fn task(&mut self, task: Task, origin: TaskOrigin) -> TaskId {
+        let id = TaskId::from(self.model.tasks.len());
+        self.model.tasks.push(task);
+        self.activity_names.push(Unique::default());
+        self.origins.tasks.push(origin);
+        id
+    }
+
+    fn processor(&mut self, name: &str) -> ProcessorId {
+        if let Some(&id) = self.processors.get(name) {
+            return id;
+        }
+        let defaults = &self.configuration.defaults;
+        let settings = self.configuration.processors.get(name);
+        let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(defaults.scheduling);
+        let multiplicity = settings.and_then(|settings| settings.multiplicity).unwrap_or(defaults.multiplicity);
+        let infinite = scheduling == Scheduling::Delay || multiplicity == Multiplicity::Infinite;
+        let id = ProcessorId::from(self.model.processors.len());
+        self.model.processors.push(Processor {
+            name: self.processor_names.claim(name),
+            scheduling: if infinite { Scheduling::Delay } else { scheduling },
+            quantum: settings.and_then(|settings| settings.quantum),
+            multiplicity: if infinite { Multiplicity::Infinite } else { multiplicity },
+            replicas: settings.and_then(|settings| settings.replicas).unwrap_or(1),
+            speed: settings.and_then(|settings| settings.speed).unwrap_or(1.0),
+        });
+        self.processors.insert(name.to_owned(), id);
+        id
+    }
+
+    fn entry(&mut self, name: Arc<str>, task: TaskId, index: EntryIndex, total: &EntryTotal) -> EntryId {
+        let id = EntryId::from(self.model.entries.len());
+        self.model.entries.push(crate::lqn::Entry {
+            name,
+            task,
+            priority: None,
+            open_arrival_rate: None,
+            semaphore: None,
+            body: Body::Phases(Vec::new()),
+            forwarding: Vec::new(),
+        });
+        self.model.tasks[task.index()].entries.push(id);
+        self.origins.entries.push(EntryOrigin {
+            total: index,
+            interaction: total.interaction,
+            invocations: total.invocations,
+            sources: Vec::new(),
+            witnesses: total.witnesses.clone(),
+        });
+        id
+    }
+
+    /// Bodies, forwarding and loads.
+    fn fill(&mut self, loads: &Loads) {
+        let mut customers = self.parts.customers.iter().zip(loads);
+        let mut next = 0;
+        for (customer, (load, reason)) in customers.by_ref() {
+            let mut origin = ScenarioOrigin {
+                name: Arc::clone(&customer.scenario),
+                operations: customer.scenario_total.operations,
+                load: *load,
+                reason: *reason,
+                observed_response: customer.scenario_total.response.mean(),
+                customer: None,
+                first: Vec::new(),
+            };
+            match load {
+                Load::Closed { .. } => {
+                    let entry = EntryId::from(next);
+                    next += 1;
+                    origin.customer = Some(self.model.entries[entry.index()].task);
+                    self.body(entry, &customer.total);
+                }
+                Load::Open { rate } => origin.first = self.open(customer, *rate),
+            }
+            self.origins.scenarios.push(origin);
+        }
+        for &index in &self.parts.entries {
+            if let Some(entry) = self.entries[index.index()] {
+                let total = self.parts.sub.entry(index);
+                self.forward(entry, total);
+                self.body(entry, total);
+            }
+        }
+    }
+
+    fn body(&mut self, entry: EntryId, total: &EntryTotal) {
+        let task = self.model.entries[entry.index()].task;
+        let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
+        let mut bodies = Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier };
+        let names = &mut self.activity_names[task.index()];
+        let made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
+        self.model.entries[entry.index()].body = made.body;
+        self.origins.entries[entry.index()].sources = made.sources;
+        self.totals.push(made.total);
+    }
+
+    /// Forwarding of an entry, as probabilities per invocation.
+    fn forward(&mut self, entry: EntryId, total: &EntryTotal) {
+        let mut counts: BTreeMap<EntryId, u64> = BTreeMap::new();
+        for work in total.work.values() {
+            for ((kind, to), request) in &work.requests {
+                if let (RequestKind::Forward, Some(to)) = (kind, self.entries[to.index()]) {
+                    *counts.entry(to).or_default() += request.count;
+                }
+            }
+        }
+        let sum: u64 = counts.values().sum();
+        if sum == 0 {
+            return;
+        }
+        let name = Arc::clone(&self.model.entries[entry.index()].name);
+        let label = total.interaction.label();
+        if !is_answered(total.interaction) {
+            let message = format!("entry `{name}` passes on requests that nobody waits for");
+            let note = format!("it is of type {label}, so what it passes on is modelled as sent");
+            self.findings.push(
+                Diagnostic::new(Severity::Note, codes::FORWARDS_UNANSWERED, Place::Nowhere, message).with_note(note),
+            );
+            return;
+        }
+        let all = total.invocations.max(1);
+        if sum > all {
+            let message = format!("entry `{name}` forwards {sum} times in {all} invocations");
+            self.findings.push(
+                Diagnostic::warning(codes::FORWARDS_TOO_OFTEN, Place::Nowhere, message)
+                    .with_note(
+                        "a request can be passed on at most once: the probabilities are scaled down to add up to 1",
+                    )
+                    .with_hint("`--merge structure` keeps entries that forward apart from those that do not"),
+            );
+        } else if sum < all {
+            let message = format!("entry `{name}` forwards {sum} of {all} requests and answers the others itself");
+            self.findings.push(
+                Diagnostic::new(Severity::Note, codes::FORWARDS_AND_REPLIES, Place::Nowhere, message)
+                    .with_hint("`--merge structure` keeps the two ways apart"),
+            );
+        }
+        let per = sum.max(all) as f64;
+        self.model.entries[entry.index()].forwarding =
+            counts.into_iter().map(|(to, count)| Forwarding { to, probability: count as f64 / per }).collect();
+    }
+
+    /// Open arrivals in place of a customer: its requests, at its rate. Gives the synchronous ones.
+    fn open(&mut self, customer: &Customer, rate: f64) -> Vec<(EntryId, f64)> {
+        let total = &customer.total;
+        let per = total.invocations.max(1) as f64;
+        let mut counts: BTreeMap<(EntryId, bool), u64> = BTreeMap::new();
+        for ((kind, to), request) in total.work.values().flat_map(|work| &work.requests) {
+            if let Some(to) = self.entries[to.index()] {
+                *counts.entry((to, *kind == RequestKind::Synchronous)).or_default() += request.count;
+            }
+        }
+        for (&(to, _), &count) in &counts {
+            let arrivals = &mut self.model.entries[to.index()].open_arrival_rate;
+            *arrivals = Some(arrivals.unwrap_or(0.0) + rate * count as f64 / per);
+        }
+        self.demands.doubting = false;
+        let own: BTreeSet<_> = total
+            .work
+            .values()
+            .filter(|work| self.demands.of(&customer.scenario, work, total.invocations).0 > 0.0)
+            .map(|work| work.visits)
+            .collect();
+        self.demands.doubting = true;
+        if !own.is_empty() {
+            let message =
+                format!("work of the customer of scenario `{}` is left out under open arrivals", customer.scenario);
+            self.findings.push(
+                Diagnostic::warning(codes::CUSTOMER_WORK, Place::Nowhere, message)
+                    .with_note("arrivals come from nowhere: there is no task that the work could be done by")
+                    .with_hint("give the scenario a `population` and a `think_time`"),
+            );
+        }
+        counts.into_iter().filter(|((_, waits), _)| *waits).map(|((to, _), count)| (to, count as f64 / per)).collect()
+    }
+}
+
+fn blank(name: Arc<str>, processor: ProcessorId, scheduling: Scheduling, multiplicity: Multiplicity) -> Task {
+    Task {
+        name,
+        processor,
+        group: None,
+        scheduling,
+        multiplicity,
+        replicas: 1,
+        priority: 0,
+        think_time: 0.0,
+        queue_length: None,
+        fan_in: Vec::new(),
+        fan_out: Vec::new(),
+        entries: Vec::new(),
+        activities: Vec::new(),
+        precedences: Vec::new(),
+    }
+}
+
+/// What the model's first line says.
+fn comment(parts: &Parts<'_>) -> String {
+    let scenarios: Vec<String> = parts
+        .customers
+        .iter()
+        .map(|customer| format!("{} of {}", customer.scenario_total.operations, customer.scenario))
+        .collect();
+    const SHOWN: usize = 5;
+    let more = if scenarios.len() > SHOWN {
+        format!(" and {} more scenarios", scenarios.len() - SHOWN)
+    } else {
+        String::new()
+    };
+    format!("operations traced: {}{more}", scenarios[..scenarios.len().min(SHOWN)].join(", "))
+}

@@ -1,0 +1,227 @@
+//! Reading of configuration files.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toml::de::DeTable;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use crate::lqn::Scheduling;
+use crate::model::codes;
+use crate::model::config::reader::{Item, Key, Reader};
+use crate::model::config::{
+    Configuration, Defaults, DemandSettings, PlacedDemand, ProcessorSettings, ScenarioSettings, TaskDemands,
+    TaskSettings,
+};
+
+/// Orders of service that a processor can have here.
+const PROCESSOR_SCHEDULINGS: [Scheduling; 6] = [
+    Scheduling::ProcessorSharing,
+    Scheduling::Fcfs,
+    Scheduling::HeadOfLine,
+    Scheduling::PreemptivePriority,
+    Scheduling::Random,
+    Scheduling::Delay,
+];
+
+/// Orders of service that a task can have here.
+const TASK_SCHEDULINGS: [Scheduling; 3] = [Scheduling::Fcfs, Scheduling::HeadOfLine, Scheduling::Delay];
+
+impl Configuration {
+    /// Reads a configuration. Gives warnings beside it, such as unknown keys; all errors at once where it cannot be used.
+    pub fn parse(file: &Arc<str>, text: &str) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
+        let mut reader = Reader::new(file);
+        let (document, slips) = DeTable::parse_recoverable(text);
+        for slip in &slips {
+            let place = slip.span().map_or_else(|| Place::File { file: Arc::clone(file) }, |span| reader.place(span));
+            let message = format!("this is not TOML: {}", slip.message().lines().next().unwrap_or_default());
+            reader.findings.push(Diagnostic::error(codes::SYNTAX, place, message));
+        }
+        let configuration = read(&mut reader, document.get_ref());
+        let mut findings = reader.findings;
+        findings.sort_by(|left, right| left.place.cmp(&right.place));
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(Diagnostics(findings));
+        }
+        Ok((configuration, findings))
+    }
+}
+
+fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
+    let mut configuration = Configuration::default();
+    for (key, item) in document {
+        match key.get_ref().as_ref() {
+            "defaults" => configuration.defaults = defaults(reader, item),
+            "scenario" => configuration.scenarios = named(reader, item, "`scenario`", scenario),
+            "processor" => configuration.processors = named(reader, item, "`processor`", processor),
+            "task" => configuration.tasks = named(reader, item, "`task`", task),
+            "demand" => configuration.demand = demand(reader, item),
+            _ => reader.unknown(key, "the configuration", &["defaults", "scenario", "processor", "task", "demand"]),
+        }
+    }
+    configuration
+}
+
+/// A table of named things.
+fn named<T>(
+    reader: &mut Reader<'_>,
+    item: &Item<'_>,
+    what: &str,
+    read: fn(&mut Reader<'_>, &Key<'_>, &DeTable<'_>) -> T,
+) -> BTreeMap<String, T> {
+    let mut things = BTreeMap::new();
+    if let Some(table) = reader.table(item, what) {
+        for (key, item) in table {
+            if let Some(table) = reader.table(item, &format!("`{}`", key.get_ref())) {
+                things.insert(key.get_ref().to_string(), read(reader, key, table));
+            }
+        }
+    }
+    things
+}
+
+fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {
+    let mut defaults = Defaults::default();
+    let Some(table) = reader.table(item, "`defaults`") else { return defaults };
+    for (key, item) in table {
+        match key.get_ref().as_ref() {
+            "threads" => defaults.threads = reader.multiplicity(item, "`threads`"),
+            "multiplicity" => {
+                if let Some(multiplicity) = reader.multiplicity(item, "`multiplicity`") {
+                    defaults.multiplicity = multiplicity;
+                }
+            }
+            "scheduling" => {
+                if let Some(scheduling) = reader.scheduling(item, "processors", &PROCESSOR_SCHEDULINGS) {
+                    defaults.scheduling = scheduling;
+                }
+            }
+            _ => reader.unknown(key, "`defaults`", &["threads", "multiplicity", "scheduling"]),
+        }
+    }
+    defaults
+}
+
+fn scenario(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ScenarioSettings {
+    let place = reader.place(name.span());
+    let mut settings = ScenarioSettings { place: place.clone(), population: None, think_time: None, rate: None };
+    let mut rate_place = None;
+    for (key, item) in table {
+        match key.get_ref().as_ref() {
+            "population" => settings.population = reader.count(item, "`population`"),
+            "think_time" => settings.think_time = reader.seconds(item, "`think_time`"),
+            "rate" => {
+                settings.rate = reader.rate(item, "`rate`");
+                rate_place = Some(reader.place(key.span()));
+            }
+            _ => reader.unknown(key, &format!("scenario `{}`", name.get_ref()), &["population", "think_time", "rate"]),
+        }
+    }
+    if let Some(rate_place) = rate_place
+        && (settings.population.is_some() || settings.think_time.is_some())
+    {
+        let message = format!("scenario `{}` has both a rate and a population or think time", name.get_ref());
+        reader.findings.push(
+            Diagnostic::error(codes::CONTRADICTION, rate_place, message)
+                .with_note(
+                    "a load is either open, with a rate of arrivals, or closed, with customers who wait and think",
+                )
+                .with_hint("leave one of them out"),
+        );
+    }
+    settings
+}
+
+fn processor(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ProcessorSettings {
+    let mut settings = ProcessorSettings {
+        place: reader.place(name.span()),
+        multiplicity: None,
+        speed: None,
+        scheduling: None,
+        quantum: None,
+        replicas: None,
+    };
+    for (key, item) in table {
+        match key.get_ref().as_ref() {
+            "multiplicity" => settings.multiplicity = reader.multiplicity(item, "`multiplicity`"),
+            "speed" => settings.speed = reader.factor(item, "`speed`"),
+            "scheduling" => settings.scheduling = reader.scheduling(item, "processors", &PROCESSOR_SCHEDULINGS),
+            "quantum" => settings.quantum = reader.seconds(item, "`quantum`"),
+            "replicas" => settings.replicas = reader.count(item, "`replicas`"),
+            _ => {
+                let known = ["multiplicity", "speed", "scheduling", "quantum", "replicas"];
+                reader.unknown(key, &format!("processor `{}`", name.get_ref()), &known);
+            }
+        }
+    }
+    settings
+}
+
+fn task(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> TaskSettings {
+    let mut settings = TaskSettings {
+        place: reader.place(name.span()),
+        processor: None,
+        threads: None,
+        priority: None,
+        replicas: None,
+        scheduling: None,
+    };
+    for (key, item) in table {
+        match key.get_ref().as_ref() {
+            "processor" => settings.processor = reader.text(item, "`processor`"),
+            "threads" => settings.threads = reader.multiplicity(item, "`threads`"),
+            "priority" => settings.priority = reader.whole(item, "`priority`"),
+            "replicas" => settings.replicas = reader.count(item, "`replicas`"),
+            "scheduling" => settings.scheduling = reader.scheduling(item, "tasks", &TASK_SCHEDULINGS),
+            _ => {
+                let known = ["processor", "threads", "priority", "replicas", "scheduling"];
+                reader.unknown(key, &format!("task `{}`", name.get_ref()), &known);
+            }
+        }
+    }
+    settings
+}
+
+fn demand(reader: &mut Reader<'_>, item: &Item<'_>) -> DemandSettings {
+    let mut settings = DemandSettings::default();
+    let Some(table) = reader.table(item, "`demand`") else { return settings };
+    for (key, item) in table {
+        match key.get_ref().as_ref() {
+            "default" => settings.default = placed(reader, item, "`default`"),
+            "activity" => settings.activities = activities(reader, item),
+            "task" => settings.tasks = named(reader, item, "`demand.task`", task_demands),
+            _ => reader.unknown(key, "`demand`", &["default", "activity", "task"]),
+        }
+    }
+    settings
+}
+
+fn task_demands(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> TaskDemands {
+    let mut demands = TaskDemands { place: reader.place(name.span()), default: None, activities: BTreeMap::new() };
+    for (key, item) in table {
+        match key.get_ref().as_ref() {
+            "default" => demands.default = placed(reader, item, "`default`"),
+            "activity" => demands.activities = activities(reader, item),
+            _ => reader.unknown(key, &format!("the demands of task `{}`", name.get_ref()), &["default", "activity"]),
+        }
+    }
+    demands
+}
+
+fn activities(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeMap<String, PlacedDemand> {
+    let mut demands = BTreeMap::new();
+    if let Some(table) = reader.table(item, "`activity`") {
+        for (key, item) in table {
+            if let Some(seconds) = reader.seconds(item, &format!("`{}`", key.get_ref())) {
+                let place = reader.place(key.span());
+                demands.insert(key.get_ref().to_string(), PlacedDemand { place, seconds });
+            }
+        }
+    }
+    demands
+}
+
+fn placed(reader: &mut Reader<'_>, item: &Item<'_>, what: &str) -> Option<PlacedDemand> {
+    let place = reader.place(item.span());
+    reader.seconds(item, what).map(|seconds| PlacedDemand { place, seconds })
+}

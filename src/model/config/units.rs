@@ -1,0 +1,106 @@
+//! Quantities with units, such as `2 ms`.
+
+/// Units of time, with their length in seconds.
+const TIMES: [(&str, f64); 9] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("min", 60.0),
+    ("h", 3600.0),
+    ("d", 86400.0),
+];
+
+/// A time with its unit in seconds; a number alone means seconds.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let (number, unit) = split(text)?;
+    // Division is exact where multiplication with a negative power of ten is not: 2 ms is 0.002.
+    match unit {
+        "" => Ok(number),
+        "ns" => Ok(number / 1e9),
+        "us" | "µs" => Ok(number / 1e6),
+        "ms" => Ok(number / 1e3),
+        _ => length(unit)
+            .map(|length| number * length)
+            .ok_or_else(|| format!("`{unit}` is not a unit of time; units are ns, us, ms, s, min, h and d")),
+    }
+}
+
+/// A rate such as `12/s` or `700/min` per second; a number alone means per second.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let (number, unit) = split(text)?;
+    let Some(unit) = unit.strip_prefix('/') else {
+        return if unit.is_empty() {
+            Ok(number)
+        } else {
+            Err(format!("`{unit}` is not a unit of a rate; write such as `12/s` or `700/min`"))
+        };
+    };
+    let unit = unit.trim();
+    length(unit).map(|length| number / length).ok_or_else(|| format!("`{unit}` is not a unit of time"))
+}
+
+fn length(unit: &str) -> Option<f64> {
+    TIMES.iter().find(|(name, _)| *name == unit).map(|(_, length)| *length)
+}
+
+fn split(text: &str) -> Result<(f64, &str), String> {
+    let text = text.trim();
+    let end = number_length(text.as_bytes());
+    let number: f64 = text[..end].parse().map_err(|_| format!("`{text}` does not begin with a number"))?;
+    Ok((number, text[end..].trim()))
+}
+
+/// How many bytes of the text are a number: digits, a point, an exponent.
+fn number_length(text: &[u8]) -> usize {
+    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut end = usize::from(text.first().is_some_and(|byte| matches!(byte, b'+' | b'-')));
+    end += digits(end);
+    if text.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(text.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits((end + 1 + sign).min(text.len()));
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{rate, seconds};
+
+    #[test]
+    fn times() {
+        for (text, value) in [
+            ("2 ms", 0.002),
+            ("1.5s", 1.5),
+            ("3", 3.0),
+            (" 250us ", 0.00025),
+            ("1e-3 s", 0.001),
+            ("2 min", 120.0),
+            ("7 µs", 7e-6),
+            ("1 ns", 1e-9),
+        ] {
+            assert_eq!(seconds(text), Ok(value), "{text}");
+        }
+        for text in ["", "ms", "2 parsecs", "2 ms s", "1..2", "e5", "--1", "."] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        for (text, value) in [("12/s", 12.0), ("120 / min", 2.0), ("0.5", 0.5), ("36/h", 0.01)] {
+            assert_eq!(rate(text), Ok(value), "{text}");
+        }
+        for text in ["12 s", "12/", "/s", "1/parsec"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! How much work there is, and who says so.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::submodel::{Seconds, WorkTotal};
+use crate::model::codes;
+use crate::model::config::DemandSettings;
+use crate::names::Names;
+
+/// Where a demand comes from: the first of these that is known (design of the project, in the order of trust).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DemandSource {
+    /// Nobody tells; it is zero.
+    #[default]
+    None,
+    /// CPU demand measured on the events.
+    Cpu,
+    /// Resource functions of the configuration.
+    Function,
+    /// Time between events in which the task was not waiting for another one. It includes whatever queueing there was.
+    Exclusive,
+}
+
+impl fmt::Display for DemandSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Cpu => "cpu",
+            Self::Function => "function",
+            Self::Exclusive => "exclusive time",
+        })
+    }
+}
+
+/// Derives demands, and gathers what is doubtful about them.
+pub struct Demands<'a> {
+    names: &'a Names,
+    settings: &'a DemandSettings,
+    /// Whether doubts are gathered.
+    pub doubting: bool,
+    /// Activities that no resource function covers, by task and activity, with their executions.
+    uncovered: BTreeMap<(String, String), u64>,
+    /// Activities that carry their CPU on some events only: with it, in all.
+    partial: BTreeMap<(String, String), (u64, u64)>,
+}
+
+impl<'a> Demands<'a> {
+    /// With these names and resource functions.
+    pub fn new(names: &'a Names, settings: &'a DemandSettings) -> Self {
+        Self { names, settings, doubting: true, uncovered: BTreeMap::new(), partial: BTreeMap::new() }
+    }
+
+    /// Mean demand of work in seconds per invocation, of which there were `invocations`.
+    pub fn of(&mut self, task: &str, work: &WorkTotal, invocations: u64) -> (f64, DemandSource) {
+        // Sums of floats depend on their order, so the activities come in the order of their names.
+        let activities: BTreeMap<&str, _> =
+            work.activities.iter().map(|(name, total)| (self.names.text(*name), total)).collect();
+        let per = invocations.max(1) as f64;
+        if activities.values().any(|total| total.cpu.count > 0) {
+            let mut sum = Seconds::default();
+            for (&name, total) in &activities {
+                sum = sum.plus(total.cpu.sum);
+                if self.doubting && !name.is_empty() && total.cpu.count > 0 && total.cpu.count < total.count {
+                    let seen = self.partial.entry((task.to_owned(), name.to_owned())).or_default();
+                    seen.0 += total.cpu.count;
+                    seen.1 += total.count;
+                }
+            }
+            return (sum.as_f64() / per, DemandSource::Cpu);
+        }
+        let functions: Vec<(&str, u64, Option<f64>)> =
+            activities.iter().map(|(&name, total)| (name, total.count, self.settings.of(task, name))).collect();
+        if functions.iter().any(|(_, _, seconds)| seconds.is_some()) {
+            let mut sum = 0.0;
+            for (name, count, seconds) in functions {
+                match seconds {
+                    Some(seconds) => sum += seconds * count as f64,
+                    None if !self.doubting => {}
+                    None => *self.uncovered.entry((task.to_owned(), name.to_owned())).or_default() += count,
+                }
+            }
+            return (sum / per, DemandSource::Function);
+        }
+        if work.exclusive.count > 0 {
+            // Visits without times are taken to be like those with times.
+            let scale = if work.exclusive.count == work.visits || work.visits == 0 {
+                1.0
+            } else {
+                work.visits as f64 / work.exclusive.count as f64
+            };
+            return (work.exclusive.sum.as_f64() * scale / per, DemandSource::Exclusive);
+        }
+        (0.0, DemandSource::None)
+    }
+
+    /// What is doubtful about the demands given out so far.
+    pub fn findings(self) -> Vec<Diagnostic> {
+        let shown = |name: &str| if name.is_empty() { "without a name".to_owned() } else { format!("`{name}`") };
+        let mut findings = Vec::new();
+        for ((task, activity), count) in self.uncovered {
+            let message = format!("activity {} of task `{task}` has no resource function", shown(&activity));
+            findings.push(
+                Diagnostic::warning(codes::NO_FUNCTION, Place::Nowhere, message)
+                    .with_note(format!(
+                        "its {count} executions count as no demand, because others beside it have a function"
+                    ))
+                    .with_hint("give it one under `[demand.activity]`, or a `default` under `[demand]`"),
+            );
+        }
+        for ((task, activity), (with, all)) in self.partial {
+            let message = format!(
+                "{with} of {all} events of activity {} of task `{task}` carry their CPU demand",
+                shown(&activity)
+            );
+            findings.push(
+                Diagnostic::warning(codes::PARTLY_MEASURED, Place::Nowhere, message)
+                    .with_note("the others count as no demand"),
+            );
+        }
+        findings
+    }
+}

@@ -1,0 +1,76 @@
+//! Where the elements of a complete model came from.
+
+use std::sync::Arc;
+
+use crate::lqn::submodel::{EntryIndex, Interaction, Position, Witness};
+use crate::lqn::{EntryId, TaskId};
+use crate::model::{DemandSource, Load, LoadReason};
+
+/// Where the elements of a complete model came from; shapes follow the model's vectors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Origins {
+    /// One a scenario, in the order of their names.
+    pub scenarios: Vec<ScenarioOrigin>,
+    /// One a task.
+    pub tasks: Vec<TaskOrigin>,
+    /// One an entry.
+    pub entries: Vec<EntryOrigin>,
+    /// One an activity.
+    pub activities: Vec<ActivityOrigin>,
+}
+
+/// A scenario and its load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScenarioOrigin {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Operations seen.
+    pub operations: u64,
+    /// Its load in the model.
+    pub load: Load,
+    /// Why that one.
+    pub reason: LoadReason,
+    /// Mean response time seen in the traces, seconds.
+    pub observed_response: Option<f64>,
+    /// The reference task, under a closed load.
+    pub customer: Option<TaskId>,
+    /// Synchronous requests per operation to the first entries, under an open load.
+    pub first: Vec<(EntryId, f64)>,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskOrigin {
+    /// Its identifier in the traces; of a customer, its scenario.
+    pub identifier: Arc<str>,
+    /// Which instance of it, from 1.
+    pub instance: u32,
+    /// Whether it is a scenario's customer.
+    pub customer: bool,
+}
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryOrigin {
+    /// The sub-model's entry; of a customer the first of those that were put together.
+    pub total: EntryIndex,
+    /// Its type.
+    pub interaction: Interaction,
+    /// How often it was invoked.
+    pub invocations: u64,
+    /// Where its demand comes from, by phase; one for all phases where it is a graph of activities.
+    pub sources: Vec<DemandSource>,
+    /// Some of the invocations.
+    pub witnesses: Vec<Witness>,
+}
+
+/// An activity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActivityOrigin {
+    /// The entry it belongs to.
+    pub entry: EntryId,
+    /// Where in the entry; `None` for an activity that only holds the graph together.
+    pub position: Option<Position>,
+    /// Where its demand comes from.
+    pub source: DemandSource,
+}
