@@ -31,3 +31,33 @@ pub const NO_FILE: Code = Code("R012");
 pub const TOO_LARGE: Code = Code("R013");
 /// More errors in one file than are worth showing.
 pub const TOO_MANY: Code = Code("R014");
+
+/// A relation that neither the rules nor the facts define.
+pub const RELATION: Code = Code("R020");
+/// More or fewer arguments than the relation has columns.
+pub const ARITY: Code = Code("R021");
+/// A number where a symbol or a node belongs, or the like.
+pub const TYPE: Code = Code("R022");
+/// A variable that nothing gives a value.
+pub const UNSAFE: Code = Code("R023");
+/// A relation that depends on its own negation or aggregate.
+pub const UNSTRATIFIED: Code = Code("R024");
+/// Two templates of one name.
+pub const TEMPLATE_AGAIN: Code = Code("R025");
+/// A relation that nothing uses.
+pub const UNUSED: Code = Code("R026");
+/// A variable that occurs once.
+pub const ONCE: Code = Code("R027");
+/// A template without `order`, or two of one order.
+pub const ORDER: Code = Code("R028");
+/// A rule for a relation of the facts.
+pub const BASE_RULE: Code = Code("R029");
+/// A rule beyond a limit of size: columns, literals, or variables of an aggregate.
+pub const RULE_SIZE: Code = Code("R030");
+/// A variable with an index in a rule.
+pub const INDEXED: Code = Code("R031");
+
+/// The rules keep more rows than the limit allows.
+pub const ROW_LIMIT: Code = Code("R040");
+/// The rules look at more rows than the limit allows.
+pub const STEP_LIMIT: Code = Code("R041");

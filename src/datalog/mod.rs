@@ -3,5 +3,9 @@
 //! This room knows what a template looks like, but not what its nodes stand for: that is [`crate::tlc`]'s.
 
 pub mod ast;
+pub mod base;
+pub mod check;
 pub mod codes;
+pub mod eval;
 pub mod syntax;
+pub mod value;
