@@ -86,10 +86,9 @@ pub fn read(
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
     let mut input = unpack::open(input).map_err(|error| failed(file, &error))?;
-    let head = input.head().map_err(|error| failed(file, &error))?;
     let format = match options.format {
         Some(format) => format,
-        None => detect(file, head)?,
+        None => detect(file, input.head().map_err(|error| failed(file, &error))?)?,
     };
     match format {
         Format::Angio => angio::read_text(file, input, options.strict, names, sink),

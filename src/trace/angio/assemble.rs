@@ -74,7 +74,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Adds a node; `Err` says what is wrong with it, at the scenario.
-    pub(crate) fn label(&mut self, line: u32, label: &Label<'_>) -> Result<(), Diagnostic> {
+    pub(crate) fn label(&mut self, line: u32, label: &Label<'_>) -> Result<(), Box<Diagnostic>> {
         self.report.records += 1;
         let operation = match &mut self.state {
             State::Open { operation, .. } => operation,
@@ -83,8 +83,9 @@ impl<'a> Assembler<'a> {
                 return Ok(());
             }
             State::Outside => {
-                return Err(Diagnostic::warning(codes::NO_HEADER, self.place(line, 1), "no operation is open here")
-                    .with_hint("open one with a line `operation SCENARIO run=RUN` before its labels"));
+                let finding = Diagnostic::warning(codes::NO_HEADER, self.place(line, 1), "no operation is open here")
+                    .with_hint("open one with a line `operation SCENARIO run=RUN` before its labels");
+                return Err(Box::new(finding));
             }
         };
         if self.names.names.text(operation.scenario) != label.scenario {
@@ -93,9 +94,10 @@ impl<'a> Assembler<'a> {
                 "the operation that is open is of scenario `{}`",
                 self.names.names.text(operation.scenario).escape_debug()
             );
-            return Err(Diagnostic::warning(codes::OTHER_SCENARIO, self.place(line, 1), message)
+            let finding = Diagnostic::warning(codes::OTHER_SCENARIO, self.place(line, 1), message)
                 .with_note(note)
-                .with_hint("an operation has one scenario; open another operation for this node"));
+                .with_hint("an operation has one scenario; open another operation for this node");
+            return Err(Box::new(finding));
         }
         let mut named = |text: &Option<_>| text.as_deref().map_or(Name::NONE, |text| self.names.names.intern(text));
         operation.events.push(Event {
@@ -156,8 +158,9 @@ impl<'a> Assembler<'a> {
         match std::mem::replace(&mut self.state, State::Outside) {
             State::Outside => ControlFlow::Continue(()),
             State::Unknown { line, labels } => {
-                let message = format!("an operation of {labels} nodes is set aside");
-                self.set_aside(line, message, "the line that opens it cannot be read");
+                let message = "the operation that begins here is set aside".to_owned();
+                let note = format!("the line that opens it cannot be read; labels in it: {labels}");
+                self.set_aside(line, message, &note);
                 ControlFlow::Continue(())
             }
             State::Open { operation, bad } if bad > 0 => {
@@ -166,7 +169,7 @@ impl<'a> Assembler<'a> {
                     self.names.names.text(operation.scenario).escape_debug(),
                     operation.run.escape_debug()
                 );
-                self.set_aside(operation.line, message, &format!("{bad} of its lines cannot be read"));
+                self.set_aside(operation.line, message, &format!("lines of it that cannot be read: {bad}"));
                 ControlFlow::Continue(())
             }
             State::Open { mut operation, .. } => {
@@ -191,7 +194,7 @@ impl<'a> Assembler<'a> {
     pub(crate) fn broken(self, mut error: Diagnostic) -> Diagnostics {
         if let State::Open { operation, .. } = &self.state {
             error = error.with_note(format!(
-                "{} operations were complete; `{}` run `{}`, which begins in line {}, is not",
+                "complete operations before: {}; `{}` run `{}`, which begins in line {}, is not complete",
                 self.report.operations,
                 self.names.names.text(operation.scenario).escape_debug(),
                 operation.run.escape_debug(),

@@ -96,7 +96,7 @@ fn take(assembler: &mut Assembler<'_>, line: u32, record: Record<'_>) -> Control
         Ok(Statement::Header(header)) => return assembler.open(line, &header),
         Ok(Statement::Label(label)) => {
             if let Err(finding) = assembler.label(line, &label) {
-                assembler.bad_line("line that belongs to no operation", finding);
+                assembler.bad_line("line that belongs to no operation", *finding);
             }
         }
         Err((header, message)) => {

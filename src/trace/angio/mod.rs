@@ -31,3 +31,8 @@ mod write;
 pub use json::read_jsonl;
 pub use text::read_text;
 pub use write::{write_jsonl, write_text};
+
+/// Whether a line opens an operation or is a label.
+pub(crate) fn is_statement(line: &[u8]) -> bool {
+    matches!(grammar::statement(line, &mut Vec::new()), Ok(grammar::Statement::Header(_) | grammar::Statement::Label(_)))
+}

@@ -44,7 +44,7 @@ pub fn read_text(
             Ok(Statement::Header(header)) => assembler.open(number, &header),
             Ok(Statement::Label(label)) => {
                 if let Err(finding) = assembler.label(number, &label) {
-                    assembler.bad_line("line that belongs to no operation", finding);
+                    assembler.bad_line("line that belongs to no operation", *finding);
                 }
                 ControlFlow::Continue(())
             }
