@@ -126,7 +126,10 @@ fn white_space_comments_quotes_and_line_ends_are_free() {
     3:0 T015 operation `a b` run `x\"\\é` is set aside (lines of it that cannot be read: 1)
     "#);
     let outcome = read_text(&text.replace("name=#no", "name=f(x)=#1 # end"));
-    assert_eq!(outcome.written(Format::Angio), "operation \"a b\" run=\"x\\\"\\\\é\"\n\"a b\",1,1,Be | \"T,1\",1 name=f(x)=#1\n");
+    assert_eq!(
+        outcome.written(Format::Angio),
+        "operation \"a b\" run=\"x\\\"\\\\é\"\n\"a b\",1,1,Be | \"T,1\",1 name=f(x)=#1\n"
+    );
 }
 
 #[test]
@@ -290,16 +293,16 @@ fn attributes_that_are_not_known_are_counted_with_a_suggestion() {
 
 #[test]
 fn counters_that_run_across_operations_are_ranked_anew() {
-    let operation = |run: u32, first: u32| {
-        format!("operation a run={run}\na,1,1,Be | A,{first}\na,1,2,Ed | A,{}\n", first + 1)
-    };
+    let operation =
+        |run: u32, first: u32| format!("operation a run={run}\na,1,1,Be | A,{first}\na,1,2,Ed | A,{}\n", first + 1);
     let outcome = read_text(&format!("{}{}{}", operation(1, 1), operation(2, 3), operation(3, 5)));
     let counters: Vec<_> = outcome.operations.iter().map(|op| (op.events[0].counter, op.events[1].counter)).collect();
     assert_eq!(counters, [(1, 2); 3]);
     assert_eq!(outcome.report().counted["operation whose task counters were ranked anew"], 2);
 
     // A recording that begins late, with operations that overlap in time.
-    let overlapping = "operation a run=1\na,1,1,Be | A,17\na,1,2,Ed | A,20\noperation a run=2\na,1,1,Be | A,18\na,1,2,Ed | A,19\n";
+    let overlapping =
+        "operation a run=1\na,1,1,Be | A,17\na,1,2,Ed | A,20\noperation a run=2\na,1,1,Be | A,18\na,1,2,Ed | A,19\n";
     let outcome = read_text(overlapping);
     assert_eq!(outcome.operations.iter().map(|op| op.events[1].counter).collect::<Vec<_>>(), [2, 2]);
 }
@@ -482,9 +485,14 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn time() -> impl Strategy<Value = f64> {
-    prop_oneof![Just(f64::NAN), Just(0.0), 0.0..1e4, any::<u64>().prop_map(|bits| f64::from_bits(bits >> 1)).prop_map(|time| {
-        if time.is_finite() { time } else { 1e300 }
-    })]
+    prop_oneof![
+        Just(f64::NAN),
+        Just(0.0),
+        0.0..1e4,
+        any::<u64>()
+            .prop_map(|bits| f64::from_bits(bits >> 1))
+            .prop_map(|time| { if time.is_finite() { time } else { 1e300 } })
+    ]
 }
 
 type RawEvent = (u32, u32, u8, u32, String, (u32, u32), (String, String), (f64, f64));

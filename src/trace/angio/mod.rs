@@ -34,5 +34,8 @@ pub use write::{write_jsonl, write_text};
 
 /// Whether a line opens an operation or is a label.
 pub(crate) fn is_statement(line: &[u8]) -> bool {
-    matches!(grammar::statement(line, &mut Vec::new()), Ok(grammar::Statement::Header(_) | grammar::Statement::Label(_)))
+    matches!(
+        grammar::statement(line, &mut Vec::new()),
+        Ok(grammar::Statement::Header(_) | grammar::Statement::Label(_))
+    )
 }
