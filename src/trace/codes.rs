@@ -29,3 +29,46 @@ pub const UNKNOWN_ATTRIBUTE: Code = Code("T014");
 pub const UNREAD_OPERATION: Code = Code("T015");
 /// Task node counters that run across operations were ranked anew.
 pub const RANKED_ANEW: Code = Code("T016");
+
+/// An operation has no events.
+pub const NO_EVENTS: Code = Code("T020");
+/// A node forks a thread of which there is no event.
+pub const DANGLING_FORK: Code = Code("T021");
+/// A thread that is not the root begins without a fork.
+pub const BEGIN_WITHOUT_FORK: Code = Code("T022");
+/// Several threads begin without a fork.
+pub const SEVERAL_ROOTS: Code = Code("T023");
+/// Every thread is forked by another.
+pub const NO_ROOT: Code = Code("T024");
+/// A thread is forked more than once.
+pub const FORKED_TWICE: Code = Code("T025");
+/// A node waits for a thread of which there is no event.
+pub const JOIN_OF_UNKNOWN: Code = Code("T026");
+/// Two nodes wait for the same thread.
+pub const JOINED_TWICE: Code = Code("T027");
+/// Thread node counters are missing.
+pub const THREAD_GAP: Code = Code("T028");
+/// A thread node counter comes again.
+pub const THREAD_REPEAT: Code = Code("T029");
+/// Task node counters are missing.
+pub const TASK_GAP: Code = Code("T030");
+/// A task node counter comes again.
+pub const TASK_REPEAT: Code = Code("T031");
+/// The first node of a thread is no begin.
+pub const NO_BEGIN: Code = Code("T032");
+/// A thread has no end.
+pub const NO_END: Code = Code("T033");
+/// A begin stands in the middle of a thread.
+pub const BEGIN_INSIDE: Code = Code("T034");
+/// A thread goes on after its end.
+pub const END_INSIDE: Code = Code("T035");
+/// A thread cannot be reached from any root.
+pub const UNREACHABLE: Code = Code("T036");
+/// Events are causes of themselves.
+pub const CYCLE: Code = Code("T037");
+/// A counter is zero.
+pub const ZERO_COUNTER: Code = Code("T038");
+/// A single lost event was restored.
+pub const RESTORED: Code = Code("T040");
+/// An operation is set aside because it is damaged.
+pub const SET_ASIDE: Code = Code("T041");

@@ -5,6 +5,7 @@ pub mod codes;
 pub mod detect;
 pub mod event;
 pub mod format;
+pub mod quality;
 pub mod read;
 pub mod toeg;
 mod unpack;

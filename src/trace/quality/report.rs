@@ -1,0 +1,193 @@
+//! The quality of a trace in figures.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Damage, Verdict};
+use crate::diagnostic::{Diagnostic, Place};
+use crate::trace::{Operation, TraceNames};
+
+/// How many operations came through, how many did not, and why. Two of them merge into one, in any order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QualityReport {
+    /// Operations examined.
+    pub operations: u64,
+    /// Operations that were well-formed as they came.
+    pub sound: u64,
+    /// Operations of which one lost event was restored.
+    pub restored: u64,
+    /// Operations that were set aside.
+    pub set_aside: u64,
+    /// Events of the operations that can be used, restored ones included.
+    pub events: u64,
+    /// Events of the operations that were set aside.
+    pub events_set_aside: u64,
+    /// Findings by code.
+    pub findings: BTreeMap<&'static str, Counted>,
+    /// The first damaged operations, by file and line.
+    pub damaged: Vec<Kept>,
+}
+
+/// How often something was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// What, in a few words.
+    pub what: &'static str,
+    /// How often.
+    pub findings: u64,
+    /// In how many operations.
+    pub operations: u64,
+}
+
+/// A damaged operation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Kept {
+    /// The file that it is from.
+    pub file: Arc<str>,
+    /// Where it begins there.
+    pub line: u32,
+    /// Its scenario.
+    pub scenario: Arc<str>,
+    /// Its run.
+    pub run: Arc<str>,
+    /// Whether it could be restored.
+    pub restored: bool,
+    /// What is wrong with it.
+    pub finding: Diagnostic,
+}
+
+impl QualityReport {
+    /// How many damaged operations are kept in full; all are counted.
+    pub const KEPT: usize = 100;
+
+    /// The version of the JSON form.
+    pub const VERSION: u32 = 1;
+
+    /// Counts an operation that needs no examination.
+    pub fn sound(&mut self, operation: &Operation) {
+        self.operations += 1;
+        self.sound += 1;
+        self.events += operation.events.len() as u64;
+    }
+
+    /// Counts an operation after its examination.
+    pub fn record(&mut self, operation: &Operation, names: &TraceNames, verdict: &Verdict) {
+        match verdict {
+            Verdict::Sound => self.sound(operation),
+            Verdict::Restored(damage) => {
+                self.operations += 1;
+                self.restored += 1;
+                self.events += operation.events.len() as u64;
+                self.count(operation, names, damage, true);
+            }
+            Verdict::Damaged(damage) => {
+                self.operations += 1;
+                self.set_aside += 1;
+                self.events_set_aside += operation.events.len() as u64;
+                self.count(operation, names, damage, false);
+            }
+        }
+    }
+
+    fn count(&mut self, operation: &Operation, names: &TraceNames, damage: &Damage, restored: bool) {
+        // Findings come in the order of their faults.
+        for same in damage.findings.chunk_by(|a, b| a.fault == b.fault) {
+            let counted = self.findings.entry(same[0].fault.code().0).or_default();
+            counted.what = same[0].fault.title();
+            counted.findings += same.len() as u64;
+            counted.operations += 1;
+        }
+        self.damaged.push(Kept {
+            file: Arc::clone(&operation.file),
+            line: operation.line,
+            scenario: names.names.shared(operation.scenario),
+            run: Arc::clone(&operation.run),
+            restored,
+            finding: damage.diagnostic(operation, names, restored),
+        });
+        // Sorting now and then keeps the cost of dropping low.
+        if self.damaged.len() >= 2 * Self::KEPT {
+            self.trim();
+        }
+    }
+
+    /// Takes in what was seen elsewhere.
+    pub fn merge(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.sound += other.sound;
+        self.restored += other.restored;
+        self.set_aside += other.set_aside;
+        self.events += other.events;
+        self.events_set_aside += other.events_set_aside;
+        for (code, counted) in other.findings {
+            let mine = self.findings.entry(code).or_default();
+            mine.what = counted.what;
+            mine.findings += counted.findings;
+            mine.operations += counted.operations;
+        }
+        self.damaged.extend(other.damaged);
+        self.trim();
+    }
+
+    /// Keeps the first damaged operations only, by file and line.
+    pub fn trim(&mut self) {
+        self.damaged.sort();
+        self.damaged.truncate(Self::KEPT);
+    }
+
+    /// The report as text, for people.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "operations  {:>10}   sound {}, restored {}, set aside {}\nevents      {:>10}   and {} set aside\n",
+            self.operations, self.sound, self.restored, self.set_aside, self.events, self.events_set_aside
+        );
+        if !self.findings.is_empty() {
+            text.push_str("\ncode  finding                        findings  operations\n");
+            for (code, counted) in &self.findings {
+                let _ = writeln!(
+                    text,
+                    "{code:<5} {:<28} {:>10}  {:>10}",
+                    counted.what, counted.findings, counted.operations
+                );
+            }
+        }
+        for kept in &self.damaged {
+            let _ = write!(text, "\n{}:{}: {}\n", kept.file, kept.line, kept.finding.message);
+            for label in &kept.finding.labels {
+                let _ = writeln!(text, "  {}{}", place(&label.place), label.text);
+            }
+            for note in &kept.finding.notes {
+                let _ = writeln!(text, "  {note}");
+            }
+        }
+        let left = (self.restored + self.set_aside).saturating_sub(self.damaged.len() as u64);
+        if left > 0 {
+            let _ = write!(text, "\nand {left} more that are counted above\n");
+        }
+        text
+    }
+
+    /// The report as JSON, versioned.
+    pub fn json(&self) -> serde_json::Value {
+        let mut value = serde_json::json!({ "version": Self::VERSION });
+        // The report holds strings, numbers, lists and maps with text keys only.
+        if let (serde_json::Value::Object(all), Ok(serde_json::Value::Object(fields))) =
+            (&mut value, serde_json::to_value(self))
+        {
+            all.extend(fields);
+        }
+        value
+    }
+}
+
+/// A place within a file that was named already.
+fn place(place: &Place) -> String {
+    match place {
+        Place::Line { line, .. } => format!("line {line}: "),
+        Place::Item { item, .. } => format!("{item}: "),
+        Place::Range { .. } | Place::File { .. } | Place::Nowhere => String::new(),
+    }
+}
