@@ -24,9 +24,13 @@ fn operations(text: &str) -> (TraceNames, Vec<Operation>) {
 
 /// One operation of scenario `a` from its labels without the scenario, `;` between them.
 fn operation(labels: &str) -> (TraceNames, Operation) {
-    let lines: String = labels.split(';').map(|label| format!("a,{}\n", label.trim())).collect();
-    let (names, mut operations) = operations(&format!("operation a run=1\n{lines}"));
+    let (names, mut operations) = operations(&format!("operation a run=1\n{}", lines(labels)));
     (names, operations.remove(0))
+}
+
+/// Labels without the scenario, `;` between them, as lines.
+fn lines(labels: &str) -> String {
+    labels.split(';').fold(String::new(), |lines, label| lines + "a," + label.trim() + "\n")
 }
 
 /// A thread that calls another task, forks two threads, and waits for one of them.
@@ -89,7 +93,7 @@ fn each_damage_is_found() {
         ("two threads fork each other", operation(mutual)),
         ("the task goes against the thread", with("B,1; 1,4,Ac | B,2", "B,2; 1,4,Ac | B,1")),
     ];
-    let text: String = cases.iter().map(|(what, case)| format!("{what}\n{}\n", shown(case))).collect();
+    let text = cases.iter().fold(String::new(), |text, (what, case)| text + what + "\n" + &shown(case) + "\n");
     insta::assert_snapshot!(text, @"
     no events
       T020 the operation has no events ()
@@ -233,7 +237,6 @@ fn two_lost_events_are_not_restored() {
 
 #[test]
 fn the_gate_counts_what_it_sets_aside() {
-    let lines = |labels: &str| labels.split(';').map(|label| format!("a,{}\n", label.trim())).collect::<String>();
     let text = format!(
         "operation a run=1\n{}operation a run=2\n{}operation a run=3\n{}",
         lines(GOOD),

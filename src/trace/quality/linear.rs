@@ -104,10 +104,10 @@ fn roots(layout: &Layout<'_>, findings: &mut Vec<Finding>) {
     let mut open: Vec<u32> = reached.iter().copied().collect();
     while let Some(thread) = open.pop() {
         for entry in layout.thread(thread) {
-            if let Kind::Fork(child) = layout.operation.events[entry.event as usize].kind {
-                if reached.insert(child) {
-                    open.push(child);
-                }
+            if let Kind::Fork(child) = layout.operation.events[entry.event as usize].kind
+                && reached.insert(child)
+            {
+                open.push(child);
             }
         }
     }

@@ -20,9 +20,9 @@
 //!
 //! What cannot be told is set aside: the loss of the last event of a task leaves no gap in the task's counters, so nothing
 //! tells the task (the end of a scenario, on its client, is the usual case, and there the thread may as well have been cut
-//! off); two events are lost; a join may have been an activity. Of what explains the gaps the
-//! smallest loss is taken: a thread that lost its last two nodes, of which only one left a gap in its task, is taken to have
-//! lost its end. A restored event has no time, no CPU demand and no names.
+//! off); two events are lost; a join may have been an activity. Of what explains the gaps the smallest loss is taken: a
+//! thread that lost its last two nodes, of which only one left a gap in its task, is taken to have lost its end. A restored
+//! event has no time, no CPU demand and no names.
 //!
 //! [`Toeg::build`]: crate::trace::Toeg::build
 

@@ -11,8 +11,6 @@ use crate::trace::Kind;
 mod rules {
     //! The macro makes a module's worth of types, so it has one.
 
-    #![expect(clippy::pedantic, reason = "the code comes out of the macro")]
-
     crepe::crepe! {
         // Facts: an event with thread and thread node counter, or with task and task node counter.
         @input

@@ -113,10 +113,10 @@ fn forked_from(layout: &Layout<'_>, thread: u32, lacking: &Finding) -> Result<u3
     let mut open = vec![lacking];
     while let Some(parent) = open.pop() {
         for entry in layout.thread(parent) {
-            if let Kind::Fork(child) = layout.operation.events[entry.event as usize].kind {
-                if below.insert(child) {
-                    open.push(child);
-                }
+            if let Kind::Fork(child) = layout.operation.events[entry.event as usize].kind
+                && below.insert(child)
+            {
+                open.push(child);
             }
         }
     }
