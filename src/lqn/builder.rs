@@ -15,7 +15,8 @@ use crate::lqn::{
 /// Who makes calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
-    Entry(EntryId),
+    /// An entry in a phase; 0 where a record tells of all phases.
+    Phase(EntryId, usize),
     Activity(ActivityId),
 }
 

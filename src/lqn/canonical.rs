@@ -9,25 +9,23 @@ use crate::lqn::{
 };
 
 impl Model {
-    /// The same model in the form that readers give: entries and activities numbered in the order of their tasks; delays
-    /// without a multiplicity; phases without an empty tail, one at least; calls to one entry added up, without those
+    /// The same model in the form that readers give: entries and activities numbered in the order of their tasks; servers
+    /// without limit as delays; phases without an empty tail, one at least; calls to one entry added up, without those
     /// made never, in the order in which the phases first make them; cv², rates and quanta only where they say something;
     /// replies in order; lists of one activity as sequences.
     #[must_use]
     pub fn into_canonical(mut self) -> Self {
         self.renumber();
         for processor in &mut self.processors {
-            if processor.scheduling == Scheduling::Delay {
-                processor.multiplicity = Multiplicity::Infinite;
-            }
+            settle_servers(&mut processor.scheduling, &mut processor.multiplicity);
             if !matches!(processor.scheduling, Scheduling::ProcessorSharing | Scheduling::CompletelyFair) {
                 processor.quantum = None;
             }
         }
         for task in &mut self.tasks {
-            if task.scheduling == Scheduling::Delay {
-                task.multiplicity = Multiplicity::Infinite;
-            }
+            settle_servers(&mut task.scheduling, &mut task.multiplicity);
+            // The suite writes a length of 0 where the queue has no bound.
+            task.queue_length = task.queue_length.filter(|&length| length > 0);
             task.precedences.retain_mut(settle_precedence);
         }
         for entry in &mut self.entries {
@@ -130,10 +128,29 @@ impl Precedence {
             Some(Fork::And(activities)) => activities.iter_mut().for_each(visit),
             Some(Fork::Or(branches)) => branches.iter_mut().for_each(|(_, activity)| visit(activity)),
             Some(Fork::Loop { bodies, end }) => {
-                bodies.iter_mut().for_each(|(_, activity)| visit(activity));
+                for (_, activity) in bodies {
+                    visit(activity);
+                }
                 end.iter_mut().for_each(visit);
             }
         }
+    }
+}
+
+/// A delay has servers without limit, and where there is no limit nothing queues.
+fn settle_servers(scheduling: &mut Scheduling, multiplicity: &mut Multiplicity) {
+    let queues = matches!(
+        scheduling,
+        Scheduling::Fcfs
+            | Scheduling::HeadOfLine
+            | Scheduling::PreemptivePriority
+            | Scheduling::Random
+            | Scheduling::ProcessorSharing
+    );
+    if *scheduling == Scheduling::Delay {
+        *multiplicity = Multiplicity::Infinite;
+    } else if queues && *multiplicity == Multiplicity::Infinite {
+        *scheduling = Scheduling::Delay;
     }
 }
 
@@ -184,12 +201,11 @@ fn add_up(calls: &mut Vec<Call>) {
     let mut seen: BTreeMap<(EntryId, CallKind), usize> = BTreeMap::new();
     let mut kept: Vec<Call> = Vec::with_capacity(calls.len());
     for call in calls.drain(..) {
-        match seen.get(&(call.to, call.kind)) {
-            Some(&place) => kept[place].mean += call.mean,
-            None => {
-                seen.insert((call.to, call.kind), kept.len());
-                kept.push(call);
-            }
+        if let Some(&place) = seen.get(&(call.to, call.kind)) {
+            kept[place].mean += call.mean;
+        } else {
+            seen.insert((call.to, call.kind), kept.len());
+            kept.push(call);
         }
     }
     kept.retain(|call| call.mean != 0.0);

@@ -77,8 +77,7 @@ fn carried<'a>(names: impl Iterator<Item = &'a Arc<str>> + Clone) -> Vec<Cow<'a,
     if names.clone().all(|name| is_carried(name)) {
         return names.map(|name| Cow::Borrowed(&**name)).collect();
     }
-    let mut taken: FxHashSet<String> =
-        names.clone().filter(|name| is_carried(name)).map(|name| name.to_string()).collect();
+    let mut taken: FxHashSet<String> = names.clone().filter(|name| is_carried(name)).map(ToString::to_string).collect();
     let mut next: FxHashMap<String, u32> = FxHashMap::default();
     names
         .map(|name| {

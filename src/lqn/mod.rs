@@ -1,17 +1,22 @@
 //! Layered queueing networks: the model's types and its languages.
 //!
 //! [`model`] holds a complete model as the LQN tool suite understands it, [`submodel`] the mergeable summary of what
-//! traces show, from which a complete model is made. `.lqn` text, `.lqnx` XML and versioned JSON are read and written here.
+//! traces show, from which a complete model is made. [`parse_any`] reads and [`Language`] writes `.lqn` text, `.lqnx` XML
+//! and versioned JSON; [`lint`] finds what keeps a model from being solved.
 
 mod builder;
 mod canonical;
 pub mod codes;
 mod findings;
+pub mod json;
 mod labels;
+mod language;
 pub mod model;
 pub mod results;
 mod scheduling;
 pub mod submodel;
 pub mod text;
+pub mod xml;
 
+pub use language::{Language, parse_any};
 pub use model::*;

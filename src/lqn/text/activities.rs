@@ -41,7 +41,7 @@ pub(super) fn section(reader: &mut Reader<'_>) -> Result<(), Fault> {
         };
         match outcome {
             Ok(()) => reader.cursor.skip_reports(),
-            Err(error) => reader.cursor.recover(error),
+            Err(error) => reader.cursor.recover(*error),
         }
     }
     Err(reader.cursor.unexpected("-1 at the end of the section of activities"))
@@ -50,6 +50,7 @@ pub(super) fn section(reader: &mut Reader<'_>) -> Result<(), Fault> {
 fn record(reader: &mut Reader<'_>, task: TaskId, letter: Token<'_>) -> Result<(), Fault> {
     let name = reader.cursor.name("the name of an activity")?;
     let activity = reader.builder.ensure_activity(task, name.text);
+    reader.declared.insert(activity);
     match letter.text {
         "s" => set(reader, activity, "a demand", |work, value| work.demand = value),
         "c" => set(reader, activity, "a squared coefficient of variation", |work, value| work.cv2 = Some(value)),

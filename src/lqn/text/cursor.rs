@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Place};
+use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::lqn::codes;
 use crate::lqn::findings::{Fault, Findings, fault};
 use crate::lqn::text::lexer::{Kind, Token};
@@ -193,8 +193,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reports the error and goes to the next line, past the word at fault.
-    pub(super) fn recover(&mut self, error: Fault) {
-        self.findings.push(*error);
+    pub(super) fn recover(&mut self, error: Diagnostic) {
+        self.findings.push(error);
         while let Some(token) = self.peek() {
             if token.first && token.line > self.last_line() {
                 return;

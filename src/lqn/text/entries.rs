@@ -91,7 +91,7 @@ fn phases_of_activities(reader: &Reader<'_>, letter: Token<'_>, entry: EntryId) 
 fn calls(reader: &mut Reader<'_>, letter: Token<'_>, kind: CallKind) -> Result<(), Fault> {
     let entry = named(reader)?;
     let to = named(reader)?;
-    if !reader.builder.first_call(Caller::Entry(entry), to, kind) {
+    if !reader.builder.first_call(Caller::Phase(entry, 0), to, kind) {
         repeated(reader, letter);
     }
     for (phase, mean) in values(reader, letter, "a number of calls")?.into_iter().enumerate() {
@@ -135,6 +135,7 @@ fn first_activity(reader: &mut Reader<'_>) -> Result<(), Fault> {
     let name = reader.cursor.name("the name of an activity")?;
     let task = reader.builder.model.entries[entry.index()].task;
     let activity = reader.builder.ensure_activity(task, name.text);
+    reader.starts.push((activity, name));
     let body = &mut reader.builder.model.entries[entry.index()].body;
     let has_phases = matches!(body, Body::Phases(phases) if phases.iter().any(|phase| *phase != Work::default()));
     *body = Body::Activities(activity);

@@ -13,6 +13,8 @@ mod write;
 
 pub use write::write;
 
+use std::collections::BTreeMap;
+
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::Model;
 use crate::lqn::findings::Findings;
@@ -26,4 +28,19 @@ pub fn parse(name: &str, text: &str) -> Result<(Model, Vec<Diagnostic>), Diagnos
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let words = lexer::words(text, &mut findings);
     sections::parse(words, findings)
+}
+
+/// The variables that a text of definitions defines, as far as it can be read.
+pub(super) fn definitions(text: &str) -> BTreeMap<String, f64> {
+    let mut findings = Findings::new("");
+    let words = lexer::words(text, &mut findings);
+    let mut cursor = cursor::Cursor::new(words.tokens, findings);
+    while let Some(token) = cursor.advance() {
+        if token.kind == lexer::Kind::Variable
+            && let Err(error) = variables::definition(&mut cursor, token)
+        {
+            cursor.recover(*error);
+        }
+    }
+    cursor.variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -1,26 +1,33 @@
 //! The sections `G`, `P`, `U` and `T`, and the order of all.
 
-use crate::diagnostic::Diagnostic;
-use crate::diagnostic::Diagnostics;
+use rustc_hash::FxHashSet;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::builder::Builder;
-use crate::lqn::findings::{Fault, Findings};
+use crate::lqn::findings::{Fault, Findings, fault};
 use crate::lqn::scheduling::{PROCESSOR_LETTERS, TASK_LETTERS, meaning};
 use crate::lqn::text::cursor::Cursor;
 use crate::lqn::text::lexer::{Kind, Token, Words};
 use crate::lqn::text::{activities, entries, variables};
-use crate::lqn::{Group, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, codes};
+use crate::lqn::{ActivityId, Group, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, codes};
 
 /// A reader in the middle of a text.
 pub(super) struct Reader<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) builder: Builder,
+    /// First activities of entries, by where they are named.
+    pub(super) starts: Vec<(ActivityId, Token<'a>)>,
+    /// Activities that have a record of their own.
+    pub(super) declared: FxHashSet<ActivityId>,
 }
 
 pub(super) fn parse(words: Words<'_>, findings: Findings) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
-    let mut reader = Reader { cursor: Cursor::new(words.tokens, findings), builder: Builder::new() };
+    let (starts, declared) = (Vec::new(), FxHashSet::default());
+    let mut reader = Reader { cursor: Cursor::new(words.tokens, findings), builder: Builder::new(), starts, declared };
     reader.builder.model.parameters.pragmas = words.pragmas;
     reader.file();
-    let Reader { cursor, builder } = reader;
+    reader.check_starts();
+    let Reader { cursor, builder, .. } = reader;
     let mut findings = cursor.findings;
     if cursor.reports > 0 {
         let message = format!("{} wishes for reports of results were passed over", cursor.reports);
@@ -52,12 +59,29 @@ impl<'a> Reader<'a> {
                 _ => Err(self.no_section(token)),
             };
             if let Err(error) = outcome {
-                self.cursor.recover(error);
+                self.cursor.recover(*error);
             }
         }
         if sections == 0 {
             let error = Diagnostic::error(codes::SYNTAX, self.cursor.findings.file(), "there is no model in this text");
             self.cursor.findings.push(error.with_hint("a model begins with a section G, P, T or E"));
+        }
+    }
+
+    /// Reports entries that begin with an activity of which nothing more is said.
+    fn check_starts(&mut self) {
+        for (activity, token) in std::mem::take(&mut self.starts) {
+            if self.declared.contains(&activity) {
+                continue;
+            }
+            let model = &self.builder.model;
+            let task = &model.tasks[model.activities[activity.index()].task.index()];
+            let others = task.activities.iter().filter(|&&other| other != activity);
+            let message = format!("the task `{}` has no activity `{}`", task.name, token.text);
+            let error = fault(codes::UNKNOWN_NAME, message)
+                .with_similar(token.text, others.map(|other| &*model.activities[other.index()].name));
+            let error = self.cursor.located(token, Box::new(error));
+            self.cursor.findings.push(*error);
         }
     }
 
@@ -137,7 +161,7 @@ impl<'a> Reader<'a> {
             };
             match outcome {
                 Ok(()) => self.cursor.skip_reports(),
-                Err(error) => self.cursor.recover(error),
+                Err(error) => self.cursor.recover(*error),
             }
         }
     }
@@ -154,6 +178,8 @@ impl<'a> Reader<'a> {
         let name = self.cursor.name("the processor's name")?;
         let letter = self.cursor.name("its scheduling")?;
         let Some(scheduling) = meaning(&PROCESSOR_LETTERS, letter.text) else {
+            // It exists all the same: else every mention of it would be an error.
+            let _ = self.builder.add_processor(Processor::new(name.text, Scheduling::Fcfs));
             let message = format!("`{}` is no scheduling of a processor", letter.text);
             let mut error = self.cursor.error(letter, codes::SYNTAX, message);
             error.hints.push("f, h, p, i, r, s or c".to_owned());
@@ -254,7 +280,14 @@ impl<'a> Reader<'a> {
             Ok(_) => self.task_options(&mut task),
             Err(_) => Ok(()),
         };
-        let id = self.builder.add_task(task).map_err(|error| self.cursor.located(name, error))?;
+        let id = match self.builder.add_task(task) {
+            Ok(id) => id,
+            Err(error) => {
+                let error = self.cursor.located(name, error);
+                self.cursor.findings.push(*error);
+                self.builder.task(name.text)?
+            }
+        };
         for entry in names {
             if let Err(error) = self.builder.add_entry(id, entry.text) {
                 let error = self.cursor.located(entry, error);
