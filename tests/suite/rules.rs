@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dyelog::datalog::ast::{Program, Statement, Template};
 use dyelog::datalog::syntax::{Item, load, parse_file, print, print_items};
-use dyelog::diagnostic::Diagnostic;
+use dyelog::diagnostic::{Code, Diagnostic, Place, Renderer, Report, Sources};
 
 const FORWARDING: &str = r#"
 /// (iv) Forwarding: b forwards to t[1], … t[n].
@@ -131,4 +131,199 @@ fn an_error_hides_neither_the_one_before_nor_the_one_after() {
             "R006 the `(` of the arguments is never closed",
         ]
     );
+}
+
+const TEN_ERRORS: &str = r#"/// A file in which much is wrong.
+template rpc {
+  ordr 1
+  match {
+    e1 = Ac [j, k, m | a, v]
+    e2 = Acc [j, k, m+1 | b, w]
+    e3 = Fk(q) [j, k, m+2 | b w]
+  }
+  where { a != b, w > , reach(a, b) }
+  model {
+    S := newentry(R, b)
+    addRequest(E S)   addActivity(E, e1)
+  }
+}
+template second {
+  match {
+    e1 = Ac [j, k, m | a, v]
+  where { v > 1 }
+}
+
+reach(X, Y) :- edge(X, Y)
+reach(X, Z) :- reach(X, Y), edge(Y, Z).	ünused("größe, X).
+tempate third { }
+"#;
+
+fn rendered(text: &str) -> String {
+    let mut sources = Sources::new();
+    sources.insert("test.dl".into(), text.into());
+    Renderer { color: false }.render_all(&parse(text).1, &sources)
+}
+
+#[test]
+fn a_file_with_ten_errors_reports_each_once() {
+    insta::assert_snapshot!(rendered(TEN_ERRORS), @r#"
+    error[R007]: no section of a template is called `ordr`
+     --> test.dl:3:3
+      |
+    3 |   ordr 1
+      |   ^^^^
+      |
+      = note: a template has `order`, `longest`, `match`, `where`, `model` and `expect`
+      = help: did you mean `order`?
+
+    error[R008]: no node is of type `Acc`
+     --> test.dl:6:10
+      |
+    6 |     e2 = Acc [j, k, m+1 | b, w]
+      |          ^^^
+      |
+      = note: the types are `Be` begin, `Ac` activity, `Ed` end, `Fk(k)` fork and `Jn(k)` join
+      = help: did you mean `Ac`?
+
+    error[R005]: expected `,` and the position in the task, found `w`
+     --> test.dl:7:31
+      |
+    7 |     e3 = Fk(q) [j, k, m+2 | b w]
+      |                               ^ expected `,` and the position in the task
+
+    error[R005]: expected a term, found `,`
+     --> test.dl:9:23
+      |
+    9 |   where { a != b, w > , reach(a, b) }
+      |                       ^ expected a term
+
+    error[R007]: `newentry` gives no entry
+      --> test.dl:11:10
+       |
+    11 |     S := newentry(R, b)
+       |          ^^^^^^^^
+       |
+       = note: what stands after `:=` is `newEntry(type, task)`
+       = help: did you mean `newEntry`?
+
+    error[R005]: expected `,` or `)`, found `S`
+      --> test.dl:12:18
+       |
+    12 |     addRequest(E S)   addActivity(E, e1)
+       |                  ^ expected `,` or `)`
+
+    error[R006]: the `{` of `match` is never closed
+      --> test.dl:16:9
+       |
+    16 |   match {
+       |         ^
+    17 |     e1 = Ac [j, k, m | a, v]
+    18 |   where { v > 1 }
+       |   ----- `}` expected before this
+       |
+       = help: add `}`
+
+    error[R005]: rule without its full stop
+      --> test.dl:21:25
+       |
+    21 | reach(X, Y) :- edge(X, Y)
+       | -----------             ^ expected `,` or `.` after this
+       | |
+       | in the rule that begins here
+       |
+       = help: a rule ends with `.`
+
+    error[R002]: string without its closing quote
+      --> test.dl:22:48
+       |
+    22 | reach(X, Z) :- reach(X, Y), edge(Y, Z).    ünused("größe, X).
+       |                                                   ^^^^^^^^^^^
+       |
+       = note: a string ends on the line it begins on; `\n` stands for a line break
+       = help: add `"` at its end
+
+    error[R007]: `tempate` begins nothing
+      --> test.dl:23:1
+       |
+    23 | tempate third { }
+       | ^^^^^^^
+       |
+       = note: a file holds `template name { … }`, `use "file"` and rules `head(…) :- body.`
+       = help: did you mean `template`?
+
+    10 errors
+    "#);
+}
+
+#[test]
+fn long_lines_are_cut_around_the_place() {
+    let text = format!("ä(X) :- {}, b(X Y).\n", "b(\"ö\", X), ".repeat(100).trim_end_matches(", "));
+    insta::assert_snapshot!(rendered(&text), @r#"
+    error[R005]: expected `,` or `)`, found `Y`
+     --> test.dl:1:1113
+      |
+     ::: 
+    1 | …X), b("ö", X), b("ö", X), b("ö", X), b("ö", X), b("ö", X), b("ö", X), b(X Y).
+      |                                                                            ^ expected `,` or `)`
+
+    1 error
+    "#);
+}
+
+#[test]
+fn places_at_the_end_and_beyond_are_shown() {
+    insta::assert_snapshot!(rendered("a(X) :-\n"), @r#"
+    error[R005]: expected a term, found the end of the file
+     --> test.dl:2:1
+      |
+    2 |
+      | ^ expected a term
+
+    1 error
+    "#);
+    let mut sources = Sources::new();
+    sources.insert("a".into(), "ü\nx".into());
+    for (start, end) in [(0, 0), (1, 1), (0, 9), (9, 4), (2, 3), (3, 3), (4, 4)] {
+        let place = Place::Range { file: "a".into(), start, end };
+        let diagnostic = Diagnostic::error(Code("R000"), place.clone(), "m").with_place(place, "l").with_label("here");
+        let text = Renderer { color: true }.render(&diagnostic, &sources);
+        assert!(text.contains("R000") && text.contains("here"), "{text}");
+    }
+    let line = Place::Line { file: "b\u{1b}[31m".into(), line: 7, column: 3 };
+    let diagnostic = Diagnostic::warning(Code("T001"), line, "odd").with_label("this").with_note("why");
+    insta::assert_snapshot!(Renderer { color: false }.render(&diagnostic, &sources), @r#"
+    warning[T001]: odd
+    --> b�[31m:7:3
+     = note: this
+     = note: why
+    "#);
+}
+
+#[test]
+fn json_tells_lines_and_columns() {
+    let text = "// ü\n\ta(ü X).";
+    let mut sources = Sources::new();
+    sources.insert("test.dl".into(), text.into());
+    let diagnostics = parse(text).1;
+    insta::assert_json_snapshot!(Report::new(&diagnostics, &sources), @r#"
+    {
+      "version": 1,
+      "errors": 1,
+      "warnings": 0,
+      "notes": 0,
+      "diagnostics": [
+        {
+          "severity": "error",
+          "code": "R005",
+          "message": "expected `,` or `)`, found `X`",
+          "file": "test.dl",
+          "line": 2,
+          "column": 6,
+          "start": 12,
+          "end": 13,
+          "label": "expected `,` or `)`"
+        }
+      ]
+    }
+    "#);
 }
