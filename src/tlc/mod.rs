@@ -1,1 +1,20 @@
-//! Trace-based load characterization: templates, plans and the control algorithm that turn operations into a sub-model (1998 paper).
+//! Trace-based load characterization (1998 paper): templates, plans and the control algorithm that turn operations into a
+//! sub-model.
+//!
+//! A rule file's templates become [`plan`]s; the [`driver`] runs the paper's control algorithm over the graph of one
+//! operation with one of two engines; [`summary`] folds what came of it into a mergeable sub-model.
+
+pub mod check;
+pub mod codes;
+pub mod digest;
+pub mod driver;
+pub mod matcher;
+pub mod operations;
+pub mod pattern;
+pub mod plan;
+pub mod planner;
+pub mod rules;
+pub mod summary;
+
+pub use rules::Rules;
+pub use summary::{EntryMerge, Summary};

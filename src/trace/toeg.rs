@@ -124,6 +124,12 @@ impl Toeg {
         &self.threads[self.thread_of[node as usize] as usize]
     }
 
+    /// The position of a node's thread in [`Toeg::threads`].
+    #[inline]
+    pub fn thread_number(&self, node: NodeId) -> usize {
+        self.thread_of[node as usize] as usize
+    }
+
     /// The thread of that identifier.
     #[inline]
     pub fn thread(&self, id: u32) -> Option<&Thread> {

@@ -1,0 +1,178 @@
+//! Rule files made ready to run: shipped ones, the user's, or both.
+
+use std::sync::Arc;
+
+use crate::datalog::ast::{Program, Template};
+use crate::datalog::syntax;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::tlc::driver::kind_index;
+use crate::tlc::operations;
+use crate::tlc::pattern::{Findings, Pattern};
+use crate::tlc::plan::{KindTag, Plan};
+use crate::tlc::{check, planner};
+
+/// The shipped rule files, by the names under which `use` finds them.
+pub const SHIPPED: [(&str, &str); 3] = [
+    ("tlc.dl", include_str!("../../rules/tlc.dl")),
+    ("ext/join.dl", include_str!("../../rules/ext/join.dl")),
+    ("paper/tlc-1998.dl", include_str!("../../rules/paper/tlc-1998.dl")),
+];
+
+/// The shipped files that are loaded by default.
+pub const DEFAULT_NAMES: [&str; 2] = ["rules/tlc.dl", "rules/ext/join.dl"];
+
+/// The text of a shipped rule file; `rules/tlc.dl` and `tlc.dl` are the same.
+pub fn shipped_text(name: &str) -> Option<Arc<str>> {
+    let name = name.strip_prefix("rules/").unwrap_or(name);
+    SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| Arc::from(*text))
+}
+
+/// Rules that are ready to run.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    program: Program,
+    plans: Vec<Plan>,
+    by_kind: [Vec<u16>; 5],
+    warnings: Vec<Diagnostic>,
+    default_only: bool,
+}
+
+impl Rules {
+    /// The shipped rules: `rules/tlc.dl` and `rules/ext/join.dl`.
+    ///
+    /// # Panics
+    /// Never: a test loads the shipped files.
+    pub fn shipped() -> Self {
+        Self::with_user_files(Vec::new(), &|_| None).expect("the shipped rule files load")
+    }
+
+    /// The shipped rules with those of the user's files before them: `(name, text)` each. A template of the user
+    /// replaces a shipped one of the same name. `resolver` finds the files that they `use`.
+    ///
+    /// # Errors
+    /// All findings of severity error, and warnings with them.
+    pub fn with_user_files(
+        files: Vec<(Arc<str>, Arc<str>)>,
+        resolver: &dyn Fn(&str) -> Option<Arc<str>>,
+    ) -> Result<Self, Diagnostics> {
+        let default_only = files.is_empty();
+        // One root uses them all, so that each file is read once, whoever else uses it.
+        let mut root = String::new();
+        for name in files.iter().map(|(name, _)| &**name).chain(DEFAULT_NAMES) {
+            let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
+            root.push_str(&format!("use \"{escaped}\"\n"));
+        }
+        let find = |used: &str| {
+            let given = files.iter().find(|(name, _)| &**name == used).map(|(_, text)| Arc::clone(text));
+            given.or_else(|| resolver(used)).or_else(|| shipped_text(used))
+        };
+        let mut program = syntax::load("(rules)", &root, &find)?;
+        prefer_the_users(&mut program);
+        Self::of_program_and(program, default_only)
+    }
+
+    /// Rules of one program only.
+    ///
+    /// # Errors
+    /// All findings of severity error, and warnings with them.
+    pub fn of_program(program: Program) -> Result<Self, Diagnostics> {
+        Self::of_program_and(program, false)
+    }
+
+    fn of_program_and(program: Program, default_only: bool) -> Result<Self, Diagnostics> {
+        let errors = check::names(&program);
+        Self::compile(program, errors, default_only)
+    }
+
+    fn compile(program: Program, mut findings: Vec<Diagnostic>, default_only: bool) -> Result<Self, Diagnostics> {
+        let (plans, more) = compile_all(&program);
+        findings.extend(more);
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(Diagnostics(findings));
+        }
+        let mut order: Vec<u16> = (0..plans.len() as u16).collect();
+        order.sort_by_key(|&number| plans[number as usize].order);
+        let by_kind = [KindTag::Begin, KindTag::Activity, KindTag::End, KindTag::Fork, KindTag::Join].map(|kind| {
+            let fits = |&number: &u16| {
+                let glue = plans[number as usize].glue_kind;
+                kind_index(glue) == kind_index(kind) && glue != KindTag::Any || glue == KindTag::Any
+            };
+            order.iter().copied().filter(fits).collect()
+        });
+        Ok(Self { program, plans, by_kind, warnings: findings, default_only })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The plans, in the order of the text.
+    pub fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// Indices of plans to try for each kind of glue node, in order; see [`kind_index`].
+    pub fn by_kind(&self) -> &[Vec<u16>; 5] {
+        &self.by_kind
+    }
+
+    /// Findings that do not keep the rules from running.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// Whether these are the shipped rules and nothing else.
+    pub fn is_default(&self) -> bool {
+        self.default_only
+    }
+}
+
+/// All plans of a program that can be made, and all findings.
+pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
+    let mut findings = Findings::new(program);
+    let mut plans = Vec::new();
+    for template in &program.templates {
+        let Some(pattern) = Pattern::of(template, &mut findings) else { continue };
+        check::template(template, &pattern, &mut findings);
+        let Some(route) = planner::route(program, template, &pattern, &mut findings) else { continue };
+        let model = operations::compile(template, &pattern, &route, &mut findings);
+        let mut consumed = route.slots.clone();
+        consumed.sort_unstable();
+        plans.push(Plan {
+            name: Arc::clone(&template.name.value),
+            order: template.order.as_ref().map_or(i64::MAX, |order| order.value),
+            glue_kind: pattern.nodes[pattern.glue].kind,
+            slots: route.slot_names.len() as u8,
+            slot_names: route.slot_names,
+            symbols: route.symbols,
+            head: route.head,
+            repetition: route.repetition,
+            tail: route.tail,
+            tail_of_none: route.tail_of_none,
+            consumed,
+            actions: model.actions,
+            owners: model.owners,
+            loop_owners: model.loop_owners,
+            entry_variables: model.entry_variables,
+        });
+    }
+    check::between_templates(program, &mut findings);
+    findings.list.sort();
+    findings.list.dedup();
+    (plans, findings.list)
+}
+
+/// Of templates of one name, the shipped one gives way, and of equal ones the later.
+fn prefer_the_users(program: &mut Program) {
+    let shipped: Vec<bool> = program.files.iter().map(|file| DEFAULT_NAMES.contains(&&*file.name)).collect();
+    let templates = std::mem::take(&mut program.templates);
+    let from_shipped = |template: &Template| shipped.get(template.name.span.file as usize).copied().unwrap_or(false);
+    let (default, own): (Vec<Template>, Vec<Template>) = templates.into_iter().partition(from_shipped);
+    for template in own.into_iter().chain(default) {
+        let again = program.templates.iter().find(|other| other.name.value == template.name.value);
+        if again.is_none_or(|other| *other != template && !from_shipped(&template)) {
+            program.templates.push(template);
+        }
+    }
+}
