@@ -185,10 +185,10 @@ struct Context {
     branch: u32,
 }
 
-struct Driver<'a, E, O> {
+struct Driver<'a, E, O: ?Sized> {
     toeg: &'a Toeg,
     plans: &'a [Plan],
-    engine: E,
+    engine: &'a mut E,
     observer: &'a mut O,
     outcome: Outcome,
     queue: VecDeque<NodeId>,
@@ -202,7 +202,7 @@ struct Driver<'a, E, O> {
 }
 
 /// Runs the control algorithm over the graph of one operation.
-pub fn run<E: Engine, O: Observer>(toeg: &Toeg, plans: &[Plan], engine: E, observer: &mut O) -> Outcome {
+pub fn run<E: Engine, O: Observer + ?Sized>(toeg: &Toeg, plans: &[Plan], engine: &mut E, observer: &mut O) -> Outcome {
     let count = toeg.len();
     let outcome = Outcome { flags: vec![0; count], owner: vec![UNKNOWN; count], ..Outcome::default() };
     let widest = plans.iter().map(|plan| plan.entry_variables as usize).max().unwrap_or(0);
@@ -226,7 +226,7 @@ pub fn run<E: Engine, O: Observer>(toeg: &Toeg, plans: &[Plan], engine: E, obser
     driver.outcome
 }
 
-impl<E: Engine, O: Observer> Driver<'_, E, O> {
+impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
     /// Figure 5, line 1: the customer, the first entry, the request between them, the first trigger.
     fn start(&mut self) {
         let root = self.toeg.root();

@@ -8,13 +8,17 @@ pub mod check;
 pub mod codes;
 pub mod digest;
 pub mod driver;
+pub mod facts;
 pub mod matcher;
 pub mod operations;
 pub mod pattern;
 pub mod plan;
 pub mod planner;
+pub mod reducer;
+pub mod reference;
 pub mod rules;
 pub mod summary;
 
+pub use reducer::{EngineKind, MatchRow, ReduceOptions, Reducer, Reduction};
 pub use rules::Rules;
 pub use summary::{EntryMerge, Summary};

@@ -326,3 +326,12 @@ pub enum Action {
         body: Vec<Action>,
     },
 }
+
+impl Plan {
+    /// Whether a condition asks a relation of the rule file.
+    pub fn asks_relations(&self) -> bool {
+        let rounds = self.repetition.iter().flat_map(|repetition| &repetition.steps);
+        let none = self.tail_of_none.iter().flatten();
+        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(|step| matches!(step, Step::Holds { .. }))
+    }
+}

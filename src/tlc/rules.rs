@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::datalog::ast::{Program, Template};
-use crate::datalog::syntax;
+use crate::datalog::eval::CompiledRules;
+use crate::datalog::{self, syntax};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::tlc::driver::kind_index;
+use crate::tlc::facts;
 use crate::tlc::operations;
 use crate::tlc::pattern::{Findings, Pattern};
 use crate::tlc::plan::{KindTag, Plan};
@@ -35,6 +37,7 @@ pub struct Rules {
     by_kind: [Vec<u16>; 5],
     warnings: Vec<Diagnostic>,
     default_only: bool,
+    relations: Option<Arc<CompiledRules>>,
 }
 
 impl Rules {
@@ -85,6 +88,7 @@ impl Rules {
     }
 
     fn compile(program: Program, mut findings: Vec<Diagnostic>, default_only: bool) -> Result<Self, Diagnostics> {
+        findings.extend(datalog::check::check(&program, facts::schema()));
         let (plans, more) = compile_all(&program);
         findings.extend(more);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
@@ -99,7 +103,9 @@ impl Rules {
             };
             order.iter().copied().filter(fits).collect()
         });
-        Ok(Self { program, plans, by_kind, warnings: findings, default_only })
+        let asks = plans.iter().any(Plan::asks_relations);
+        let relations = if asks { Some(Arc::new(datalog::eval::compile(&program, facts::schema())?)) } else { None };
+        Ok(Self { program, plans, by_kind, warnings: findings, default_only, relations })
     }
 
     /// The program.
@@ -120,6 +126,11 @@ impl Rules {
     /// Findings that do not keep the rules from running.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// The rules that conditions of templates ask, if any does.
+    pub fn relations(&self) -> Option<&CompiledRules> {
+        self.relations.as_deref()
     }
 
     /// Whether these are the shipped rules and nothing else.

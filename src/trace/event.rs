@@ -34,7 +34,7 @@ pub struct Task {
 }
 
 /// The names and tasks that the events of one reader refer to by number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TraceNames {
     /// Scenario, activity and operation names, and task identifiers.
     pub names: Names,
@@ -42,8 +42,19 @@ pub struct TraceNames {
     numbers: FxHashMap<Task, u32>,
 }
 
+impl Default for TraceNames {
+    fn default() -> Self {
+        let mut names = Names::new();
+        // Rules may ask for the kind of a node by these names.
+        for label in Kind::LABELS {
+            names.intern(label);
+        }
+        Self { names, tasks: Vec::new(), numbers: FxHashMap::default() }
+    }
+}
+
 impl TraceNames {
-    /// Empty tables.
+    /// Tables with the labels of kinds only.
     pub fn new() -> Self {
         Self::default()
     }
@@ -110,6 +121,22 @@ pub enum Kind {
     Fork(u32),
     /// `Jn(j,k')`: waits for the end of thread k'.
     Join(u32),
+}
+
+impl Kind {
+    /// The paper's labels of all kinds.
+    pub const LABELS: [&'static str; 5] = ["Be", "Ac", "Ed", "Fk", "Jn"];
+
+    /// The paper's label, without the thread of a fork or join.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Begin => "Be",
+            Self::Activity => "Ac",
+            Self::End => "Ed",
+            Self::Fork(_) => "Fk",
+            Self::Join(_) => "Jn",
+        }
+    }
 }
 
 /// One event of an operation: a TOEG node with its attributes.

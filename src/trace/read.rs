@@ -49,6 +49,16 @@ impl ReadReport {
         }
     }
 
+    /// Drops findings beyond the first of each reason.
+    pub fn trim(&mut self) {
+        let mut seen: BTreeMap<crate::diagnostic::Code, u64> = BTreeMap::new();
+        self.findings.retain(|finding| {
+            let times = seen.entry(finding.code).or_default();
+            *times += 1;
+            *times <= Self::KEPT
+        });
+    }
+
     /// Takes in what another reader saw.
     pub fn merge(&mut self, other: Self) {
         self.operations += other.operations;
