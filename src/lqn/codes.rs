@@ -59,3 +59,5 @@ pub const ACTIVITY_CYCLE: Code = Code("L113");
 pub const AMBIGUOUS_FLOW: Code = Code("L114");
 /// An entry that nothing calls.
 pub const NEVER_CALLED: Code = Code("L115");
+/// An order of service that an element of this kind cannot have.
+pub const MISPLACED_SCHEDULING: Code = Code("L116");

@@ -314,6 +314,9 @@ impl SubModel {
     }
 
     /// Takes in all that the other has seen.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 names or entries.
     pub fn merge(&mut self, other: &Self) {
         let names: Vec<Name> = (0..other.names.len())
             .map(|number| {
@@ -352,6 +355,9 @@ impl SubModel {
 
     /// Entries in an order that depends on nothing but what they are: customers first, then by task, instance, type,
     /// service and key.
+    ///
+    /// # Panics
+    /// When there are more than 2^32 entries.
     pub fn canonical_order(&self) -> Vec<EntryIndex> {
         let mut order: Vec<EntryIndex> = (0..self.entries.len())
             .map(|index| EntryIndex(u32::try_from(index).expect("entries are counted in 32 bits")))

@@ -14,7 +14,7 @@ use crate::lqn_strategy;
 use crate::support::shared;
 
 /// All models of the reference data.
-fn references() -> Vec<(String, String)> {
+pub fn references() -> Vec<(String, String)> {
     let Some(root) = shared("lqn") else { return Vec::new() };
     let mut folders: Vec<PathBuf> = vec![root];
     let mut files = Vec::new();
@@ -72,7 +72,7 @@ fn assert_given_back(name: &str, model: &Model) {
 fn difference(left: &Model, right: &Model) -> String {
     let (left, right) = (json::write(left), json::write(right));
     let pairs = left.lines().zip(right.lines()).filter(|(left, right)| left != right).take(5);
-    pairs.map(|(left, right)| format!("- {left}\n+ {right}\n")).collect()
+    pairs.flat_map(|(left, right)| ["- ", left, "\n+ ", right, "\n"]).collect()
 }
 
 #[test]

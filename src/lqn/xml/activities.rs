@@ -31,13 +31,12 @@ impl<'t> Reader<'t> {
                 None => 1,
             };
             let work = self.work(child, Caller::Phase(entry, phase));
-            match self.builder.phase(entry, phase - 1) {
-                Some(own) => *own = work,
-                None => {
-                    let name = &self.builder.model.entries[entry.index()].name;
-                    let message = format!("the entry `{name}` is made of activities and has no phases");
-                    self.report(child, fault(codes::CONTRADICTION, message));
-                }
+            if let Some(own) = self.builder.phase(entry, phase - 1) {
+                *own = work;
+            } else {
+                let name = &self.builder.model.entries[entry.index()].name;
+                let message = format!("the entry `{name}` is made of activities and has no phases");
+                self.report(child, fault(codes::CONTRADICTION, message));
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::lqn::{Multiplicity, Scheduling};
 
 impl Reader<'_> {
     /// Reports an error at an element.
+    #[expect(clippy::boxed_local, reason = "errors travel in boxes, and this is where they arrive")]
     pub(super) fn report(&mut self, element: &Element, mut error: Fault) {
         error.place = at(element, &self.findings);
         self.findings.push(*error);

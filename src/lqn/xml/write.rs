@@ -106,7 +106,7 @@ struct Writer<'a> {
     xml: Xml,
 }
 
-impl<'a> Writer<'a> {
+impl Writer<'_> {
     fn document(&mut self) {
         self.xml
             .start("lqn-model")
