@@ -73,7 +73,8 @@ fn reference_models_have_no_errors() {
 
 #[test]
 fn faults_are_named() {
-    let cases: [(&str, &str, &str, &[(char, &str, &str)]); 22] = [
+    type Case<'a> = (&'a str, &'a str, &'a str, &'a [(char, &'a str, &'a str)]);
+    let cases: [Case; 22] = [
         ("no load", "user r go", "user n go", &[('E', "L102", "model"), ('W', "L115", "entry `go`")]),
         ("a circle of calls", "s write 0.5", "y write read 1 -1\n  s write 0.5", &[('E', "L103", "entry `read`")]),
         ("a call to oneself", "s write 0.5", "y write write 1 -1\n  s write 0.5", &[('E', "L103", "entry `write`")]),

@@ -5,6 +5,7 @@ mod cli;
 mod datalog;
 mod house;
 mod lqn;
+mod lqn_faults;
 mod lqn_lint;
 mod lqn_strategy;
 mod model;

@@ -10,6 +10,7 @@ use crate::lqn::lint::references::{after, before};
 use crate::lqn::{Body, Call, CallKind, EntryId, Model, Scheduling, codes};
 
 /// How an entry is called.
+#[expect(clippy::struct_excessive_bools, reason = "an entry may be called in each of these ways, or in several")]
 #[derive(Clone, Copy, Default)]
 pub(super) struct Called {
     pub(super) synchronously: bool,

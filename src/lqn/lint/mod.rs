@@ -11,7 +11,7 @@ mod values;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, Place, Severity};
-use crate::lqn::{ActivityId, EntryId, Model, TaskId};
+use crate::lqn::{ActivityId, EntryId, Model};
 
 /// Checks a model. Each finding names its element in its place; the file is `model`, since a model does not know where
 /// it was read.
@@ -50,10 +50,6 @@ impl Lint<'_> {
 
     fn warning(&mut self, code: Code, item: String, message: impl Into<String>) -> &mut Diagnostic {
         self.report(Severity::Warning, code, item, message)
-    }
-
-    fn task(&self, id: TaskId) -> String {
-        format!("task `{}`", self.model.tasks[id.index()].name)
     }
 
     fn entry(&self, id: EntryId) -> String {

@@ -74,7 +74,9 @@ pub(super) fn check(lint: &mut Lint<'_>) {
         let mut faults = Faults { lint, item: format!("entry `{}`", entry.name) };
         faults.amount("the rate of open arrivals", entry.open_arrival_rate.unwrap_or_default());
         if let Body::Phases(phases) = &entry.body {
-            phases.iter().for_each(|work| faults.work(work));
+            for work in phases {
+                faults.work(work);
+            }
             if phases.len() > 3 {
                 faults.bad(format!(
                     "the entry `{}` has {} phases, but there are three at most",
