@@ -1,1 +1,14 @@
-//! Results as text, JSON and CSV.
+//! Models and results in the forms that people and programs read: text, JSON and CSV.
+//!
+//! Nothing here prints: each function gives a text. Times are in seconds and rates per second, in the text as in the machine
+//! forms; a utilisation is a mean number of busy servers.
+
+pub mod csv;
+pub mod json;
+mod load;
+pub mod model;
+pub mod results;
+pub mod table;
+mod words;
+
+pub use load::ScenarioResult;

@@ -1,0 +1,212 @@
+//! Models as text for people.
+
+use crate::lqn::{Body, CallKind, Fork, Join, Model, Precedence, Work};
+use crate::model::{EntryOrigin, Origins};
+use crate::report::table::Table;
+use crate::report::words::{kind, multiplicity, number, scheduling};
+
+/// A model in tables at most so wide. Where it was made of traces its origins add the scenarios, the types of entries, how
+/// often they were seen and the sources of their demands.
+pub fn text(model: &Model, origins: Option<&Origins>, width: usize) -> String {
+    let mut text = String::new();
+    if !model.comment.is_empty() {
+        text.push_str(&model.comment);
+        text.push('\n');
+    }
+    let mut tables = Vec::new();
+    tables.extend(origins.map(scenarios));
+    tables.extend([processors(model), tasks(model), entries(model, origins), activities(model), calls(model)]);
+    let graph = precedences(model);
+    for part in tables.iter().filter(|table| !table.is_empty()).map(|table| table.render(width)).chain(graph) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&part);
+    }
+    text
+}
+
+fn scenarios(origins: &Origins) -> Table {
+    let mut table = Table::new(&["SCENARIO", ">OPERATIONS", "LOAD", "LOAD IS", ">TRACED RESPONSE (s)"]);
+    for scenario in &origins.scenarios {
+        table.row(vec![
+            scenario.name.to_string(),
+            scenario.operations.to_string(),
+            scenario.load.to_string(),
+            format!("{:?}", scenario.reason).to_lowercase(),
+            scenario.observed_response.map(number).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+fn processors(model: &Model) -> Table {
+    let mut table = Table::new(&["PROCESSOR", "SCHEDULING", ">SERVERS", ">REPLICAS", ">SPEED"]);
+    for processor in &model.processors {
+        table.row(vec![
+            processor.name.to_string(),
+            scheduling(processor.scheduling).to_owned(),
+            multiplicity(processor.multiplicity),
+            unless_one(processor.replicas),
+            if processor.speed == 1.0 { String::new() } else { number(processor.speed) },
+        ]);
+    }
+    table
+}
+
+fn tasks(model: &Model) -> Table {
+    let mut table =
+        Table::new(&["TASK", "PROCESSOR", "SCHEDULING", ">THREADS", ">REPLICAS", ">PRIORITY", ">THINK TIME (s)"]);
+    for task in &model.tasks {
+        table.row(vec![
+            task.name.to_string(),
+            model.processors[task.processor.index()].name.to_string(),
+            scheduling(task.scheduling).to_owned(),
+            multiplicity(task.multiplicity),
+            unless_one(task.replicas),
+            if task.priority == 0 { String::new() } else { task.priority.to_string() },
+            unless_zero(task.think_time),
+        ]);
+    }
+    table
+}
+
+fn entries(model: &Model, origins: Option<&Origins>) -> Table {
+    let mut table = Table::new(&[
+        "ENTRY",
+        "TASK",
+        "TYPE",
+        ">SEEN",
+        ">ARRIVALS (1/s)",
+        ">DEMAND (s)",
+        ">PHASE 2 (s)",
+        ">PHASE 3 (s)",
+        "DEMAND FROM",
+    ]);
+    for (index, entry) in model.entries.iter().enumerate() {
+        let origin = origins.map(|origins| &origins.entries[index]);
+        let demand = |phase: usize| match &entry.body {
+            Body::Phases(phases) => phases.get(phase).map(|work| number(work.demand)).unwrap_or_default(),
+            Body::Activities(_) if phase == 0 => "activities".to_owned(),
+            Body::Activities(_) => String::new(),
+        };
+        table.row(vec![
+            entry.name.to_string(),
+            model.tasks[entry.task.index()].name.to_string(),
+            origin.map(|origin| origin.interaction.label().to_owned()).unwrap_or_default(),
+            origin.map(|origin| origin.invocations.to_string()).unwrap_or_default(),
+            entry.open_arrival_rate.map(number).unwrap_or_default(),
+            demand(0),
+            demand(1),
+            demand(2),
+            origin.map(demand_sources).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// Where the demands of an entry come from, phase by phase where they differ.
+pub(crate) fn demand_sources(origin: &EntryOrigin) -> String {
+    let mut sources = origin.sources.clone();
+    sources.dedup();
+    sources.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn activities(model: &Model) -> Table {
+    let mut table = Table::new(&["ACTIVITY", "TASK", ">DEMAND (s)", "REPLIES TO"]);
+    for activity in &model.activities {
+        let replies: Vec<&str> = activity.replies.iter().map(|entry| &*model.entries[entry.index()].name).collect();
+        table.row(vec![
+            activity.name.to_string(),
+            model.tasks[activity.task.index()].name.to_string(),
+            number(activity.work.demand),
+            replies.join(", "),
+        ]);
+    }
+    table
+}
+
+fn calls(model: &Model) -> Table {
+    let mut table = Table::new(&["REQUEST FROM", "TO", "KIND", ">PHASE", ">MEAN NUMBER"]);
+    let mut add = |from: &str, phase: usize, work: &Work| {
+        for call in &work.calls {
+            table.row(vec![
+                from.to_owned(),
+                model.entries[call.to.index()].name.to_string(),
+                kind(Some(call.kind)).to_owned(),
+                if phase > 1 { phase.to_string() } else { String::new() },
+                number(call.mean),
+            ]);
+        }
+    };
+    for entry in &model.entries {
+        if let Body::Phases(phases) = &entry.body {
+            for (phase, work) in phases.iter().enumerate() {
+                add(&entry.name, phase + 1, work);
+            }
+        }
+    }
+    for activity in &model.activities {
+        add(&activity.name, 1, &activity.work);
+    }
+    for entry in &model.entries {
+        for forwarding in &entry.forwarding {
+            table.row(vec![
+                entry.name.to_string(),
+                model.entries[forwarding.to.index()].name.to_string(),
+                kind(None::<CallKind>).to_owned(),
+                String::new(),
+                number(forwarding.probability),
+            ]);
+        }
+    }
+    table
+}
+
+/// The activity graphs, an arc a line in the notation of the text language.
+fn precedences(model: &Model) -> Option<String> {
+    let mut text = String::new();
+    for task in &model.tasks {
+        for precedence in &task.precedences {
+            text.push_str(&format!("  {}\n", arc(model, precedence)));
+        }
+    }
+    (!text.is_empty()).then(|| format!("ORDER OF ACTIVITIES\n{text}"))
+}
+
+fn arc(model: &Model, precedence: &Precedence) -> String {
+    let name = |activity: &crate::lqn::ActivityId| model.activities[activity.index()].name.to_string();
+    let list =
+        |activities: &[crate::lqn::ActivityId], sign: &str| activities.iter().map(name).collect::<Vec<_>>().join(sign);
+    let chosen = |branches: &[(f64, crate::lqn::ActivityId)], sign: &str, open: &str, close: &str| {
+        let branch = |(share, activity): &(f64, crate::lqn::ActivityId)| {
+            format!("{open}{}{close} {}", number(*share), name(activity))
+        };
+        branches.iter().map(branch).collect::<Vec<_>>().join(sign)
+    };
+    let left = match &precedence.join {
+        Join::Sequence(activity) => name(activity),
+        Join::And { activities, quorum: None } => list(activities, " & "),
+        Join::And { activities, quorum: Some(quorum) } => format!("{} ({quorum})", list(activities, " & ")),
+        Join::Or(activities) => list(activities, " + "),
+    };
+    let right = match &precedence.fork {
+        None => return left,
+        Some(Fork::Sequence(activity)) => name(activity),
+        Some(Fork::And(activities)) => list(activities, " & "),
+        Some(Fork::Or(branches)) => chosen(branches, " + ", "(", ")"),
+        Some(Fork::Loop { bodies, end }) => {
+            let end = end.as_ref().map(|end| format!(", {}", name(end))).unwrap_or_default();
+            format!("{}{end}", chosen(bodies, ", ", "", " *"))
+        }
+    };
+    format!("{left} -> {right}")
+}
+
+fn unless_one(value: u32) -> String {
+    if value <= 1 { String::new() } else { value.to_string() }
+}
+
+fn unless_zero(value: f64) -> String {
+    if value == 0.0 { String::new() } else { number(value) }
+}
