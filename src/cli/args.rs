@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use dyelog::tlc::{EngineKind, EntryMerge};
+use dyelog::trace::Format;
 
 use crate::cli::{completions, matches, model, rules, solve, trace};
 
@@ -65,8 +68,8 @@ pub struct TraceArguments {
 #[derive(Clone, Debug, Args)]
 pub struct ReadingArguments {
     /// The traces' format; detected from the content where not given
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub from: Option<TraceFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = trace_format())]
+    pub from: Option<Format>,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,
@@ -75,7 +78,7 @@ pub struct ReadingArguments {
 /// How traces are reduced to a sub-model.
 #[derive(Clone, Debug, Args)]
 pub struct ReduceArguments {
-    /// A rule file to use in place of the shipped templates; may be repeated
+    /// A rule file whose templates come before the shipped ones, and replace those of the same name; may be repeated
     #[arg(long, value_name = "FILE")]
     pub rules: Vec<PathBuf>,
     /// Which entries of a task are one
@@ -96,17 +99,11 @@ impl ReduceArguments {
     }
 }
 
-/// Trace formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TraceFormat {
-    /// The native text.
-    Angio,
-    /// The native events as JSON lines.
-    AngioJsonl,
-    /// OpenTelemetry JSON.
-    Otlp,
-    /// Jaeger JSON.
-    Jaeger,
+/// A trace format that can be read.
+fn trace_format() -> impl TypedValueParser<Value = Format> {
+    let names = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name);
+    PossibleValuesParser::new(names)
+        .map(|name| Format::from_name(&name).expect("only names of formats are possible values"))
 }
 
 /// Which entries of a task are one.
@@ -120,6 +117,16 @@ pub enum Merge {
     None,
 }
 
+impl From<Merge> for EntryMerge {
+    fn from(merge: Merge) -> Self {
+        match merge {
+            Merge::Name => Self::Name,
+            Merge::Structure => Self::Structure,
+            Merge::None => Self::None,
+        }
+    }
+}
+
 /// The engine that finds the templates' candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
@@ -127,6 +134,31 @@ pub enum Engine {
     Plans,
     /// The shipped rules compiled by crepe: the slow reference.
     Crepe,
+}
+
+impl From<Engine> for EngineKind {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Plans => Self::Plans,
+            Engine::Crepe => Self::Crepe,
+        }
+    }
+}
+
+/// A model file, or traces to make a model of.
+#[derive(Clone, Debug, Args)]
+pub struct SourceArguments {
+    /// Trace files, plain or compressed (gzip, zstd), or one model file (.lqn, .lqnx, JSON); told apart by their content. `-`
+    /// is standard input
+    #[arg(value_name = "TRACE|MODEL", required = true)]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    #[command(flatten)]
+    pub reduce: ReduceArguments,
+    /// A TOML file with what traces cannot tell: load, processors, threads, demands
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// Where the output goes.

@@ -9,6 +9,9 @@ use dyelog::diagnostic::{Diagnostic, Place};
 
 use crate::cli::{Failure, codes};
 
+/// How many bytes are enough to tell a model from a trace.
+const HEAD: u64 = 64 * 1024;
+
 /// The name of a file as diagnostics show it.
 pub fn shown(path: &Path) -> Arc<str> {
     if is_stdin(path) { "standard input".into() } else { path.display().to_string().into() }
@@ -32,16 +35,25 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>, Diagnostic> {
     }
 }
 
-/// All bytes of a file.
-pub fn bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    Ok(bytes)
+/// The first bytes of a file, and the whole of it, those bytes included.
+pub fn peek(path: &Path) -> Result<(Vec<u8>, Box<dyn Read + Send>), Diagnostic> {
+    let mut input = open(path)?;
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| unreadable(path, &error))?;
+    let whole = io::Cursor::new(head.clone()).chain(input);
+    Ok((head, Box::new(whole)))
 }
 
 /// The text of a file.
 pub fn text(path: &Path) -> Result<String, Diagnostic> {
-    String::from_utf8(bytes(path)?).map_err(|error| {
+    read_text(path, open(path)?)
+}
+
+/// The text of a file that is open already.
+pub fn read_text(path: &Path, mut input: impl Read) -> Result<String, Diagnostic> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = u32::try_from(good.iter().filter(|byte| **byte == b'\n').count() + 1).unwrap_or(u32::MAX);
         let place = Place::Line { file: shown(path), line, column: 0 };

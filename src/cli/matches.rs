@@ -1,11 +1,14 @@
 //! `dyelog matches`.
 
-use clap::Args;
-use dyelog::diagnostic::{Diagnostic, Place};
+use clap::{Args, ValueEnum};
+use dyelog::report;
 
+use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
-use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::reduce;
+use crate::cli::terminal::{self, Terminal};
 
 /// Arguments of `dyelog matches`.
 #[derive(Debug, Args)]
@@ -14,13 +17,36 @@ pub struct Arguments {
     input: TraceArguments,
     #[command(flatten)]
     reduce: ReduceArguments,
+    /// The form of the list
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// Runs `dyelog matches`.
-pub fn run(arguments: &Arguments, _terminal: &mut Terminal) -> Outcome {
-    input::check_stdin_once(&arguments.input.traces)?;
-    let _ = (&arguments.input.reading, arguments.reduce.thread_count(), &arguments.output);
-    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "not there yet").into())
+/// Forms of a list of matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A row each match, with a header
+    Csv,
+    /// A list of objects
+    Json,
+    /// A table for people
+    Text,
+}
+
+/// Lists the committed matches.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
+    let reduced = reduce::reduce(input, None, reading, &arguments.reduce, true, terminal)?;
+    let matches = &reduced.reduction.matches;
+    let text = match arguments.format {
+        Format::Csv => report::matches::csv(matches),
+        Format::Json => report::matches::json(matches),
+        Format::Text => report::matches::text(matches, terminal::width()),
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    Ok(Exit::Ok)
 }

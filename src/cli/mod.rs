@@ -11,8 +11,11 @@ mod input;
 mod matches;
 mod model;
 mod output;
+mod reduce;
+mod rule_files;
 mod rules;
 mod solve;
+mod source;
 mod terminal;
 mod trace;
 

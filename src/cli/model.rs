@@ -1,26 +1,64 @@
 //! `dyelog model`.
 
-use clap::Args;
-use dyelog::diagnostic::{Diagnostic, Place};
+use clap::{Args, ValueEnum};
+use dyelog::lqn::Language;
+use dyelog::report;
 
-use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
-use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input};
+use crate::cli::Outcome;
+use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::source;
+use crate::cli::terminal::{self, Terminal};
 
 /// Arguments of `dyelog model`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
-    input: TraceArguments,
-    #[command(flatten)]
-    reduce: ReduceArguments,
+    source: SourceArguments,
+    /// The model's language; that of the output file's extension where not given, else lqn
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// Runs `dyelog model`.
-pub fn run(arguments: &Arguments, _terminal: &mut Terminal) -> Outcome {
-    input::check_stdin_once(&arguments.input.traces)?;
-    let _ = (&arguments.input.reading, arguments.reduce.thread_count(), &arguments.output);
-    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "not there yet").into())
+/// Forms of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The text language of the LQN tool suite
+    Lqn,
+    /// The XML language of the LQN tool suite
+    Lqnx,
+    /// JSON
+    Json,
+    /// Tables for people, with the source of each demand
+    Text,
+}
+
+impl Arguments {
+    fn form(&self) -> Format {
+        let extension = self.output.output.as_deref().and_then(|path| path.extension()).and_then(|name| name.to_str());
+        self.format.unwrap_or(match extension {
+            Some("lqnx" | "xml") => Format::Lqnx,
+            Some("json") => Format::Json,
+            Some("txt") => Format::Text,
+            _ => Format::Lqn,
+        })
+    }
+}
+
+/// Makes a model of traces, or puts a model into another language.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let source = source::load(&arguments.source, terminal)?;
+    let text = match arguments.form() {
+        Format::Lqn => Language::Lqn.write(&source.model),
+        Format::Lqnx => Language::Lqnx.write(&source.model),
+        Format::Json => Language::Json.write(&source.model),
+        Format::Text => report::model::text(&source.model, source.origins.as_ref(), terminal::width()),
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    Ok(Exit::Ok)
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 use dyelog::diagnostic::{Diagnostic, Place};
@@ -93,11 +93,6 @@ impl Drop for Beside {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// Whether standard output is a terminal; its width is then worth asking for.
-pub fn stdout_is_terminal() -> bool {
-    io::stdout().is_terminal()
 }
 
 fn open(path: &Path) -> io::Result<Sink> {

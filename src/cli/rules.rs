@@ -2,30 +2,90 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use dyelog::diagnostic::{Diagnostic, Place};
+use clap::{Args, Subcommand, ValueEnum};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+use dyelog::report;
 
+use crate::cli::args::OutputArguments;
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input};
+use crate::cli::{Outcome, codes, input, rule_files};
 
 /// The subcommands of `dyelog rules`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report what is wrong with rule files
+    /// Report what is wrong with rule files; exits with 1 where there is an error
     Check(CheckArguments),
 }
 
 /// Arguments of `dyelog rules check`.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
-    /// Rule files; the shipped ones where none is given
+    /// Rule files, each checked as if it alone were given under `--rules`; the shipped ones where none is given
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// The form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// With excerpts, for people
+    Text,
+    /// JSON
+    Json,
 }
 
 /// Runs a subcommand of `dyelog rules`.
-pub fn run(command: &Command, _terminal: &mut Terminal) -> Outcome {
+pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     let Command::Check(arguments) = command;
+    check(arguments, terminal)
+}
+
+fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(&arguments.files)?;
-    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "not there yet").into())
+    let sets: Vec<&[PathBuf]> =
+        if arguments.files.is_empty() { vec![&[]] } else { arguments.files.chunks(1).collect() };
+    let mut findings: Vec<Diagnostic> = Vec::new();
+    let mut templates = 0;
+    for files in &sets {
+        match rule_files::load(files, &mut terminal.sources) {
+            Ok(rules) => {
+                templates += rules.plans().len();
+                findings.extend_from_slice(rules.warnings());
+            }
+            Err(Diagnostics(found)) => findings.extend(found),
+        }
+    }
+    findings.dedup();
+    // A file that cannot be read is no finding about rules.
+    let unusable = [codes::UNREADABLE, codes::NOT_TEXT];
+    if findings.iter().any(|finding| unusable.contains(&finding.code)) {
+        return Err(Diagnostics(findings).into());
+    }
+    let text = match arguments.format {
+        Form::Text if findings.is_empty() => {
+            format!("nothing to say: {} loaded, {templates} templates with the shipped ones\n", files_in_words(&sets))
+        }
+        Form::Text => terminal.render(&findings),
+        Form::Json => report::json::diagnostics(&Report::new(&findings, &terminal.sources)),
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if wrong { Exit::Finding } else { Exit::Ok })
+}
+
+fn files_in_words(sets: &[&[PathBuf]]) -> String {
+    match sets {
+        [] | [[]] => "the shipped files".to_owned(),
+        [_] => "the file".to_owned(),
+        _ => format!("{} files", sets.len()),
+    }
 }

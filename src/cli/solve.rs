@@ -1,26 +1,70 @@
 //! `dyelog solve`.
 
-use clap::Args;
-use dyelog::diagnostic::{Diagnostic, Place};
+use clap::{Args, ValueEnum};
+use dyelog::report;
+use dyelog::solve::{self, LayeredOptions};
 
-use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
-use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input};
+use crate::cli::Outcome;
+use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::source;
+use crate::cli::terminal::{self, Terminal};
 
 /// Arguments of `dyelog solve`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
-    input: TraceArguments,
-    #[command(flatten)]
-    reduce: ReduceArguments,
+    source: SourceArguments,
+    /// The solver
+    #[arg(long, value_enum, value_name = "SOLVER", default_value_t = Solver::Layered)]
+    solver: Solver,
+    /// The form of the results
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// Runs `dyelog solve`.
-pub fn run(arguments: &Arguments, _terminal: &mut Terminal) -> Outcome {
-    input::check_stdin_once(&arguments.input.traces)?;
-    let _ = (&arguments.input.reading, arguments.reduce.thread_count(), &arguments.output);
-    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "not there yet").into())
+/// Solvers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Solver {
+    /// Mean value analysis in layers
+    Layered,
+}
+
+/// Forms of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables for people
+    Text,
+    /// JSON
+    Json,
+    /// A row each figure
+    Csv,
+}
+
+/// Solves a model.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let source = source::load(&arguments.source, terminal)?;
+    let (model, origins) = (&source.model, source.origins.as_ref());
+    let results = match arguments.solver {
+        Solver::Layered => solve::layered(model, &LayeredOptions::default())?,
+    };
+    for doubt in &results.doubts {
+        terminal.say(&format!("note: {doubt}\n"));
+    }
+    let text = match arguments.format {
+        Format::Text => report::results::text(model, &results, origins, terminal::width()),
+        Format::Json => report::json::results(model, &results, origins),
+        Format::Csv => report::csv::results(model, &results, origins),
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    if results.convergence.converged {
+        return Ok(Exit::Ok);
+    }
+    terminal.say("the solver did not converge: the results are not to be relied on\n");
+    Ok(Exit::NotConverged)
 }

@@ -1,16 +1,17 @@
 //! Words for people, on standard error.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 
 use anstream::{AutoStream, ColorChoice};
-use dyelog::diagnostic::{Diagnostic, Renderer, Severity, Sources};
+use dyelog::diagnostic::{Diagnostic, Renderer, Sources};
 
 use crate::cli::args::Color;
 
 /// Where words go, and what is needed to draw them.
 pub struct Terminal {
-    renderer: Renderer,
+    errors: Renderer,
+    output: Renderer,
     /// Texts that diagnostics point into.
     pub sources: Sources,
 }
@@ -18,25 +19,36 @@ pub struct Terminal {
 impl Terminal {
     /// The terminal on standard error.
     pub fn new(color: Color) -> Self {
-        let color = match color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => AutoStream::choice(&std::io::stderr()) != ColorChoice::Never,
+        let renderer = |stream: ColorChoice| Renderer {
+            color: match color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => stream != ColorChoice::Never,
+            },
         };
-        Self { renderer: Renderer { color }, sources: Sources::new() }
+        Self {
+            errors: renderer(AutoStream::choice(&std::io::stderr())),
+            output: renderer(AutoStream::choice(&std::io::stdout())),
+            sources: Sources::new(),
+        }
     }
 
-    /// Shows diagnostics and, where there is more than one error, how many.
+    /// Shows diagnostics, in the order of their places, and how many there are.
     pub fn report(&self, diagnostics: &[Diagnostic]) {
-        let mut text = String::new();
-        for diagnostic in diagnostics {
-            text.push_str(&self.renderer.render(diagnostic, &self.sources));
+        self.say(&self.errors.render_all(diagnostics, &self.sources));
+    }
+
+    /// The text of diagnostics, for a report that goes to standard output.
+    pub fn render(&self, diagnostics: &[Diagnostic]) -> String {
+        self.output.render_all(diagnostics, &self.sources)
+    }
+
+    /// Shows the first diagnostics of many and says how many more there are of the others.
+    pub fn report_first(&self, diagnostics: &[Diagnostic], shown: usize, more: &str) {
+        self.report(&diagnostics[..diagnostics.len().min(shown)]);
+        if diagnostics.len() > shown {
+            self.say(&format!("and {} more{more}\n", diagnostics.len() - shown));
         }
-        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
-        if errors > 1 {
-            text.push_str(&format!("{errors} errors\n"));
-        }
-        self.say(&text);
     }
 
     /// Shows a text as it is.
@@ -57,4 +69,14 @@ pub fn report_panic(info: &PanicHookInfo<'_>) {
         env!("CARGO_PKG_VERSION")
     );
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// How wide tables on standard output may be: as wide as the terminal, and as they like elsewhere.
+pub fn width() -> usize {
+    if !std::io::stdout().is_terminal() {
+        return usize::MAX;
+    }
+    // The shell tells its width to its children where the user exports it; else what fits most windows is assumed.
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.filter(|columns| *columns >= 40).unwrap_or(120)
 }

@@ -1,21 +1,28 @@
 //! `dyelog trace`.
 
-use clap::{Args, Subcommand};
-use dyelog::diagnostic::{Diagnostic, Place};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
 
-use crate::cli::args::{OutputArguments, TraceArguments};
+use clap::{Args, Subcommand, ValueEnum};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::report;
+use dyelog::trace::quality::{Gate, Policy};
+use dyelog::trace::{self, Operation, ReadOptions, ReadReport, Sink, TraceNames, angio};
+
+use crate::cli::args::{OutputArguments, ReadingArguments, TraceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input};
+use crate::cli::{Failure, Outcome, input};
 
 /// The subcommands of `dyelog trace`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report which operations are well formed, and what is wrong with the others
+    /// Report which operations are well formed, and what is wrong with the others; exits with 1 where any is damaged
     Check(CheckArguments),
-    /// Write traces in another format
-    Convert(CheckArguments),
-    /// Count what is in traces
-    Stat(CheckArguments),
+    /// Write traces in a native format
+    Convert(ConvertArguments),
 }
 
 /// Arguments of `dyelog trace check`.
@@ -23,14 +30,135 @@ pub enum Command {
 pub struct CheckArguments {
     #[command(flatten)]
     input: TraceArguments,
+    /// The form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
     #[command(flatten)]
     output: OutputArguments,
 }
 
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+}
+
+/// Arguments of `dyelog trace convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    #[command(flatten)]
+    input: TraceArguments,
+    /// The format to write
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Target::Angio)]
+    to: Target,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Formats that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// The native text
+    Angio,
+    /// The native events as JSON lines
+    AngioJsonl,
+}
+
 /// Runs a subcommand of `dyelog trace`.
-pub fn run(command: &Command, _terminal: &mut Terminal) -> Outcome {
-    let (Command::Check(arguments) | Command::Convert(arguments) | Command::Stat(arguments)) = command;
-    input::check_stdin_once(&arguments.input.traces)?;
-    let _ = &arguments.output;
-    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "not there yet").into())
+pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
+    match command {
+        Command::Check(arguments) => check(arguments, terminal),
+        Command::Convert(arguments) => convert(arguments, terminal),
+    }
+}
+
+fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
+    let reading = &arguments.input.reading;
+    let mut ignore = |_: &TraceNames, _: Operation| ControlFlow::Continue(());
+    let mut gate = Gate::new(Policy { strict: reading.strict }, &mut ignore);
+    let read = read_all(&arguments.input.traces, reading, &mut gate);
+    let quality = gate.finish();
+    let (read, quality) = match (read, quality) {
+        (Ok(read), Ok(quality)) => (read, quality),
+        (read, quality) => {
+            let errors = |found: Option<Diagnostics>| found.map(|found| found.0).unwrap_or_default();
+            return Err(Failure::Input([errors(read.err()), errors(quality.err())].concat()));
+        }
+    };
+    terminal.report(&read.findings);
+    let text = match arguments.format {
+        Form::Text => quality.text() + &report::trace::counted_text(&read),
+        Form::Json => {
+            let mut document = quality.json();
+            document["reading"] = report::trace::counted_json(&read);
+            report::json::pretty(&document)
+        }
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    let damaged = quality.restored + quality.set_aside > 0;
+    let left_out = read.findings.iter().any(|finding| finding.severity != Severity::Note);
+    Ok(if damaged || left_out { Exit::Finding } else { Exit::Ok })
+}
+
+/// Writes operations as they come.
+struct Writing<'o> {
+    output: &'o mut Output,
+    to: Target,
+    failure: Option<Failure>,
+}
+
+impl Sink for Writing<'_> {
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        let written = self.output.attempt(|mut writer: &mut dyn Write| match self.to {
+            Target::Angio => angio::write_text(&mut writer, names, &operation),
+            Target::AngioJsonl => angio::write_jsonl(&mut writer, names, &operation),
+        });
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => {
+                self.failure = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
+    let mut output = Output::open(&arguments.output)?;
+    let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
+    let read = read_all(&arguments.input.traces, &arguments.input.reading, &mut writing);
+    if let Some(failure) = writing.failure {
+        return Err(failure);
+    }
+    let read = read?;
+    terminal.report(&read.findings);
+    output.finish()?;
+    Ok(Exit::Ok)
+}
+
+/// Reads traces one after another; errors of all of them come together.
+fn read_all(files: &[PathBuf], reading: &ReadingArguments, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+    input::check_stdin_once(files).map_err(|failure| match failure {
+        Failure::Input(findings) => Diagnostics(findings),
+        Failure::Closed => Diagnostics(Vec::new()),
+    })?;
+    let options = ReadOptions { format: reading.from, strict: reading.strict };
+    let mut names = TraceNames::new();
+    let mut report = ReadReport::default();
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    for file in files {
+        let read = input::open(file)
+            .map_err(Diagnostics::from)
+            .and_then(|input| trace::read(&input::shown(file), input, &options, &mut names, sink));
+        match read {
+            Ok(read) => report.merge(read),
+            Err(Diagnostics(found)) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(report) } else { Err(Diagnostics(errors)) }
 }

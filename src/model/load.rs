@@ -91,7 +91,10 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagno
 /// Says that a load was assumed, and why.
 pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
     let why = if total.operations < ENOUGH {
-        format!("{} operations are too few to tell a rate", total.operations)
+        match total.operations {
+            1 => "one operation does not tell a rate".to_owned(),
+            operations => format!("{operations} operations are too few to tell a rate"),
+        }
     } else {
         "the traces do not tell when operations started".to_owned()
     };

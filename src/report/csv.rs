@@ -11,8 +11,7 @@ use crate::report::words::{caller, kind};
 /// Calls have the kind `sync`, `async` or `forward` and the name `FROM>TO`. Times are seconds, rates per second. Numbers have
 /// all their digits.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
-    let mut rows = Rows(csv::Writer::from_writer(Vec::new()));
-    rows.add("kind", "name", "metric", "value");
+    let mut rows = Rows::new(&["kind", "name", "metric", "value"]);
     for scenario in origins.map(|origins| ScenarioResult::all(model, results, origins)).unwrap_or_default() {
         let name = &scenario.origin.name;
         rows.figure("scenario", name, "throughput", scenario.throughput);
@@ -55,18 +54,28 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
     rows.finish()
 }
 
-struct Rows(csv::Writer<Vec<u8>>);
+/// CSV in the making.
+pub(crate) struct Rows(csv::Writer<Vec<u8>>);
 
 impl Rows {
-    fn add(&mut self, kind: &str, name: &str, metric: &str, value: &str) {
-        self.0.write_record([kind, name, metric, value]).expect("memory takes every row, and all have four fields");
+    /// With that header.
+    pub(crate) fn new(header: &[&str]) -> Self {
+        let mut rows = Self(csv::Writer::from_writer(Vec::new()));
+        rows.add(header);
+        rows
+    }
+
+    /// Adds a row of as many fields as the header has.
+    pub(crate) fn add(&mut self, fields: &[&str]) {
+        self.0.write_record(fields).expect("memory takes every row, and all rows have as many fields");
     }
 
     fn figure(&mut self, kind: &str, name: &str, metric: &str, value: f64) {
-        self.add(kind, name, metric, &value.to_string());
+        self.add(&[kind, name, metric, &value.to_string()]);
     }
 
-    fn finish(self) -> String {
+    /// The text.
+    pub(crate) fn finish(self) -> String {
         let bytes = self.0.into_inner().expect("memory takes every row");
         String::from_utf8(bytes).expect("all fields were text")
     }

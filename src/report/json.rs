@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::diagnostic::Report;
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::Origins;
@@ -64,4 +65,10 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
 /// A document on several lines, ending in a newline.
 pub fn pretty(document: &Value) -> String {
     format!("{document:#}\n")
+}
+
+/// Diagnostics as one JSON document, ending in a newline.
+pub fn diagnostics(report: &Report<'_>) -> String {
+    // The report holds strings, numbers and lists only.
+    pretty(&serde_json::to_value(report).unwrap_or_default())
 }

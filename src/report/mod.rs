@@ -6,9 +6,11 @@
 pub mod csv;
 pub mod json;
 mod load;
+pub mod matches;
 pub mod model;
 pub mod results;
 pub mod table;
+pub mod trace;
 mod words;
 
 pub use load::ScenarioResult;

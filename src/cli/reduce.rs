@@ -1,0 +1,119 @@
+//! Traces reduced to a sub-model, and what there is to say about it.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::tlc::{ReduceOptions, Reducer, Reduction};
+use dyelog::trace::quality::Policy;
+use dyelog::trace::{self, Operation, Origins, ReadOptions, ReadReport, Sink, TraceNames};
+
+use crate::cli::args::{ReadingArguments, ReduceArguments};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, input, rule_files};
+
+/// How many findings about traces are shown before the rest are only counted.
+const SHOWN: usize = 5;
+
+/// What came of traces.
+pub struct Reduced {
+    /// The reduction.
+    pub reduction: Reduction,
+    /// Whether all operations came in the native format, whose tasks are sequential.
+    pub native: bool,
+}
+
+/// Passes operations on and sees what kind of trace they come from.
+struct Watch<'w, 'r> {
+    reducer: &'w mut Reducer<'r>,
+    native: bool,
+}
+
+impl Sink for Watch<'_, '_> {
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self.native &= operation.origins == Origins::Lines;
+        self.reducer.operation(names, operation)
+    }
+}
+
+/// Reduces traces, the first of which may be open already, and shows what was left out on the way.
+pub fn reduce(
+    files: &[PathBuf],
+    mut first: Option<Box<dyn Read + Send>>,
+    reading: &ReadingArguments,
+    arguments: &ReduceArguments,
+    keep_matches: bool,
+    terminal: &mut Terminal,
+) -> Result<Reduced, Failure> {
+    input::check_stdin_once(files.iter().chain(&arguments.rules))?;
+    let rules = rule_files::load(&arguments.rules, &mut terminal.sources)?;
+    terminal.report(&rule_files::about_the_users(&rules));
+    let options = ReduceOptions {
+        merge: arguments.merge.into(),
+        engine: arguments.engine.into(),
+        policy: Policy { strict: reading.strict },
+        threads: arguments.thread_count(),
+        keep_matches,
+    };
+    let mut names = TraceNames::new();
+    let mut reducer = Reducer::new(&rules, options);
+    let mut watch = Watch { reducer: &mut reducer, native: true };
+    let mut report = ReadReport::default();
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    for file in files {
+        let outcome = match first.take() {
+            Some(input) => Ok(input),
+            None => input::open(file).map_err(Diagnostics::from),
+        }
+        .and_then(|input| {
+            let options = ReadOptions { format: reading.from, strict: reading.strict };
+            trace::read(&input::shown(file), input, &options, &mut names, &mut watch)
+        });
+        match outcome {
+            Ok(read) => report.merge(read),
+            Err(Diagnostics(found)) => errors.extend(found),
+        }
+    }
+    let native = watch.native;
+    let reduction = match reducer.finish(&names) {
+        Ok(reduction) => reduction,
+        Err(Diagnostics(found)) => {
+            errors.extend(found);
+            Reduction::default()
+        }
+    };
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    tell(&report, &reduction, terminal);
+    Ok(Reduced { reduction, native })
+}
+
+/// Tells what was left out: the first findings of each kind, and figures.
+fn tell(report: &ReadReport, reduction: &Reduction, terminal: &Terminal) {
+    let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
+    let reading: Vec<Diagnostic> = report.findings.iter().filter(weighty).cloned().collect();
+    terminal.report_first(&reading, SHOWN, "");
+    count(report, "reading", terminal);
+    let quality = &reduction.quality;
+    let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
+    terminal.report_first(&damaged, SHOWN, "; `dyelog trace check` tells of them");
+    if quality.restored + quality.set_aside > 0 {
+        terminal.say(&format!(
+            "of {} operations {} were well formed, {} restored and {} set aside\n",
+            quality.operations, quality.sound, quality.restored, quality.set_aside
+        ));
+    }
+    terminal.report_first(&reduction.findings.findings, SHOWN, "");
+    count(&reduction.findings, "matching", terminal);
+}
+
+/// Says how often each reason came up.
+pub fn count(report: &ReadReport, doing: &str, terminal: &Terminal) {
+    if report.counted.is_empty() {
+        return;
+    }
+    let reasons: Vec<String> = report.counted.iter().map(|(reason, times)| format!("{reason}: {times}")).collect();
+    terminal.say(&format!("{doing}: {}\n", reasons.join(", ")));
+}

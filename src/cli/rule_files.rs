@@ -1,0 +1,62 @@
+//! Rule files of the user, with what they use.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Sources};
+use dyelog::tlc::Rules;
+use dyelog::tlc::rules::{SHIPPED, shipped_text};
+
+use crate::cli::input;
+
+/// Loads rule files; the shipped ones stand behind them. All texts that findings may point into go to the sources.
+pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnostics> {
+    for (name, text) in SHIPPED {
+        sources.insert(name.into(), text.into());
+        sources.insert(format!("rules/{name}").into(), text.into());
+    }
+    let mut texts: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+    let mut unreadable: Vec<Diagnostic> = Vec::new();
+    for file in files {
+        match input::text(file) {
+            Ok(text) => texts.push((input::shown(file), text.into())),
+            Err(finding) => unreadable.push(finding),
+        }
+    }
+    if !unreadable.is_empty() {
+        return Err(Diagnostics(unreadable));
+    }
+    for (name, text) in &texts {
+        sources.insert(Arc::clone(name), Arc::clone(text));
+    }
+    let folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    let found = RefCell::new(Vec::new());
+    let resolve = |name: &str| -> Option<Arc<str>> {
+        // A folder that happens to hold a file of the same name must not change what the shipped files mean.
+        if shipped_text(name).is_some() {
+            return None;
+        }
+        let text: Arc<str> =
+            folders.iter().find_map(|folder| std::fs::read_to_string(folder.join(name)).ok()).map(Into::into)?;
+        found.borrow_mut().push((Arc::<str>::from(name), Arc::clone(&text)));
+        Some(text)
+    };
+    let rules = Rules::with_user_files(texts, &resolve);
+    for (name, text) in found.into_inner() {
+        sources.insert(name, text);
+    }
+    rules
+}
+
+/// What there is to say about the user's files; what there is about the shipped ones, `rules check` tells.
+pub fn about_the_users(rules: &Rules) -> Vec<Diagnostic> {
+    let shipped = |file: &str| shipped_text(file).is_some();
+    let theirs = |finding: &&Diagnostic| match &finding.place {
+        Place::Nowhere => false,
+        Place::File { file } | Place::Line { file, .. } | Place::Range { file, .. } | Place::Item { file, .. } => {
+            !shipped(file)
+        }
+    };
+    rules.warnings().iter().filter(theirs).cloned().collect()
+}

@@ -1,0 +1,82 @@
+//! A model, from a model file or made of traces.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::lqn::{self, Language, Model, Multiplicity};
+use dyelog::model::{self, Configuration, Origins};
+
+use crate::cli::args::SourceArguments;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, codes, input, reduce};
+
+/// A model and, where it was made of traces, where its elements come from.
+pub struct Source {
+    /// The model.
+    pub model: Model,
+    /// Where its elements come from.
+    pub origins: Option<Origins>,
+}
+
+/// Reads a model file or makes a model of traces; shows what there is to say about it.
+pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
+    input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
+    let configuration = configuration(arguments.config.as_deref(), terminal)?;
+    let mut first = None;
+    if let ([file], None) = (&arguments.files[..], arguments.reading.from) {
+        let (head, whole) = input::peek(file)?;
+        if is_model(&head) {
+            return model_file(file, whole, arguments, terminal);
+        }
+        first = Some(whole);
+    }
+    let reduced = reduce::reduce(&arguments.files, first, &arguments.reading, &arguments.reduce, false, terminal)?;
+    let mut configuration = configuration;
+    if reduced.native {
+        // A task of the native format is one sequential flow of control.
+        configuration.defaults.threads.get_or_insert(Multiplicity::Finite(1));
+    }
+    let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
+    terminal.report(&findings);
+    Ok(Source { model, origins: Some(origins) })
+}
+
+fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<Configuration, Failure> {
+    let Some(file) = file else { return Ok(Configuration::default()) };
+    let name = input::shown(file);
+    let text: Arc<str> = input::text(file)?.into();
+    terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+    let (configuration, findings) = Configuration::parse(&name, &text)?;
+    terminal.report(&findings);
+    Ok(configuration)
+}
+
+/// Whether a file that begins so is a model. What begins like JSON is a model only if it says so: most traces are JSON.
+fn is_model(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    match Language::of(&text) {
+        Some(Language::Json) => text.contains("\"dyelog-model\""),
+        Some(Language::Lqn | Language::Lqnx) => true,
+        None => false,
+    }
+}
+
+fn model_file(
+    file: &Path,
+    whole: impl Read,
+    arguments: &SourceArguments,
+    terminal: &mut Terminal,
+) -> Result<Source, Failure> {
+    let name = input::shown(file);
+    if arguments.config.is_some() || !arguments.reduce.rules.is_empty() {
+        let message = "a model file is complete: `--config` and `--rules` are for traces";
+        return Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: name }, message).into());
+    }
+    let text: Arc<str> = input::read_text(file, whole)?.into();
+    terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+    let (model, findings) = lqn::parse_any(&name, &text)?;
+    terminal.report(&findings);
+    Ok(Source { model, origins: None })
+}

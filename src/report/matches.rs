@@ -1,0 +1,65 @@
+//! Committed matches as CSV, JSON and text. Scripts rely on the names of columns and keys.
+
+use serde_json::{Value, json};
+
+use crate::report::csv::Rows;
+use crate::report::json::pretty;
+use crate::report::table::Table;
+use crate::tlc::MatchRow;
+
+const COLUMNS: [&str; 6] = ["scenario", "run", "thread", "node", "template", "entry"];
+
+/// A row each match, with a header. Thread and node are those of the glue node; the entry is numbered within the operation,
+/// `E0` being the customer's, and empty where the thread came to the node with no recognised request.
+pub fn csv(matches: &[MatchRow]) -> String {
+    let mut rows = Rows::new(&COLUMNS);
+    for row in matches {
+        let (thread, node) = (row.thread.to_string(), row.node.to_string());
+        rows.add(&[&row.scenario, &row.run, &thread, &node, &row.template, &entry(row)]);
+    }
+    rows.finish()
+}
+
+/// A list of objects with the same names.
+pub fn json(matches: &[MatchRow]) -> String {
+    let list: Value = matches
+        .iter()
+        .map(|row| {
+            json!({
+                "scenario": &*row.scenario,
+                "run": &*row.run,
+                "thread": row.thread,
+                "node": row.node,
+                "template": &*row.template,
+                "entry": row.entry.map(|entry| format!("E{entry}")),
+            })
+        })
+        .collect();
+    pretty(&list)
+}
+
+/// A table at most so wide, and how often each template matched.
+pub fn text(matches: &[MatchRow], width: usize) -> String {
+    let mut table = Table::new(&["SCENARIO", "RUN", ">THREAD", ">NODE", "TEMPLATE", "ENTRY"]);
+    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    for row in matches {
+        *counts.entry(&row.template).or_default() += 1;
+        table.row(vec![
+            row.scenario.to_string(),
+            row.run.to_string(),
+            row.thread.to_string(),
+            row.node.to_string(),
+            row.template.to_string(),
+            entry(row),
+        ]);
+    }
+    let mut sums = Table::new(&["TEMPLATE", ">MATCHES"]);
+    for (template, count) in counts {
+        sums.row(vec![template.to_owned(), count.to_string()]);
+    }
+    format!("{}\n{}", table.render(width), sums.render(width))
+}
+
+fn entry(row: &MatchRow) -> String {
+    row.entry.map(|entry| format!("E{entry}")).unwrap_or_default()
+}

@@ -1,0 +1,25 @@
+//! What readers of traces saw, as text and JSON.
+
+use serde_json::{Value, json};
+
+use crate::report::table::Table;
+use crate::trace::ReadReport;
+
+/// How often readers left out or changed something, by reason; empty where nothing was.
+pub fn counted_text(report: &ReadReport) -> String {
+    let mut table = Table::new(&["WHILE READING", ">TIMES"]);
+    for (reason, times) in &report.counted {
+        table.row(vec![(*reason).to_owned(), times.to_string()]);
+    }
+    if table.is_empty() { String::new() } else { format!("\n{}", table.render(usize::MAX)) }
+}
+
+/// The same with the figures of what was read.
+pub fn counted_json(report: &ReadReport) -> Value {
+    json!({
+        "records": report.records,
+        "operations": report.operations,
+        "events": report.events,
+        "counted": report.counted,
+    })
+}
