@@ -7,41 +7,12 @@ use crate::datalog::ast::{
     Argument, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template,
     Term,
 };
-use crate::diagnostic::Diagnostic;
 use crate::tlc::codes;
-use crate::tlc::pattern::{At, Findings, Node, Pattern, Solved, condition_terms, place};
+use crate::tlc::pattern::{At, Findings, Node, Pattern, Solved, condition_terms};
 use crate::tlc::plan::KindTag;
-
-/// Two templates of one name.
-pub fn names(program: &Program) -> Vec<Diagnostic> {
-    let mut first: BTreeMap<&str, Span> = BTreeMap::new();
-    let mut findings = Vec::new();
-    for template in &program.templates {
-        match first.get(&*template.name.value) {
-            None => {
-                first.insert(&template.name.value, template.name.span);
-            }
-            Some(span) => findings.push(
-                Diagnostic::error(
-                    codes::TEMPLATE_AGAIN,
-                    place(program, template.name.span),
-                    format!("a second template named `{}`", template.name.value),
-                )
-                .with_place(place(program, *span), "the first one"),
-            ),
-        }
-    }
-    findings
-}
 
 /// Lints within one template.
 pub fn template(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
-    if template.order.is_none() {
-        findings
-            .warning(codes::NO_ORDER, template.name.span, format!("template `{}` has no order", template.name.value))
-            .notes
-            .push("it is tried after all that have one".to_owned());
-    }
     used_once(template, findings);
     abandoned_threads(template, pattern, findings);
     same_task(template, pattern, findings);
@@ -175,18 +146,33 @@ fn same_task(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>
 
 /// Nodes of one task whose counters nothing relates: the reply may be the request itself, or come before it.
 fn unordered(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    let compared: Vec<Vec<Arc<str>>> = template
+        .conditions
+        .iter()
+        .map(|condition| {
+            let terms = condition_terms(&condition.value).into_iter();
+            let names = terms.filter_map(|term| match &term.value {
+                Term::Variable(variable, _) => Some(Arc::clone(&variable.name)),
+                _ => None,
+            });
+            names.collect()
+        })
+        .collect();
     let related = |left: &Node, right: &Node| {
-        let (Solved::Variable(a, _), Solved::Variable(b, _)) = (&left.counter, &right.counter) else { return true };
-        a == b
-            || template.conditions.iter().any(|condition| {
-                let terms = condition_terms(&condition.value);
-                let has = |name: &Arc<str>| {
-                    terms
-                        .iter()
-                        .any(|term| matches!(&term.value, Term::Variable(variable, _) if variable.name == *name))
-                };
-                has(&a.0) && has(&b.0)
-            })
+        let (Solved::Variable((from, _), _), Solved::Variable((to, _), _)) = (&left.counter, &right.counter) else {
+            return true;
+        };
+        // Through others, as in `w < y, y < z`.
+        let mut reached = vec![from];
+        let mut at = 0;
+        while let Some(&name) = reached.get(at) {
+            at += 1;
+            for names in compared.iter().filter(|names| names.contains(name)) {
+                let new: Vec<&Arc<str>> = names.iter().filter(|other| !reached.contains(other)).collect();
+                reached.extend(new);
+            }
+        }
+        reached.contains(&to)
     };
     for (place, right) in pattern.nodes.iter().enumerate() {
         let earlier = pattern.nodes[..place].iter().find(|left| {

@@ -46,16 +46,10 @@ pub const PHASE_NODE: Code = Code("R069");
 pub const ABANDONED_THREAD: Code = Code("R070");
 /// Two templates of one order that can match the same glue node.
 pub const ORDER_AGAIN: Code = Code("R071");
-/// A template without an order.
-pub const NO_ORDER: Code = Code("R072");
 /// A template that can never match because one before it always does.
 pub const SHADOWED: Code = Code("R073");
 /// A template named by `starts` that there is not, or that leads back to itself.
 pub const STARTS: Code = Code("R074");
-/// A relation that there is not.
-pub const RELATION: Code = Code("R075");
-/// Two templates of one name.
-pub const TEMPLATE_AGAIN: Code = Code("R076");
 /// Two nodes on different tasks that may be the same task.
 pub const SAME_TASK: Code = Code("R077");
 /// A reply that is not said to come after its request.

@@ -132,8 +132,8 @@ impl Compiler<'_, '_, '_> {
         let mut actions = Vec::new();
         for statement in statements {
             match statement {
-                Statement::NewEntry { entry, interaction, task, span } => {
-                    actions.extend(self.new_entry(entry, interaction, task, *span));
+                Statement::NewEntry { entry, interaction, task, .. } => {
+                    actions.extend(self.new_entry(entry, interaction, task));
                 }
                 Statement::Operation { name, arguments, span } => {
                     actions.extend(self.operation(name, arguments, *span))
@@ -156,13 +156,7 @@ impl Compiler<'_, '_, '_> {
         actions
     }
 
-    fn new_entry(
-        &mut self,
-        entry: &Spanned<Variable>,
-        interaction: &Ident,
-        task: &Spanned<Term>,
-        span: Span,
-    ) -> Option<Action> {
+    fn new_entry(&mut self, entry: &Spanned<Variable>, interaction: &Ident, task: &Spanned<Term>) -> Option<Action> {
         let kind = Interaction::from_label(&interaction.value).filter(|kind| *kind != Interaction::Customer);
         if kind.is_none() {
             self.findings
@@ -181,16 +175,21 @@ impl Compiler<'_, '_, '_> {
             self.variables.push(Arc::clone(&entry.value.name));
             self.variables.len() - 1
         });
-        let solved = self.solved(task)?;
+        let solved = self.solved(task);
+        if let Some(solved) = &solved {
+            self.check_entry_task(solved, task.span);
+        }
+        // Made even where its task is wrong, so that one slip is reported once.
+        let made = solved.clone().unwrap_or(Solved::Wildcard);
+        self.made.push(Made { name: Arc::clone(&entry.value.name), position, task: made });
+        solved?;
         let task_value = self.model_value(task)?;
-        self.check_entry_task(&solved, task.span, span);
-        self.made.push(Made { name: Arc::clone(&entry.value.name), position, task: solved });
         let entry = EntryReference::New { variable: variable as u8, position };
         Some(Action::NewEntry { entry, interaction: kind?, task: task_value })
     }
 
     /// A new entry serves a task that some node of the match runs on, and that no other entry of the match has.
-    fn check_entry_task(&mut self, task: &Solved, at: Span, _statement: Span) {
+    fn check_entry_task(&mut self, task: &Solved, at: Span) {
         let glue = &self.pattern.nodes[self.pattern.glue];
         let round = self.pattern.round.iter().flat_map(|round| &round.nodes);
         if !self.pattern.nodes.iter().chain(round).any(|node| node.task == *task) {

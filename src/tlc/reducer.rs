@@ -285,7 +285,7 @@ impl Worker {
         let matcher =
             Matcher { plans: rules.plans(), toeg, names, symbols: &self.symbols, relations, budget: budget.into() };
         let mut keep = Keep { rows: &mut self.matches, names };
-        let mut run = |observer: &mut dyn Observer| match options.engine {
+        let run = |observer: &mut dyn Observer| match options.engine {
             EngineKind::Plans => {
                 let mut engine = Plans { matcher, by_kind: rules.by_kind() };
                 let mut outcome = driver::run(toeg, rules.plans(), &mut engine, observer);

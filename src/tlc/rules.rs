@@ -71,7 +71,7 @@ impl Rules {
         };
         let mut program = syntax::load("(rules)", &root, &find)?;
         prefer_the_users(&mut program);
-        Self::of_program_and(program, default_only)
+        Self::compile(program, default_only)
     }
 
     /// Rules of one program only.
@@ -79,16 +79,11 @@ impl Rules {
     /// # Errors
     /// All findings of severity error, and warnings with them.
     pub fn of_program(program: Program) -> Result<Self, Diagnostics> {
-        Self::of_program_and(program, false)
+        Self::compile(program, false)
     }
 
-    fn of_program_and(program: Program, default_only: bool) -> Result<Self, Diagnostics> {
-        let errors = check::names(&program);
-        Self::compile(program, errors, default_only)
-    }
-
-    fn compile(program: Program, mut findings: Vec<Diagnostic>, default_only: bool) -> Result<Self, Diagnostics> {
-        findings.extend(datalog::check::check(&program, facts::schema()));
+    fn compile(program: Program, default_only: bool) -> Result<Self, Diagnostics> {
+        let mut findings = datalog::check::check(&program, facts::schema());
         let (plans, more) = compile_all(&program);
         findings.extend(more);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {

@@ -70,3 +70,26 @@ fn every_node_of_the_bundled_traces_is_processed() {
         }
     }
 }
+
+/// The slips of Table 1 as printed, found from its text alone.
+#[test]
+fn the_printed_table_shows_its_slips() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/rules/paper/tlc-1998.dl")).expect("it is there");
+    let program = dyelog::datalog::syntax::load("tlc-1998.dl", &text, &|_| None).expect("it parses");
+    let (_, findings) = dyelog::tlc::rules::compile_all(&program);
+    let line = |start: usize| text[..start].matches('\n').count() + 1;
+    let shown: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            let at = match &finding.place {
+                dyelog::diagnostic::Place::Range { start, end, .. } => {
+                    format!("{:3} {}", line(*start), &text[*start..(*end).min(start + 60)])
+                }
+                other => format!("{other:?}"),
+            };
+            format!("{at}\n    {} {}: {}", finding.severity, finding.code, finding.message)
+        })
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}

@@ -9,7 +9,6 @@ use crate::datalog::ast::{Atom, Condition, Rule, Span, Spanned, Term};
 use crate::datalog::check::{Checker, MAX_ARITY, MAX_BODY, atoms, terms};
 use crate::datalog::codes;
 use crate::datalog::value::Value;
-use crate::diagnostic::Severity;
 
 impl<'p> Checker<'p> {
     pub(super) fn names(&mut self) {
@@ -189,27 +188,13 @@ impl<'p> Checker<'p> {
         }
     }
 
+    /// Which templates of one order may meet is told in [`crate::tlc`], which knows what their glue nodes are.
     fn template_orders(&mut self) {
-        let mut first: HashMap<i64, (&str, Span)> = HashMap::new();
-        for template in &self.program.templates {
-            let name = &*template.name.value;
-            let Some(order) = &template.order else {
-                self.warning(codes::ORDER, template.name.span, format!("template `{name}` has no order"), |d| {
-                    d.with_note("it is tried after all that have one").with_hint("add `order 1`, or what fits")
-                });
-                continue;
-            };
-            match first.get(&order.value) {
-                None => drop(first.insert(order.value, (name, order.span))),
-                Some((other, span)) => {
-                    let place = self.place(*span);
-                    let message = format!("templates `{other}` and `{name}` are both of order {}", order.value);
-                    self.report(Severity::Note, codes::ORDER, order.span, message, |d| {
-                        d.with_place(place, "the other one")
-                            .with_note("the one that stands first in the text goes first")
-                    });
-                }
-            }
+        for template in self.program.templates.iter().filter(|template| template.order.is_none()) {
+            let message = format!("template `{}` has no order", template.name.value);
+            self.warning(codes::ORDER, template.name.span, message, |d| {
+                d.with_note("it is tried after all that have one").with_hint("add `order 1`, or what fits")
+            });
         }
     }
 }
