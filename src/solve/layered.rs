@@ -1,5 +1,7 @@
 //! The layered solver: layers solved in turn until service times and throughputs agree.
 
+use std::collections::BTreeMap;
+
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::model::{EntryId, Model};
 use crate::lqn::results::{Convergence, Results};
@@ -12,6 +14,11 @@ use super::plan::Plan;
 use super::report;
 use super::times::{LaneTimes, Phases, Waits, group_times};
 use super::unseen::{Overlap, Shares, unseen};
+
+/// Groups of more customers than this are not followed through the layers: one of them hardly matters.
+const MOST_CUSTOMERS: f64 = 100.0;
+/// Where more groups than this stand behind a task, they are not told apart.
+const MOST_SHARES: usize = 64;
 
 /// How the layered solver goes about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +103,8 @@ pub(super) struct Solver<'a> {
     /// By entry that queues: the stay of requests whose sender does not wait.
     pub open_stays: Vec<Stay>,
     shares: Vec<Shares>,
+    /// By group: the part of its activity in which someone waits for it.
+    blocking: Vec<f64>,
     /// By lane: executions in a cycle and mean time of one, of branches.
     branches: Vec<(f64, f64)>,
     methods: Vec<Option<Method>>,
@@ -152,6 +161,7 @@ impl<'a> Solver<'a> {
             open_stays: vec![Stay::default(); entries],
             shares: vec![Shares::new(); lanes.groups.len()],
             branches: vec![(0.0, 0.0); lanes.lanes.len()],
+            blocking: vec![1.0; lanes.groups.len()],
             saturated: Vec::new(),
             inner_failures: 0,
         };
@@ -291,7 +301,13 @@ impl<'a> Solver<'a> {
         self.measure_branches(layer);
         built.network.unseen = unseen(
             layer,
-            &Overlap { lanes: self.lanes, shares: &self.shares, cycles: &self.cycles, branches: &self.branches },
+            &Overlap {
+                lanes: self.lanes,
+                shares: &self.shares,
+                blocking: &self.blocking,
+                cycles: &self.cycles,
+                branches: &self.branches,
+            },
         );
         let solution = mva::solve(&built.network, thorough);
         self.methods[number] = (!built.network.visits.is_empty()).then_some(solution.method);
@@ -442,47 +458,43 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// What part of each group's activity is caused by each source.
+    /// On behalf of whom each group is active.
     fn collect_shares(&mut self) {
         let lanes = self.lanes;
-        let mut sums: Vec<std::collections::BTreeMap<usize, f64>> =
-            vec![std::collections::BTreeMap::new(); lanes.groups.len()];
+        let mut sums: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); lanes.groups.len()];
         for group in 0..lanes.groups.len() {
-            self.shares[group] = match lanes.groups[group].root {
-                Root::Customers(_) if lanes.groups[group].population <= 100.0 => vec![(group, 1.0)],
-                Root::Threads(task) => {
-                    let total = self.task_rate(task.index());
-                    let phases: f64 = self.times[lanes.groups[group].lanes.start].entries[..self.roots(group)]
-                        .iter()
-                        .zip(&self.flows[lanes.groups[group].lanes.start])
-                        .map(|(phases, flow)| flow * phases.iter().map(|time| time.mean).sum::<f64>())
-                        .sum();
-                    let first: f64 = self.times[lanes.groups[group].lanes.start].entries[..self.roots(group)]
-                        .iter()
-                        .zip(&self.flows[lanes.groups[group].lanes.start])
-                        .map(|(phases, flow)| flow * phases[0].mean)
-                        .sum();
-                    let blocking = if phases > 0.0 { first / phases } else { 1.0 };
-                    if total > 0.0 && sums[group].len() <= 64 {
-                        sums[group].iter().map(|(root, rate)| (*root, blocking * rate / total)).collect()
-                    } else {
-                        Shares::new()
-                    }
+            self.shares[group].clear();
+            if let Root::Threads(task) = lanes.groups[group].root {
+                self.blocking[group] = self.first_phase_part(group);
+                let total = self.task_rate(task.index());
+                if total > 0.0 && sums[group].len() <= MOST_SHARES {
+                    self.shares[group].extend(sums[group].iter().map(|(behind, rate)| (*behind, rate / total)));
                 }
-                _ => Shares::new(),
-            };
+            }
             for request in &self.requests[group] {
                 let target = self.plan.entries[request.to.index()].task.index();
-                if let Some(threads) = lanes.threads_of[target]
-                    && request.blocks
-                {
-                    let rate = self.throughputs[group] * request.count;
-                    for &(root, share) in &self.shares[group] {
-                        *sums[threads].entry(root).or_default() += rate * share;
-                    }
+                let Some(threads) = lanes.threads_of[target].filter(|_| request.waits) else { continue };
+                let rate = self.throughputs[group] * request.count;
+                // Whoever calls is blocked in any phase; those behind it only in the first.
+                if lanes.groups[group].population <= MOST_CUSTOMERS {
+                    *sums[threads].entry(group).or_default() += rate;
+                }
+                for &(behind, share) in self.shares[group].iter().filter(|_| request.blocks) {
+                    *sums[threads].entry(behind).or_default() += rate * share;
                 }
             }
         }
+    }
+
+    /// The part of its busy time in which a group's thread works for someone who waits.
+    fn first_phase_part(&self, group: usize) -> f64 {
+        let main = self.lanes.groups[group].lanes.start;
+        let (mut first, mut all) = (0.0, 0.0);
+        for (phases, flow) in self.times[main].entries[..self.roots(group)].iter().zip(&self.flows[main]) {
+            first += flow * phases[0].mean;
+            all += flow * phases.iter().map(|time| time.mean).sum::<f64>();
+        }
+        if all > 0.0 { first / all } else { 1.0 }
     }
 
     pub(super) fn task_rate(&self, task: usize) -> f64 {

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use crate::lqn::model::{EntryId, Scheduling};
 
 use super::lanes::{Item, Lanes, NONE, Root};
-use super::mva::{Discipline, Load, Network, Station, Visit};
-use super::plan::{Plan, servers};
-use super::times::Waits;
+use super::mva::{Discipline, Load, Network, Station, Stay, Visit};
+use super::plan::{Plan, PlannedWork, servers};
+use super::times::{Waits, slice};
 
 /// Lanes and stations that are solved together.
 #[derive(Clone, Debug, Default)]
@@ -112,6 +112,8 @@ pub(super) struct Sum {
     after: f64,
     after2: f64,
     priority: f64,
+    again: f64,
+    soon: f64,
 }
 
 impl Sum {
@@ -126,6 +128,8 @@ impl Sum {
             after: mean(self.after),
             after2: mean(self.after2),
             priority: mean(self.priority).round() as i32,
+            again: mean(self.again).min(1.0),
+            soon: if self.again > 0.0 { self.soon / self.again } else { 0.0 },
         }
     }
 
@@ -145,16 +149,20 @@ impl Sum {
 pub(super) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f64], waits: &Waits) -> Vec<Sum> {
     let lane = &lanes.lanes[number];
     let mut sums = vec![Sum::default(); lane.stations.len()];
+    let stays = &waits.stays[number];
     for (position, reach) in lane.reach.iter().enumerate() {
         let task = plan.entries[reach.entry.index()].task;
         let priority = f64::from(plan.model.tasks[task.index()].priority);
         let mut executions = 0.0;
+        let mut current = None;
         for item in &lane.items[reach.items.clone()] {
             match *item {
                 Item::Step { work, visits, slot, .. } => {
                     executions = flows[position] * visits;
+                    let work = &plan.works[work];
+                    let stay = if slot == NONE { Stay::default() } else { stays[slot as usize] };
+                    current = Some((work, slice(work, stay).mean));
                     if slot != NONE {
-                        let work = &plan.works[work];
                         let count = executions * work.slices;
                         let sum = &mut sums[slot as usize];
                         sum.visits += count;
@@ -164,13 +172,28 @@ pub(super) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f6
                     }
                 }
                 Item::Call { mean, slot, to, .. } => {
-                    sums[slot as usize].add_entry(plan, waits, to, executions * mean);
+                    let sum = &mut sums[slot as usize];
+                    sum.add_entry(plan, waits, to, executions * mean);
+                    if let Some((work, slice)) = current {
+                        let again = executions * mean * repeats(work, mean);
+                        sum.again += again;
+                        sum.soon += again * slice;
+                    }
                 }
                 Item::Inline { .. } | Item::Send { .. } | Item::Fork { .. } => {}
             }
         }
     }
     sums
+}
+
+/// The part of calls to one entry that directly follow another call to it.
+fn repeats(work: &PlannedWork, mean: f64) -> f64 {
+    if work.deterministic {
+        if mean > 1.0 { (mean - 1.0) / mean } else { 0.0 }
+    } else {
+        mean / work.slices.max(mean)
+    }
 }
 
 /// A layer's network with the place of each visit in it: lane and slot.
@@ -224,7 +247,7 @@ pub(super) fn station_name(plan: &Plan, lanes: &Lanes, number: usize) -> String 
 }
 
 /// Time that the sums spend at their stations with the given stays.
-pub(super) fn residence(sums: &[Sum], stays: &[super::mva::Stay]) -> f64 {
+pub(super) fn residence(sums: &[Sum], stays: &[Stay]) -> f64 {
     sums.iter().zip(stays).map(|(sum, stay)| sum.visits * stay.wait + sum.service * (1.0 + stay.stretch)).sum()
 }
 

@@ -9,7 +9,7 @@
 use super::lanes::{Lanes, Root};
 use super::layers::Layer;
 
-/// By source group: what part of a group's activity its customers cause and wait for.
+/// By other group: what part of a group's activity is on behalf of one of its customers or threads, who waits.
 pub(super) type Shares = Vec<(usize, f64)>;
 
 /// What the fractions depend on.
@@ -17,6 +17,8 @@ pub(super) struct Overlap<'a> {
     pub lanes: &'a Lanes,
     /// By group.
     pub shares: &'a [Shares],
+    /// By group: the part of its activity in which someone waits for it.
+    pub blocking: &'a [f64],
     /// By group: mean time of a cycle.
     pub cycles: &'a [f64],
     /// By lane: executions in a cycle, of branches; and mean time of one.
@@ -63,13 +65,25 @@ fn fraction(lane: usize, other: usize, overlap: &Overlap) -> f64 {
         }
         return 1.0 / population;
     }
-    let mut sum = 0.0;
-    for &(root, share) in &overlap.shares[group] {
-        for &(other_root, other_share) in &overlap.shares[other_group] {
-            if root == other_root {
-                sum += share * other_share / overlap.lanes.groups[root].population;
+    // Sources exclude each other as alternatives; a thread that both work for implies the source behind it.
+    let (mut sources, mut threads) = (0.0, 0.0_f64);
+    for (behind, share) in behind(group, overlap) {
+        for (others_behind, other_share) in self::behind(other_group, overlap) {
+            if behind == others_behind {
+                let met = share * other_share / overlap.lanes.groups[behind].population;
+                if matches!(overlap.lanes.groups[behind].root, Root::Customers(_)) {
+                    sources += met;
+                } else {
+                    threads = threads.max(met);
+                }
             }
         }
     }
-    sum.min(1.0)
+    sources.max(threads).min(1.0)
+}
+
+/// Who is blocked while the group is active, itself included, with the part of its activity for which that holds.
+fn behind<'a>(group: usize, overlap: &'a Overlap) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let blocking = overlap.blocking[group];
+    overlap.shares[group].iter().map(move |&(behind, share)| (behind, share * blocking)).chain([(group, 1.0)])
 }

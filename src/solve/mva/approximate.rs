@@ -6,8 +6,8 @@
 //! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
 //! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
 
-use super::servers::all_busy;
-use super::{Discipline, Load, Method, Network, Solution, Stay, cycles};
+use super::servers::{all_busy, variance_ratio};
+use super::{Discipline, Load, Method, Network, Solution, Stay, Visit, cycles};
 
 /// Which approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ struct State {
     parts: Vec<Part>,
 }
 
-/// What a visit's customers mean to someone who arrives.
+/// What a visit's customers mean to someone who arrives. Times left are those of exponential service.
 #[derive(Clone, Copy, Default)]
 struct Part {
     /// Number that wait.
@@ -111,6 +111,30 @@ struct Part {
     after: f64,
     /// Work left of those.
     after_residual: f64,
+    /// Sum of second moments of what keeps the server busy, per second.
+    second: f64,
+    /// Visits per second.
+    rate: f64,
+}
+
+/// What is the same for all visitors of a station.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    /// Closed chains.
+    part: Part,
+    /// Open chains.
+    open: Part,
+    /// How many customers there can be; infinite where open load or further phases keep servers busy.
+    population: f64,
+    /// Effect of service times that are not exponential.
+    ratio: f64,
+}
+
+impl Totals {
+    /// How many customers can be there beside one that arrives.
+    fn others(&self, open: bool) -> f64 {
+        if open { f64::INFINITY } else { self.population - 1.0 }
+    }
 }
 
 impl Part {
@@ -121,6 +145,8 @@ impl Part {
         self.residual += factor * other.residual;
         self.after += after_factor * other.after;
         self.after_residual += after_factor * other.after_residual;
+        self.second += other.second;
+        self.rate += other.rate;
     }
 }
 
@@ -187,16 +213,17 @@ impl<'a> Problem<'a> {
             let customers = rate * (stay.wait + visit.service * (1.0 + stay.stretch));
             let busy = rate * visit.service;
             let waiting = (customers - busy).max(0.0);
-            let residual = if visit.service > 0.0 { visit.service2 / (2.0 * visit.service) } else { 0.0 };
             let after = rate * visit.after;
             state.customers[index] = customers;
             state.parts[index] = Part {
                 waiting,
                 queued: waiting * (visit.service + visit.after),
                 busy,
-                residual: busy * (residual + visit.after),
+                residual: busy * (visit.service + visit.after),
                 after,
-                after_residual: rate * visit.after2 / 2.0,
+                after_residual: after * visit.after,
+                second: rate * (visit.service2 + 2.0 * visit.service * visit.after + visit.after2),
+                rate,
             };
         }
     }
@@ -207,7 +234,7 @@ impl<'a> Problem<'a> {
             self.flow(populations, state);
             let mut change = 0.0_f64;
             for station in 0..self.visitors.len() {
-                let totals = self.totals(station, state);
+                let totals = self.totals(station, populations, state);
                 for &index in &self.visitors[station] {
                     let new = self.stay(index, populations, state, deviations, &totals);
                     let old = state.stays[index];
@@ -235,15 +262,51 @@ impl<'a> Problem<'a> {
         false
     }
 
-    /// All closed visitors of a station together.
-    fn totals(&self, station: usize, state: &State) -> Part {
-        let mut totals = Part::default();
+    /// All visitors of a station together.
+    fn totals(&self, station: usize, populations: &[f64], state: &State) -> Totals {
+        let mut totals = Totals::default();
+        let mut goes_on = false;
         for &index in &self.visitors[station] {
-            if !self.open[self.network.visits[index].chain] {
-                totals.add(&state.parts[index], 1.0, 1.0);
+            let visit = &self.network.visits[index];
+            goes_on |= visit.after > 0.0;
+            if self.open[visit.chain] {
+                totals.open.add(&state.parts[index], 1.0, 1.0);
+            } else {
+                totals.part.add(&state.parts[index], 1.0, 1.0);
+                totals.population += populations[visit.chain];
             }
         }
+        let closed = totals.population;
+        if totals.open.rate > 0.0 || goes_on {
+            totals.population = f64::INFINITY;
+        }
+        totals.ratio = self.ratio(station, &totals, closed);
         totals
+    }
+
+    /// How much longer a queue with these visitors is than one with exponential service.
+    fn ratio(&self, station: usize, totals: &Totals, closed: f64) -> f64 {
+        if self.network.stations[station].discipline == Discipline::Sharing {
+            return 1.0;
+        }
+        let (part, open) = (&totals.part, &totals.open);
+        let rate = part.rate + open.rate;
+        let load = part.busy + part.after + open.busy + open.after;
+        let base = 2.0 * (part.residual + part.after_residual + open.residual + open.after_residual);
+        if rate <= 0.0 || load <= 0.0 || base <= 0.0 {
+            return 1.0;
+        }
+        let mean = load / rate;
+        let cv2 = |second: f64| (second / rate / (mean * mean) - 1.0).max(0.0);
+        let (own, exponential) = (cv2(part.second + open.second), cv2(base));
+        let unbounded = (1.0 + own) / (1.0 + exponential);
+        if part.rate <= 0.0 {
+            return unbounded;
+        }
+        let servers = self.network.stations[station].servers;
+        let think = ((closed - part.waiting - part.busy) / part.rate).max(1e-9 * mean);
+        let bounded = variance_ratio(own, exponential, closed - servers + 1.0, mean / servers / think);
+        (part.rate * bounded + open.rate * unbounded) / rate
     }
 
     /// The part of the other visit's customers that one of `chain` finds on arrival.
@@ -316,20 +379,40 @@ impl<'a> Problem<'a> {
         found
     }
 
-    /// Work that the server still does for this customer's own previous request when it comes again: the chance that an
-    /// exponential second phase outlasts the time between reply and next arrival.
-    fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> f64 {
+    /// Whether the server is still busy for this customer's own previous request when it comes again, and the mean work
+    /// that is left then: a second phase of gamma distribution against an exponential time between reply and next arrival.
+    fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
         let visit = &self.network.visits[index];
         if visit.after <= 0.0 || self.open[visit.chain] {
-            return 0.0;
+            return (0.0, 0.0);
         }
         let rate = state.throughputs[visit.chain] * visit.visits;
         if rate <= 0.0 || populations[visit.chain] <= 0.0 {
-            return 0.0;
+            return (0.0, 0.0);
         }
         let stay = state.stays[index];
         let gap = (populations[visit.chain] / rate - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
-        visit.after / (visit.after + gap) * visit.after2 / (2.0 * visit.after)
+        let again = if visit.soon < gap { visit.again } else { 0.0 };
+        let (near, far) = (overtakes(visit, visit.soon), overtakes(visit, (gap - again * visit.soon) / (1.0 - again).max(1e-9)));
+        (again * near.0 + (1.0 - again) * far.0, again * near.1 + (1.0 - again) * far.1)
+    }
+
+    /// Work of all others who are at the station while it is busy for this customer's previous request: they wait.
+    fn behind(&self, index: usize, populations: &[f64], state: &State, totals: &Totals) -> f64 {
+        let chain = self.network.visits[index].chain;
+        let mut work = totals.open.busy;
+        for &other in &self.visitors[self.network.visits[index].station] {
+            let visit = &self.network.visits[other];
+            let factor = if visit.chain == chain {
+                ((populations[chain] - 1.0) / populations[chain]).max(0.0)
+            } else {
+                1.0 - self.hidden(chain, visit.chain)
+            };
+            if !self.open[visit.chain] {
+                work += factor.max(0.0) * state.customers[other] * (visit.service + visit.after);
+            }
+        }
+        work
     }
 
     /// What the visit takes beyond its service, as things stand.
@@ -339,7 +422,7 @@ impl<'a> Problem<'a> {
         populations: &[f64],
         state: &State,
         deviations: Option<&Vec<Vec<f64>>>,
-        totals: &Part,
+        totals: &Totals,
     ) -> Stay {
         let visit = &self.network.visits[index];
         let station = &self.network.stations[visit.station];
@@ -347,18 +430,11 @@ impl<'a> Problem<'a> {
             return state.stays[index];
         }
         if matches!(station.discipline, Discipline::HeadOfLine | Discipline::Preemptive) {
-            return self.priority_stay(index, populations, state, deviations);
+            return self.priority_stay(index, populations, state, deviations, totals);
         }
-        let found = self.found(index, populations, state, deviations, totals);
-        let overtaking = self.overtaking(index, populations, state);
-        let mut open = Part::default();
-        if self.open_load[visit.station] > 0.0 {
-            for &other in &self.visitors[visit.station] {
-                if self.open[self.network.visits[other].chain] {
-                    open.add(&state.parts[other], 1.0, 1.0);
-                }
-            }
-        }
+        let found = self.found(index, populations, state, deviations, &totals.part);
+        let (overtakes, overtaking) = self.overtaking(index, populations, state);
+        let open = &totals.open;
         let servers = station.servers;
         let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
         let busy = found.busy + found.after + open.busy + open.after;
@@ -367,29 +443,19 @@ impl<'a> Problem<'a> {
             return if station.discipline == Discipline::Sharing {
                 Stay { wait: overtaking, stretch: (found.waiting + busy) / free }
             } else {
-                Stay { wait: (found.queued + residual + overtaking) / free, stretch: 0.0 }
+                // A customer who overtakes finds those who queued up behind its own previous request.
+                let behind = if overtakes > 0.0 { self.behind(index, populations, state, totals) } else { 0.0 };
+                let plain = totals.ratio * (found.queued + residual);
+                Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
             };
         }
-        let all = all_busy(servers, self.others(index, populations), busy);
+        let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
         if station.discipline == Discipline::Sharing {
             Stay { wait: 0.0, stretch: (found.waiting + all) / free }
         } else {
             let mean = if busy > 0.0 { residual / busy } else { 0.0 };
-            Stay { wait: (found.queued + all * mean) / free, stretch: 0.0 }
+            Stay { wait: totals.ratio * (found.queued + all * mean) / free, stretch: 0.0 }
         }
-    }
-
-    /// How many customers can be at the station beside the one that arrives.
-    fn others(&self, index: usize, populations: &[f64]) -> f64 {
-        let mut total = 0.0;
-        for &other in &self.visitors[self.network.visits[index].station] {
-            let chain = self.network.visits[other].chain;
-            if self.open[chain] || self.network.visits[other].after > 0.0 {
-                return f64::INFINITY;
-            }
-            total += populations[chain];
-        }
-        if self.open[self.network.visits[index].chain] { f64::INFINITY } else { total - 1.0 }
     }
 
     fn priority_stay(
@@ -398,6 +464,7 @@ impl<'a> Problem<'a> {
         populations: &[f64],
         state: &State,
         deviations: Option<&Vec<Vec<f64>>>,
+        totals: &Totals,
     ) -> Stay {
         let visit = &self.network.visits[index];
         let station = &self.network.stations[visit.station];
@@ -422,11 +489,11 @@ impl<'a> Problem<'a> {
         let free = (servers - higher).max(1e-3 * servers);
         let residual = found.residual + found.after_residual;
         let busy = found.busy + found.after;
-        let overtaking = self.overtaking(index, populations, state);
+        let (overtakes, overtaking) = self.overtaking(index, populations, state);
         let work = if servers <= 1.0 {
             residual
         } else if busy > 0.0 {
-            all_busy(servers, self.others(index, populations), busy.min(servers)) * residual / busy
+            all_busy(servers, totals.others(self.open[visit.chain]), busy.min(servers)) * residual / busy
         } else {
             0.0
         };
@@ -438,6 +505,14 @@ impl<'a> Problem<'a> {
                 lost / free
             }
         };
-        Stay { wait: (ahead + work + overtaking) / free, stretch }
+        Stay { wait: ((1.0 - overtakes) * totals.ratio * (ahead + work) + overtaking + overtakes * ahead) / free, stretch }
     }
+}
+
+/// The chance that what the server goes on with, of gamma distribution, outlasts an exponential time of the given mean,
+/// and the mean excess.
+fn overtakes(visit: &Visit, gap: f64) -> (f64, f64) {
+    let cv2 = (visit.after2 / (visit.after * visit.after) - 1.0).max(1e-3);
+    let ended = if gap > 0.0 { (-(cv2 * visit.after / gap).ln_1p() / cv2).exp() } else { 0.0 };
+    (1.0 - ended, (visit.after - gap * (1.0 - ended)).max(0.0))
 }

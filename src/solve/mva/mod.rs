@@ -65,6 +65,10 @@ pub(super) struct Visit {
     pub after2: f64,
     /// Priority; higher goes first.
     pub priority: i32,
+    /// The part of visits that directly follow one to the same station, and the mean time between those two.
+    pub again: f64,
+    /// Seconds between a visit and the one that directly follows.
+    pub soon: f64,
 }
 
 /// A queueing network.

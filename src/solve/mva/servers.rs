@@ -51,6 +51,58 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     busy
 }
 
+/// How much longer requests wait at a station than if service times were exponential, from both squared coefficients of
+/// variation, the number of customers that can be there, and the rate at which one that is elsewhere comes back, relative
+/// to the rate of service.
+///
+/// It is the ratio of mean waits of two machine-repairman systems with one server (M/G/1//n, Takács 1962), one for each
+/// kind of service. Without a bound of customers that is Pollaczek and Khinchine's (1 + c²)/2.
+pub(super) fn variance_ratio(cv2: f64, base: f64, population: f64, rate: f64) -> f64 {
+    let open = (1.0 + cv2) / (1.0 + base);
+    if (cv2 - base).abs() < 1e-6 {
+        return 1.0;
+    }
+    if population > 1e6 {
+        return open;
+    }
+    if population < 1.5 {
+        return 1.0;
+    }
+    // A large population is scaled down with its offered load unchanged.
+    let fewer = population.round().min(60.0);
+    let rate = (rate * population / fewer).clamp(1e-6, 1e6);
+    let wait = |cv2: f64| fewer / interference(cv2, fewer, rate) - 1.0 / rate - 1.0;
+    let (own, exponential) = (wait(cv2), wait(base));
+    if own > 0.0 && exponential > 1e-9 { (own / exponential).clamp(open.min(1.0), open.max(1.0)) } else { open }
+}
+
+/// The part of time in which the server of M/G/1//n is busy, with unit mean service of gamma distribution, and think times
+/// of the given rate.
+fn interference(cv2: f64, population: f64, rate: f64) -> f64 {
+    let (mut term, mut sum, mut count, mut scale) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
+    while count < population {
+        let argument = count * rate;
+        // 1/φ − 1 for the Laplace transform φ of service.
+        let odds = if (cv2 - 1.0).abs() < 1e-9 {
+            argument
+        } else if cv2 < 1e-3 {
+            argument.min(600.0).exp_m1()
+        } else {
+            ((cv2 * argument).ln_1p() / cv2).min(600.0).exp_m1()
+        };
+        term *= (population - count) / count * odds;
+        sum += term;
+        if sum > 1e200 {
+            term *= 1e-200;
+            sum *= 1e-200;
+            scale *= 1e-200;
+        }
+        count += 1.0;
+    }
+    let load = population * rate * sum;
+    load / (scale + load)
+}
+
 /// Mean busy servers and probability that all are, with `ratio` of service time to think time.
 fn repairman(servers: f64, population: f64, ratio: f64) -> (f64, f64) {
     let (mut term, mut total, mut busy, mut all) = (1.0_f64, 1.0_f64, 0.0_f64, 0.0_f64);

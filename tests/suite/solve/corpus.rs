@@ -25,6 +25,14 @@ type Errors = Vec<(String, f64)>;
 /// Errors of one model: task throughputs, entry service times; and how they came about.
 fn errors(model: &Model, table: &str, column: &str) -> Option<(Errors, Errors, String)> {
     let results = layered(model, &LayeredOptions::default()).map_err(|error| eprintln!("refused: {error}")).ok()?;
+    if std::env::var("DYELOG_CALLS").is_ok() {
+        for call in results.calls.iter().filter(|call| call.waiting > 0.0) {
+            eprintln!("      {:?} -> {} waits {:.4}", call.from, model.entries[call.to.index()].name, call.waiting);
+        }
+        for (entry, result) in model.entries.iter().zip(&results.entries) {
+            eprintln!("      {} {:.5} {:.4?}", entry.name, result.throughput, result.service);
+        }
+    }
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next()?.split('\t').collect();
     let exact = header.iter().position(|name| *name == column)?;
@@ -75,12 +83,20 @@ fn reference_models_are_scored() {
         let fields: Vec<&str> = line.split('\t').collect();
         let (file, reference) = (fields[0], fields[1]);
         let features = fields.get(2).copied().unwrap_or("");
+        if std::env::var("DYELOG_ONLY").is_ok_and(|part| !file.contains(&part)) {
+            continue;
+        }
         let Some(model) = parse(&root.join("models").join(file)) else { continue };
         let table = root.join("ref").join(file).with_extension("tsv");
         let Ok(table) = std::fs::read_to_string(&table) else { continue };
         let column = if reference.starts_with("petri") { "petri_exact" } else { "lqsim" };
         let Some((tasks, entries, how)) = errors(&model, &table, column) else { continue };
         solved += 1;
+        if std::env::var("DYELOG_SHOW").is_ok_and(|part| file.contains(&part)) {
+            for (name, error) in tasks.iter().chain(&entries) {
+                eprintln!("    {name:30} {error:+8.2}%");
+            }
+        }
         let worst = |list: &[(String, f64)]| {
             list.iter()
                 .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
