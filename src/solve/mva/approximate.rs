@@ -138,6 +138,11 @@ impl Totals {
 }
 
 impl Part {
+    /// Mean busy servers.
+    fn load(&self) -> f64 {
+        self.busy + self.after
+    }
+
     fn add(&mut self, other: &Self, factor: f64, after_factor: f64) {
         self.waiting += factor * other.waiting;
         self.queued += factor * other.queued;
@@ -362,21 +367,36 @@ impl<'a> Problem<'a> {
             if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
         };
         let (start, end) = self.unseen[visit.chain];
-        if deviations.is_none() && (start == end || visitors.len() > FEW) {
+        let station = &self.network.stations[visit.station];
+        let bounded = station.discipline == Discipline::Fcfs && station.servers <= 1.0;
+        if visitors.len() > FEW || (deviations.is_none() && start == end && !bounded) {
             let mut found = *totals;
             let factor = self.factor(visit.chain, index, populations, state, None);
             found.add(&state.parts[index], factor - 1.0, own_after(visit.chain) - 1.0);
             return found;
         }
+        // While it queues, a customer waits for others no more than the server serves them: each service delays it once.
+        let longest = self.between_visits(visit, populations, state);
         let mut found = Part::default();
         for &other in visitors {
             let chain = self.network.visits[other].chain;
             if !self.open[chain] {
                 let factor = self.factor(visit.chain, other, populations, state, deviations);
-                found.add(&state.parts[other], factor, own_after(chain));
+                let part = &state.parts[other];
+                let most = if bounded && chain != visit.chain { longest * part.load() } else { f64::INFINITY };
+                let after = own_after(chain);
+                let work = factor * (part.queued + part.residual) + after * part.after_residual;
+                let limit = if work > most { most / work } else { 1.0 };
+                found.add(part, factor * limit, after * limit);
             }
         }
         found
+    }
+
+    /// Mean time from one visit of a customer to its next.
+    fn between_visits(&self, visit: &Visit, populations: &[f64], state: &State) -> f64 {
+        let rate = state.throughputs[visit.chain] * visit.visits;
+        if rate > 0.0 { populations[visit.chain] / rate } else { f64::INFINITY }
     }
 
     /// Whether the server is still busy for this customer's own previous request when it comes again, and the mean work
@@ -386,12 +406,12 @@ impl<'a> Problem<'a> {
         if visit.after <= 0.0 || self.open[visit.chain] {
             return (0.0, 0.0);
         }
-        let rate = state.throughputs[visit.chain] * visit.visits;
-        if rate <= 0.0 || populations[visit.chain] <= 0.0 {
+        let between = self.between_visits(visit, populations, state);
+        if !between.is_finite() {
             return (0.0, 0.0);
         }
         let stay = state.stays[index];
-        let gap = (populations[visit.chain] / rate - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
+        let gap = (between - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
         let again = if visit.soon < gap { visit.again } else { 0.0 };
         let (near, far) = (overtakes(visit, visit.soon), overtakes(visit, (gap - again * visit.soon) / (1.0 - again).max(1e-9)));
         (again * near.0 + (1.0 - again) * far.0, again * near.1 + (1.0 - again) * far.1)
