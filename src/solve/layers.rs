@@ -189,11 +189,7 @@ pub(super) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f6
 
 /// The part of calls to one entry that directly follow another call to it.
 fn repeats(work: &PlannedWork, mean: f64) -> f64 {
-    if work.deterministic {
-        if mean > 1.0 { (mean - 1.0) / mean } else { 0.0 }
-    } else {
-        mean / work.slices.max(mean)
-    }
+    if work.deterministic { if mean > 1.0 { (mean - 1.0) / mean } else { 0.0 } } else { mean / work.slices.max(mean) }
 }
 
 /// A layer's network with the place of each visit in it: lane and slot.

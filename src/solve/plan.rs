@@ -290,6 +290,10 @@ impl<'a> Plan<'a> {
         }
         let mut names: Vec<&str> = path[seen[at]..].iter().map(|&entry| &*self.model.entries[entry].name).collect();
         names.reverse();
+        // Begin where the model does.
+        let first = path[seen[at]..].iter().min().map_or("", |&entry| &*self.model.entries[entry].name);
+        let turn = names.iter().position(|name| *name == first).unwrap_or(0);
+        names.rotate_left(turn);
         let shown = if names.len() > 8 {
             format!("{} → … → {}", names[..4].join(" → "), names[names.len() - 1])
         } else {

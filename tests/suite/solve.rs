@@ -1,4 +1,7 @@
 //! The layered solver against closed forms, reference results and laws.
 
 mod analytic;
+mod closed_forms;
 mod corpus;
+mod hostile;
+mod laws;

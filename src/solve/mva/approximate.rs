@@ -94,6 +94,8 @@ struct State {
     customers: Vec<f64>,
     throughputs: Vec<f64>,
     parts: Vec<Part>,
+    /// By station: by how much waits are lengthened so that servers do no more than they can.
+    strain: Vec<f64>,
 }
 
 /// What a visit's customers mean to someone who arrives. Times left are those of exponential service.
@@ -194,6 +196,7 @@ impl<'a> Problem<'a> {
             customers: vec![0.0; visits],
             throughputs: vec![0.0; self.network.chains.len()],
             parts: vec![Part::default(); visits],
+            strain: vec![1.0; self.network.stations.len()],
         };
         self.flow(populations, &mut state);
         state
@@ -240,8 +243,17 @@ impl<'a> Problem<'a> {
             let mut change = 0.0_f64;
             for station in 0..self.visitors.len() {
                 let totals = self.totals(station, populations, state);
+                let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
+                state.strain[station] = (state.strain[station] * load.sqrt()).clamp(1.0, 1e3);
+                let strain = state.strain[station];
+                if totals.part.load() > 0.0 && load > 1.0 + 1e-6 && strain < 1e3 {
+                    change = change.max(load - 1.0);
+                }
                 for &index in &self.visitors[station] {
-                    let new = self.stay(index, populations, state, deviations, &totals);
+                    let mut new = self.stay(index, populations, state, deviations, &totals);
+                    if strain > 1.0 && !self.open[self.network.visits[index].chain] {
+                        new = Stay { wait: new.wait * strain, stretch: new.stretch * strain };
+                    }
                     let old = state.stays[index];
                     let visit = &self.network.visits[index];
                     let difference = (new.wait - old.wait).abs() + visit.service * (new.stretch - old.stretch).abs();
@@ -376,7 +388,7 @@ impl<'a> Problem<'a> {
             return found;
         }
         // While it queues, a customer waits for others no more than the server serves them: each service delays it once.
-        let longest = self.between_visits(visit, populations, state);
+        let longest = between_visits(visit, populations, state);
         let mut found = Part::default();
         for &other in visitors {
             let chain = self.network.visits[other].chain;
@@ -393,12 +405,6 @@ impl<'a> Problem<'a> {
         found
     }
 
-    /// Mean time from one visit of a customer to its next.
-    fn between_visits(&self, visit: &Visit, populations: &[f64], state: &State) -> f64 {
-        let rate = state.throughputs[visit.chain] * visit.visits;
-        if rate > 0.0 { populations[visit.chain] / rate } else { f64::INFINITY }
-    }
-
     /// Whether the server is still busy for this customer's own previous request when it comes again, and the mean work
     /// that is left then: a second phase of gamma distribution against an exponential time between reply and next arrival.
     fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
@@ -406,14 +412,15 @@ impl<'a> Problem<'a> {
         if visit.after <= 0.0 || self.open[visit.chain] {
             return (0.0, 0.0);
         }
-        let between = self.between_visits(visit, populations, state);
+        let between = between_visits(visit, populations, state);
         if !between.is_finite() {
             return (0.0, 0.0);
         }
         let stay = state.stays[index];
         let gap = (between - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
         let again = if visit.soon < gap { visit.again } else { 0.0 };
-        let (near, far) = (overtakes(visit, visit.soon), overtakes(visit, (gap - again * visit.soon) / (1.0 - again).max(1e-9)));
+        let (near, far) =
+            (overtakes(visit, visit.soon), overtakes(visit, (gap - again * visit.soon) / (1.0 - again).max(1e-9)));
         (again * near.0 + (1.0 - again) * far.0, again * near.1 + (1.0 - again) * far.1)
     }
 
@@ -525,7 +532,10 @@ impl<'a> Problem<'a> {
                 lost / free
             }
         };
-        Stay { wait: ((1.0 - overtakes) * totals.ratio * (ahead + work) + overtaking + overtakes * ahead) / free, stretch }
+        Stay {
+            wait: ((1.0 - overtakes) * totals.ratio * (ahead + work) + overtaking + overtakes * ahead) / free,
+            stretch,
+        }
     }
 }
 
@@ -535,4 +545,10 @@ fn overtakes(visit: &Visit, gap: f64) -> (f64, f64) {
     let cv2 = (visit.after2 / (visit.after * visit.after) - 1.0).max(1e-3);
     let ended = if gap > 0.0 { (-(cv2 * visit.after / gap).ln_1p() / cv2).exp() } else { 0.0 };
     (1.0 - ended, (visit.after - gap * (1.0 - ended)).max(0.0))
+}
+
+/// Mean time from one visit of a customer to its next.
+fn between_visits(visit: &Visit, populations: &[f64], state: &State) -> f64 {
+    let rate = state.throughputs[visit.chain] * visit.visits;
+    if rate > 0.0 { populations[visit.chain] / rate } else { f64::INFINITY }
 }

@@ -160,10 +160,10 @@ pub(super) fn solve(network: &Network, thorough: bool) -> Solution {
 
 /// The exact solution of a neighbour plus the difference that the approximation sees between the two.
 fn correct(network: &Network, rough: Solution, base: &Solution, exact: &Solution) -> Solution {
-    let mut result = rough;
-    if !(result.converged && base.converged) {
-        return result;
+    if !(rough.converged && base.converged) {
+        return rough;
     }
+    let mut result = rough.clone();
     for (index, visit) in network.visits.iter().enumerate() {
         let total = |stay: &Stay| stay.wait + visit.service * stay.stretch;
         let (from, near) = (total(&base.stays[index]), total(&exact.stays[index]));
@@ -178,7 +178,16 @@ fn correct(network: &Network, rough: Solution, base: &Solution, exact: &Solution
     }
     result.throughputs = cycles(network, &result.stays);
     result.method = Method::Corrected;
-    result
+    if overloaded(network, &result) { rough } else { result }
+}
+
+/// Whether some servers would have to do more than they can.
+fn overloaded(network: &Network, solution: &Solution) -> bool {
+    let mut loads = vec![0.0; network.stations.len()];
+    for visit in &network.visits {
+        loads[visit.station] += solution.throughputs[visit.chain] * visit.visits * (visit.service + visit.after);
+    }
+    loads.iter().zip(&network.stations).any(|(load, station)| *load > station.servers * (1.0 + 1e-6))
 }
 
 /// Throughputs that follow from stays by Little's law.

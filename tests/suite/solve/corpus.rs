@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dyelog::lqn::model::Model;
-use dyelog::lqn::text;
+use dyelog::lqn::parse_any;
 use dyelog::solve::{LayeredOptions, layered};
 
 use crate::support::shared;
@@ -13,10 +13,8 @@ use super::analytic::figure;
 
 fn parse(path: &Path) -> Option<Model> {
     let source = std::fs::read_to_string(path).ok()?;
-    match path.extension()?.to_str()? {
-        "lqn" => text::parse(&path.display().to_string(), &source).ok().map(|parsed| parsed.0),
-        _ => None,
-    }
+    let parsed = parse_any(&path.display().to_string(), &source);
+    parsed.map_err(|error| eprintln!("{}: not read: {error}", path.display())).ok().map(|parsed| parsed.0)
 }
 
 /// Figures by name with their relative errors, in percent.

@@ -1,0 +1,174 @@
+//! Models whose answers are worked out here, so that the solver is tested without any data beside the checkout.
+
+use dyelog::lqn::model::Model;
+use dyelog::lqn::parse_any;
+use dyelog::lqn::results::Results;
+use dyelog::solve::{LayeredOptions, layered};
+
+pub fn model(text: &str) -> Model {
+    parse_any("test.lqn", text).expect("the test's model is well-formed").0
+}
+
+pub fn solved(text: &str) -> (Model, Results) {
+    let model = model(text);
+    let results = layered(&model, &LayeredOptions::default()).expect("the test's model can be solved");
+    assert!(results.convergence.converged, "{:?} {:?}", results.convergence, results.doubts);
+    (model, results)
+}
+
+fn near(found: f64, exact: f64, what: &str) {
+    assert!((found - exact).abs() <= 1e-4 * exact.abs(), "{what}: {found} for {exact}");
+}
+
+/// Throughput of a closed product-form network by mean value analysis, written out anew: demands of queues and a delay.
+fn brute_force(population: u32, delay: f64, demands: &[f64]) -> f64 {
+    let mut queues = vec![0.0; demands.len()];
+    let mut throughput = 0.0;
+    for customers in 1..=population {
+        let times: Vec<f64> = demands.iter().zip(&queues).map(|(demand, queue)| demand * (1.0 + queue)).collect();
+        throughput = f64::from(customers) / (delay + times.iter().sum::<f64>());
+        queues = times.iter().map(|time| time * throughput).collect();
+    }
+    throughput
+}
+
+#[test]
+fn open_station_with_one_server() {
+    let (_, results) = solved("P 0 p cpu f -1 T 0 t app n work -1 cpu -1 E 0 a work 0.8 s work 1 -1 -1");
+    near(results.entries[0].open_response.expect("it has open arrivals"), 1.0 / (1.0 - 0.8), "M/M/1 response");
+    near(results.processors[0].utilization, 0.8, "utilisation");
+}
+
+#[test]
+fn open_station_with_three_servers() {
+    // Erlang C written out: a = 2.4, m = 3.
+    let (load, servers) = (2.4_f64, 3.0);
+    let weights = [1.0, load, load * load / 2.0];
+    let last = load.powi(3) / 6.0 * servers / (servers - load);
+    let wait = last / (weights.iter().sum::<f64>() + last) / (servers - load);
+    for text in [
+        "P 0 p cpu f m 3 -1 T 0 t app n work -1 cpu i -1 E 0 a work 2.4 s work 1 -1 -1",
+        "P 0 p cpu i -1 T 0 t app n work -1 cpu m 3 -1 E 0 a work 2.4 s work 1 -1 -1",
+    ] {
+        let (_, results) = solved(text);
+        near(results.entries[0].open_response.expect("it has open arrivals"), 1.0 + wait, "M/M/3 response");
+    }
+}
+
+#[test]
+fn central_server() {
+    for population in [1, 2, 7, 40] {
+        let (model, results) = solved(&format!(
+            "P 0 p client i p cpu s 0.01 p disk f p tape f -1
+             T 0 t client r cycle -1 client z 3 m {population} t cpu n compute -1 cpu i t disk n read -1 disk i
+               t tape n write -1 tape i -1
+             E 0 s cycle 0.5 -1 y cycle compute 5 -1 y cycle read 4 -1 y cycle write 1 -1
+               s compute 0.08 -1 s read 0.15 -1 s write 0.25 -1 -1"
+        ));
+        let exact = brute_force(population, 3.5, &[0.4, 0.6, 0.25]);
+        let client = model.task_named("client").expect("there is a client");
+        near(results.tasks[client.index()].throughput, exact, "central server throughput");
+    }
+}
+
+#[test]
+fn machine_repairman_with_a_single_thread() {
+    let (model, results) = solved(
+        "P 0 p client i p repair f -1 T 0 t client r run -1 client z 4 m 6 t repair n fix -1 repair -1
+         E 0 s run 0 -1 y run fix 1 -1 s fix 1 -1 -1",
+    );
+    let exact = brute_force(6, 4.0, &[1.0]);
+    near(results.tasks[0].throughput, exact, "repairman throughput");
+    let fix = model.entry_named("fix").expect("there is the entry");
+    near(results.entries[fix.index()].utilization, exact, "busy threads");
+    let wait = results.calls[0].waiting;
+    near(wait, 6.0 / exact - 4.0 - 1.0, "waiting of the call");
+}
+
+#[test]
+fn infinite_threads_leave_a_flat_network() {
+    let (_, results) = solved(
+        "P 0 p client i p web s 0.01 p app s 0.01 -1
+         T 0 t client r go -1 client z 2 m 9 t web n web -1 web i t app n app -1 app i -1
+         E 0 s go 0 -1 y go web 2 -1 s web 0.1 -1 y web app 1.5 -1 s app 0.2 -1 -1",
+    );
+    near(results.tasks[0].throughput, brute_force(9, 2.0, &[0.2, 0.6]), "throughput of two tiers");
+}
+
+#[test]
+fn one_customer_is_a_sum() {
+    let (model, results) = solved(
+        "P 0 p client i p a f p b f -1
+         T 0 t client r go -1 client z 1 t front n front -1 a t back n back -1 b t extra n extra -1 b -1
+         E 0 s go 0.2 -1 y go front 1 -1 y go extra 2 -1 s front 0.3 -1 y front back 3 -1 y front extra 1 -1
+           s back 0.1 -1 s extra 0.05 -1 -1",
+    );
+    let front = 0.3 + 3.0 * 0.1 + 0.05;
+    let go = 0.2 + front + 2.0 * 0.05;
+    let entry = model.entry_named("front").expect("there is the entry");
+    near(results.entries[entry.index()].service[0], front, "service of the front");
+    near(results.tasks[0].throughput, 1.0 / (1.0 + go), "throughput");
+}
+
+#[test]
+fn forwarding_is_waited_for_by_the_first_caller() {
+    let (model, results) = solved(
+        "P 0 p client i p a f p b f p c f -1
+         T 0 t client r go -1 client t a n a -1 a t b n b -1 b t c n c -1 c -1
+         E 0 s go 0.1 -1 y go a 2 -1 s a 0.3 -1 F a b 0.6 -1 s b 0.4 -1 F b c 0.5 -1 s c 0.7 -1 -1",
+    );
+    let cycle = 0.1 + 2.0 * (0.3 + 0.6 * (0.4 + 0.5 * 0.7));
+    near(results.tasks[0].throughput, 1.0 / cycle, "throughput");
+    let a = model.entry_named("a").expect("there is the entry");
+    near(results.entries[a.index()].service[0], 0.3, "the forwarder is free at once");
+    let c = model.task_named("c").expect("there is the task");
+    near(results.tasks[c.index()].throughput, 2.0 * 0.6 * 0.5 / cycle, "flow to the last");
+}
+
+#[test]
+fn fork_and_join_is_the_mean_of_a_maximum() {
+    let (_, results) = solved(
+        "P 0 p client i p server i -1 T 0 t client r go -1 client t server n serve -1 server i -1
+         E 0 s go 1 -1 y go serve 1 -1 A serve start -1
+         A server s start 0.5 s x 1 s y 2 s z 4 s end 0.25 : start -> x & y & z; x & y & z -> end; end[serve] -1",
+    );
+    let (x, y, z) = (1.0, 0.5, 0.25);
+    let maximum = 1.0 / x + 1.0 / y + 1.0 / z - 1.0 / (x + y) - 1.0 / (x + z) - 1.0 / (y + z) + 1.0 / (x + y + z);
+    near(results.entries[1].service[0], 0.75 + maximum, "service time of the fork");
+}
+
+#[test]
+fn second_phase_keeps_the_server_but_not_the_client() {
+    // One client: between reply and next request it takes an exponential time of mean 1; the phase is exponential, too.
+    let (_, results) = solved(
+        "P 0 p client i p server i -1 T 0 t client r go -1 client t server n serve -1 server -1
+         E 0 s go 1 -1 y go serve 1 -1 s serve 0.5 2 -1 -1",
+    );
+    // Half of the gaps are the slice between two calls of one cycle and half a longer one, but both are geometric sums
+    // of slices of one half: an exponential time of mean 1.
+    let wait = 2.0 * 2.0 / (2.0 + 1.0);
+    let found = results.calls[0].waiting;
+    assert!((found - wait).abs() < 0.03 * wait, "waiting for the second phase: {found} for {wait}");
+}
+
+#[test]
+fn saturated_open_station_is_named() {
+    let model = model("P 0 p cpu f -1 T 0 t app n work -1 cpu -1 E 0 a work 1.25 s work 1 -1 -1");
+    let results = layered(&model, &LayeredOptions::default()).expect("it has an answer, if a bad one");
+    assert!(!results.convergence.converged);
+    assert!(results.doubts.iter().any(|doubt| doubt.contains("`app` is saturated")), "{:?}", results.doubts);
+}
+
+#[test]
+fn too_few_iterations_are_reported() {
+    let model = model(
+        "P 0 p client i p a f p b f -1
+         T 0 t client r go -1 client m 9 t front n front -1 a m 2 t back n back -1 b -1
+         E 0 s go 1 -1 y go front 1 -1 s front 0.3 0.5 -1 y front back 1 2 -1 s back 0.2 0.1 -1 -1",
+    );
+    let options = LayeredOptions { iterations: 2, ..LayeredOptions::default() };
+    let results = layered(&model, &options).expect("it has an answer, if a rough one");
+    assert!(!results.convergence.converged);
+    assert!(results.doubts.iter().any(|doubt| doubt.contains("did not converge")), "{:?}", results.doubts);
+    assert!(layered(&model, &LayeredOptions::default()).expect("it can be solved").convergence.converged);
+}

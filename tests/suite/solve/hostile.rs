@@ -1,0 +1,135 @@
+//! Models that a careless solver breaks on.
+
+use std::sync::Arc;
+
+use dyelog::lqn::model::{
+    Body, Call, CallKind, Entry, EntryId, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
+};
+use dyelog::solve::{LayeredOptions, layered};
+
+use super::closed_forms::model;
+
+/// A model with one client whose entry calls `widths` and in which entry i calls i+1 where `chained`, on tasks of their own.
+fn chain(length: u32, threads: Multiplicity, chained: bool) -> Model {
+    let mut model = Model::default();
+    for (index, name) in [(0, "client"), (1, "server")] {
+        let scheduling = if index == 0 { Scheduling::Delay } else { Scheduling::ProcessorSharing };
+        model.processors.push(Processor::new(name, scheduling));
+    }
+    for index in 0..=length {
+        let source = index == 0;
+        let mut task = Task::new(
+            &format!("t{index}"),
+            ProcessorId(u32::from(!source)),
+            if source { Scheduling::Reference } else { Scheduling::Fcfs },
+        );
+        task.multiplicity = if source { Multiplicity::Finite(3) } else { threads };
+        task.think_time = 1.0;
+        task.entries = vec![EntryId(index)];
+        model.tasks.push(task);
+        let mut entry = Entry::new(&format!("e{index}"), TaskId(index));
+        let call = |to| Call { to: EntryId(to), kind: CallKind::Synchronous, mean: 1.0 };
+        let calls = match (chained, source) {
+            (true, _) if index < length => vec![call(index + 1)],
+            (false, true) => (1..=length).map(call).collect(),
+            _ => Vec::new(),
+        };
+        entry.body = Body::Phases(vec![Work { demand: 1e-6, calls, ..Work::default() }]);
+        model.entries.push(entry);
+    }
+    model
+}
+
+#[test]
+fn a_deep_chain_of_calls_needs_no_stack() {
+    let model = chain(100_000, Multiplicity::Infinite, true);
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    assert!(results.convergence.converged, "{:?}", results.convergence);
+    assert!((results.tasks[100_000].throughput - results.tasks[0].throughput).abs() < 1e-6);
+}
+
+#[test]
+fn many_entries_are_no_trouble() {
+    let model = chain(100_000, Multiplicity::Infinite, false);
+    let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+    assert!(results.convergence.converged, "{:?}", results.convergence);
+}
+
+#[test]
+fn a_deep_chain_of_single_threads_ends() {
+    let model = chain(300, Multiplicity::Finite(1), true);
+    let results = layered(&model, &LayeredOptions::default()).expect("it has an answer");
+    assert!(results.tasks[0].throughput > 0.0);
+}
+
+#[test]
+fn huge_populations_are_solved() {
+    let text = "P 0 p client i p a f -1 T 0 t client r go -1 client z 100 m 1000000 t a n work -1 a m 50 -1
+                E 0 s go 1 -1 y go work 2 -1 s work 0.01 -1 -1";
+    let results = layered(&model(text), &LayeredOptions::default()).expect("it can be solved");
+    let throughput = results.tasks[0].throughput;
+    assert!((throughput - 50.0).abs() < 0.5, "{throughput}: the processor's bound is 50; {:?}", results.convergence);
+}
+
+#[test]
+fn zero_demands_are_fine_as_long_as_the_source_takes_time() {
+    let text = "P 0 p client i p a f -1 T 0 t client r go -1 client z 2 m 4 t a n work -1 a -1
+                E 0 s go 0 -1 y go work 1 -1 s work 0 -1 -1";
+    let results = layered(&model(text), &LayeredOptions::default()).expect("it can be solved");
+    assert!((results.tasks[0].throughput - 2.0).abs() < 1e-6, "{:?}", results.tasks);
+    assert_eq!(results.entries[1].service[0], 0.0);
+}
+
+#[test]
+fn a_cycle_that_takes_no_time_is_refused() {
+    let text = "P 0 p client i p a f -1 T 0 t client r go -1 client m 4 t a n work -1 a -1
+                E 0 s go 0 -1 y go work 1 -1 s work 0 -1 -1";
+    let error = layered(&model(text), &LayeredOptions::default()).expect_err("its throughput is infinite");
+    assert!(error.to_string().contains("S004") && error.to_string().contains("`client`"), "{error}");
+}
+
+#[test]
+fn calls_in_a_cycle_are_refused_by_name() {
+    let mut cyclic = chain(5, Multiplicity::Infinite, true);
+    let Body::Phases(phases) = &mut cyclic.entries[5].body else { unreachable!("entries of the test have phases") };
+    phases[0].calls.push(Call { to: EntryId(3), kind: CallKind::Synchronous, mean: 0.5 });
+    let error = layered(&cyclic, &LayeredOptions::default()).expect_err("it waits for itself");
+    assert!(error.to_string().contains("S003") && error.to_string().contains("e3 → e4 → e5"), "{error}");
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_all_at_once() {
+    let mut broken = chain(3, Multiplicity::Infinite, true);
+    for (entry, demand) in [(1, f64::NAN), (2, -1.0), (3, f64::INFINITY)] {
+        let Body::Phases(phases) = &mut broken.entries[entry].body else {
+            unreachable!("entries of the test have phases")
+        };
+        phases[0].demand = demand;
+    }
+    broken.processors[1].speed = 0.0;
+    let error = layered(&broken, &LayeredOptions::default()).expect_err("these are no numbers");
+    assert_eq!(error.0.iter().filter(|finding| finding.code.0 == "S001").count(), 4, "{error}");
+}
+
+#[test]
+fn dangling_indices_are_refused() {
+    let mut broken = chain(3, Multiplicity::Infinite, true);
+    broken.entries[2].task = TaskId(77);
+    broken.tasks[1].processor = ProcessorId(9);
+    let error = layered(&broken, &LayeredOptions::default()).expect_err("they lead nowhere");
+    assert!(error.0.iter().all(|finding| finding.code.0 == "S002") && error.0.len() == 2, "{error}");
+}
+
+#[test]
+fn nothing_at_all_has_no_load() {
+    let results = layered(&Model::default(), &LayeredOptions::default()).expect("an empty model has an empty answer");
+    assert!(results.doubts.iter().any(|doubt| doubt.contains("no load")), "{:?}", results.doubts);
+}
+
+#[test]
+fn names_may_be_anything() {
+    let mut odd = chain(2, Multiplicity::Finite(1), true);
+    odd.tasks[1].name = Arc::from("");
+    odd.tasks[2].name = Arc::from("\u{0}→`");
+    assert!(layered(&odd, &LayeredOptions::default()).is_ok());
+}
