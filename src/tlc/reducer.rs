@@ -294,7 +294,7 @@ impl Worker {
                 }
                 outcome
             }
-            EngineKind::Crepe => driver::run(toeg, rules.plans(), &mut Reference::new(rules, matcher), observer),
+            EngineKind::Crepe => driver::run(toeg, rules.plans(), &mut Reference::new(rules, &matcher), observer),
         };
         let outcome = if options.keep_matches { run(&mut keep) } else { run(&mut ()) };
         if let Some(failure) = answered.as_ref().and_then(RuleRelations::failure) {

@@ -1,8 +1,8 @@
 //! Tests of `tlc`: the control algorithm, on the paper's examples and on generated operations.
 
 use dyelog::lqn::submodel::SubModel;
-use dyelog::tlc::{MatchRow, ReduceOptions, Reducer, Reduction, Rules};
-use dyelog::trace::{ReadOptions, TraceNames, read};
+use dyelog::tlc::{EngineKind, MatchRow, ReduceOptions, Reducer, Reduction, Rules};
+use dyelog::trace::{Operation, ReadOptions, Toeg, TraceNames, read};
 
 /// Reduces a native trace and keeps the matches.
 pub fn reduce(text: &str, rules: &Rules, options: ReduceOptions) -> Reduction {
@@ -92,4 +92,76 @@ fn the_printed_table_shows_its_slips() {
         })
         .collect();
     insta::assert_snapshot!(shown.join("\n"));
+}
+
+/// All candidates by our plans, in the reference's shape: template, nodes outside the repetition, rounds.
+fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(String, Vec<u32>, Vec<u32>)> {
+    use dyelog::tlc::facts::NoRelations;
+    use dyelog::tlc::matcher::{Match, Matcher, Symbols, tag};
+    let symbols = Symbols::of(rules.plans(), names);
+    let plans = rules.plans();
+    let matcher = Matcher { plans, toeg, names, symbols: &symbols, relations: &NoRelations, budget: u64::MAX.into() };
+    let mut all = Vec::new();
+    let mut found = Match::default();
+    for node in 0..u32::try_from(toeg.len()).expect("few nodes") {
+        for (number, plan) in plans.iter().enumerate() {
+            if plan.glue_kind == tag(toeg.event(node).kind) && matcher.try_at(number, node, None, &mut found) {
+                let nodes = plan.owners.iter().map(|(slot, _)| found.slots[*slot as usize]).collect();
+                all.push((plan.name.to_string(), nodes, found.rounds.clone()));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Holds the plans to the reference: the same candidates (of a repetition the one with fewest rounds), and the same
+/// committed matches.
+pub fn engines_agree(text: &str) {
+    use dyelog::tlc::reference::Candidates;
+    let rules = Rules::shipped();
+    let mut names = TraceNames::new();
+    let mut operations = Vec::new();
+    let mut collect = |_: &TraceNames, operation: Operation| {
+        operations.push(operation);
+        std::ops::ControlFlow::Continue(())
+    };
+    read("test.angio", text.as_bytes(), &ReadOptions::default(), &mut names, &mut collect).expect("it is readable");
+    for operation in operations {
+        let Ok(toeg) = Toeg::build(operation) else { continue };
+        let candidates = Candidates::of(&toeg);
+        let mut reference: Vec<(String, Vec<u32>, Vec<u32>)> = Vec::new();
+        for found in &candidates.found {
+            let nodes: Vec<u32> = found.nodes.iter().map(|&node| u32::try_from(node).expect("a node")).collect();
+            reference.push((found.template.to_owned(), nodes, candidates.rounds_of(found)));
+        }
+        // Of candidates at one glue node, the one with fewest rounds.
+        reference.sort_by(|left, right| (&left.0, left.1[0], left.2.len()).cmp(&(&right.0, right.1[0], right.2.len())));
+        reference.dedup_by(|right, left| left.0 == right.0 && left.1[0] == right.1[0]);
+        reference.sort();
+        assert_same(&candidates_by_plans(&toeg, &names, &rules), &reference);
+    }
+    let ours = reduce(text, &rules, ReduceOptions::default());
+    let theirs = reduce(text, &rules, ReduceOptions { engine: EngineKind::Crepe, ..ReduceOptions::default() });
+    assert_eq!(ours.matches, theirs.matches);
+    assert_eq!(summary(&ours.submodel), summary(&theirs.submodel));
+}
+
+fn assert_same(ours: &[(String, Vec<u32>, Vec<u32>)], reference: &[(String, Vec<u32>, Vec<u32>)]) {
+    let only_ours: Vec<_> = ours.iter().filter(|candidate| !reference.contains(candidate)).take(5).collect();
+    let only_theirs: Vec<_> = reference.iter().filter(|candidate| !ours.contains(candidate)).take(5).collect();
+    assert!(
+        only_ours.is_empty() && only_theirs.is_empty(),
+        "plans only: {only_ours:?}\nreference only: {only_theirs:?}"
+    );
+}
+
+#[test]
+fn both_engines_agree_on_the_bundled_traces() {
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/traces")).expect("traces are there") {
+        let path = entry.expect("the folder is readable").path();
+        if path.extension().is_some_and(|extension| extension == "angio") {
+            engines_agree(&std::fs::read_to_string(&path).expect("it is readable"));
+        }
+    }
 }
