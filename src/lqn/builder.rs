@@ -2,6 +2,7 @@
 //!
 //! Errors come without a place: the reader knows it and adds it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +32,8 @@ pub(super) struct Builder {
     /// By task.
     activities: Vec<FxHashMap<Arc<str>, ActivityId>>,
     calls: FxHashSet<(Caller, EntryId, CallKind)>,
+    /// Hints given for unknown names.
+    hints: Cell<u32>,
 }
 
 fn duplicate(kind: &str, name: &str) -> Fault {
@@ -39,9 +42,9 @@ fn duplicate(kind: &str, name: &str) -> Fault {
     error
 }
 
-fn unknown<'a>(kind: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> Fault {
-    Box::new(fault(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`")).with_similar(name, names))
-}
+/// How many unknown names get a hint, and among how many names it is sought: a file may have 10^5 of both.
+const HINTS: u32 = 10;
+const HINTED_NAMES: usize = 20_000;
 
 impl Builder {
     pub(super) fn new() -> Self {
@@ -121,30 +124,39 @@ impl Builder {
 
     pub(super) fn processor(&self, name: &str) -> Result<ProcessorId, Fault> {
         let names = || self.model.processors.iter().map(|processor| &*processor.name);
-        self.processors.get(name).copied().ok_or_else(|| unknown("processor", name, names()))
+        self.processors.get(name).copied().ok_or_else(|| self.unknown("processor", name, names()))
     }
 
     pub(super) fn group(&self, name: &str) -> Result<GroupId, Fault> {
         let names = || self.model.groups.iter().map(|group| &*group.name);
-        self.groups.get(name).copied().ok_or_else(|| unknown("group", name, names()))
+        self.groups.get(name).copied().ok_or_else(|| self.unknown("group", name, names()))
     }
 
     pub(super) fn task(&self, name: &str) -> Result<TaskId, Fault> {
         let names = || self.model.tasks.iter().map(|task| &*task.name);
-        self.tasks.get(name).copied().ok_or_else(|| unknown("task", name, names()))
+        self.tasks.get(name).copied().ok_or_else(|| self.unknown("task", name, names()))
     }
 
     pub(super) fn entry(&self, name: &str) -> Result<EntryId, Fault> {
         let names = || self.model.entries.iter().map(|entry| &*entry.name);
-        self.entries.get(name).copied().ok_or_else(|| unknown("entry", name, names()))
+        self.entries.get(name).copied().ok_or_else(|| self.unknown("entry", name, names()))
     }
 
     /// An activity that must be declared already.
     pub(super) fn activity(&self, task: TaskId, name: &str) -> Result<ActivityId, Fault> {
         self.known_activity(task, name).ok_or_else(|| {
             let own = &self.model.tasks[task.index()].activities;
-            unknown("activity", name, own.iter().map(|id| &*self.model.activities[id.index()].name))
+            self.unknown("activity", name, own.iter().map(|id| &*self.model.activities[id.index()].name))
         })
+    }
+
+    fn unknown<'a>(&self, kind: &str, name: &str, names: impl Iterator<Item = &'a str>) -> Fault {
+        let error = fault(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`"));
+        if self.hints.get() >= HINTS {
+            return error;
+        }
+        self.hints.set(self.hints.get() + 1);
+        Box::new(error.with_similar(name, names.take(HINTED_NAMES)))
     }
 
     /// Phase `phase` of the entry, from 0, with the phases before it; `None` where the entry is made of activities.

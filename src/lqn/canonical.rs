@@ -12,7 +12,7 @@ impl Model {
     /// The same model in the form that readers give: entries and activities numbered in the order of their tasks; servers
     /// without limit as delays; phases without an empty tail, one at least; calls to one entry added up, without those
     /// made never, in the order in which the phases first make them; cv², rates and quanta only where they say something;
-    /// replies in order; lists of one activity as sequences.
+    /// replies in order; lists of one activity as sequences, and none without any.
     #[must_use]
     pub fn into_canonical(mut self) -> Self {
         self.renumber();
@@ -161,14 +161,22 @@ fn settle_precedence(precedence: &mut Precedence) -> bool {
     {
         precedence.join = Join::Sequence(only);
     }
+    if let Join::And { quorum, .. } = &mut precedence.join {
+        *quorum = quorum.filter(|&quorum| quorum > 0);
+    }
     match &precedence.fork {
+        Some(Fork::And(activities)) if activities.is_empty() => precedence.fork = None,
+        Some(Fork::Or(branches)) if branches.is_empty() => precedence.fork = None,
         Some(Fork::And(activities)) if activities.len() == 1 => {
             precedence.fork = Some(Fork::Sequence(activities[0]));
         }
         Some(Fork::Loop { bodies, end }) if bodies.is_empty() => precedence.fork = end.map(Fork::Sequence),
         _ => {}
     }
-    precedence.fork.is_some() || !matches!(precedence.join, Join::Sequence(_))
+    match &precedence.join {
+        Join::Sequence(_) => precedence.fork.is_some(),
+        Join::And { activities, .. } | Join::Or(activities) => !activities.is_empty(),
+    }
 }
 
 fn settle_work(work: &mut Work) {

@@ -179,6 +179,10 @@ fn hostile_documents_are_refused_quickly() {
     assert_eq!(places(json::parse("deep", &deep_json))[0].0, "L001");
     let deep_text = "$x = ".to_owned() + &"(".repeat(100_000) + "1";
     assert_eq!(places(text::parse("deep", &deep_text))[0].0, "L001");
+    let powers = "$x = 1".to_owned() + &"^1".repeat(100_000) + "\nG";
+    assert_eq!(places(text::parse("powers", &powers))[0].0, "L001");
+    let strangers = TINY.replace("s go", &"y go nobody 1 -1\ny nobody go 1 -1\n".repeat(50_000));
+    assert_eq!(places(text::parse("strangers", &strangers))[0].0, "L002");
     let bomb = "<!DOCTYPE b [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]><lqn-model name=\"&b;\"/>";
     assert_eq!(places(xml::parse("bomb", bomb))[0].0, "L001");
     let counts = TINY.replace("P 1", "P 4000000000").replace("m 3", "m 4000000000");

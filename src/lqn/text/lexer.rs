@@ -105,7 +105,8 @@ fn line_words<'a>(line: &'a str, number: u32, findings: &mut Findings, words: &m
 
 /// `pragma name=value` of a comment.
 fn pragma(comment: &str) -> Option<(String, String)> {
-    let (name, value) = comment.strip_prefix("pragma")?.trim().split_once('=')?;
+    let wish = comment.strip_prefix("pragma").filter(|wish| wish.starts_with(char::is_whitespace))?;
+    let (name, value) = wish.split_once('=')?;
     Some((name.trim().to_owned(), value.trim().to_owned()))
 }
 

@@ -57,18 +57,19 @@ fn rank(operator: char) -> u8 {
 fn expression(cursor: &mut Cursor<'_>) -> Result<f64, Fault> {
     let mut values: Vec<f64> = Vec::new();
     let mut pending: Vec<Pending> = Vec::new();
+    let mut open = 0;
     loop {
-        operand(cursor, &mut values, &mut pending)?;
+        open += operand(cursor, &mut values, &mut pending)?;
         loop {
-            let open = pending.contains(&Pending::Open);
-            if open && cursor.accept(")") {
+            if open > 0 && cursor.accept(")") {
+                open -= 1;
                 while let Some(Pending::Operator(operator)) = pending.pop() {
                     apply(operator, &mut values);
                 }
                 continue;
             }
             let Some(operator) = operator(cursor) else {
-                if open {
+                if open > 0 {
                     return Err(cursor.unexpected("an operator or `)`"));
                 }
                 while let Some(Pending::Operator(operator)) = pending.pop() {
@@ -89,17 +90,19 @@ fn expression(cursor: &mut Cursor<'_>) -> Result<f64, Fault> {
     }
 }
 
-/// Opening brackets and a value.
-fn operand(cursor: &mut Cursor<'_>, values: &mut Vec<f64>, pending: &mut Vec<Pending>) -> Result<(), Fault> {
+/// Opening brackets, of which it gives the number, and a value.
+fn operand(cursor: &mut Cursor<'_>, values: &mut Vec<f64>, pending: &mut Vec<Pending>) -> Result<usize, Fault> {
+    let mut open = 0;
     loop {
         if cursor.accept("(") {
             pending.push(Pending::Open);
+            open += 1;
         } else if cursor.accept("-") {
             values.push(-1.0);
             pending.push(Pending::Operator('*'));
         } else {
             values.push(cursor.number("a number or a variable")?);
-            return Ok(());
+            return Ok(open);
         }
     }
 }

@@ -71,7 +71,7 @@ impl Writer<'_> {
             &self.model.parameters;
         for (name, value) in pragmas {
             let (name, value) = (one_line(name), one_line(value));
-            self.line(format_args!("#pragma {name}={value}"));
+            self.line(format_args!("#pragma {}={}", name.trim(), value.trim()));
         }
         let comment = one_line(&self.model.comment).replace('"', "'");
         let mut line = format!("G \"{comment}\" {} {iteration_limit}", number(*convergence));
@@ -136,7 +136,7 @@ impl Writer<'_> {
             line += &format!(" {}", quoted(self.labels.entry(entry)));
         }
         line += &format!(" -1 {}", quoted(self.labels.processor(task.processor)));
-        let priority = i64::from(task.priority) + i64::from(self.task_raise);
+        let priority = raised(task.priority, self.task_raise);
         if priority != 0 {
             line += &format!(" {priority}");
         }
@@ -177,8 +177,7 @@ impl Writer<'_> {
             self.line(format_args!("  {letter} {name}"));
         }
         if let Some(priority) = entry.priority {
-            let priority = i64::from(priority) + i64::from(self.entry_raise);
-            self.line(format_args!("  p {name} {priority}"));
+            self.line(format_args!("  p {name} {}", raised(priority, self.entry_raise)));
         }
         if let Some(rate) = entry.open_arrival_rate {
             self.line(format_args!("  a {name} {}", number(rate)));
@@ -271,6 +270,11 @@ fn multiplicity(multiplicity: Multiplicity, scheduling: Scheduling) -> String {
         Multiplicity::Finite(1) => String::new(),
         Multiplicity::Finite(number) => format!(" m {number}"),
     }
+}
+
+/// A priority, which this language has from 0 only.
+fn raised(priority: i32, by: u32) -> i32 {
+    priority.checked_add_unsigned(by).unwrap_or(i32::MAX)
 }
 
 /// The text without line breaks and other control characters.
