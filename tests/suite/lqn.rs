@@ -344,3 +344,22 @@ fn a_large_flat_model_is_read_in_linear_time() {
     assert_eq!(model.tasks.len(), 20_001);
     assert_given_back("large", &model);
 }
+
+#[test]
+fn the_examples_of_the_book_load() {
+    let page = include_str!("../../book/src/lqn-languages.md");
+    let mut examples = 0;
+    for (fence, language) in [("```text\n", Language::Lqn), ("```json\n", Language::Json)] {
+        for block in page.split(fence).skip(1) {
+            let source = block.split("```").next().unwrap_or_default();
+            // Optional numbers stand in square brackets there.
+            let source = source.replace("[10] [0.9] -1", "10 0.9 -1");
+            assert_eq!(Language::of(&source), Some(language));
+            let (model, findings) = language.parse("book", &source).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(findings, []);
+            assert_eq!(dyelog::lqn::lint::check(&model), []);
+            examples += 1;
+        }
+    }
+    assert_eq!(examples, 2);
+}

@@ -25,7 +25,7 @@ type Case<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, u32, u32)]);
 
 #[test]
 fn faults_of_texts_are_found_where_they_are() {
-    let cases: [Case; 19] = [
+    let cases: [Case; 20] = [
         ("a misspelt processor", "-1 client z", "-1 cliant z", &[("L002", 12, 21)]),
         ("a misspelt entry", "y shop order 0.3", "y shop oder 0.3", &[("L002", 19, 10)]),
         ("two tasks of a name", "t db n", "t users n", &[("L003", 14, 5)]),
@@ -44,6 +44,12 @@ fn faults_of_texts_are_found_where_they_are() {
         ("an unknown first activity", "A order check", "A order chuck", &[("L002", 21, 11)]),
         ("calls said twice", "  s query", "  y shop order 1 -1\n  s query", &[("L012", 25, 3)]),
         ("a text without its end", "done[order]\n-1\n", "done[order]", &[("L001", 41, 14)]),
+        (
+            "a list without its end",
+            "shop -1 client",
+            "shop client",
+            &[("L001", 12, 27), ("L002", 18, 5), ("L002", 19, 5), ("L002", 20, 5)],
+        ),
         ("a section without its end", "-1\n\nT 3", "T 3", &[("L001", 9, 1)]),
     ];
     for (what, right, wrong, expected) in cases {

@@ -267,6 +267,10 @@ impl<'a> Reader<'a> {
         let scheduling = meaning(&TASK_LETTERS, letter.text);
         let mut names = Vec::new();
         while !self.cursor.accept_end() {
+            // Without its -1 the list would swallow the tasks that follow.
+            if self.cursor.peek().is_some_and(|token| token.first && token.is_word("t")) {
+                return Err(self.cursor.unexpected("-1 after the task's entries"));
+            }
             names.push(self.cursor.name("the name of an entry or -1")?);
         }
         let processor = self.processor_named();
