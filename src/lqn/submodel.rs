@@ -28,7 +28,7 @@ impl Seconds {
 
     /// In seconds.
     pub fn as_f64(self) -> f64 {
-        self.0 as f64 * 1e-15
+        self.0 as f64 / 1e15
     }
 
     /// The sum of both.
@@ -73,7 +73,7 @@ impl Moments {
     pub fn cv2(&self) -> Option<f64> {
         let mean = self.mean()?;
         (self.count > 1 && mean > 0.0)
-            .then(|| ((self.squares as f64 * 1e-18 / self.count as f64) / (mean * mean) - 1.0).max(0.0))
+            .then(|| ((self.squares as f64 / 1e18 / self.count as f64) / (mean * mean) - 1.0).max(0.0))
     }
 }
 

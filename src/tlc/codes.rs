@@ -63,3 +63,5 @@ pub const STRAY: Code = Code("R091");
 pub const TRIGGER: Code = Code("R092");
 /// Matching an operation took more steps than a linear search may.
 pub const BUDGET: Code = Code("R093");
+/// The reference engine was asked for with rules that it does not have.
+pub const ENGINE: Code = Code("R094");

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::tlc::codes;
 use crate::tlc::driver::{self, Committed, Irregularity, Observer, Outcome, Plans};
@@ -126,7 +126,15 @@ impl<'r> Reducer<'r> {
         let threads = options.threads.max(1);
         let pool = (threads > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()).flatten();
         let workers = (0..threads).map(|_| Worker::new(options.merge)).collect();
-        Self { rules, options, pool, pending: Vec::new(), pending_events: 0, workers, errors: Vec::new() }
+        let mut errors = Vec::new();
+        if options.engine == EngineKind::Crepe && !rules.is_default() {
+            errors.push(
+                Diagnostic::error(codes::ENGINE, Place::Nowhere, "the reference engine has the shipped rules only")
+                    .with_note("it is compiled when dyelog is built, and cannot take in other rule files")
+                    .with_hint("leave out `--rules`, or use `--engine plans`"),
+            );
+        }
+        Self { rules, options, pool, pending: Vec::new(), pending_events: 0, workers, errors }
     }
 
     /// Works on what is pending. Shares of threads are consecutive, so that what they keep can be put in order.
@@ -195,6 +203,9 @@ impl<'r> Reducer<'r> {
 
 impl Sink for Reducer<'_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        if self.options.engine == EngineKind::Crepe && !self.rules.is_default() {
+            return ControlFlow::Break(());
+        }
         self.pending_events += operation.events.len();
         self.pending.push(operation);
         if self.pending_events >= BATCH {
