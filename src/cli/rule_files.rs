@@ -42,7 +42,7 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
         found.borrow_mut().push((Arc::<str>::from(name), Arc::clone(&text)));
         Some(text)
     };
-    let rules = Rules::with_user_files(texts, &resolve);
+    let rules = Rules::with_user_files(&texts, &resolve);
     for (name, text) in found.into_inner() {
         sources.insert(name, text);
     }

@@ -102,10 +102,9 @@ fn names_thread(term: &Term, thread: &Solved) -> bool {
     let offset = variable.index.as_ref().map(|index| (index.variable.is_some(), index.offset));
     match at {
         At::Scalar => offset.is_none(),
-        At::Here => matches!(offset, Some((true, 0))),
+        At::Here | At::Last => matches!(offset, Some((true, 0))),
         At::Next | At::After => matches!(offset, Some((true, 1))),
         At::First => offset == Some((false, 1)),
-        At::Last => matches!(offset, Some((true, 0))),
     }
 }
 

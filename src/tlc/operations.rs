@@ -136,7 +136,7 @@ impl Compiler<'_, '_, '_> {
                     actions.extend(self.new_entry(entry, interaction, task));
                 }
                 Statement::Operation { name, arguments, span } => {
-                    actions.extend(self.operation(name, arguments, *span))
+                    actions.extend(self.operation(name, arguments, *span));
                 }
                 Statement::For { index, from, to, body, span } => {
                     if self.running.is_some() || self.scope.count() != Some(&to.value) {

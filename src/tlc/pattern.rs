@@ -127,6 +127,9 @@ impl<'p> Findings<'p> {
     }
 
     /// Adds an error.
+    ///
+    /// # Panics
+    /// Never: it hands out what it has just pushed.
     pub fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let place = self.place(span);
         self.list.push(Diagnostic::error(code, place, message));
@@ -134,6 +137,9 @@ impl<'p> Findings<'p> {
     }
 
     /// Adds a warning.
+    ///
+    /// # Panics
+    /// Never: it hands out what it has just pushed.
     pub fn warning(&mut self, code: Code, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         let place = self.place(span);
         self.list.push(Diagnostic::warning(code, place, message));

@@ -124,7 +124,7 @@ impl Engine for Reference<'_> {
                     let free = nodes.all(|node| flags[node as usize] & PROCESSED == 0);
                     free.then_some((candidate, rounds))
                 });
-            let chosen = if longest { fitting.last() } else { fitting.next() };
+            let chosen = if longest { fitting.next_back() } else { fitting.next() };
             if let Some((candidate, rounds)) = chosen {
                 fill(plan, template, candidate, rounds, found);
                 return true;

@@ -6,7 +6,6 @@ use crate::datalog::ast::{Program, Template};
 use crate::datalog::eval::CompiledRules;
 use crate::datalog::{self, syntax};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::tlc::driver::kind_index;
 use crate::tlc::facts;
 use crate::tlc::operations;
 use crate::tlc::pattern::{Findings, Pattern};
@@ -46,7 +45,7 @@ impl Rules {
     /// # Panics
     /// Never: a test loads the shipped files.
     pub fn shipped() -> Self {
-        Self::with_user_files(Vec::new(), &|_| None).expect("the shipped rule files load")
+        Self::with_user_files(&[], &|_| None).expect("the shipped rule files load")
     }
 
     /// The shipped rules with those of the user's files before them: `(name, text)` each. A template of the user
@@ -55,7 +54,7 @@ impl Rules {
     /// # Errors
     /// All findings of severity error, and warnings with them.
     pub fn with_user_files(
-        files: Vec<(Arc<str>, Arc<str>)>,
+        files: &[(Arc<str>, Arc<str>)],
         resolver: &dyn Fn(&str) -> Option<Arc<str>>,
     ) -> Result<Self, Diagnostics> {
         let default_only = files.is_empty();
@@ -94,7 +93,7 @@ impl Rules {
         let by_kind = [KindTag::Begin, KindTag::Activity, KindTag::End, KindTag::Fork, KindTag::Join].map(|kind| {
             let fits = |&number: &u16| {
                 let glue = plans[number as usize].glue_kind;
-                kind_index(glue) == kind_index(kind) && glue != KindTag::Any || glue == KindTag::Any
+                glue == KindTag::Any || glue == kind
             };
             order.iter().copied().filter(fits).collect()
         });

@@ -98,8 +98,8 @@ impl Summary {
             }
         }
         let mut scratch = Scratch::default();
-        for number in 0..outcome.entries.len() {
-            let positions = if branched[number] {
+        for (number, branched) in branched.into_iter().enumerate() {
+            let positions = if branched {
                 Some(positions(toeg, outcome, grouped.nodes_of(number), grouped.requests_of(number), &keys, number))
             } else {
                 None

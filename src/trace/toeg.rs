@@ -284,7 +284,7 @@ fn by_task(events: &[Event]) -> Option<Vec<NodeId>> {
     let largest = events.iter().map(|event| event.task.0).max()?;
     if (largest as usize) < 4 * events.len() + 64 {
         let mut slots = vec![TaskSlot::default(); largest as usize + 1];
-        place(events, &mut slots, |task| task.index())
+        place(events, &mut slots, super::event::TaskId::index)
     } else {
         // Few events that name tasks of a large table: number them anew.
         let mut numbers: FxHashMap<TaskId, usize> = FxHashMap::default();

@@ -3,15 +3,17 @@
 //! Greedy: of all nodes that a functional edge ties to what is bound, the cheapest goes first, so that the most selective
 //! comparisons come early. A repetition becomes a loop walked from the side from which its rounds are functional.
 
+mod conditions;
+mod terms;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::datalog::ast::{Comparison, Condition, Program, Spanned, Template, Term};
 use crate::tlc::codes;
-use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, bad_index, condition_terms};
-use crate::tlc::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, Loop, MAX_SLOTS, RelationArgument, Slot, Step, Value,
-};
+use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved};
+use crate::tlc::plan::{Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
+use terms::{apart, is_first, linked, plus, replace_values};
 
 /// Relations that the planner itself turns into navigation: `begins(k, i, v)`, `ends(k, i, v)`.
 pub const FUNCTIONAL_RELATIONS: [&str; 2] = ["begins", "ends"];
@@ -91,6 +93,7 @@ struct Planner<'t> {
 }
 
 /// An edge with its cost and the fields that it makes sure of.
+#[derive(Clone, Copy)]
 struct Way {
     cost: u32,
     edge: Edge,
@@ -124,7 +127,7 @@ impl<'t> Planner<'t> {
         }
         for (index, node) in pattern.nodes.iter().enumerate() {
             if self.route.slots[index] == Slot::MAX {
-                self.unreachable(node, findings);
+                Self::unreachable(node, findings);
             }
         }
         self.conditions(findings, true);
@@ -152,7 +155,7 @@ impl<'t> Planner<'t> {
         }
     }
 
-    fn unreachable(&self, node: &Node, findings: &mut Findings<'_>) {
+    fn unreachable(node: &Node, findings: &mut Findings<'_>) {
         let hint = "tie it to a bound node: the same thread with a counter that differs by a constant, the same task with one, \
                     the thread that a bound fork starts, or the fork of a thread that is known";
         let finding = findings.error(
@@ -160,7 +163,7 @@ impl<'t> Planner<'t> {
             node.span,
             format!("nothing ties node `{}` to the glue node", node.name),
         );
-        finding.label = "would have to be searched among all nodes".to_owned();
+        "would have to be searched among all nodes".clone_into(&mut finding.label);
         finding.hints.push(hint.to_owned());
     }
 
@@ -191,12 +194,12 @@ impl<'t> Planner<'t> {
                     self.route.types.insert((Arc::clone(name), known), field);
                 }
             }
-            let reached = self.reach_round(round.nodes.iter().collect());
+            let reached = self.reach_round(&round.nodes.iter().collect::<Vec<_>>());
             self.in_round = false;
             let next: Option<Vec<Value>> =
                 linked.iter().map(|name| self.route.sites.get(&(Arc::clone(name), unknown)).copied()).collect();
             if let (true, Some(next_carry)) = (reached, next) {
-                let steps = std::mem::replace(&mut self.steps, Vec::new());
+                let steps = std::mem::take(&mut self.steps);
                 self.leave_round(backward, &linked, saved.0);
                 self.route.head = head;
                 self.route.repetition = Some(Loop {
@@ -219,7 +222,7 @@ impl<'t> Planner<'t> {
         false
     }
 
-    fn reach_round(&mut self, nodes: Vec<&'t Node>) -> bool {
+    fn reach_round(&mut self, nodes: &[&'t Node]) -> bool {
         self.route.round_slots = vec![Slot::MAX; nodes.len()];
         for _ in 0..nodes.len() {
             let next = (0..nodes.len())
@@ -453,308 +456,4 @@ impl<'t> Planner<'t> {
             _ => None,
         }
     }
-
-    /// Emits the conditions whose variables are known; at the end, all that are left.
-    fn conditions(&mut self, findings: &mut Findings<'_>, end: bool) {
-        let template = self.template;
-        loop {
-            let mut emitted = false;
-            for (index, condition) in template.conditions.iter().enumerate() {
-                if !self.used[index] && self.ready(&condition.value, end) {
-                    self.used[index] = true;
-                    emitted |= self.emit(condition, findings);
-                }
-            }
-            if !emitted {
-                break;
-            }
-        }
-        if end {
-            for (index, condition) in template.conditions.iter().enumerate() {
-                if !self.used[index] {
-                    self.report_unbound(condition, findings);
-                }
-            }
-        }
-    }
-
-    fn ready(&self, condition: &Condition, end: bool) -> bool {
-        match condition {
-            Condition::Atom { negated: false, atom }
-                if functional(&atom.relation.value) && atom.arguments.len() == 3 =>
-            {
-                self.known(&atom.arguments[0])
-            }
-            // Relations may leave variables open, and cost most, so they come last.
-            Condition::Atom { negated, atom } => {
-                end && (!negated
-                    || atom.arguments.iter().all(|argument| self.known(argument) || argument.value == Term::Wildcard))
-            }
-            Condition::NotStarts { node, .. } => self.slot_of(&node.value).is_some(),
-            Condition::Compare(..) => condition_terms(condition).iter().all(|term| self.known(term)),
-            Condition::Aggregate { .. } => end,
-        }
-    }
-
-    fn known(&self, term: &Spanned<Term>) -> bool {
-        match &term.value {
-            Term::Integer(_) | Term::Symbol(_) => true,
-            Term::Wildcard => false,
-            Term::Variable(variable, _) => {
-                self.slot_of(&variable.name).is_some()
-                    || self.scope.key(variable, self.in_round).is_some_and(|key| self.route.sites.contains_key(&key))
-            }
-            Term::Arithmetic(left, _, right) => self.known(left) && self.known(right),
-        }
-    }
-
-    fn slot_of(&self, name: &str) -> Option<Slot> {
-        self.bound.iter().find(|bound| &*bound.node.name == name).map(|bound| bound.slot)
-    }
-
-    /// Emits a condition; says whether it may have made others ready.
-    fn emit(&mut self, condition: &Spanned<Condition>, findings: &mut Findings<'_>) -> bool {
-        match &condition.value {
-            Condition::Compare(left, comparison, right) => {
-                self.compare(left, *comparison, right);
-                false
-            }
-            Condition::Atom { negated: false, atom }
-                if functional(&atom.relation.value) && atom.arguments.len() == 3 =>
-            {
-                let arguments: Vec<Option<Solved>> = atom
-                    .arguments
-                    .iter()
-                    .map(|argument| match &argument.value {
-                        Term::Wildcard => Some(Solved::Wildcard),
-                        Term::Symbol(name) => Some(Solved::Symbol(Arc::clone(name))),
-                        _ => self.plain(argument),
-                    })
-                    .collect();
-                let [Some(thread), Some(task), Some(counter)] = &arguments[..] else {
-                    findings.error(
-                        codes::NOT_LINEAR,
-                        condition.span,
-                        "only a variable plus or minus a constant can stand here",
-                    );
-                    return false;
-                };
-                let Some(thread) = self.value(thread) else { return false };
-                let slot = self.new_slot(&atom.relation.value);
-                let begins = &*atom.relation.value == "begins";
-                let (edge, kind) =
-                    if begins { (Edge::First(thread), KindTag::Begin) } else { (Edge::Last(thread), KindTag::End) };
-                self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
-                self.unify(slot, Field::Task, task);
-                self.unify(slot, Field::Counter, counter);
-                true
-            }
-            Condition::Atom { negated, atom } => {
-                let arguments = atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
-                let relation = Arc::clone(&atom.relation.value);
-                self.steps.push(Step::Holds { negated: *negated, relation, arguments });
-                false
-            }
-            Condition::NotStarts { template, node } => {
-                let slot = self.slot_of(&node.value).expect("a condition is emitted when its node is bound");
-                match self.program.templates.iter().position(|other| other.name.value == template.value) {
-                    Some(number) => self.steps.push(Step::NotStarts(number as u16, slot)),
-                    None => {
-                        let place = findings.place(template.span);
-                        let message = format!("there is no template `{}`", template.value);
-                        let names = self.program.templates.iter().map(|other| &*other.name.value);
-                        let finding = crate::diagnostic::Diagnostic::error(codes::STARTS, place, message)
-                            .with_similar(&template.value, names);
-                        findings.list.push(finding);
-                    }
-                }
-                false
-            }
-            Condition::Aggregate { .. } => {
-                findings
-                    .error(codes::NOT_LINEAR, condition.span, "aggregates stand in rules only")
-                    .hints
-                    .push("write a rule with the aggregate and ask its relation here".to_owned());
-                false
-            }
-        }
-    }
-
-    fn compare(&mut self, left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) {
-        let simple = |planner: &mut Self, term: &Spanned<Term>, other: &Spanned<Term>| match &term.value {
-            Term::Symbol(name) => Some(planner.symbol(name)),
-            _ => {
-                let value = planner.term_value(term)?;
-                // A task compares with a symbol by its name.
-                match (value, &other.value) {
-                    (Value::Field(slot, Field::Task, 0), Term::Symbol(_)) => {
-                        Some(Value::Field(slot, Field::TaskName, 0))
-                    }
-                    _ => Some(value),
-                }
-            }
-        };
-        if let (Some(a), Some(b)) = (simple(self, left, right), simple(self, right, left)) {
-            self.steps.push(Step::Compare(a, comparison, b));
-        } else {
-            let (a, b) = (self.expression(left), self.expression(right));
-            self.steps.push(Step::CompareExpressions(a, comparison, b));
-        }
-    }
-
-    fn term_value(&self, term: &Spanned<Term>) -> Option<Value> {
-        if let Term::Variable(variable, 0) = &term.value
-            && variable.index.is_none()
-            && let Some(slot) = self.slot_of(&variable.name)
-        {
-            return Some(Value::Field(slot, Field::Node, 0));
-        }
-        self.value(&self.plain(term)?)
-    }
-
-    fn expression(&mut self, term: &Spanned<Term>) -> Expression {
-        enum Work<'w> {
-            Term(&'w Spanned<Term>),
-            Apply(crate::datalog::ast::Operator),
-        }
-        let mut parts = Vec::new();
-        let mut work = vec![Work::Term(term)];
-        while let Some(next) = work.pop() {
-            match next {
-                Work::Apply(operator) => parts.push(ExpressionPart::Apply(operator)),
-                Work::Term(Spanned { value: Term::Arithmetic(left, operator, right), .. }) => {
-                    work.extend([Work::Apply(*operator), Work::Term(right), Work::Term(left)]);
-                }
-                Work::Term(Spanned { value: Term::Symbol(name), .. }) => {
-                    let symbol = self.symbol(name);
-                    parts.push(ExpressionPart::Value(symbol));
-                }
-                Work::Term(term) => {
-                    parts.push(ExpressionPart::Value(self.term_value(term).unwrap_or(Value::Integer(0))));
-                }
-            }
-        }
-        Expression(parts)
-    }
-
-    fn relation_argument(&mut self, term: &Spanned<Term>) -> RelationArgument {
-        if let Term::Symbol(name) = &term.value {
-            return RelationArgument::Symbol(self.symbol_number(name));
-        }
-        match self.term_value(term) {
-            Some(Value::Field(slot, Field::Task | Field::TaskName, 0)) => RelationArgument::TaskName(slot),
-            Some(Value::Field(slot, field @ (Field::Activity | Field::Service), 0)) => {
-                RelationArgument::Name(slot, field)
-            }
-            Some(value) => RelationArgument::Integer(value),
-            None => RelationArgument::Free,
-        }
-    }
-
-    fn report_unbound(&self, condition: &Spanned<Condition>, findings: &mut Findings<'_>) {
-        for term in condition_terms(&condition.value) {
-            if let Term::Variable(variable, _) = &term.value
-                && !self.known(term)
-            {
-                if variable.index.is_some() && self.scope.key(variable, false).is_none() {
-                    bad_index(term.span, variable, findings);
-                    continue;
-                }
-                let names: Vec<Arc<str>> = self.route.sites.keys().map(|(name, _)| Arc::clone(name)).collect();
-                let place = findings.place(term.span);
-                let message = format!("no node binds `{}`", variable.name);
-                let finding = crate::diagnostic::Diagnostic::error(codes::UNBOUND, place, message)
-                    .with_similar(&variable.name, names.iter().map(|name| &**name));
-                findings.list.push(finding);
-            }
-        }
-        if let Condition::NotStarts { node, .. } = &condition.value {
-            let place = findings.place(node.span);
-            let message = format!("the template has no node `{}`", node.value);
-            let names = self.pattern.nodes.iter().map(|other| &*other.name);
-            let finding =
-                crate::diagnostic::Diagnostic::error(codes::UNBOUND, place, message).with_similar(&node.value, names);
-            findings.list.push(finding);
-        }
-    }
-}
-
-fn functional(relation: &str) -> bool {
-    FUNCTIONAL_RELATIONS.contains(&relation)
-}
-
-fn is_first(node: &Node) -> bool {
-    node.kind == KindTag::Begin || node.position == Solved::Integer(1)
-}
-
-fn plus(site: Value, offset: i64) -> Value {
-    match site {
-        Value::Field(slot, field, own) => Value::Field(slot, field, own + offset),
-        Value::Carry(number, own) => Value::Carry(number, own + offset),
-        Value::Integer(value) => Value::Integer(value + offset),
-        Value::Symbol(symbol) => Value::Symbol(symbol),
-    }
-}
-
-/// By how much the right term is more than the left one, where that is sure.
-fn apart(left: &Solved, right: &Solved) -> Option<i32> {
-    let delta = match (left, right) {
-        (Solved::Integer(left), Solved::Integer(right)) => right.checked_sub(*left)?,
-        (Solved::Variable(left, from), Solved::Variable(right, to)) if left == right => to.checked_sub(*from)?,
-        _ => return None,
-    };
-    i32::try_from(delta).ok()
-}
-
-/// Variables that stand in a round both with index x and with x+1, in the order of the text.
-fn linked(nodes: &[Node]) -> Vec<Arc<str>> {
-    let keys: Vec<&Key> = nodes
-        .iter()
-        .flat_map(Node::terms)
-        .filter_map(|(_, term)| match term {
-            Solved::Variable(key, _) => Some(key),
-            _ => None,
-        })
-        .collect();
-    let mut names: Vec<Arc<str>> = Vec::new();
-    for (name, at) in &keys {
-        let both = *at == At::Next && keys.iter().any(|(other, at)| other == name && *at == At::Here);
-        if both && !names.contains(name) {
-            names.push(Arc::clone(name));
-        }
-    }
-    names
-}
-
-fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Value>) -> Option<Step> {
-    Some(match step {
-        Step::Go { to, edge, kind, consumed } => {
-            let edge = match edge {
-                Edge::First(value) => Edge::First(replaced(*value)?),
-                Edge::Last(value) => Edge::Last(replaced(*value)?),
-                Edge::Fork(value) => Edge::Fork(replaced(*value)?),
-                Edge::Join(value) => Edge::Join(replaced(*value)?),
-                Edge::At(thread, position) => Edge::At(replaced(*thread)?, replaced(*position)?),
-                Edge::InThread(..) | Edge::InTask(..) | Edge::BeginOf(_) | Edge::ForkOfThreadOf(_) => *edge,
-            };
-            Step::Go { to: *to, edge, kind: *kind, consumed: *consumed }
-        }
-        Step::Equal(left, right) => Step::Equal(replaced(*left)?, replaced(*right)?),
-        Step::Compare(left, comparison, right) => Step::Compare(replaced(*left)?, *comparison, replaced(*right)?),
-        Step::CompareExpressions(left, comparison, right) => {
-            let expression = |parts: &Expression| {
-                let parts: Option<Vec<ExpressionPart>> = parts
-                    .0
-                    .iter()
-                    .map(|part| match part {
-                        ExpressionPart::Value(value) => replaced(*value).map(ExpressionPart::Value),
-                        apply => Some(*apply),
-                    })
-                    .collect();
-                parts.map(Expression)
-            };
-            Step::CompareExpressions(expression(left)?, *comparison, expression(right)?)
-        }
-        other => other.clone(),
-    })
 }
