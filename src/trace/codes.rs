@@ -72,3 +72,35 @@ pub const ZERO_COUNTER: Code = Code("T038");
 pub const RESTORED: Code = Code("T040");
 /// An operation is set aside because it is damaged.
 pub const SET_ASIDE: Code = Code("T041");
+/// A document, or a line of it, is not JSON.
+pub const BAD_JSON: Code = Code("T101");
+/// There is no span in the input.
+pub const NO_SPANS: Code = Code("T102");
+/// A value is of another type than the format says.
+pub const WRONG_TYPE: Code = Code("T103");
+/// A span has no identifier.
+pub const NO_SPAN_ID: Code = Code("T104");
+/// A span has neither start nor end.
+pub const NO_TIMES: Code = Code("T105");
+/// A span has only one of start and end.
+pub const NO_END: Code = Code("T106");
+/// A span ends before it starts.
+pub const NEGATIVE_DURATION: Code = Code("T107");
+/// A span does not say which service recorded it.
+pub const NO_SERVICE: Code = Code("T108");
+/// A span is recorded more than once.
+pub const DUPLICATE_SPAN: Code = Code("T109");
+/// Two spans of a trace have one identifier.
+pub const REUSED_ID: Code = Code("T110");
+/// The parent of a span is not in the input.
+pub const LOST_PARENT: Code = Code("T111");
+/// Spans are their own ancestors.
+pub const CIRCLE: Code = Code("T112");
+/// A link says nothing about an interaction.
+pub const LOOSE_LINK: Code = Code("T113");
+/// A message was worked on in a batch.
+pub const BATCH: Code = Code("T114");
+/// Clocks of two machines differ.
+pub const CLOCK_SKEW: Code = Code("T115");
+/// One half of a call is not recorded.
+pub const LOST_HALF: Code = Code("T116");

@@ -7,6 +7,7 @@ pub mod event;
 pub mod format;
 pub mod quality;
 pub mod read;
+pub mod spans;
 pub mod toeg;
 mod unpack;
 

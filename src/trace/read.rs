@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::trace::detect::detect;
 use crate::trace::format::Format;
-use crate::trace::{Operation, TraceNames, angio, codes, unpack};
+use crate::trace::{Operation, TraceNames, angio, codes, spans, unpack};
 
 /// Takes operations as they come out of a reader.
 pub trait Sink {
@@ -103,8 +103,14 @@ pub fn read(
     match format {
         Format::Angio => angio::read_text(file, input, options.strict, names, sink),
         Format::AngioJsonl => angio::read_jsonl(file, input, options.strict, names, sink),
+        Format::Otlp => spans::read_otlp(file, input, spans_options(*options), names, sink),
+        Format::Jaeger => spans::read_jaeger(file, input, spans_options(*options), names, sink),
         format => Err(no_reader(file, format).into()),
     }
+}
+
+fn spans_options(options: ReadOptions) -> spans::SpanOptions {
+    spans::SpanOptions { strict: options.strict, ..spans::SpanOptions::default() }
 }
 
 fn no_reader(file: &str, format: Format) -> Diagnostic {

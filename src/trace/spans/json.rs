@@ -1,0 +1,359 @@
+//! Reading JSON without building it: visitors that hand each member of an object to whoever knows what it means.
+//!
+//! All of them are lenient: a value of another type than expected is skipped and told, never an error. Nothing recurses
+//! but along the fixed shape of the format; what is skipped is skipped without recursion.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// What kind of value was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// `null`, or nothing.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Whole,
+    /// Another number.
+    Float,
+    /// A string.
+    Text,
+    /// `[…]`
+    Array,
+    /// `{…}`
+    Object,
+}
+
+/// The name of a member, on the stack. A longer one than any that means something is cut short.
+#[derive(Clone, Copy)]
+pub struct Key {
+    bytes: [u8; Key::LONGEST],
+    length: usize,
+}
+
+impl Key {
+    const LONGEST: usize = 48;
+
+    fn new(text: &str) -> Self {
+        let mut bytes = [0; Self::LONGEST];
+        let length = text.len().min(Self::LONGEST);
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Self { bytes, length }
+    }
+
+    /// The name; empty where it was cut within a character.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+struct KeySeed;
+
+impl<'de> DeserializeSeed<'de> for KeySeed {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for KeySeed {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member name")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Key, E> {
+        Ok(Key::new(text))
+    }
+}
+
+/// Takes the members of an object.
+pub trait Members {
+    /// Takes one member: reads its value from `map`, in any case.
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Takes the elements of an array.
+pub trait Elements {
+    /// Takes one element; false where there is none left.
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error>;
+}
+
+/// Hands an object to its taker.
+pub struct ObjectOf<'a, T>(pub &'a mut T);
+
+/// Hands an array to its taker.
+pub struct ArrayOf<'a, T>(pub &'a mut T);
+
+/// Hands an object or an array to its taker.
+pub struct EitherOf<'a, T>(pub &'a mut T);
+
+/// Reads a number, string, `true`, `false` or `null` into a buffer that is used again and again.
+pub struct ScalarInto<'a>(pub &'a mut Scalar);
+
+/// Reads a value of an attribute, wrapped as OTLP does (`{"intValue": …}`) or plain.
+pub struct AnyValueInto<'a>(pub &'a mut Scalar);
+
+/// A value that is neither object nor array.
+#[derive(Clone, Debug, Default)]
+pub struct Scalar {
+    /// What it is; `Array` and `Object` where it was something larger, which was skipped.
+    pub shape: Shape,
+    text: String,
+    whole: i64,
+    float: f64,
+}
+
+impl Scalar {
+    /// The text of a string or whole number.
+    pub fn text(&mut self) -> Option<&str> {
+        use fmt::Write as _;
+        match self.shape {
+            Shape::Text => {}
+            Shape::Whole => {
+                self.text.clear();
+                write!(self.text, "{}", self.whole).expect("writing to a string cannot fail");
+            }
+            _ => return None,
+        }
+        Some(&self.text)
+    }
+
+    /// A whole number, also where it is written as a string or as `1.0`.
+    pub fn whole(&self) -> Option<i64> {
+        match self.shape {
+            Shape::Whole => Some(self.whole),
+            Shape::Float => Some(self.float as i64),
+            Shape::Text => {
+                let text = self.text.trim();
+                text.parse().ok().or_else(|| text.parse::<u64>().ok().map(|_| i64::MAX)).or_else(|| float(text).map(|f| f as i64))
+            }
+            _ => None,
+        }
+    }
+
+    /// A number, also where it is written as a string.
+    pub fn float(&self) -> Option<f64> {
+        match self.shape {
+            Shape::Whole => Some(self.whole as f64),
+            Shape::Float => Some(self.float),
+            Shape::Text => float(self.text.trim()),
+            _ => None,
+        }
+    }
+
+    fn set(&mut self, shape: Shape) -> Shape {
+        self.shape = shape;
+        shape
+    }
+}
+
+fn float(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// Implements the parts of [`Visitor`] for values that are not wanted: they are skipped, and their shape is told.
+macro_rules! skip {
+    ($($shape:ident),*) => { $(skip!(@ $shape);)* };
+    (@ scalars) => {
+        fn visit_str<E: Error>(self, _: &str) -> Result<Shape, E> { Ok(Shape::Text) }
+        skip!(@ numbers);
+    };
+    (@ numbers) => {
+        fn visit_i64<E: Error>(self, _: i64) -> Result<Shape, E> { Ok(Shape::Whole) }
+        fn visit_u64<E: Error>(self, _: u64) -> Result<Shape, E> { Ok(Shape::Whole) }
+        fn visit_f64<E: Error>(self, _: f64) -> Result<Shape, E> { Ok(Shape::Float) }
+        fn visit_bool<E: Error>(self, _: bool) -> Result<Shape, E> { Ok(Shape::Bool) }
+        fn visit_unit<E: Error>(self) -> Result<Shape, E> { Ok(Shape::Null) }
+    };
+    (@ array) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Shape::Array)
+        }
+    };
+    (@ object) => {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Shape::Object)
+        }
+    };
+    (@ expecting) => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str("any value") }
+    };
+}
+
+macro_rules! seed {
+    ($name:ident, $bound:ident $(+ $more:ident)?) => {
+        impl<'de, T: $bound $(+ $more)?> DeserializeSeed<'de> for $name<'_, T> {
+            type Value = Shape;
+
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+                deserializer.deserialize_any(self)
+            }
+        }
+    };
+}
+
+seed!(ObjectOf, Members);
+seed!(ArrayOf, Elements);
+seed!(EitherOf, Members + Elements);
+
+fn take_members<'de, A: MapAccess<'de>>(taker: &mut impl Members, map: &mut A) -> Result<Shape, A::Error> {
+    while let Some(key) = map.next_key_seed(KeySeed)? {
+        taker.member(key.text(), map)?;
+    }
+    Ok(Shape::Object)
+}
+
+fn take_elements<'de, A: SeqAccess<'de>>(taker: &mut impl Elements, seq: &mut A) -> Result<Shape, A::Error> {
+    while taker.element(seq)? {}
+    Ok(Shape::Array)
+}
+
+impl<'de, T: Members> Visitor<'de> for ObjectOf<'_, T> {
+    type Value = Shape;
+    skip!(expecting, scalars, array);
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        take_members(self.0, &mut map)
+    }
+}
+
+impl<'de, T: Elements> Visitor<'de> for ArrayOf<'_, T> {
+    type Value = Shape;
+    skip!(expecting, scalars, object);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+        take_elements(self.0, &mut seq)
+    }
+}
+
+impl<'de, T: Members + Elements> Visitor<'de> for EitherOf<'_, T> {
+    type Value = Shape;
+    skip!(expecting, scalars);
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        take_members(self.0, &mut map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+        take_elements(self.0, &mut seq)
+    }
+}
+
+/// Implements the parts of [`Visitor`] for a value that goes into the [`Scalar`] in field 0.
+macro_rules! fill {
+    () => {
+        fn visit_str<E: Error>(self, text: &str) -> Result<Shape, E> {
+            self.0.text.clear();
+            self.0.text.push_str(text);
+            Ok(self.0.set(Shape::Text))
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<Shape, E> {
+            self.0.whole = number;
+            Ok(self.0.set(Shape::Whole))
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<Shape, E> {
+            self.0.whole = i64::try_from(number).unwrap_or(i64::MAX);
+            Ok(self.0.set(Shape::Whole))
+        }
+
+        fn visit_f64<E: Error>(self, number: f64) -> Result<Shape, E> {
+            self.0.float = number;
+            Ok(self.0.set(Shape::Float))
+        }
+
+        fn visit_bool<E: Error>(self, _: bool) -> Result<Shape, E> {
+            Ok(self.0.set(Shape::Bool))
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Shape, E> {
+            Ok(self.0.set(Shape::Null))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(self.0.set(Shape::Array))
+        }
+    };
+}
+
+macro_rules! scalar_seed {
+    ($name:ident) => {
+        impl<'de> DeserializeSeed<'de> for $name<'_> {
+            type Value = Shape;
+
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+                deserializer.deserialize_any(self)
+            }
+        }
+    };
+}
+
+scalar_seed!(ScalarInto);
+scalar_seed!(AnyValueInto);
+
+impl<'de> Visitor<'de> for ScalarInto<'_> {
+    type Value = Shape;
+    skip!(expecting);
+    fill!();
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self.0.set(Shape::Object))
+    }
+}
+
+impl<'de> Visitor<'de> for AnyValueInto<'_> {
+    type Value = Shape;
+    skip!(expecting);
+    fill!();
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        self.0.set(Shape::Object);
+        while let Some(key) = map.next_key_seed(KeySeed)? {
+            match key.text() {
+                "stringValue" | "intValue" | "doubleValue" | "boolValue" | "string_value" | "int_value" | "double_value"
+                | "bool_value" | "Value" => {
+                    map.next_value_seed(ScalarInto(self.0))?;
+                }
+                _ => skip(&mut map)?,
+            }
+        }
+        Ok(self.0.shape)
+    }
+}
+
+/// Hands a string to a function, without a copy; other values are skipped.
+pub struct TextTo<F>(pub F);
+
+impl<'de, F: FnOnce(&str)> DeserializeSeed<'de> for TextTo<F> {
+    type Value = Shape;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: FnOnce(&str)> Visitor<'de> for TextTo<F> {
+    type Value = Shape;
+    skip!(expecting, numbers, array, object);
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Shape, E> {
+        (self.0)(text);
+        Ok(Shape::Text)
+    }
+}
+
+/// Skips the value of a member.
+pub fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value::<IgnoredAny>().map(drop)
+}

@@ -1,0 +1,165 @@
+//! Spans that are missing, repeated, or contradict each other.
+
+use insta::assert_snapshot;
+
+use super::dsl::{counted, events};
+
+#[test]
+fn duplicates_and_pieces() {
+    let table = "
+        a - web server GET   0 100
+        a - web server GET   0 100
+        b a web client call 10  60
+        b a web client call 10  10 noend
+        c b db  server find 15  55
+        c b db  server find 15  55
+    ";
+    assert_snapshot!(events(table), @r#"
+    operation "web GET" run=0000000000000001
+    1,1,Be | web,1 op="GET"
+    1,2,Ac | web,2
+    1,3,Ac | web,3
+    1,4,Ac | db,1 op="find"
+    1,5,Ac | db,2
+    1,6,Ac | web,4
+    1,7,Ed | web,5
+    "#);
+    assert_snapshot!(counted(table), @r"
+    duplicate span: 2
+    span recorded in pieces: 1
+    span without an end: 1
+    ");
+}
+
+#[test]
+fn client_and_server_that_share_an_identifier() {
+    assert_eq!(
+        events("
+            a - web server GET   0 100
+            b a web client call 10  60
+            b a db  server call 15  55
+            d b db  client disk 20  50 peer.service=disk
+        "),
+        events("
+            a - web server GET   0 100
+            b a web client call 10  60
+            c b db  server call 15  55
+            d c db  client disk 20  50 peer.service=disk
+        ")
+    );
+}
+
+#[test]
+fn several_roots_are_several_operations() {
+    assert_snapshot!(events("
+        a - web server GET   0 100
+        b - web server PUT  50  60
+    "), @r#"
+    operation "web GET" run=0000000000000001
+    1,1,Be | web,1 op="GET"
+    1,2,Ac | web,2
+    1,3,Ed | web,3
+    operation "web PUT" run=0000000000000001.2
+    1,1,Be | web,1 op="PUT"
+    1,2,Ac | web,2
+    1,3,Ed | web,3
+    "#);
+}
+
+#[test]
+fn a_missing_parent_that_several_name_becomes_the_root() {
+    let table = "
+        b f web client one 10 40 peer.service=x
+        d f web client two 50 70 peer.service=y
+    ";
+    assert_snapshot!(events(table), @r#"
+    operation "web" run=0000000000000001
+    1,1,Be | web,1
+    1,2,Ac | web,2
+    1,3,Ac | web,3
+    1,4,Ac | x,1 op="one"
+    1,5,Ac | x,2
+    1,6,Ac | web,4
+    1,7,Ac | web,5
+    1,8,Ac | y,1 op="two"
+    1,9,Ac | y,2
+    1,10,Ac | web,6
+    1,11,Ed | web,7
+    "#);
+    assert_snapshot!(counted(table), @r"
+    call without a server span: 2
+    lost parent, taken as a root: 1
+    ");
+}
+
+#[test]
+fn a_lost_server_span_is_put_back_where_only_one_call_fits() {
+    let whole = "
+        a - web  server GET    0 100
+        b a web  client call  10  60
+        c b shop server call  15  55
+        d c shop client find  20  30 peer.service=db
+        e c shop client find  35  45 peer.service=db
+        f a web  client other 70  90 peer.service=x
+    ";
+    let damaged: String = whole.lines().filter(|line| !line.contains("c b")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(events(&damaged), events(whole));
+    assert!(counted(&damaged).contains("lost parent, restored: 1"));
+}
+
+#[test]
+fn a_lost_client_span_is_put_back_where_only_one_visit_calls_that_service() {
+    let whole = "
+        a   - web  server GET    0 100
+        b   a web  client call  10  60
+        c   b shop server call  15  55
+        2/a - web  server GET  200 300
+        2/b a web  client call 210 260
+        2/c b shop server call 215 255
+    ";
+    let damaged: String = whole.lines().filter(|line| !line.contains("2/b")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(events(&damaged), events(whole));
+    assert!(counted(&damaged).contains("lost parent, restored: 1"));
+}
+
+#[test]
+fn a_circle_of_parents_is_cut() {
+    let table = "
+        a b web server GET 0 100
+        b a web internal x 10 60
+    ";
+    assert_snapshot!(events(table), @r#"
+    operation "web GET" run=0000000000000001
+    1,1,Be | web,1 op="GET"
+    1,2,Ac | web,2
+    1,3,Ac | web,3 name="x"
+    1,4,Ed | web,4
+    "#);
+    assert_snapshot!(counted(table), @"circle of parents: 1");
+}
+
+#[test]
+fn negative_and_missing_durations_are_counted() {
+    assert_snapshot!(counted("
+        a - web server   GET  0 100
+        b a web internal x   60  10
+        c a web internal y   70  70 noend
+        d a web internal z   80  80
+    "), @r"
+    span that ends before it starts: 1
+    span without an end: 1
+    ");
+}
+
+#[test]
+fn the_order_of_spans_does_not_matter() {
+    let table = "
+        a - web server GET   0 100
+        b a web client one  10  40 peer.service=x
+        d a web client two  10  40 peer.service=x
+        e a web client two  50  60
+        f e shop server two 51  59
+    ";
+    let reversed: String = table.lines().rev().map(|line| format!("{line}\n")).collect();
+    assert_eq!(events(table), events(&reversed));
+}
