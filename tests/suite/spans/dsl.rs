@@ -1,6 +1,6 @@
 //! Small traces, written as a table: `id parent service kind name start end [attribute=value …]`, times in milliseconds.
 //!
-//! `-` stands for no parent, `x/id` for a span of trace x (else all are of trace `1`), kind `none` for no kind. The attributes
+//! `-` stands for no parent, `x/id` for a span of trace x (else of trace `1`, and a parent of its child's), kind `none` for no kind. The attributes
 //! `link=x/id`, `follows`, `remote`, `host=…`, `instance=…` and `noend` become what they say in each format.
 
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ pub struct Row {
     pub attributes: Vec<(String, String)>,
 }
 
-fn reference(text: &str) -> (String, String) {
-    let (trace, id) = text.split_once('/').unwrap_or(("1", text));
+fn reference(text: &str, of: &str) -> (String, String) {
+    let (trace, id) = text.split_once('/').unwrap_or((of, text));
     (trace.to_owned(), id.to_owned())
 }
 
@@ -35,8 +35,8 @@ pub fn rows(table: &str) -> Vec<Row> {
         .map(|line| {
             let mut words = line.split_whitespace();
             let mut next = || words.next().unwrap_or_else(|| panic!("too few words: {line}")).to_owned();
-            let (trace, id) = reference(&next());
-            let parent = Some(next()).filter(|parent| parent != "-").map(|parent| reference(&parent));
+            let (trace, id) = reference(&next(), "1");
+            let parent = Some(next()).filter(|parent| parent != "-").map(|parent| reference(&parent, &trace));
             let [service, kind, name, start, end] = std::array::from_fn(|_| next());
             let time = |text: String| EPOCH_US + (text.parse::<f64>().expect("a time") * 1000.0) as i64;
             let attributes = words
@@ -60,7 +60,7 @@ impl Row {
     }
 
     fn links(&self) -> Vec<(String, String)> {
-        self.attributes.iter().filter(|(key, _)| key == "link").map(|(_, value)| reference(value)).collect()
+        self.attributes.iter().filter(|(key, _)| key == "link").map(|(_, value)| reference(value, "1")).collect()
     }
 
     pub fn otlp(&self) -> Value {
