@@ -83,7 +83,7 @@ pub const NO_SPAN_ID: Code = Code("T104");
 /// A span has neither start nor end.
 pub const NO_TIMES: Code = Code("T105");
 /// A span has only one of start and end.
-pub const NO_END: Code = Code("T106");
+pub const NO_SPAN_END: Code = Code("T106");
 /// A span ends before it starts.
 pub const NEGATIVE_DURATION: Code = Code("T107");
 /// A span does not say which service recorded it.

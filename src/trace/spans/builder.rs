@@ -98,7 +98,7 @@ impl<'a> Builder<'a> {
                 span.endless = true;
                 let place = self.place(id);
                 self.report.count("span without an end", || {
-                    Diagnostic::warning(codes::NO_END, place, "this span has only one time")
+                    Diagnostic::warning(codes::NO_SPAN_END, place, "this span has only one time")
                         .with_note("its duration is taken as zero unless another record of it tells more")
                 });
             }
