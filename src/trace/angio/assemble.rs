@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::grammar::{ATTRIBUTES, Header, Label};
+use super::grammar::{ATTRIBUTES, Header, Label, Word};
 use super::rank::Ranker;
+use super::recent::Recent;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::names::Name;
-use crate::trace::{Event, Operation, Origins, ReadReport, Sink, TraceNames, codes};
+use crate::trace::{Event, Operation, Origins, ReadReport, Sink, TaskId, TraceNames, codes};
 
 /// How large an operation is expected to be at most, in events, from the size of the one before it.
 const LARGEST_GUESS: usize = 1 << 16;
@@ -22,6 +23,8 @@ pub(crate) struct Assembler<'a> {
     ranker: Ranker,
     state: State,
     guess: usize,
+    recent_names: Recent<Name>,
+    recent_tasks: Recent<TaskId>,
 }
 
 /// What the lines that come belong to.
@@ -45,6 +48,8 @@ impl<'a> Assembler<'a> {
             ranker: Ranker::default(),
             state: State::Outside,
             guess: 16,
+            recent_names: Recent::new(),
+            recent_tasks: Recent::new(),
         }
     }
 
@@ -61,8 +66,8 @@ impl<'a> Assembler<'a> {
     pub(crate) fn open(&mut self, line: u32, header: &Header<'_>) -> ControlFlow<()> {
         self.close()?;
         let operation = Operation {
-            scenario: self.names.names.intern(&header.scenario),
-            run: header.run.as_ref().into(),
+            scenario: self.names.names.intern(&header.scenario.text()),
+            run: header.run.text().into(),
             file: Arc::clone(&self.file),
             line,
             start: header.start,
@@ -88,8 +93,8 @@ impl<'a> Assembler<'a> {
                 return Err(Box::new(finding));
             }
         };
-        if self.names.names.text(operation.scenario) != label.scenario {
-            let message = format!("this node is of scenario `{}`", label.scenario.escape_debug());
+        if self.names.names.text(operation.scenario) != label.scenario.text() {
+            let message = format!("this node is of scenario `{}`", label.scenario.text().escape_debug());
             let note = format!(
                 "the operation that is open is of scenario `{}`",
                 self.names.names.text(operation.scenario).escape_debug()
@@ -99,20 +104,29 @@ impl<'a> Assembler<'a> {
                 .with_hint("an operation has one scenario; open another operation for this node");
             return Err(Box::new(finding));
         }
-        let mut named = |text: &Option<_>| text.as_deref().map_or(Name::NONE, |text| self.names.names.intern(text));
+        let names = &mut *self.names;
+        let task = if label.instance == 1 {
+            self.recent_tasks.get(&label.task.text(), |text| {
+                let task = names.intern_task(text, 1);
+                (names.names.shared(names.task(task).name), task)
+            })
+        } else {
+            names.intern_task(&label.task.text(), label.instance)
+        };
+        let mut named = |word: Option<Word<'_>>| match word {
+            Some(word) => self.recent_names.get(&word.text(), |text| {
+                let name = names.names.intern(text);
+                (names.names.shared(name), name)
+            }),
+            None => Name::NONE,
+        };
         operation.events.push(Event {
-            activity: named(&label.activity),
-            service: named(&label.service),
+            activity: named(label.activity),
+            service: named(label.service),
             time: label.time,
             cpu: label.cpu,
             origin: line,
-            ..Event::new(
-                label.thread,
-                label.index,
-                label.kind,
-                self.names.intern_task(&label.task, label.instance),
-                label.counter,
-            )
+            ..Event::new(label.thread, label.index, label.kind, task, label.counter)
         });
         Ok(())
     }

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::assemble::Assembler;
-use super::grammar::{Header, Label};
+use super::grammar::{Header, Label, Word};
 use super::lines::{LONGEST, Line, Lines};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::trace::read::failed;
@@ -59,7 +59,7 @@ pub fn read_jsonl(
             continue;
         }
         let flow = match serde_json::from_slice::<Record<'_>>(text) {
-            Ok(record) => take(&mut assembler, number, record),
+            Ok(record) => take(&mut assembler, number, &record),
             Err(error) => {
                 let finding = Diagnostic::warning(
                     codes::BAD_LINE,
@@ -83,7 +83,7 @@ pub fn read_jsonl(
     }
 }
 
-fn take(assembler: &mut Assembler<'_>, line: u32, record: Record<'_>) -> ControlFlow<()> {
+fn take(assembler: &mut Assembler<'_>, line: u32, record: &Record<'_>) -> ControlFlow<()> {
     for key in &record.unknown {
         let place = assembler.place(line, 0);
         if record.is_header() {
@@ -152,25 +152,27 @@ impl<'a> Record<'a> {
     }
 
     /// What the line says, or why it says nothing, and whether it was to open an operation.
-    fn statement(self) -> Result<Statement<'a>, (bool, String)> {
-        if let Some(scenario) = self.operation {
-            let run = self.run.ok_or((true, "the operation has no `run`".to_owned()))?;
+    fn statement(&self) -> Result<Statement<'_>, (bool, String)> {
+        fn word<'w>(text: &'w Option<Cow<'_, str>>) -> Option<Word<'w>> {
+            text.as_deref().map(Word::plain)
+        }
+        if let Some(scenario) = word(&self.operation) {
+            let run = word(&self.run).ok_or((true, "the operation has no `run`".to_owned()))?;
             return Ok(Statement::Header(Header { scenario, run, start: self.start }));
         }
-        let kind = self.kind()?;
         let missing = |key: &str| (false, format!("the node has no `{key}`"));
         Ok(Statement::Label(Label {
-            kind,
+            kind: self.kind()?,
             thread: self.thread.ok_or_else(|| missing("k"))?,
             index: counter("m", self.index.ok_or_else(|| missing("m"))?)?,
             counter: counter("v", self.counter.ok_or_else(|| missing("v"))?)?,
             instance: counter("instance", self.instance.unwrap_or(1))?,
             time: seconds("t", self.time)?,
             cpu: seconds("cpu", self.cpu)?,
-            scenario: self.scenario.ok_or_else(|| missing("j"))?,
-            task: self.task.ok_or_else(|| missing("i"))?,
-            activity: self.activity,
-            service: self.service,
+            scenario: word(&self.scenario).ok_or_else(|| missing("j"))?,
+            task: word(&self.task).ok_or_else(|| missing("i"))?,
+            activity: word(&self.activity),
+            service: word(&self.service),
         }))
     }
 

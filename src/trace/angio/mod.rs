@@ -25,6 +25,7 @@ mod grammar;
 mod json;
 mod lines;
 mod rank;
+mod recent;
 mod text;
 mod write;
 

@@ -76,11 +76,12 @@ fn long_line(place: Place) -> Diagnostic {
 }
 
 fn bad_line(text: &[u8], slip: &Slip, place: Place) -> Diagnostic {
+    let [message, hint] = slip.words;
     let rest: String = String::from_utf8_lossy(&text[text.len() - slip.left..]).chars().take(20).collect();
-    let finding = Diagnostic::warning(codes::BAD_LINE, place, slip.message);
+    let finding = Diagnostic::warning(codes::BAD_LINE, place, *message);
     let finding = match rest.split_ascii_whitespace().next() {
         Some(word) => finding.with_note(format!("found `{}`", word.escape_debug())),
         None => finding.with_note("the line ends here"),
     };
-    if slip.hint.is_empty() { finding } else { finding.with_hint(slip.hint) }
+    if hint.is_empty() { finding } else { finding.with_hint(*hint) }
 }
