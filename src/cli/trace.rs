@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::report;
 use dyelog::trace::quality::{Gate, Policy};
+use dyelog::trace::stat::TraceStat;
 use dyelog::trace::{self, Operation, ReadOptions, ReadReport, Sink, TraceNames, angio};
 
 use crate::cli::args::{OutputArguments, ReadingArguments, TraceArguments};
@@ -23,6 +24,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Write traces in a native format
     Convert(ConvertArguments),
+    /// Count what is in traces, in all and by scenario
+    Stat(StatArguments),
 }
 
 /// Arguments of `dyelog trace check`.
@@ -31,6 +34,18 @@ pub struct CheckArguments {
     #[command(flatten)]
     input: TraceArguments,
     /// The form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Arguments of `dyelog trace stat`.
+#[derive(Debug, Args)]
+pub struct StatArguments {
+    #[command(flatten)]
+    input: TraceArguments,
+    /// The form of the counts
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
     format: Form,
     #[command(flatten)]
@@ -72,6 +87,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     match command {
         Command::Check(arguments) => check(arguments, terminal),
         Command::Convert(arguments) => convert(arguments, terminal),
+        Command::Stat(arguments) => stat(arguments, terminal),
     }
 }
 
@@ -137,6 +153,27 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
     }
     let read = read?;
     terminal.report(&read.findings);
+    output.finish()?;
+    Ok(Exit::Ok)
+}
+
+fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
+    let mut stat = TraceStat::default();
+    let mut sink = |names: &TraceNames, operation: Operation| {
+        stat.add(names, &operation);
+        ControlFlow::Continue(())
+    };
+    let read = read_all(&arguments.input.traces, &arguments.input.reading, &mut sink)?;
+    terminal.report(&read.findings);
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&match arguments.format {
+        Form::Text => stat.text() + &report::trace::counted_text(&read),
+        Form::Json => {
+            let mut document = stat.json();
+            document["reading"] = report::trace::counted_json(&read);
+            report::json::pretty(&document)
+        }
+    })?;
     output.finish()?;
     Ok(Exit::Ok)
 }

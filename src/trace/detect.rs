@@ -102,6 +102,9 @@ fn json(text: &[u8]) -> Result<Format, Seen> {
     } else {
         None
     };
+    if keys.keys.is_empty() {
+        return Err(plain(text));
+    }
     Err(Seen { note: keys.described(), hint })
 }
 
@@ -159,9 +162,6 @@ impl<'a> Keys<'a> {
             if shown.len() == 8 {
                 break;
             }
-        }
-        if shown.is_empty() {
-            return "it begins as JSON, but has no keys".to_owned();
         }
         format!("it is JSON with the keys {}, and none that tells a format", shown.join(", "))
     }

@@ -8,6 +8,7 @@ pub mod format;
 pub mod quality;
 pub mod read;
 pub mod spans;
+pub mod stat;
 pub mod toeg;
 mod unpack;
 

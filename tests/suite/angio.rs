@@ -431,7 +431,7 @@ fn what_is_no_trace_is_described() {
     insta::assert_snapshot!(listed(&findings), @"
     file T004 the format of this file is not recognised (it is text that begins with `hello`) -> name the format with `--from FORMAT` if it is one of those that can be read
     file T004 the format of this file is not recognised (it is JSON with the keys `resourceLogs`, and none that tells a format) -> this is OpenTelemetry data without spans; export the traces
-    file T004 the format of this file is not recognised (it begins as JSON, but has no keys) -> name the format with `--from FORMAT` if it is one of those that can be read
+    file T004 the format of this file is not recognised (it is text that begins with `[]`) -> name the format with `--from FORMAT` if it is one of those that can be read
     file T004 the format of this file is not recognised (it is XML or HTML) -> a model is solved with `dyelog solve MODEL`; it is no trace
     file T004 the format of this file is not recognised (it is binary, and all formats of traces are text) -> export OpenTelemetry traces with the JSON encoding, not the binary one
     file T004 the format of this file is not recognised (it is a zip archive) -> unpack it first

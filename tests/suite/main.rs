@@ -15,3 +15,4 @@ mod solve;
 mod spans;
 mod support;
 mod tlc;
+mod trace_cli;

@@ -146,18 +146,18 @@ struct Record<'a> {
     unknown: Vec<String>,
 }
 
-impl<'a> Record<'a> {
+impl Record<'_> {
     fn is_header(&self) -> bool {
         self.operation.is_some()
     }
 
     /// What the line says, or why it says nothing, and whether it was to open an operation.
     fn statement(&self) -> Result<Statement<'_>, (bool, String)> {
-        fn word<'w>(text: &'w Option<Cow<'_, str>>) -> Option<Word<'w>> {
-            text.as_deref().map(Word::plain)
+        fn word<'w>(text: Option<&'w Cow<'_, str>>) -> Option<Word<'w>> {
+            text.map(|text| Word::plain(text.as_ref()))
         }
-        if let Some(scenario) = word(&self.operation) {
-            let run = word(&self.run).ok_or((true, "the operation has no `run`".to_owned()))?;
+        if let Some(scenario) = word(self.operation.as_ref()) {
+            let run = word(self.run.as_ref()).ok_or((true, "the operation has no `run`".to_owned()))?;
             return Ok(Statement::Header(Header { scenario, run, start: self.start }));
         }
         let missing = |key: &str| (false, format!("the node has no `{key}`"));
@@ -169,10 +169,10 @@ impl<'a> Record<'a> {
             instance: counter("instance", self.instance.unwrap_or(1))?,
             time: seconds("t", self.time)?,
             cpu: seconds("cpu", self.cpu)?,
-            scenario: word(&self.scenario).ok_or_else(|| missing("j"))?,
-            task: word(&self.task).ok_or_else(|| missing("i"))?,
-            activity: word(&self.activity),
-            service: word(&self.service),
+            scenario: word(self.scenario.as_ref()).ok_or_else(|| missing("j"))?,
+            task: word(self.task.as_ref()).ok_or_else(|| missing("i"))?,
+            activity: word(self.activity.as_ref()),
+            service: word(self.service.as_ref()),
         }))
     }
 

@@ -127,7 +127,7 @@ impl Damage {
                 .with_note(format!("the event is `{}`; nothing else fits the gaps", self.outcome))
         } else {
             Diagnostic::warning(codes::SET_ASIDE, place, format!("{which} is set aside"))
-                .with_note(format!("nothing is restored: {}", self.outcome))
+                .with_note(format!("no event is restored: {}", self.outcome))
         };
         for finding in self.findings.iter().take(SHOWN) {
             let words = finding.diagnostic(operation, names);
