@@ -8,8 +8,8 @@
 //!    its thread as well as in its task, so nothing was lost from the operation, and a gap in a task's counters can only be
 //!    numbers that went to other operations.
 //! 2. No counter repeats within a task of it.
-//! 3. Some task of it does not begin at 1, and no task of it has a counter that an earlier operation of the file had for the same task:
-//!    counters that are dense per operation come again in every one.
+//! 3. Some task of it does not begin at 1, none that begins at 1 has a gap, and no task of it has a counter that an earlier
+//!    operation of the file had for the same task: counters that are dense per operation come again in every one.
 //!
 //! What fails the rule is left as it is, and shows in the quality report. Where operations overlap in time, the few that hold
 //! the very first counters of a task and miss some after them fail point 3: they are set aside, since nothing tells their gap
