@@ -1,0 +1,30 @@
+//! Whatever `.angio` text is read is diagnosed without panic, and what is written of it reads back.
+
+#![no_main]
+
+use std::ops::ControlFlow;
+
+use dyelog::trace::angio::{read_text, write_text};
+use dyelog::trace::quality::examine;
+use dyelog::trace::{Operation, TraceNames};
+use libfuzzer_sys::fuzz_target;
+
+/// The text of all operations that can be read.
+fn rewritten(source: &[u8], strict: bool) -> Vec<u8> {
+    let mut output = Vec::new();
+    let mut sink = |names: &TraceNames, mut operation: Operation| {
+        write_text(&mut output, names, &operation).expect("what was read can be written");
+        examine(&mut operation, names);
+        ControlFlow::Continue(())
+    };
+    read_text("fuzz", source, strict, &mut TraceNames::new(), &mut sink).expect("only what is strict can be refused, and that was written");
+    output
+}
+
+fuzz_target!(|source: &[u8]| {
+    let once = rewritten(source, false);
+    let twice = rewritten(&once, true);
+    // Task counters may be ranked anew in the light of other operations; everything else stays, line by line.
+    let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines(&twice), lines(&once));
+});
