@@ -268,7 +268,7 @@ fn the_gate_counts_what_it_sets_aside() {
 
     t.angio:28: operation `a` run `3` is set aside
       line 39: thread 2 misses the counters 3 to 8 before this event [T028]
-      nothing is restored: more than one event is lost
+      no event is restored: more than one event is lost
     ");
     assert_eq!(report.json()["version"], 1);
     assert_eq!(report.json()["findings"]["T028"]["operations"], 2);
