@@ -1,1 +1,375 @@
-//! Tests of `cli`.
+//! Tests of the command line, end to end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a run came to.
+struct Run {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+}
+
+fn ran(output: Output) -> Run {
+    Run {
+        code: output.status.code().expect("it was not killed"),
+        out: String::from_utf8(output.stdout).expect("data is text"),
+        err: String::from_utf8(output.stderr).expect("words are text"),
+    }
+}
+
+fn run(arguments: &[&str]) -> Run {
+    ran(command(arguments).stdin(Stdio::null()).output().expect("it runs"))
+}
+
+fn fed(arguments: &[&str], input: &str) -> Run {
+    assert_cmd_output(assert_cmd::Command::from_std(command(arguments)).write_stdin(input))
+}
+
+fn assert_cmd_output(command: &mut assert_cmd::Command) -> Run {
+    ran(command.output().expect("it runs"))
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a scratch folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).expect("the scratch folder is writable");
+        shown(&self.path(name))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).expect("the folder is there");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_str().expect("scratch paths are text").to_owned()
+}
+
+const FIGURE: &str = "traces/figure-3.angio";
+
+/// An M/M/1 queue and a closed client beside it.
+const MODEL: &str = r#"G "two clients" 1e-6 100 -1
+P 2
+p cpu f
+p clients i
+-1
+T 2
+t users r use -1 clients z 4 m 3
+t server n serve -1 cpu
+-1
+E 2
+s use 0 -1
+y use serve 1 -1
+s serve 0.5 0.25 -1
+-1
+"#;
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for arguments in [&["--help"][..], &["--version"], &["solve", "--help"], &["trace", "check", "--help"]] {
+        let run = run(arguments);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{arguments:?}");
+        assert!(!run.out.is_empty());
+    }
+}
+
+#[test]
+fn wrong_arguments_exit_with_2() {
+    for (arguments, words) in [
+        (&[][..], "Usage"),
+        (&["sovle"], "solve"),
+        (&["model"], "TRACE"),
+        (&["model", FIGURE, "--format", "pdf"], "lqnx"),
+        (&["model", FIGURE, "--from", "angioo"], "angio"),
+        (&["model", FIGURE, "--threads", "0"], "0"),
+        (&["model", "-", "-"], "more than once"),
+        (&["solve", "-", "--config", "-"], "more than once"),
+    ] {
+        let run = run(arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.err);
+        assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
+        assert_eq!(run.out, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_trace_becomes_a_model_in_every_language() {
+    let lqn = run(&["model", FIGURE]);
+    assert_eq!(lqn.code, 0, "{}", lqn.err);
+    assert!(lqn.out.starts_with("G "), "{}", lqn.out);
+    assert!(lqn.err.contains("M011"), "what was assumed is told: {}", lqn.err);
+    let folder = Folder::new();
+    for (format, begins) in [("lqnx", "<?xml"), ("json", "{"), ("text", "operations traced")] {
+        let by_flag = run(&["model", FIGURE, "--format", format]);
+        assert_eq!(by_flag.code, 0, "{}", by_flag.err);
+        assert!(by_flag.out.starts_with(begins), "{format}: {}", by_flag.out);
+        if format != "text" {
+            // The extension tells the language, too, and any of them can be read again.
+            let file = shown(&folder.path(&format!("m.{format}")));
+            assert_eq!(run(&["model", FIGURE, "-o", &file]).code, 0);
+            assert_eq!(fs::read_to_string(&file).expect("it was written"), by_flag.out);
+            let again = run(&["model", &file]);
+            assert_eq!((again.code, again.out), (0, lqn.out.clone()), "{format}: {}", again.err);
+        }
+    }
+    assert_eq!(folder.names(), ["m.json", "m.lqnx"]);
+}
+
+#[test]
+fn standard_input_is_read_as_a_file_is() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(FIGURE)).expect("it is there");
+    assert_eq!(fed(&["model", "-"], &text).out, run(&["model", FIGURE]).out);
+    let solved = fed(&["solve", "-", "--format", "csv"], MODEL);
+    assert_eq!(solved.code, 0, "{}", solved.err);
+    assert!(solved.out.starts_with("kind,name,metric,value\n"), "{}", solved.out);
+}
+
+#[test]
+fn results_in_json_have_the_keys_that_scripts_rely_on() {
+    let folder = Folder::new();
+    let run = run(&["solve", &folder.file("m.lqn", MODEL), "--format", "json"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let document: Value = serde_json::from_str(&run.out).expect("it is JSON");
+    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&document), ["solver", "converged", "iterations", "processors", "tasks", "entries", "calls"]);
+    assert_eq!(document["solver"], "layered");
+    assert_eq!(document["converged"], true);
+    assert_eq!(keys(&document["processors"][0]), ["name", "utilization"]);
+    assert_eq!(keys(&document["tasks"][0]), ["name", "throughput", "utilization"]);
+    assert_eq!(keys(&document["entries"][1]), ["name", "task", "throughput", "service", "utilization"]);
+    assert_eq!(document["entries"][1]["service"].as_array().map(Vec::len), Some(3));
+    assert_eq!(keys(&document["calls"][0]), ["from", "to", "kind", "waiting"]);
+    assert_eq!(document["calls"][0]["kind"], "sync");
+    let throughput = document["tasks"][0]["throughput"].as_f64().expect("a number");
+    assert!((0.1..0.75).contains(&throughput), "{throughput}");
+}
+
+#[test]
+fn a_trace_is_solved_at_once() {
+    let folder = Folder::new();
+    let config = folder.file("c.toml", "[demand]\ndefault = \"10 ms\"\n[scenario.a]\npopulation = 2\nthink_time = 1\n");
+    let text = run(&["solve", FIGURE, "--config", &config]);
+    assert_eq!(text.code, 0, "{}", text.err);
+    for words in ["SCENARIO", "PREDICTED RESPONSE (s)", "2 customers", "UTILIZATION", "function", "converged"] {
+        assert!(text.out.contains(words), "{words} is missing:\n{}", text.out);
+    }
+    let json = run(&["solve", FIGURE, "--config", &config, "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    let response = document["scenarios"][0]["response"].as_f64().expect("a number");
+    assert!((0.02..0.2).contains(&response), "{response}");
+}
+
+#[test]
+fn a_solver_that_does_not_converge_exits_with_3_and_says_so() {
+    let folder = Folder::new();
+    let model = MODEL.replace("s serve 0.5 0.25 -1", "s serve 0.5 0.25 -1\na serve 10");
+    let run = run(&["solve", &folder.file("m.lqn", &model), "--format", "json"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    let document: Value = serde_json::from_str(&run.out).expect("what there is is written");
+    assert_eq!(document["converged"], false);
+    assert!(run.err.contains("did not converge"), "{}", run.err);
+}
+
+#[test]
+fn several_errors_are_shown_at_once_and_nothing_is_written() {
+    let folder = Folder::new();
+    let output = folder.file("m.lqn", "as it was");
+    let run_missing = run(&["model", "missing-1.angio", FIGURE, "missing-2.angio", "-o", &output]);
+    assert_eq!(run_missing.code, 2);
+    for words in ["C001", "missing-1.angio", "missing-2.angio", "2 errors"] {
+        assert!(run_missing.err.contains(words), "{words}: {}", run_missing.err);
+    }
+    let config = folder.file("c.toml", "[task.A]\nthreads = \"x\"\n[demand]\ndefault = \"1 xs\"\n[tsak.B]\n");
+    let run_config = run(&["model", FIGURE, "--config", &config, "-o", &output]);
+    assert_eq!(run_config.code, 2);
+    for words in ["M002", "M003", "M004", "did you mean `task`?", "c.toml:2:11", "2 errors, 1 warning"] {
+        assert!(run_config.err.contains(words), "{words}: {}", run_config.err);
+    }
+    assert_eq!(fs::read_to_string(&output).expect("it is there"), "as it was");
+    assert_eq!(folder.names(), ["c.toml", "m.lqn"], "no pieces are left behind");
+}
+
+#[test]
+fn output_files_appear_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let nowhere = shown(&folder.path("no/such/folder/m.lqn"));
+    for target in [nowhere.as_str(), &shown(folder.0.path())] {
+        let run = run(&["model", FIGURE, "-o", target]);
+        assert_eq!(run.code, 2, "{}", run.err);
+        assert!(run.err.contains("C002"), "{}", run.err);
+    }
+    let target = folder.file("m.lqn", "old");
+    let written = run(&["model", FIGURE, "-o", &target]);
+    assert_eq!((written.code, written.out.as_str()), (0, ""));
+    assert!(fs::read_to_string(&target).expect("it is there").starts_with("G "));
+    assert_eq!(folder.names(), ["m.lqn"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_devices_are_written_to() {
+    let folder = Folder::new();
+    let target = folder.file("m.lqn", "old");
+    let link = shown(&folder.path("link.lqn"));
+    std::os::unix::fs::symlink(&target, &link).expect("the file system has links");
+    assert_eq!(run(&["model", FIGURE, "-o", &link]).code, 0);
+    assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+    assert!(fs::read_to_string(&target).expect("it is there").starts_with("G "));
+    assert_eq!(run(&["model", FIGURE, "-o", "/dev/null"]).code, 0);
+}
+
+#[test]
+fn bad_input_is_refused_with_a_reason() {
+    let folder = Folder::new();
+    fs::write(folder.path("binary"), [0_u8, 159, 146, 150, 0, 1, 2]).expect("writable");
+    for (name, text, words) in [
+        ("empty", "", "nothing in this file"),
+        ("rubbish", "lorem ipsum dolor\n", "not recognised"),
+        ("binary", "", "not recognised"),
+        ("half.json", "{\"resourceSpans\":[{\"scopeSp", "half.json"),
+        ("broken.lqn", "G \"x\" 1e-6 50 -1\nP 1\np\n", "broken.lqn"),
+        ("broken.xml", "<lqn-model><processor", "broken.xml"),
+    ] {
+        let file = if name == "binary" { shown(&folder.path(name)) } else { folder.file(name, text) };
+        for subcommand in ["model", "solve"] {
+            let run = run(&[subcommand, &file]);
+            assert_eq!(run.code, 2, "{subcommand} {name}: {}{}", run.out, run.err);
+            assert!(run.err.contains(words), "{subcommand} {name}: {}", run.err);
+            assert_eq!(run.out, "", "{subcommand} {name}");
+        }
+    }
+    let folder_itself = run(&["model", &shown(folder.0.path())]);
+    assert_eq!(folder_itself.code, 2);
+    assert!(folder_itself.err.contains("folder"), "{}", folder_itself.err);
+}
+
+#[test]
+fn matches_are_listed_in_the_order_in_which_they_were_made() {
+    let csv = run(&["matches", FIGURE, "--format", "csv"]);
+    assert_eq!(csv.code, 0, "{}", csv.err);
+    assert_eq!(csv.out.lines().next(), Some("scenario,run,thread,node,template,entry"));
+    assert!(csv.out.contains("a,1,1,3,basic_rpc,E1"), "{}", csv.out);
+    let json: Value = serde_json::from_str(&run(&["matches", FIGURE, "--format", "json"]).out).expect("it is JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(csv.out.lines().count() - 1));
+    assert_eq!(json[0]["template"], csv.out.lines().nth(1).and_then(|row| row.split(',').nth(4)).unwrap_or_default());
+    assert!(run(&["matches", FIGURE]).out.contains("MATCHES"));
+    for threads in ["1", "3"] {
+        assert_eq!(run(&["matches", FIGURE, "--format", "csv", "--threads", threads]).out, csv.out);
+    }
+}
+
+/// Three operations: whole, with two nodes lost, and without an end.
+const DAMAGED: &str = "operation a run=1\na,1,1,Be | A,1\na,1,2,Ac | A,2\na,1,3,Ed | A,3\n\
+                       operation a run=2\na,1,1,Be | A,1\na,1,4,Ac | A,4\na,1,5,Ed | A,5\n";
+
+#[test]
+fn damaged_operations_are_a_finding_of_check_and_set_aside_elsewhere() {
+    let folder = Folder::new();
+    let file = folder.file("t.angio", DAMAGED);
+    let checked = run(&["trace", "check", &file]);
+    assert_eq!(checked.code, 1, "{}{}", checked.out, checked.err);
+    assert!(checked.out.contains("set aside 1"), "{}", checked.out);
+    let json = run(&["trace", "check", &file, "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!((json.code, &document["set_aside"]), (1, &Value::from(1)));
+    assert_eq!(run(&["trace", "check", FIGURE]).code, 0);
+    assert_eq!(run(&["trace", "check", &file, "--strict"]).code, 2);
+    let model = run(&["model", &file]);
+    assert_eq!(model.code, 0, "{}", model.err);
+    assert!(model.err.contains("1 set aside"), "{}", model.err);
+    let strict = run(&["model", &file, "--strict"]);
+    assert_eq!((strict.code, strict.out.as_str()), (2, ""));
+}
+
+#[test]
+fn conversion_keeps_the_model() {
+    let folder = Folder::new();
+    let lines = shown(&folder.path("t.jsonl"));
+    let converted = run(&["trace", "convert", "traces/two-scenarios.angio", "--to", "angio-jsonl", "-o", &lines]);
+    assert_eq!(converted.code, 0, "{}", converted.err);
+    let back = run(&["trace", "convert", &lines]);
+    assert_eq!(back.code, 0, "{}", back.err);
+    let original = run(&["model", "traces/two-scenarios.angio"]).out;
+    assert_eq!(run(&["model", &lines]).out, original);
+    assert_eq!(fed(&["model", "-"], &back.out).out, original);
+}
+
+#[test]
+fn rule_files_are_checked() {
+    let shipped = run(&["rules", "check"]);
+    assert_eq!(shipped.code, 0, "{}{}", shipped.out, shipped.err);
+    let printed = run(&["rules", "check", "rules/paper/tlc-1998.dl"]);
+    assert_eq!(printed.code, 1, "{}", printed.out);
+    assert!(printed.out.contains("tlc-1998.dl"), "{}", printed.out);
+    let json = run(&["rules", "check", "rules/paper/tlc-1998.dl", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!(json.code, 1);
+    assert!(document["errors"].as_u64().is_some_and(|errors| errors > 0), "{}", json.out);
+    assert_eq!(run(&["rules", "check", "no-such.dl"]).code, 2);
+    let folder = Folder::new();
+    let wrong = folder.file("w.dl", "template x {\n  order 1\n  match { e1 = Ax [j, k, m | a, v] }\n}\n");
+    let refused = run(&["model", FIGURE, "--rules", &wrong]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{}", refused.err);
+    assert!(refused.err.contains("w.dl:3"), "{}", refused.err);
+}
+
+#[test]
+fn the_two_engines_make_one_model() {
+    let plans = run(&["model", "traces/figure-4.angio"]);
+    let crepe = run(&["model", "traces/figure-4.angio", "--engine", "crepe"]);
+    assert_eq!((crepe.code, crepe.out), (0, plans.out), "{}", crepe.err);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = command(&["matches", FIGURE, "--format", "csv"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    drop(child.stdout.take());
+    let run = ran(child.wait_with_output().expect("it ends"));
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+}
+
+#[test]
+fn colour_is_used_when_asked_for() {
+    let coloured = |arguments: &[&str]| run(arguments).err.contains('\u{1b}');
+    assert!(!coloured(&["model", "missing"]), "standard error is no terminal here");
+    assert!(coloured(&["model", "missing", "--color", "always"]));
+    assert!(!coloured(&["--color", "never", "model", "missing"]));
+}
+
+#[test]
+fn completions_are_written() {
+    for (shell, words) in [("bash", "_dyelog"), ("zsh", "#compdef dyelog"), ("fish", "complete -c dyelog")] {
+        let run = run(&["completions", shell]);
+        assert_eq!(run.code, 0);
+        assert!(run.out.contains(words), "{shell}");
+    }
+}

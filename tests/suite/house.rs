@@ -1,1 +1,323 @@
-//! Tests of `house`.
+//! The invariants of the house, read off its sources: which room knows which, and what only the command line may touch.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rooms in the order of the flow. A room may import from itself and from those above it.
+const ROOMS: [&str; 13] = [
+    "diagnostic",
+    "names",
+    "datalog",
+    "trace",
+    "lqn",
+    "tlc",
+    "same",
+    "model",
+    "solve",
+    "callgraph",
+    "perfdata",
+    "report",
+    "cli",
+];
+
+/// What a room must never know, though it stands above. A path with `::` forbids a part of a room.
+const STRANGERS: [(&str, &[&str]); 9] = [
+    ("names", &["diagnostic"]),
+    ("trace", &["datalog"]),
+    ("lqn", &["datalog", "trace"]),
+    ("tlc", &["trace::angio", "trace::spans", "trace::detect", "trace::format"]),
+    ("same", &["trace::angio", "trace::spans", "trace::detect", "trace::format", "tlc"]),
+    ("model", &["datalog", "trace", "tlc"]),
+    ("solve", &["datalog", "trace", "tlc", "same", "model", "names"]),
+    ("callgraph", &["datalog", "tlc", "solve"]),
+    ("perfdata", &["datalog", "tlc"]),
+];
+
+/// What only the command line may touch: the terminal, the clock, the environment, files and processes.
+const OUTSIDE: [&str; 18] = [
+    "println!",
+    "print!",
+    "eprintln!",
+    "eprint!",
+    "dbg!",
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "io::stdin",
+    "io::stdout",
+    "io::stderr",
+    "SystemTime",
+    "Instant",
+    "home_dir",
+    "std::thread::sleep",
+    "exit(",
+    "anyhow",
+];
+
+/// The longest that a file may be, in lines.
+const LONGEST: usize = 900;
+
+#[test]
+fn every_file_keeps_the_invariants() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    gather(&root, &mut files);
+    assert!(files.len() > 50, "the sources were not found: {}", files.len());
+    let mut broken = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source file is text");
+        let path = file.strip_prefix(&root).expect("it lies under src").to_string_lossy().replace('\\', "/");
+        broken.extend(violations(&path, &text));
+    }
+    assert!(broken.is_empty(), "{} invariants are broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+#[test]
+fn a_violation_of_each_kind_would_be_seen() {
+    let seen = |path: &str, text: &str| violations(path, text);
+    for (path, text) in [
+        ("trace/x.rs", "use crate::lqn::Model;"),
+        ("trace/x.rs", "use crate::{names::Names, tlc::Rules};"),
+        ("trace/x.rs", "use crate::{\n    names::{Name, Names},\n    report,\n};"),
+        ("diagnostic/x.rs", "fn f() { crate::names::Names::new(); }"),
+        ("lqn/x.rs", "use crate::trace::Event;"),
+        ("model/x.rs", "use crate::trace::angio;"),
+        ("tlc/x.rs", "use crate::trace::angio::read_text;"),
+        ("tlc/x.rs", "use crate::trace::{Event, angio::write_text};"),
+        ("solve/x.rs", "use crate::model::Origins;"),
+        ("attic/x.rs", ""),
+        ("names.rs", "use crate::diagnostic::Place;"),
+        ("cli/x.rs", "use crate::trace::Event;"),
+        ("trace/x.rs", "fn f() { println!(\"x\"); }"),
+        ("trace/x.rs", "fn f() { std::env::var(\"X\"); }"),
+        ("trace/x.rs", "use std::time::Instant;"),
+        ("trace/x.rs", "fn f() { None::<u8>.unwrap(); }"),
+        ("cli/x.rs", "fn f() { None::<u8>.unwrap(); }"),
+        ("trace/x.rs", &"\n".repeat(LONGEST + 1)),
+    ] {
+        assert!(!seen(path, text).is_empty(), "not seen in {path}: {text}");
+    }
+    for (path, text) in [
+        ("lqn/x.rs", "use crate::names::Names;\nuse crate::diagnostic::{Code, Place};"),
+        ("lqn/x.rs", "// println!(\"x\") is for cli\nconst X: &str = \"crate::solve::layered println! .unwrap()\";"),
+        ("lqn/x.rs", "/// ```\n/// x.unwrap();\n/// ```\nfn f() {}"),
+        ("lqn/x.rs", "fn f() {}\n#[cfg(test)]\nmod tests {\n fn g() { x.unwrap(); }\n}"),
+        ("lqn/x.rs", "const Q: char = '\"'; const R: &str = r#\"println!(\"x\")\"#; /* .unwrap() /* */ */"),
+        ("lqn/x.rs", "fn f<'a>(x: &'a str) -> &'a str { x }"),
+        ("cli/x.rs", "fn f() { std::env::var(\"X\"); }\nuse crate::cli::args;\nuse dyelog::trace;"),
+        ("lib.rs", "pub mod cli;"),
+    ] {
+        assert_eq!(seen(path, text), Vec::<String>::new(), "{path}: {text}");
+    }
+}
+
+fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            gather(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// What a file breaks. `path` is relative to `src`.
+fn violations(path: &str, text: &str) -> Vec<String> {
+    let mut broken = Vec::new();
+    let room = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+    let lines = text.lines().count();
+    if lines > LONGEST {
+        broken.push(format!("{path}: {lines} lines, more than {LONGEST}"));
+    }
+    let code = without_tests(&code_of(text));
+    if !path.ends_with("tests.rs") && code.contains(".unwrap()") {
+        broken.push(format!("{path}: `.unwrap()`; say why it cannot fail with `.expect(\"…\")`, or return an error"));
+    }
+    if room == "lib" || room == "main" {
+        return broken;
+    }
+    let Some(level) = ROOMS.iter().position(|known| *known == room) else {
+        broken.push(format!("{path}: the room `{room}` is not on the list of rooms"));
+        return broken;
+    };
+    let strangers = STRANGERS.iter().find(|(known, _)| *known == room).map_or(&[][..], |(_, strangers)| *strangers);
+    for import in imports(&code) {
+        let other = import.split("::").next().unwrap_or_default();
+        match ROOMS.iter().position(|known| *known == other) {
+            Some(above) if above > level => broken.push(format!("{path}: imports `{import}`, from further down")),
+            Some(_) if room == "cli" && other != "cli" => {
+                broken
+                    .push(format!("{path}: imports `{import}`; the command line uses the library as any program does"));
+            }
+            _ => {}
+        }
+        let strange = |stranger: &&&str| {
+            import == **stranger || import.strip_prefix(**stranger).is_some_and(|rest| rest.starts_with("::"))
+        };
+        if let Some(stranger) = strangers.iter().find(strange) {
+            broken.push(format!("{path}: `{room}` must never know `{stranger}`, but imports `{import}`"));
+        }
+        if room == "diagnostic" && other != "diagnostic" && ROOMS.contains(&other) {
+            broken.push(format!("{path}: `diagnostic` must know nothing else, but imports `{import}`"));
+        }
+    }
+    if room != "cli" {
+        for outside in OUTSIDE {
+            if mentions(&code, outside) {
+                broken.push(format!("{path}: `{outside}` is for the command line only"));
+            }
+        }
+    }
+    broken
+}
+
+/// Whether the code has those words, not as a part of longer ones.
+fn mentions(code: &str, words: &str) -> bool {
+    let part = |character: char| character.is_alphanumeric() || character == '_';
+    let ends_in_word = words.ends_with(part);
+    code.match_indices(words).any(|(at, _)| {
+        let before = code[..at].chars().next_back().is_some_and(|character| part(character) || character == '.');
+        let after = code[at + words.len()..].chars().next().is_some_and(part);
+        !before && !(ends_in_word && after)
+    })
+}
+
+/// Paths behind `crate::`, those in braces each on its own, to a depth of two.
+fn imports(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        expand(&code[at + "crate::".len()..], "", &mut found);
+    }
+    found
+}
+
+/// Paths at the start of a text, with what stands before them.
+fn expand(text: &str, before: &str, found: &mut Vec<String>) {
+    let join = |name: &str| if before.is_empty() { name.to_owned() } else { format!("{before}::{name}") };
+    if let Some(group) = text.strip_prefix('{') {
+        let mut depth = 0;
+        let mut start = 0;
+        for (at, character) in group.char_indices() {
+            match character {
+                '{' => depth += 1,
+                '}' | ',' if depth == 0 => {
+                    let member = group[start..at].trim();
+                    if !member.is_empty() {
+                        expand(member, before, found);
+                    }
+                    start = at + 1;
+                    if character == '}' {
+                        return;
+                    }
+                }
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+        return;
+    }
+    let length = text.find(|character: char| !(character.is_alphanumeric() || character == '_')).unwrap_or(text.len());
+    let path = join(&text[..length]);
+    match text[length..].strip_prefix("::") {
+        Some(rest) if before.is_empty() => expand(rest, &path, found),
+        _ => found.push(path),
+    }
+}
+
+/// The code in front of the file's unit tests.
+fn without_tests(code: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = code.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.trim() == "#[cfg(test)]" && lines.peek().is_some_and(|next| next.trim_start().starts_with("mod ")) {
+            // A module in place runs to the end of the file, by custom; one in a file of its own is one line.
+            if lines.peek().is_some_and(|next| next.trim_end().ends_with(';')) {
+                lines.next();
+                continue;
+            }
+            break;
+        }
+        kept.push_str(line);
+        kept.push('\n');
+    }
+    kept
+}
+
+/// The text with comments and the contents of literals blanked out.
+fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let bytes: Vec<char> = text.chars().collect();
+    let mut at = 0;
+    let starts = |at: usize, what: &str| what.chars().enumerate().all(|(k, c)| bytes.get(at + k) == Some(&c));
+    while at < bytes.len() {
+        if starts(at, "//") {
+            while at < bytes.len() && bytes[at] != '\n' {
+                at += 1;
+            }
+        } else if starts(at, "/*") {
+            let mut depth = 0;
+            while at < bytes.len() {
+                if starts(at, "/*") {
+                    depth += 1;
+                    at += 2;
+                } else if starts(at, "*/") {
+                    depth -= 1;
+                    at += 2;
+                    if depth == 0 {
+                        break;
+                    }
+                } else {
+                    if bytes[at] == '\n' {
+                        code.push('\n');
+                    }
+                    at += 1;
+                }
+            }
+        } else if bytes[at] == 'r' && raw_hashes(&bytes, at).is_some() {
+            let hashes = raw_hashes(&bytes, at).unwrap_or(0);
+            let end: String = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
+            at += 2 + hashes;
+            while at < bytes.len() && !starts(at, &end) {
+                if bytes[at] == '\n' {
+                    code.push('\n');
+                }
+                at += 1;
+            }
+            at += end.chars().count();
+            code.push_str("\"\"");
+        } else if bytes[at] == '"' {
+            at += 1;
+            while at < bytes.len() && bytes[at] != '"' {
+                if bytes[at] == '\n' {
+                    code.push('\n');
+                }
+                at += if bytes[at] == '\\' { 2 } else { 1 };
+            }
+            at += 1;
+            code.push_str("\"\"");
+        } else if bytes[at] == '\'' && bytes.get(at + 1) == Some(&'\\') {
+            at += 3;
+            while at < bytes.len() && bytes[at] != '\'' {
+                at += 1;
+            }
+            at += 1;
+        } else if bytes[at] == '\'' && bytes.get(at + 2) == Some(&'\'') {
+            at += 3;
+        } else {
+            code.push(bytes[at]);
+            at += 1;
+        }
+    }
+    code
+}
+
+/// How many hashes a raw string that starts here has, if one does.
+fn raw_hashes(bytes: &[char], at: usize) -> Option<usize> {
+    let part_of_word = at > 0 && (bytes[at - 1].is_alphanumeric() || bytes[at - 1] == '_') && bytes[at - 1] != 'b';
+    let hashes = bytes[at + 1..].iter().take_while(|byte| **byte == '#').count();
+    (!part_of_word && bytes.get(at + 1 + hashes) == Some(&'"')).then_some(hashes)
+}
