@@ -1,6 +1,8 @@
 //! `dyelog solve`.
 
 use clap::{Args, ValueEnum};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::lqn::lint;
 use dyelog::report;
 use dyelog::solve::{self, LayeredOptions};
 
@@ -8,7 +10,7 @@ use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::source;
+use crate::cli::source::{self, Source};
 use crate::cli::terminal::{self, Terminal};
 
 /// Arguments of `dyelog solve`.
@@ -48,9 +50,18 @@ enum Format {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
     let (model, origins) = (&source.model, source.origins.as_ref());
-    let results = match arguments.solver {
-        Solver::Layered => solve::layered(model, &LayeredOptions::default())?,
+    let solved = match arguments.solver {
+        Solver::Layered => solve::layered(model, &LayeredOptions::default()),
     };
+    let doubtful = lint(&source);
+    let results = match solved {
+        Ok(results) => results,
+        Err(Diagnostics(found)) => return Err(Diagnostics([doubtful, found].concat()).into()),
+    };
+    // What solves is no error, whatever a check that knows no solver says of it.
+    let warnings: Vec<Diagnostic> =
+        doubtful.into_iter().filter(|finding| finding.severity == Severity::Warning).collect();
+    terminal.report(&warnings);
     for doubt in &results.doubts {
         terminal.say(&format!("note: {doubt}\n"));
     }
@@ -67,4 +78,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     terminal.say("the solver did not converge: the results are not to be relied on\n");
     Ok(Exit::NotConverged)
+}
+
+/// What is doubtful about a model file. A model of traces was told about when it was made.
+fn lint(source: &Source) -> Vec<Diagnostic> {
+    if source.origins.is_none() { lint::check(&source.model) } else { Vec::new() }
 }

@@ -4,13 +4,16 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::diagnostic::{Diagnostic, Place, Severity};
 use dyelog::lqn::{self, Language, Model, Multiplicity};
 use dyelog::model::{self, Configuration, Origins};
 
 use crate::cli::args::SourceArguments;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes, input, reduce};
+
+/// How many findings on the making of a model are shown.
+const SHOWN: usize = 10;
 
 /// A model and, where it was made of traces, where its elements come from.
 pub struct Source {
@@ -39,7 +42,10 @@ pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Sour
         configuration.defaults.threads.get_or_insert(Multiplicity::Finite(1));
     }
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
-    terminal.report(&findings);
+    let (notes, warnings): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.severity == Severity::Note);
+    terminal.report_first(&warnings, SHOWN, "");
+    terminal.report_first(&notes, SHOWN, "; `--format text` shows the loads chosen");
     Ok(Source { model, origins: Some(origins) })
 }
 

@@ -36,3 +36,5 @@ pub const PARTLY_MEASURED: Code = Code("M015");
 pub const CYCLE: Code = Code("M016");
 /// Work of a customer has no place under open arrivals.
 pub const CUSTOMER_WORK: Code = Code("M017");
+/// Tasks without a number of threads are taken to have as many as they need.
+pub const THREADS_ASSUMED: Code = Code("M018");

@@ -39,6 +39,7 @@ pub fn complete(
     let mut findings = crate::model::unused::check(sub, configuration);
     let loads = choose_loads(&parts, configuration, &mut findings);
     let built = Builder::build(&parts, configuration, &loads);
+    findings.extend(threads_note(&built, configuration));
     findings.extend(built.findings);
     let known = built.totals.iter().any(|work| work.demand > 0.0);
     if !known {
@@ -68,6 +69,24 @@ pub fn complete(
         );
     }
     Ok((built.model, findings, built.origins))
+}
+
+/// Says that pools of threads were taken to be without limit, where that was nobody's choice.
+fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnostic> {
+    let assumed = |task: &TaskOrigin| {
+        let settings = configuration.tasks.get(&*task.identifier);
+        !task.customer && settings.is_none_or(|settings| settings.threads.is_none() && settings.scheduling.is_none())
+    };
+    let count = built.origins.tasks.iter().filter(|task| assumed(task)).count();
+    if configuration.defaults.threads.is_some() || count == 0 {
+        return None;
+    }
+    let tasks = if count == 1 { "one task gets".to_owned() } else { format!("{count} tasks get") };
+    let message = format!("{tasks} as many threads as needed, since traces do not tell the sizes of pools");
+    Some(
+        Diagnostic::new(Severity::Note, codes::THREADS_ASSUMED, Place::Nowhere, message)
+            .with_hint("set `threads` under `[task.NAME]`, or under `[defaults]` for all"),
+    )
 }
 
 /// The sub-model's entries as the model has them: one customer a scenario, and the rest in canonical order.

@@ -6,7 +6,7 @@ use dyelog::diagnostic::{Diagnostic, Severity};
 use dyelog::lqn::submodel::{
     Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, Witness,
 };
-use dyelog::lqn::{Body, CallKind, Fork, Language, Model, Multiplicity};
+use dyelog::lqn::{Body, CallKind, Fork, Language, Model, Multiplicity, lint};
 use dyelog::model::{Configuration, DemandSource, Load, LoadReason, Origins, complete};
 use proptest::prelude::*;
 
@@ -72,7 +72,11 @@ impl Sub {
 
     fn complete(&self, configuration: &str) -> (Model, Vec<Diagnostic>, Origins) {
         let (configuration, _) = Configuration::parse(&"test.toml".into(), configuration).expect("it is sound");
-        complete(&self.0, &configuration).expect("there are operations")
+        let completed = complete(&self.0, &configuration).expect("there are operations");
+        let errors: Vec<Diagnostic> =
+            lint::check(&completed.0).into_iter().filter(|finding| finding.severity == Severity::Error).collect();
+        assert_eq!(errors, [], "every model is one that the languages allow");
+        completed
     }
 }
 
