@@ -1,6 +1,6 @@
 //! Whether a model can sustain given rates: the utilisations that they would cause, without any queueing.
 
-use crate::lqn::{CallKind, EntryId, Model, Multiplicity, Work};
+use crate::lqn::{CallKind, EntryId, Model, Multiplicity, Scheduling, Work};
 
 /// Above this utilisation an open queue is taken to be no steady state that a trace could have shown.
 const LIMIT: f64 = 0.95;
@@ -60,6 +60,8 @@ pub fn check(model: &Model, totals: &[Work], rates: &[(EntryId, f64)]) -> Result
                 .tasks
                 .iter()
                 .zip(tasks)
+                // Customers are the load themselves.
+                .filter(|(task, _)| task.scheduling != Scheduling::Reference)
                 .map(|(task, load)| ("task", &task.name, busy(load, task.multiplicity, task.replicas))),
         )
         .filter(|(_, _, utilization)| *utilization > LIMIT)

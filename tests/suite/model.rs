@@ -120,7 +120,42 @@ fn phases<'m>(model: &'m Model, entry: &str) -> &'m [dyelog::lqn::Work] {
 #[test]
 fn a_model_of_all_kinds_of_requests() {
     let (model, findings, origins) = shop().complete("[demand.activity]\nwrite = \"1 ms\"\n[defaults]\nthreads = 1");
-    insta::assert_snapshot!(Language::Lqn.write(&model), @"");
+    insta::assert_snapshot!(Language::Lqn.write(&model), @r#"
+    G "operations traced: 10 of buy" 0.00001 50 -1
+
+    P 5
+      p Cu_buy i
+      p cache s
+      p db s
+      p log s
+      p web s
+    -1
+
+    T 5
+      t Cu_buy r Cu_buy -1 Cu_buy
+      t cache n "cache.get" -1 cache
+      t db n query -1 db
+      t log n log_1 -1 log
+      t web n "web.get" -1 web
+    -1
+
+    E 5
+    # ---------- Cu_buy ----------
+      s Cu_buy 0 -1
+      y Cu_buy "web.get" 1 -1
+    # ---------- cache ----------
+      s "cache.get" 0 -1
+    # ---------- db ----------
+      s query 0.004 -1
+    # ---------- log ----------
+      s log_1 0.003 -1
+    # ---------- web ----------
+      s "web.get" 0.002 0.001 -1
+      y "web.get" query 2 -1
+      z "web.get" log_1 0 1 -1
+      F "web.get" "cache.get" 0.1 -1
+    -1
+    "#);
     assert!(has(&findings, "M009", "`web.get` forwards 1 of 10"), "{findings:?}");
     let sources: Vec<(&str, &[DemandSource])> =
         model.entries.iter().zip(&origins.entries).map(|(entry, origin)| (&*entry.name, &origin.sources[..])).collect();
@@ -159,7 +194,60 @@ fn branches_become_a_graph_with_its_reply_after_the_first_phase() {
     }
     sub.activity(page, Position { stage: 2, branch: None, phase: 2 }, "", 10, Some(0.003));
     let (model, _, origins) = sub.complete("[defaults]\nthreads = 1");
-    insta::assert_snapshot!(Language::Lqn.write(&model), @"");
+    insta::assert_snapshot!(Language::Lqn.write(&model), @r#"
+    G "operations traced: 10 of s" 0.00001 50 -1
+
+    P 4
+      p Cu_s i
+      p "l" s
+      p "r" s
+      p web s
+    -1
+
+    T 4
+      t Cu_s r Cu_s -1 Cu_s
+      t "l" n l_1 -1 "l"
+      t "r" n r_1 -1 "r"
+      t web n page -1 web
+    -1
+
+    E 4
+    # ---------- Cu_s ----------
+      s Cu_s 0 -1
+      y Cu_s page 1 -1
+    # ---------- l ----------
+      s l_1 0 -1
+    # ---------- r ----------
+      s r_1 0 -1
+    # ---------- web ----------
+      A page "page.s0"
+    -1
+
+    A web
+      s "page.s0" 0.001
+      s "page.s1" 0
+      s "page.b1.1" 0
+      y "page.b1.1" l_1 1
+      s "page.b1.2" 0
+      y "page.b1.2" r_1 1
+      s "page.s2" 0
+      s "page.b2x1.1" 0.01
+      s "page.b2x2.1" 0.01
+      s "page.b2x2.2" 0.01
+      s "page.fork2x2" 0
+      s "page.join2x2" 0
+      s "page.skip2" 0
+      s "page.s2p2" 0.003
+     :
+      "page.s0" -> "page.b1.1" & "page.b1.2";
+      "page.b1.1" & "page.b1.2" -> "page.s1";
+      "page.fork2x2" -> "page.b2x2.1" & "page.b2x2.2";
+      "page.b2x2.1" & "page.b2x2.2" -> "page.join2x2";
+      "page.s1" -> (0.4) "page.b2x1.1" + (0.1) "page.fork2x2" + (0.5) "page.skip2";
+      "page.b2x1.1" + "page.join2x2" + "page.skip2" -> "page.s2";
+      "page.s2"[page] -> "page.s2p2"
+    -1
+    "#);
     assert_eq!(model.activities.len(), origins.activities.len());
     let (read, _) = Language::Lqn.parse("again", &Language::Lqn.write(&model)).expect("what is written can be read");
     assert_eq!(read.activities.len(), model.activities.len());
@@ -309,9 +397,9 @@ fn copies_of_a_task_share_its_requests() {
 
 #[test]
 fn settings_without_effect_are_told_with_what_may_have_been_meant() {
-    let text = "[task.wed]\nthreads = 2\n[scenario.bye]\nrate = 1\n[processor.dbs]\n[demand.activity]\nwrit = 1\n";
+    let text = "[task.wed]\nthreads = 2\n[scenario.by]\nrate = 1\n[processor.dbs]\n[demand.activity]\nwrit = 1\n";
     let (_, findings, _) = shop().complete(text);
-    for (name, meant) in [("wed", "web"), ("bye", "buy"), ("dbs", "db"), ("writ", "write")] {
+    for (name, meant) in [("wed", "web"), ("by", "buy"), ("dbs", "db"), ("writ", "write")] {
         let finding = findings
             .iter()
             .find(|finding| finding.code.0 == "M006" && finding.message.contains(&format!("`{name}`")))
