@@ -130,6 +130,7 @@ impl Sum {
             priority: mean(self.priority).round() as i32,
             again: mean(self.again).min(1.0),
             soon: if self.again > 0.0 { self.soon / self.again } else { 0.0 },
+            guess: Stay::default(),
         }
     }
 
@@ -217,7 +218,8 @@ pub(super) fn network(
         network.chains.push(loads[chain]);
         for (slot, sum) in sums[chain].iter().enumerate() {
             if sum.visits > 0.0 {
-                network.visits.push(sum.visit(chain, local(lanes.lanes[number].stations[slot])));
+                let visit = sum.visit(chain, local(lanes.lanes[number].stations[slot]));
+                network.visits.push(Visit { guess: waits.stays[number][slot], ..visit });
                 places.push(Some((number, slot)));
             }
         }

@@ -17,7 +17,7 @@ pub(super) enum Core {
 }
 
 const ITERATIONS: usize = 3000;
-const BOUND: f64 = 1e-9;
+const BOUND: f64 = 1e-8;
 /// Passes of Linearizer; its authors found three enough.
 const PASSES: usize = 4;
 /// What open load leaves free at least, so that a saturated station gives large numbers and no infinite ones.
@@ -192,7 +192,7 @@ impl<'a> Problem<'a> {
     fn start(&self, populations: &[f64]) -> State {
         let visits = self.network.visits.len();
         let mut state = State {
-            stays: vec![Stay::default(); visits],
+            stays: self.network.visits.iter().map(|visit| visit.guess).collect(),
             customers: vec![0.0; visits],
             throughputs: vec![0.0; self.network.chains.len()],
             parts: vec![Part::default(); visits],

@@ -69,6 +69,8 @@ pub(super) struct Visit {
     pub again: f64,
     /// Seconds between a visit and the one that directly follows.
     pub soon: f64,
+    /// Where an iteration may start: what is known of the stay so far.
+    pub guess: Stay,
 }
 
 /// A queueing network.
@@ -127,7 +129,7 @@ pub(super) struct Solution {
 /// How much work the exact method may take.
 const EXACT_WORK: f64 = 4e5;
 /// How much work one Linearizer iteration may take.
-const LINEARIZER_WORK: f64 = 2e4;
+const LINEARIZER_WORK: f64 = 2e3;
 
 /// Solves a network. `thorough` permits the costlier methods.
 pub(super) fn solve(network: &Network, thorough: bool) -> Solution {

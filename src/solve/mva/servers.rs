@@ -22,7 +22,7 @@ fn erlang_c(servers: f64, load: f64) -> f64 {
 }
 
 /// The probability that all servers are busy, where `load` of them are on average and at most `population` customers can be
-/// there: that of the machine repairman (M/M/m//n) with the same load, found by bisection of its traffic.
+/// there: that of the machine repairman (M/M/m//n) with the same load, whose traffic is searched for.
 pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     if population < servers || load <= 0.0 {
         return 0.0;
@@ -33,22 +33,45 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     if population > 400.0 {
         return erlang_c(servers, load);
     }
-    let (mut low, mut high) = (-30.0_f64, 30.0_f64);
-    let mut busy = 0.0;
-    for _ in 0..40 {
-        let middle = f64::midpoint(low, high);
-        let (mean, all) = repairman(servers, population, middle.exp());
-        busy = all;
-        if mean < load {
-            low = middle;
-        } else {
-            high = middle;
-        }
-        if high - low < 1e-9 {
+    // Regula falsi (Illinois) in the logarithm of the traffic, from that of as many servers as customers, which is too low.
+    let mut low = (load / (population - load).max(1e-9 * population)).ln();
+    let mut below = repairman(servers, population, low.exp()).0 - load;
+    let mut step = 0.25;
+    let mut high = low + step;
+    let (mut mean, mut all) = repairman(servers, population, high.exp());
+    while mean < load && step < 64.0 {
+        (low, below) = (high, mean - load);
+        step *= 2.0;
+        high += step;
+        (mean, all) = repairman(servers, population, high.exp());
+    }
+    let mut above = mean - load;
+    let mut side = 0;
+    for _ in 0..60 {
+        if above - below <= 0.0 {
             break;
         }
+        let middle = (low * above - high * below) / (above - below);
+        (mean, all) = repairman(servers, population, middle.exp());
+        let error = mean - load;
+        if error.abs() <= 1e-10 * load {
+            break;
+        }
+        if error > 0.0 {
+            (high, above) = (middle, error);
+            if side == 1 {
+                below /= 2.0;
+            }
+            side = 1;
+        } else {
+            (low, below) = (middle, error);
+            if side == -1 {
+                above /= 2.0;
+            }
+            side = -1;
+        }
     }
-    busy
+    all
 }
 
 /// How much longer requests wait at a station than if service times were exponential, from both squared coefficients of

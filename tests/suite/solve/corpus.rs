@@ -121,3 +121,25 @@ fn reference_models_are_scored() {
     }
     assert!(solved > 0, "no reference model could be solved");
 }
+
+#[test]
+fn large_models_are_solved_or_say_that_they_are_not() {
+    solve_large(&["gen-c10l4t50.lqn", "gen-c20l5t100.lqn"]);
+}
+
+#[test]
+#[ignore = "takes half a minute without optimisation"]
+fn very_large_models_are_solved_or_say_that_they_are_not() {
+    solve_large(&["gen-c50l6t500.lqn", "gen-c100l6t1000.lqn"]);
+}
+
+fn solve_large(files: &[&str]) {
+    let Some(root) = shared("lqn/large") else { return };
+    for file in files {
+        let model = parse(&root.join(file)).expect("the model is well-formed");
+        let begin = std::time::Instant::now();
+        let results = layered(&model, &LayeredOptions::default()).expect("the model can be solved");
+        eprintln!("{file}: {:.2?}, {:?} {:?}", begin.elapsed(), results.convergence, results.doubts);
+        assert!(results.convergence.converged || !results.doubts.is_empty());
+    }
+}
