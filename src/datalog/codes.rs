@@ -48,7 +48,7 @@ pub const TEMPLATE_AGAIN: Code = Code("R025");
 pub const UNUSED: Code = Code("R026");
 /// A variable that occurs once.
 pub const ONCE: Code = Code("R027");
-/// A template without `order`, or two of one order.
+/// A template without `order`.
 pub const ORDER: Code = Code("R028");
 /// A rule for a relation of the facts.
 pub const BASE_RULE: Code = Code("R029");

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use dyelog::datalog::ast::Program;
 use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
-use dyelog::datalog::eval::{Cause, CompiledRules, Evaluator, Limits, Relation, compile};
+use dyelog::datalog::eval::{Cause, CompiledRules, Derivation, Evaluator, Limits, Relation, compile};
 use dyelog::datalog::syntax::load;
 use dyelog::datalog::value::Value;
 use dyelog::names::Names;
+use proptest::prelude::*;
 
 /// Facts in lists, looked through from end to end unless the first column is known.
 #[derive(Default)]
@@ -214,6 +215,20 @@ fn only_what_is_asked_for_is_computed() {
 }
 
 #[test]
+fn arithmetic_in_a_recursion_does_not_ask_for_ever() {
+    let facts = Lists::default().edges("edge", [(1, 2), (2, 4), (4, 3)]);
+    let text = "up(X) :- edge(X, 2). up(X + 1) :- up(X), X < 8.
+        down(X) :- edge(X, 3). down(X) :- X > 0, Y = X + 1, down(Y).
+        far(X, N) :- edge(X, _), N = 0. far(Y, N + 1) :- far(X, N), edge(X, Y), N < 10.";
+    assert_eq!(rows(text, &facts, "up", Some(3)), [[3]]);
+    assert_eq!(rows(text, &facts, "up", Some(9)), Vec::<Vec<i64>>::new());
+    assert_eq!(rows(text, &facts, "up", None).len(), 8);
+    assert_eq!(rows(text, &facts, "down", None), [[1], [2], [3], [4]]);
+    assert_eq!(rows(text, &facts, "down", Some(2)), [[2]]);
+    assert_eq!(rows(text, &facts, "far", Some(3)), [[3, 1], [3, 2], [3, 3]]);
+}
+
+#[test]
 fn a_limit_is_an_error_and_stays_one() {
     let facts = Lists::default().edges("edge", (0..1_000).map(|n| (n, (n + 1) % 1_000)));
     let rules = compiled(REACH, &facts);
@@ -274,4 +289,328 @@ fn base_relations_can_be_asked_too() {
     assert_eq!(evaluator.query(edge, &[Some(Value::from(1)), None]).map(|rows| rows.len()), Ok(2));
     assert_eq!(evaluator.holds(edge, &[Value::from(2), Value::from(1)]), Ok(false));
     assert_eq!(evaluator.any(edge, &[None]), Ok(false));
+}
+
+/// A small random graph and a random program over it, for comparison with other evaluations.
+fn graph() -> impl Strategy<Value = Vec<(u32, u32)>> {
+    prop::collection::vec((0..8u32, 0..8u32), 0..20)
+}
+
+mod reference {
+    //! The same programs by crepe.
+    use crepe::crepe;
+
+    crepe! {
+        @input
+        pub struct Edge(pub u32, pub u32);
+        @output
+        #[derive(Debug, PartialOrd, Ord)]
+        pub struct Reach(pub u32, pub u32);
+        @output
+        #[derive(Debug, PartialOrd, Ord)]
+        pub struct SameGeneration(pub u32, pub u32);
+
+        Reach(x, y) <- Edge(x, y);
+        Reach(x, z) <- Reach(x, y), Edge(y, z);
+        SameGeneration(x, y) <- Edge(p, x), Edge(p, y);
+        SameGeneration(x, y) <- Edge(p, x), SameGeneration(p, q), Edge(q, y);
+    }
+
+    /// Reachability and same generation, sorted.
+    pub fn run(edges: &[(u32, u32)]) -> (Vec<Reach>, Vec<SameGeneration>) {
+        let mut runtime = Crepe::new();
+        runtime.extend(edges.iter().map(|(from, to)| Edge(*from, *to)));
+        let (reach, same) = runtime.run();
+        let (mut reach, mut same) = (Vec::from_iter(reach), Vec::from_iter(same));
+        reach.sort_unstable();
+        same.sort_unstable();
+        (reach, same)
+    }
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_crepe(edges in graph()) {
+        let (reach, same) = reference::run(&edges);
+        let facts = Lists::default().edges("edge", edges);
+        let text = "reach(X, Y) :- edge(X, Y). reach(X, Z) :- reach(X, Y), edge(Y, Z).
+            same(X, Y) :- edge(P, X), edge(P, Y). same(X, Y) :- edge(P, X), same(P, Q), edge(Q, Y).";
+        let reach: Vec<Vec<i64>> = reach.iter().map(|row| vec![row.0.into(), row.1.into()]).collect();
+        let same: Vec<Vec<i64>> = same.iter().map(|row| vec![row.0.into(), row.1.into()]).collect();
+        prop_assert_eq!(rows(text, &facts, "reach", None), reach);
+        prop_assert_eq!(rows(text, &facts, "same", None), same);
+    }
+
+    #[test]
+    fn agrees_with_a_naive_fixpoint(edges in graph(), marks in prop::collection::vec((0..8u32, 0..8u32), 0..6), text in naive::program()) {
+        let facts = Lists::default().edges("edge", edges).edges("mark", marks);
+        let expected = naive::run(&program(&text), &facts);
+        let rules = compiled(&text, &facts);
+        let limits = Limits { rows: 100_000, ..Limits::default() };
+        let mut shared = Evaluator::with_limits(&rules, &facts, limits).with_explanations();
+        for (name, expected) in expected {
+            let relation = rules.relation(&name).expect("it has rules");
+            // Every combination of known columns, those without rows too.
+            for mask in 0..4u32 {
+                for first in 0..9i64 {
+                    let wanted = [(mask & 1 == 1).then_some(first), (mask & 2 == 2).then_some((first * 3 + 1) % 9)];
+                    let pattern: Vec<Option<Value>> = wanted.iter().map(|known| known.and_then(Value::integer)).collect();
+                    let rows: Vec<Vec<Value>> = expected
+                        .iter()
+                        .filter(|row| wanted.iter().zip(*row).all(|(known, value)| known.is_none_or(|known| known == *value)))
+                        .map(|row| row.iter().copied().filter_map(Value::integer).collect())
+                        .collect();
+                    let new = || Evaluator::with_limits(&rules, &facts, limits);
+                    prop_assert_eq!(new().query(relation, &pattern), Ok(rows.clone()), "{} {:?} in\n{}", name, pattern, text);
+                    prop_assert_eq!(new().any(relation, &pattern), Ok(!rows.is_empty()));
+                    prop_assert_eq!(shared.query(relation, &pattern), Ok(rows), "shared {}", text);
+                }
+            }
+            for row in &expected {
+                let row: Vec<Value> = row.iter().copied().filter_map(Value::integer).collect();
+                let derivation = shared.explain(relation, &row).expect("no limit").expect("it holds");
+                prop_assert!(grounded(&derivation), "{derivation:?} in\n{text}");
+            }
+        }
+    }
+}
+
+/// Whether no row of a derivation rests on itself.
+fn grounded(derivation: &Derivation) -> bool {
+    let mut grounded = vec![false; derivation.steps.len()];
+    loop {
+        let before = grounded.clone();
+        for (place, step) in derivation.steps.iter().enumerate() {
+            grounded[place] = step.premises.iter().all(|premise| before[*premise]);
+        }
+        if grounded == before {
+            return grounded.into_iter().all(|grounded| grounded);
+        }
+    }
+}
+
+mod naive {
+    //! Random stratified programs, and their meaning by the book: every rule over everything, until nothing is new.
+
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
+
+    use dyelog::datalog::ast::{Aggregate, Atom, Comparison, Condition, Operator, Program, Spanned, Term};
+    use proptest::prelude::*;
+
+    use super::Lists;
+
+    type Rows = BTreeMap<String, BTreeSet<Vec<i64>>>;
+    /// A relation and the two variables of its columns.
+    type Literal = (usize, usize, usize);
+    type Bindings = BTreeMap<Arc<str>, i64>;
+
+    const RELATIONS: [&str; 8] = ["edge", "mark", "a", "b", "c", "d", "e", "f"];
+
+    /// Relations come in strata of two: `a` and `b`, `c` and `d`, `e` and `f`. Body literals stand in an order in which
+    /// they can be worked off from left to right.
+    pub fn program() -> impl Strategy<Value = String> {
+        let rule = (
+            2..8usize,
+            prop::collection::vec((0..8usize, 0..4usize, 0..4usize), 1..4),
+            0..8usize,
+            0..8usize,
+            any::<(u8, u8)>(),
+        );
+        prop::collection::vec(rule, 1..14).prop_map(|rules| {
+            let some = RELATIONS[2..].iter().map(|name| format!("{name}(A, B) :- mark(A, B), A = B."));
+            let rules: Vec<String> = some.chain(rules.into_iter().map(rule_text)).collect();
+            rules.join("\n")
+        })
+    }
+
+    fn rule_text((head, atoms, negated, extra, (x, y)): (usize, Vec<Literal>, usize, usize, (u8, u8))) -> String {
+        const NAMES: [&str; 4] = ["A", "B", "C", "D"];
+        let stratum = head / 2 * 2;
+        let mut known = Vec::new();
+        let mut body = Vec::new();
+        for (relation, first, second) in atoms {
+            body.push(format!("{}({}, {})", RELATIONS[relation % (stratum + 2)], NAMES[first], NAMES[second]));
+            known.extend([NAMES[first], NAMES[second]]);
+        }
+        let pick = |number: u8| known[usize::from(number) % known.len()];
+        let lower = RELATIONS[negated % stratum];
+        let (p, q) = (pick(x), pick(y));
+        let mut columns = [p.to_owned(), q.to_owned()];
+        match extra {
+            0 => body.push(format!("!{lower}({p}, {q})")),
+            1 => body.push(format!("!{lower}({p}, _), {p} != {q}")),
+            2 => {
+                body.push(format!("N = {p} * 2 - {q}, N < 9, N >= 0"));
+                "N".clone_into(&mut columns[1]);
+            }
+            3 => {
+                body.push(format!("N = count {{ {lower}({p}, L), L != {q} }}"));
+                "N".clone_into(&mut columns[0]);
+            }
+            4 => {
+                body.push(format!("N = max (L + {q}) {{ {lower}(L, {p}) }}, N < 9"));
+                "N".clone_into(&mut columns[1]);
+            }
+            5 => {
+                body.push(format!("N = sum L {{ {lower}(L, _), !mark(L, {p}) }}, N < 9"));
+                "N".clone_into(&mut columns[0]);
+            }
+            6 => {
+                body.push(format!("{p} < 8"));
+                columns[0] = format!("{p}+1");
+            }
+            _ => body.push(format!("{lower}({p}, _)")),
+        }
+        format!("{}({}, {}) :- {}.", RELATIONS[head], columns[0], columns[1], body.join(", "))
+    }
+
+    /// The rows of each relation that has rules.
+    pub fn run(program: &Program, facts: &Lists) -> Rows {
+        let mut rows = Rows::new();
+        for (name, list) in ["edge", "mark"].into_iter().zip(&facts.relations) {
+            let list = list.iter().map(|row| row.iter().filter_map(|value| value.as_integer()).collect());
+            rows.insert(name.to_owned(), list.collect());
+        }
+        for stratum in [["a", "b"], ["c", "d"], ["e", "f"]] {
+            loop {
+                let before = rows.clone();
+                for rule in program.rules.iter().filter(|rule| stratum.contains(&&*rule.head.relation.value)) {
+                    let head = &rule.head;
+                    let found: Vec<Vec<i64>> = solve(&rule.body, vec![Bindings::new()], &rows, rule)
+                        .iter()
+                        .filter_map(|bindings| head.arguments.iter().map(|term| value(&term.value, bindings)).collect())
+                        .collect();
+                    rows.entry(head.relation.value.to_string()).or_default().extend(found);
+                }
+                if rows == before {
+                    break;
+                }
+            }
+        }
+        rows.retain(|name, _| program.rules.iter().any(|rule| *rule.head.relation.value == **name));
+        rows
+    }
+
+    fn solve(
+        body: &[Spanned<Condition>],
+        mut all: Vec<Bindings>,
+        rows: &Rows,
+        rule: &dyelog::datalog::ast::Rule,
+    ) -> Vec<Bindings> {
+        for condition in body {
+            let step = |bindings: &Bindings| -> Vec<Bindings> {
+                match &condition.value {
+                    Condition::Atom { negated: false, atom } => matches(atom, bindings, rows),
+                    Condition::Atom { atom, .. } => {
+                        if matches(atom, bindings, rows).is_empty() {
+                            vec![bindings.clone()]
+                        } else {
+                            Vec::new()
+                        }
+                    }
+                    Condition::Compare(left, comparison, right) => {
+                        compare(&left.value, *comparison, &right.value, bindings)
+                    }
+                    Condition::Aggregate { result, function, over, body } => {
+                        let inner = solve(body, vec![bindings.clone()], rows, rule);
+                        // `_` counts as a variable, which these programs use in the second column only.
+                        let mut distinct = BTreeSet::new();
+                        for found in inner {
+                            let value = over.as_ref().map_or(Some(0), |over| value(&over.value, &found));
+                            let wild = body.iter().filter_map(|part| match &part.value {
+                                Condition::Atom { negated: false, atom } => Some(wildcards(atom, &found, rows)),
+                                _ => None,
+                            });
+                            for row in wild.flatten() {
+                                distinct.insert((found.clone(), row, value));
+                            }
+                        }
+                        let values: Vec<i64> = distinct.iter().filter_map(|(_, _, value)| *value).collect();
+                        let value = match function {
+                            Aggregate::Count => Some(values.len() as i64),
+                            Aggregate::Sum => Some(values.iter().sum()),
+                            Aggregate::Min => values.iter().min().copied(),
+                            Aggregate::Max => values.iter().max().copied(),
+                        };
+                        let with = |value| {
+                            let mut bindings = bindings.clone();
+                            bindings.insert(Arc::clone(&result.value), value);
+                            bindings
+                        };
+                        value.map(with).into_iter().collect()
+                    }
+                    Condition::NotStarts { .. } => Vec::new(),
+                }
+            };
+            all = all.iter().flat_map(step).collect();
+        }
+        all
+    }
+
+    /// The rows behind an atom all of whose variables are known: one a value of its wildcards.
+    fn wildcards(atom: &Atom, bindings: &Bindings, rows: &Rows) -> Vec<Vec<i64>> {
+        let all = rows.get(&*atom.relation.value).into_iter().flatten();
+        let agrees = |row: &&Vec<i64>| {
+            let terms = atom.arguments.iter().zip(*row);
+            terms.into_iter().all(|(term, column)| {
+                matches!(term.value, Term::Wildcard) || value(&term.value, bindings) == Some(*column)
+            })
+        };
+        all.filter(agrees).cloned().collect()
+    }
+
+    fn matches(atom: &Atom, bindings: &Bindings, rows: &Rows) -> Vec<Bindings> {
+        let mut found = Vec::new();
+        for row in rows.get(&*atom.relation.value).into_iter().flatten() {
+            let mut bindings = bindings.clone();
+            let fits = atom.arguments.iter().zip(row).all(|(term, column)| match &term.value {
+                Term::Variable(variable, 0) => {
+                    *bindings.entry(Arc::clone(&variable.name)).or_insert(*column) == *column
+                }
+                Term::Wildcard => true,
+                term => value(term, &bindings) == Some(*column),
+            });
+            if fits {
+                found.push(bindings);
+            }
+        }
+        found
+    }
+
+    fn compare(left: &Term, comparison: Comparison, right: &Term, bindings: &Bindings) -> Vec<Bindings> {
+        let mut bindings = bindings.clone();
+        let Some(right) = value(right, &bindings) else { return Vec::new() };
+        if let (Term::Variable(variable, 0), Comparison::Equal) = (left, comparison) {
+            bindings.entry(Arc::clone(&variable.name)).or_insert(right);
+        }
+        let Some(left) = value(left, &bindings) else { return Vec::new() };
+        let holds = match comparison {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessOrEqual => left <= right,
+            Comparison::Greater => left > right,
+            Comparison::GreaterOrEqual => left >= right,
+        };
+        if holds { vec![bindings] } else { Vec::new() }
+    }
+
+    fn value(term: &Term, bindings: &Bindings) -> Option<i64> {
+        match term {
+            Term::Integer(number) => Some(*number),
+            Term::Variable(variable, offset) => bindings.get(&variable.name)?.checked_add(*offset),
+            Term::Arithmetic(left, operator, right) => {
+                let (left, right) = (value(&left.value, bindings)?, value(&right.value, bindings)?);
+                match operator {
+                    Operator::Add => left.checked_add(right),
+                    Operator::Subtract => left.checked_sub(right),
+                    Operator::Multiply => left.checked_mul(right),
+                    Operator::Divide => left.checked_div(right),
+                    Operator::Remainder => left.checked_rem(right),
+                }
+            }
+            Term::Wildcard | Term::Symbol(_) => None,
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod lqn_lint;
 mod lqn_strategy;
 mod model;
 mod quality;
+mod rule_texts;
 mod rules;
 mod solve;
 mod spans;

@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use dyelog::datalog::ast::{Program, Statement, Template};
+use dyelog::datalog::base::{BaseSchema, Type};
+use dyelog::datalog::check::check;
 use dyelog::datalog::syntax::{Item, load, parse_file, print, print_items};
+use proptest::prelude::*;
+
+use crate::rule_texts;
 use dyelog::diagnostic::{Code, Diagnostic, Place, Renderer, Report, Sources};
 
 const FORWARDING: &str = r#"
@@ -272,7 +277,7 @@ fn long_lines_are_cut_around_the_place() {
 
 #[test]
 fn places_at_the_end_and_beyond_are_shown() {
-    insta::assert_snapshot!(rendered("a(X) :-\n"), @r#"
+    insta::assert_snapshot!(rendered("a(X) :-\n"), @r"
     error[R005]: expected a term, found the end of the file
      --> test.dl:2:1
       |
@@ -280,7 +285,7 @@ fn places_at_the_end_and_beyond_are_shown() {
       | ^ expected a term
 
     1 error
-    "#);
+    ");
     let mut sources = Sources::new();
     sources.insert("a".into(), "ü\nx".into());
     for (start, end) in [(0, 0), (1, 1), (0, 9), (9, 4), (2, 3), (3, 3), (4, 4)] {
@@ -291,12 +296,12 @@ fn places_at_the_end_and_beyond_are_shown() {
     }
     let line = Place::Line { file: "b\u{1b}[31m".into(), line: 7, column: 3 };
     let diagnostic = Diagnostic::warning(Code("T001"), line, "odd").with_label("this").with_note("why");
-    insta::assert_snapshot!(Renderer { color: false }.render(&diagnostic, &sources), @r#"
+    insta::assert_snapshot!(Renderer { color: false }.render(&diagnostic, &sources), @r"
     warning[T001]: odd
     --> b�[31m:7:3
      = note: this
      = note: why
-    "#);
+    ");
 }
 
 #[test]
@@ -326,4 +331,480 @@ fn json_tells_lines_and_columns() {
       ]
     }
     "#);
+}
+
+/// What the checks say about a text that can be read.
+fn checked(text: &str) -> String {
+    let mut schema = BaseSchema::new();
+    schema.add("edge", &[Type::Node, Type::Node]);
+    schema.add("name", &[Type::Node, Type::Symbol]);
+    schema.add("place", &[Type::Node, Type::Integer]);
+    let mut sources = Sources::new();
+    sources.insert("test.dl".into(), text.into());
+    Renderer { color: false }.render_all(&check(&program(text), &schema), &sources)
+}
+
+#[test]
+fn what_is_sound_is_not_complained_about() {
+    let text = r#"
+reach(X, Y) :- edge(X, Y).
+reach(X, Z) :- reach(X, Y), edge(Y, Z), !blocked(Z).
+blocked(X) :- name(X, "never").
+blocked(X) :- busy(X, N), N > 3, name(X, S), S != "always".
+busy(X, N + 1) :- place(X, P), N = count { edge(X, _) }, P % 2 = 0.
+last(M) :- M = max P { place(_, P) }.
+pair(X, Y) :- place(X, P), Q = P + 1, place(Y, Q), R = Q * 2, R > 4, _unused = R.
+template a {
+  order 1
+  match { e = Ac [j, k, m | i, v]  f = Ac [j, k, m+1 | b, w] }
+  where { reach(e, f), busy(e, m), i != b, w > v, !pair(e, _), last(v) }
+}
+"#;
+    assert_eq!(checked(text), "");
+}
+
+#[test]
+fn names_and_columns_are_checked() {
+    let text = "
+reach(X, Y) :- edge(X, Y).
+reach(X) :- edge(X, _).
+far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
+edge(X, X) :- reach(X, X).
+count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
+template a { order 1  where { nothing(m) } }
+template a { where { far(m) } }
+template b { order 1 }
+";
+    insta::assert_snapshot!(checked(text), @r"
+    error[R021]: `reach` has 1 column here, but 2 columns elsewhere
+     --> test.dl:3:1
+      |
+    2 | reach(X, Y) :- edge(X, Y).
+      | ----------- defined here first
+    3 | reach(X) :- edge(X, _).
+      | ^^^^^^^^
+
+    error[R020]: no relation is called `raech`
+     --> test.dl:4:14
+      |
+    4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
+      |              ^^^^^
+      |
+      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+      = help: did you mean `reach`?
+
+    error[R021]: `edge` has 2 columns, not 3
+     --> test.dl:4:27
+      |
+    4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
+      |                           ^^^^^^^^^^^^^
+      |
+      = note: `edge` is a relation of the facts
+
+    error[R020]: no relation is called `starts`
+     --> test.dl:4:42
+      |
+    4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
+      |                                          ^^^^^^
+      |
+      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+      = help: `starts` exists in the form `!starts(template, node)` only, under `where`
+
+    error[R029]: `edge` is a relation of the facts
+     --> test.dl:5:1
+      |
+    5 | edge(X, X) :- reach(X, X).
+      | ^^^^
+      |
+      = note: rules can use it, but not add to it
+      = help: give the rule's relation another name
+
+    warning[R026]: no template uses `count`
+     --> test.dl:6:1
+      |
+    6 | count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
+      | ^^^^^
+      |
+      = help: use it under `where`, remove it, or call it `_count`
+
+    warning[R027]: variable `Y` occurs once
+     --> test.dl:6:21
+      |
+    6 | count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
+      |                     ^
+      |
+      = help: write `_` if its value does not matter, or `_Y`
+
+    error[R031]: `x` with an index in a rule
+     --> test.dl:6:30
+      |
+    6 | count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
+      |                              ^^^^
+      |
+      = note: indices belong to `repeat` and `for` of templates
+
+    error[R004]: number out of range
+     --> test.dl:6:44
+      |
+    6 | count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
+      |                                            ^^^^^^^^^^^^^^^^^^^
+      |
+      = note: numbers in rules lie between -2305843009213693952 and 2305843009213693951
+
+    error[R020]: no relation is called `nothing`
+     --> test.dl:7:31
+      |
+    7 | template a { order 1  where { nothing(m) } }
+      |                               ^^^^^^^
+      |
+      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+
+    error[R025]: a second template `a`
+     --> test.dl:8:10
+      |
+    7 | template a { order 1  where { nothing(m) } }
+      |          - the first one
+    8 | template a { where { far(m) } }
+      |          ^
+      |
+      = help: rename one of them
+
+    warning[R028]: template `a` has no order
+     --> test.dl:8:10
+      |
+    8 | template a { where { far(m) } }
+      |          ^
+      |
+      = note: it is tried after all that have one
+      = help: add `order 1`, or what fits
+
+    error[R021]: `far` has 2 columns, not 1
+     --> test.dl:8:22
+      |
+    4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
+      | --------- defined here
+    ...
+    8 | template a { where { far(m) } }
+      |                      ^^^^^^
+
+    10 errors, 3 warnings
+    ");
+}
+
+#[test]
+fn unsafe_variables_are_found() {
+    let text = "
+a(X, Y) :- edge(X, _).
+b(X) :- !edge(X, X).
+c(X) :- edge(X, Y), Y < Z, !place(Y, W).
+d(X) :- edge(X, _), N = count { edge(Y, Z), Y != Z, V > 1 }, N > 1.
+e(X, N) :- N = count { edge(X, Y) }.
+f(Y) :- X = Y + 1, Y = X - 1.
+g(_) :- edge(X, X), _ = X.
+h(X).
+i(X) :- place(N, X * 2), place(N, 1).
+";
+    insta::assert_snapshot!(checked(text), @r"
+    error[R023]: nothing gives `Y` a value
+     --> test.dl:2:6
+      |
+    2 | a(X, Y) :- edge(X, _).
+      |      ^
+      |
+      = note: all that the head names must be known from the body
+      = help: add a relation that holds for `Y` to the body
+
+    error[R023]: nothing gives `X` a value
+     --> test.dl:3:3
+      |
+    3 | b(X) :- !edge(X, X).
+      |   ^
+      |
+      = note: all that the head names must be known from the body
+      = help: add a relation that holds for `X` to the body
+
+    error[R022]: a node where a whole number belongs
+     --> test.dl:4:21
+      |
+    4 | c(X) :- edge(X, Y), Y < Z, !place(Y, W).
+      |                     ^---- this makes it a whole number
+      |
+      = note: column 2 of `edge` holds nodes
+
+    error[R023]: nothing gives `Z` a value
+     --> test.dl:4:25
+      |
+    4 | c(X) :- edge(X, Y), Y < Z, !place(Y, W).
+      |                         ^
+      |
+      = note: comparisons and arithmetic need values
+      = help: add a relation that holds for `Z` to the body
+
+    error[R023]: nothing gives `W` a value
+     --> test.dl:4:38
+      |
+    4 | c(X) :- edge(X, Y), Y < Z, !place(Y, W).
+      |                                      ^
+      |
+      = note: what does not hold gives no values: they must be known from elsewhere
+      = help: add a relation that holds for `W` to the body
+      = help: or write `_`, if no value at all may do
+
+    error[R023]: nothing gives `V` a value
+     --> test.dl:5:53
+      |
+    5 | d(X) :- edge(X, _), N = count { edge(Y, Z), Y != Z, V > 1 }, N > 1.
+      |                                                     ^
+      |
+      = note: comparisons and arithmetic need values
+      = help: add a relation that holds for `V` to the body
+
+    error[R023]: nothing gives `X` a value
+     --> test.dl:6:29
+      |
+    6 | e(X, N) :- N = count { edge(X, Y) }.
+      |                             ^
+      |
+      = note: a variable that an aggregate shares with its rule must be known outside the aggregate
+      = help: add a relation that holds for `X` to the body
+
+    error[R023]: nothing gives `Y` a value
+     --> test.dl:7:3
+      |
+    7 | f(Y) :- X = Y + 1, Y = X - 1.
+      |   ^
+      |
+      = note: all that the head names must be known from the body
+      = help: add a relation that holds for `Y` to the body
+
+    error[R023]: nothing gives `X` a value
+     --> test.dl:7:9
+      |
+    7 | f(Y) :- X = Y + 1, Y = X - 1.
+      |         ^
+      |
+      = note: comparisons and arithmetic need values
+      = help: add a relation that holds for `X` to the body
+
+    error[R023]: `_` has no value
+     --> test.dl:8:3
+      |
+    8 | g(_) :- edge(X, X), _ = X.
+      |   ^
+      |
+      = note: all that the head names must be known from the body
+
+    error[R023]: `_` has no value
+     --> test.dl:8:21
+      |
+    8 | g(_) :- edge(X, X), _ = X.
+      |                     ^
+      |
+      = note: comparisons and arithmetic need values
+
+    error[R023]: nothing gives `X` a value
+     --> test.dl:9:3
+      |
+    9 | h(X).
+      |   ^
+      |
+      = note: all that the head names must be known from the body
+      = help: add a relation that holds for `X` to the body
+
+    error[R023]: nothing gives `X` a value
+      --> test.dl:10:3
+       |
+    10 | i(X) :- place(N, X * 2), place(N, 1).
+       |   ^
+       |
+       = note: all that the head names must be known from the body
+       = help: add a relation that holds for `X` to the body
+
+    13 errors
+    ");
+}
+
+#[test]
+fn circles_through_negation_are_named() {
+    let text = "
+win(X) :- move(X, Y), !win(Y).
+move(X, Y) :- edge(X, Y), odd(X).
+odd(X) :- edge(_, X), n = count { other(X, _) }, n > 1.
+other(X, Y) :- edge(X, Y), third(X).
+third(X) :- odd(X).
+";
+    insta::assert_snapshot!(checked(text), @r"
+    error[R024]: `win` depends on what does not hold of itself
+     --> test.dl:2:24
+      |
+    2 | win(X) :- move(X, Y), !win(Y).
+      |                        ^^^^^^
+      |
+      = note: `win` needs all of `win`
+      = note: a negated or aggregated relation must be complete before the rule that uses it
+      = help: break the circle, for instance by a relation that does not use its own result
+
+    error[R024]: `odd` depends on what does not hold of itself
+     --> test.dl:4:35
+      |
+    4 | odd(X) :- edge(_, X), n = count { other(X, _) }, n > 1.
+      |                                   ^^^^^^^^^^^
+      |
+      = note: `odd` needs all of `other`, `other` needs `third`, `third` needs `odd`
+      = note: a negated or aggregated relation must be complete before the rule that uses it
+      = help: break the circle, for instance by a relation that does not use its own result
+
+    2 errors
+    ");
+}
+
+#[test]
+fn types_are_inferred() {
+    let text = r#"
+a(X) :- name(X, S), S > 1.
+b(X) :- edge(X, Y), place(X, Y).
+c(X, Y) :- name(X, Y).
+d(X) :- c(X, Y), place(X, Y).
+e("text"). e(1).
+template t {
+  order 1
+  match { e = Ac [j, k, m | i, v] }
+  where { c(e, m), v != "x", place(v, m) }
+}
+"#;
+    insta::assert_snapshot!(checked(text), @r#"
+    warning[R026]: no template uses `a`
+     --> test.dl:2:1
+      |
+    2 | a(X) :- name(X, S), S > 1.
+      | ^
+      |
+      = help: use it under `where`, remove it, or call it `_a`
+
+    error[R022]: a symbol where a whole number belongs
+     --> test.dl:2:21
+      |
+    2 | a(X) :- name(X, S), S > 1.
+      |                     ^---- this makes it a whole number
+      |
+      = note: column 2 of `name` holds symbols
+
+    warning[R026]: no template uses `b`
+     --> test.dl:3:1
+      |
+    3 | b(X) :- edge(X, Y), place(X, Y).
+      | ^
+      |
+      = help: use it under `where`, remove it, or call it `_b`
+
+    error[R022]: a node where a whole number belongs
+     --> test.dl:3:30
+      |
+    3 | b(X) :- edge(X, Y), place(X, Y).
+      |                              ^
+      |
+      = note: column 2 of `edge` holds nodes
+      = note: column 2 of `place` holds whole numbers
+
+    warning[R026]: no template uses `d`
+     --> test.dl:5:1
+      |
+    5 | d(X) :- c(X, Y), place(X, Y).
+      | ^
+      |
+      = help: use it under `where`, remove it, or call it `_d`
+
+    error[R022]: a symbol where a whole number belongs
+     --> test.dl:5:27
+      |
+    5 | d(X) :- c(X, Y), place(X, Y).
+      |                           ^
+      |
+      = note: column 2 of `name` holds symbols
+      = note: column 2 of `place` holds whole numbers
+
+    warning[R026]: no template uses `e`
+     --> test.dl:6:1
+      |
+    6 | e("text"). e(1).
+      | ^
+      |
+      = help: use it under `where`, remove it, or call it `_e`
+
+    error[R022]: a whole number where a symbol belongs
+     --> test.dl:6:14
+      |
+    6 | e("text"). e(1).
+      |   ------     ^
+      |   |
+      |   this makes it a symbol
+
+    error[R022]: a symbol where a whole number belongs
+      --> test.dl:10:25
+       |
+     9 |   match { e = Ac [j, k, m | i, v] }
+       |                                - this makes it a whole number
+    10 |   where { c(e, m), v != "x", place(v, m) }
+       |                         ^^^
+
+    5 errors, 4 warnings
+    "#);
+}
+
+#[test]
+fn nesting_is_limited() {
+    let deep =
+        |open: &str, close: &str, count: usize| format!("a(X) :- X = {}1{}.", open.repeat(count), close.repeat(count));
+    assert_eq!(messages(&deep("(", ")", 60)), Vec::<String>::new());
+    for text in [deep("(", ")", 100_000), deep("-(", ")", 100_000), deep("1+X*", "", 100_000)] {
+        let found = messages(&text);
+        assert_eq!(found, ["R009 arithmetic nested more than 64 deep"], "{}", &text[..40]);
+    }
+    let loops = format!("template a {{ model {{ {} {} }} }}", "for x in 1..n { ".repeat(100_000), "}".repeat(100_000));
+    assert_eq!(messages(&loops)[0], "R009 `for` nested more than 64 deep");
+}
+
+#[test]
+fn errors_beyond_a_hundred_are_not_shown() {
+    let found = messages(&"nonsense here\n".repeat(50_000));
+    assert_eq!(found.len(), 101);
+    assert_eq!(found[100], "R014 more than 100 errors; the rest is not shown");
+}
+
+#[test]
+fn truncation_at_any_byte_is_survived() {
+    for end in 0..FORWARDING.len() {
+        let text = String::from_utf8_lossy(&FORWARDING.as_bytes()[..end]).into_owned();
+        let (items, diagnostics) = parse(&text);
+        assert!(diagnostics.len() <= 2, "{end}: {diagnostics:?}");
+        let _ = print_items(&items);
+        let _ = rendered(&text);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_survived(text in "\\PC{0,200}") {
+        let _ = rendered(&text);
+    }
+
+    #[test]
+    fn any_mixture_of_tokens_is_survived(words in prop::collection::vec(0..rule_texts::WORDS.len(), 0..120)) {
+        let text: Vec<&str> = words.into_iter().map(|word| rule_texts::WORDS[word]).collect();
+        let text = text.join(" ");
+        let (items, diagnostics) = parse(&text);
+        let _ = rendered(&text);
+        if diagnostics.is_empty() {
+            prop_assert_eq!(rule_texts::without_spans(&items), rule_texts::without_spans(&parse(&print_items(&items)).0));
+            let _ = checked(&text.replace("use", "").replace("include", ""));
+        }
+    }
+
+    #[test]
+    fn printing_and_reading_is_the_identity(items in rule_texts::items()) {
+        let text = print_items(&items);
+        let (again, diagnostics) = parse(&text);
+        prop_assert_eq!(diagnostics, vec![], "{}", text);
+        prop_assert_eq!(rule_texts::without_spans(&items), rule_texts::without_spans(&again), "{}", text);
+    }
 }

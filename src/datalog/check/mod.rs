@@ -9,12 +9,14 @@ mod types;
 
 pub(super) use safety::outside;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::datalog::ast::{Atom, Condition, Program, Rule, Span, Spanned, Term};
 use crate::datalog::base::BaseSchema;
+use crate::datalog::codes;
 use crate::diagnostic::{Code, Diagnostic, Place, Severity};
 
 /// Columns that a relation may have.
@@ -33,6 +35,7 @@ pub fn check(program: &Program, schema: &BaseSchema) -> Vec<Diagnostic> {
     if sound {
         checker.types(); // wrong arities would only repeat themselves as wrong types
     }
+    checker.drop_consequences();
     checker
         .found
         .sort_by(|(a, first), (b, second)| (a, &first.code, &first.message).cmp(&(b, &second.code, &second.message)));
@@ -95,6 +98,13 @@ impl<'p> Checker<'p> {
     ) {
         let place = self.place(span);
         self.found.push((span, more(Diagnostic::new(severity, code, place, message))));
+    }
+
+    /// A warning about what is an error already says nothing new.
+    fn drop_consequences(&mut self) {
+        let errors = self.found.iter().filter(|(_, diagnostic)| diagnostic.severity == Severity::Error);
+        let wrong: HashSet<Span> = errors.map(|(span, _)| *span).collect();
+        self.found.retain(|(span, diagnostic)| diagnostic.code != codes::ONCE || !wrong.contains(span));
     }
 
     fn error(&mut self, code: Code, span: Span, message: String, more: impl FnOnce(Diagnostic) -> Diagnostic) {

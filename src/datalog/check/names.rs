@@ -148,11 +148,15 @@ impl<'p> Checker<'p> {
         let mut seen: IndexMap<Arc<str>, (usize, Span)> = IndexMap::new();
         let mut count = |name: &Arc<str>, span: Span| seen.entry(Arc::clone(name)).or_insert((0, span)).0 += 1;
         terms(rule, &mut |term| super::variables(&term.value, &mut |name| count(name, term.span)));
+        let mut within = Vec::new();
         for condition in &rule.body {
             if let Condition::Aggregate { result, .. } = &condition.value {
                 count(&result.value, result.span);
+                within.push(condition.span);
             }
         }
+        // What an aggregate counts may well be named once.
+        let counted = |span: Span| within.iter().any(|outer| outer.start < span.start && span.end <= outer.end);
         let in_head = |name: &Arc<str>| {
             let mut found = false;
             rule.head
@@ -163,7 +167,7 @@ impl<'p> Checker<'p> {
         };
         for (name, (count, span)) in &seen {
             // Once and in the head is an unsafe variable, which is reported as that.
-            if *count == 1 && !name.starts_with('_') && !in_head(name) {
+            if *count == 1 && !name.starts_with('_') && !in_head(name) && !counted(*span) {
                 self.warning(codes::ONCE, *span, format!("variable `{name}` occurs once"), |d| {
                     d.with_hint(format!("write `_` if its value does not matter, or `_{name}`"))
                 });
@@ -191,8 +195,8 @@ impl<'p> Checker<'p> {
     /// Which templates of one order may meet is told in [`crate::tlc`], which knows what their glue nodes are.
     fn template_orders(&mut self) {
         for template in self.program.templates.iter().filter(|template| template.order.is_none()) {
-            let message = format!("template `{}` has no order", template.name.value);
-            self.warning(codes::ORDER, template.name.span, message, |d| {
+            let name = &*template.name.value;
+            self.warning(codes::ORDER, template.name.span, format!("template `{name}` has no order"), |d| {
                 d.with_note("it is tried after all that have one").with_hint("add `order 1`, or what fits")
             });
         }

@@ -61,18 +61,21 @@ impl Checker<'_> {
         for rule in &self.program.rules {
             facts.rule(rule);
         }
-        let mut runtime = Crepe::new();
-        runtime.extend(facts.binds);
-        runtime.extend(facts.sources);
-        runtime.extend(facts.needs);
-        runtime.extend(facts.gives);
-        let (known,) = runtime.run();
-        let known: HashSet<u32> = known.into_iter().map(|Known(variable)| variable).collect();
+        let known = facts.known();
+        let roots = facts.roots(&known);
         let mut reported = HashSet::new();
+        // That an aggregate needs a variable says more than that the head does.
+        facts.needed.sort_by_key(|(.., need)| !matches!(need, Need::Shared));
         for (variable, name, span, need) in facts.needed {
-            if !known.contains(&variable) && reported.insert(variable) {
+            if roots.contains(&variable) && reported.insert(variable) {
                 self.error(codes::UNSAFE, span, format!("nothing gives `{name}` a value"), |d| {
-                    d.with_note(need.reason()).with_hint(format!("add a relation that holds for `{name}` to the body"))
+                    let d = d.with_note(need.reason());
+                    let d = d.with_hint(format!("add a relation that holds for `{name}` to the body"));
+                    if matches!(need, Need::Negated) {
+                        d.with_hint("or write `_`, if no value at all may do")
+                    } else {
+                        d
+                    }
                 });
             }
         }
@@ -94,6 +97,34 @@ impl Need {
 }
 
 impl Facts {
+    /// The variables that get a value.
+    fn known(&mut self) -> HashSet<u32> {
+        let mut runtime = Crepe::new();
+        runtime.extend(self.binds.drain(..));
+        runtime.extend(self.sources.drain(..));
+        runtime.extend(self.needs.iter().copied());
+        runtime.extend(self.gives.iter().copied());
+        let (known,) = runtime.run();
+        known.into_iter().map(|Known(variable)| variable).collect()
+    }
+
+    /// Of the variables that get no value, those for which that is not merely a consequence of another one's.
+    fn roots(&self, known: &HashSet<u32>) -> HashSet<u32> {
+        let mut given: HashMap<u32, Vec<u32>> = HashMap::new();
+        for Gives(source, _, variable) in &self.gives {
+            given.entry(*variable).or_default().push(*source);
+        }
+        let needs = self.needs.iter().filter(|Needs(.., variable)| !known.contains(variable));
+        let hopeless: HashSet<u32> = needs
+            .filter(|Needs(.., variable)| !given.contains_key(variable))
+            .map(|Needs(source, ..)| *source)
+            .collect();
+        let consequence = |variable: &u32| {
+            given.get(variable).is_some_and(|sources| sources.iter().any(|source| hopeless.contains(source)))
+        };
+        (0..self.numbers.len() as u32).filter(|variable| !known.contains(variable) && !consequence(variable)).collect()
+    }
+
     fn scope(&mut self) -> usize {
         self.scopes += 1;
         self.scopes

@@ -32,7 +32,14 @@ struct Classes {
     all: Vec<Class>,
     /// The first column of each relation that rules define.
     columns: Vec<u32>,
-    clashes: Vec<(Span, Type, Type, Because)>,
+    clashes: Vec<Clash>,
+}
+
+/// What is of one type and should be of another, with what says so.
+struct Clash {
+    span: Span,
+    found: (Type, Because),
+    expected: (Type, Because),
 }
 
 type Scope = HashMap<Arc<str>, u32>;
@@ -62,14 +69,23 @@ impl Checker<'_> {
             }
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
-        for (span, found, expected, because) in classes.clashes {
-            let place = if let Because::Place(span) = &because { Some(self.place(*span)) } else { None };
-            self.error(codes::TYPE, span, format!("{} where {} belongs", noun(found), noun(expected)), |d| {
-                match (because, place) {
-                    (Because::Column(words), _) => d.with_note(words),
-                    (_, Some(place)) => d.with_place(place, format!("this makes it {}", noun(expected))),
-                    _ => d,
+        for clash in classes.clashes {
+            let message = format!("{} where {} belongs", noun(clash.found.0), noun(clash.expected.0));
+            let mut more = Vec::new();
+            for (kind, because) in [&clash.found, &clash.expected] {
+                match because {
+                    Because::Place(span) if *span != clash.span => {
+                        more.push((Some(self.place(*span)), format!("this makes it {}", noun(*kind))));
+                    }
+                    Because::Column(words) => more.push((None, words.clone())),
+                    _ => {}
                 }
+            }
+            self.error(codes::TYPE, clash.span, message, |d| {
+                more.into_iter().fold(d, |d, (place, words)| match place {
+                    Some(place) => d.with_place(place, words),
+                    None => d.with_note(words),
+                })
             });
         }
     }
@@ -194,12 +210,8 @@ impl Classes {
             None => (found.kind, found.because) = (Some(kind), because),
             Some(known) if known != kind && !found.failed => {
                 found.failed = true;
-                // Blame what stands here; a column of the facts is never wrong.
-                let (wrong, right, because) = match because {
-                    Because::Column(_) => (known, kind, because),
-                    _ => (kind, known, found.because.clone()),
-                };
-                self.clashes.push((span, wrong, right, because));
+                let found = (known, found.because.clone());
+                self.clashes.push(Clash { span, found, expected: (kind, because) });
             }
             Some(_) => {}
         }
@@ -218,7 +230,8 @@ impl Classes {
             (None, _) => (target.kind, target.because) = (moved.kind, moved.because),
             (Some(expected), Some(found)) if expected != found && !target.failed => {
                 target.failed = true;
-                self.clashes.push((span, found, expected, target.because.clone()));
+                let (found, expected) = ((found, moved.because), (expected, target.because.clone()));
+                self.clashes.push(Clash { span, found, expected });
             }
             _ => {}
         }

@@ -426,6 +426,7 @@ impl<'p> Evaluator<'p> {
                 facts: self.facts,
                 symbols: &self.symbols,
                 goal: &mut |relation, mask| goal_number(store, rules, relation, mask),
+                recursive: &|other| rules.derived[other as usize].level == rules.derived[relation as usize].level,
             };
             let plan = plan(*rule, &rules.rules[*rule as usize], goal, mask, &mut context);
             numbers.push(self.plans.len() as u32);

@@ -69,6 +69,21 @@ pub(super) struct Context<'c> {
     pub(super) symbols: &'c [Value],
     /// The number of the goal for a relation with these columns bound.
     pub(super) goal: &'c mut dyn FnMut(u32, u32) -> u32,
+    /// Whether a relation and the rule's own depend on each other.
+    pub(super) recursive: &'c dyn Fn(u32) -> bool,
+}
+
+/// Where a register's value comes from. Questions must not breed questions for ever: a relation that is asked, however
+/// deep in a recursion, is never asked for a value that arithmetic made of a question's own values. `up(X + 1) :- up(X), X
+/// < 8.` asked for 3 would otherwise ask for 2, 1, 0, -1, … although only a few rows hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// From rows, constants, or arithmetic over these: there are only so many.
+    Rows,
+    /// From the question.
+    Question,
+    /// By arithmetic from the question.
+    Made,
 }
 
 /// Rows to expect of a goal with all, some or none of its columns known. Nothing is known about rules in general: a goal
@@ -79,12 +94,13 @@ const NONE_KNOWN: u64 = 10_000_000;
 
 struct Planner<'p, 'c> {
     context: &'p mut Context<'c>,
-    bound: Vec<bool>,
+    /// What is known of each register.
+    bound: Vec<Option<Origin>>,
 }
 
 /// Plans a rule for the goal number `goal`, which asks for the columns outside the bit mask `mask`.
 pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut Context<'_>) -> Plan {
-    let mut planner = Planner { context, bound: vec![false; rule.registers.len()] };
+    let mut planner = Planner { context, bound: vec![None; rule.registers.len()] };
     let (mut given, mut late) = (Vec::new(), Vec::new());
     for (_, term) in rule.head.iter().enumerate().filter(|(column, _)| mask >> column & 1 == 1) {
         let place = given.len();
@@ -95,7 +111,9 @@ pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut
         if let Argument::Known(Expression::Register(register, offset)) = argument {
             argument = Argument::Same(register, offset); // an earlier column of the key
         }
-        planner.bind(&argument);
+        if let Argument::Bind(register, offset) = argument {
+            planner.bound[register as usize] = Some(if offset == 0 { Origin::Question } else { Origin::Made });
+        }
         given.push(argument);
     }
     let mut left: Vec<usize> = (0..rule.body.len()).collect();
@@ -120,13 +138,36 @@ impl Planner<'_, '_> {
         match term {
             Term::Any => false,
             Term::Constant(_) => true,
-            Term::Register(register, _) => self.bound[*register as usize],
+            Term::Register(register, _) => self.bound[*register as usize].is_some(),
             Term::Arithmetic(left, _, right) => self.known(left) && self.known(right),
         }
     }
 
     fn mask(&self, terms: &[Term]) -> u32 {
         terms.iter().enumerate().map(|(column, term)| u32::from(self.known(term)) << column).sum()
+    }
+
+    /// The columns of a relation that a question may ask about.
+    fn question_mask(&self, relation: u32, terms: &[Term]) -> u32 {
+        let wild = (self.context.recursive)(relation);
+        let asked = |term: &Term| self.known(term) && !(wild && self.origin(term) == Origin::Made);
+        terms.iter().enumerate().map(|(column, term)| u32::from(asked(term)) << column).sum()
+    }
+
+    /// Where the value of a known term comes from.
+    fn origin(&self, term: &Term) -> Origin {
+        match term {
+            Term::Any | Term::Constant(_) => Origin::Rows,
+            Term::Register(register, offset) => match self.bound[*register as usize] {
+                Some(Origin::Rows) | None => Origin::Rows,
+                Some(Origin::Question) if *offset == 0 => Origin::Question,
+                _ => Origin::Made,
+            },
+            Term::Arithmetic(left, _, right) => match (self.origin(left), self.origin(right)) {
+                (Origin::Rows, Origin::Rows) => Origin::Rows,
+                _ => Origin::Made,
+            },
+        }
     }
 
     /// Rows to expect of a literal; the greatest number where it cannot be asked yet.
@@ -142,8 +183,8 @@ impl Planner<'_, '_> {
             Literal::Holds(Relation::Base(relation), terms) => {
                 self.context.facts.estimate(*relation, self.mask(terms)).min(u64::MAX - 2) + 1
             }
-            Literal::Holds(Relation::Derived(_), terms) => {
-                match (self.mask(terms).count_ones() as usize, terms.len()) {
+            Literal::Holds(Relation::Derived(relation), terms) => {
+                match (self.question_mask(*relation, terms).count_ones() as usize, terms.len()) {
                     (known, all) if known == all => ALL_KNOWN,
                     (0, _) => NONE_KNOWN,
                     _ => SOME_KNOWN,
@@ -158,7 +199,7 @@ impl Planner<'_, '_> {
                 }
             }
             Literal::Aggregate { group, .. } => {
-                let ready = group.iter().all(|register| self.bound[*register as usize]);
+                let ready = group.iter().all(|register| self.bound[*register as usize].is_some());
                 if ready { ALL_KNOWN } else { u64::MAX }
             }
         }
@@ -168,14 +209,18 @@ impl Planner<'_, '_> {
         match literal {
             Literal::Compare(left, comparison, right) => self.comparison(left, *comparison, right),
             Literal::Holds(Relation::Base(relation), terms) => {
-                Step::Base { relation: *relation, arguments: self.arguments(terms), exists: false }
+                let arguments = self.arguments(terms);
+                self.confirm(terms);
+                Step::Base { relation: *relation, arguments, exists: false }
             }
             Literal::Fails(Relation::Base(relation), terms) => {
                 Step::NoBase { relation: *relation, arguments: self.arguments(terms) }
             }
             Literal::Holds(Relation::Derived(relation), terms) => {
                 let (goal, key, rest) = self.goal(*relation, terms);
-                Step::Goal { goal, key, free: self.arguments(&rest) }
+                let free = self.arguments(&rest);
+                self.confirm(terms);
+                Step::Goal { goal, key, free }
             }
             Literal::Fails(Relation::Derived(relation), terms) => {
                 let (goal, key, _) = self.goal(*relation, terms);
@@ -193,11 +238,12 @@ impl Planner<'_, '_> {
 
     /// The goal for a relation with what is known, the known values, and the terms of the other columns.
     fn goal(&mut self, relation: u32, terms: &[Term]) -> (u32, Vec<Expression>, Vec<Term>) {
-        let mask = self.mask(terms);
+        let mask = self.question_mask(relation, terms);
         let goal = (self.context.goal)(relation, mask);
-        let (known, rest): (Vec<&Term>, Vec<&Term>) = terms.iter().partition(|term| self.known(term));
-        let key = known.into_iter().map(|term| self.expression(term)).collect();
-        (goal, key, rest.into_iter().cloned().collect())
+        let columns = terms.iter().enumerate();
+        let key = columns.clone().filter(|(column, _)| mask >> column & 1 == 1).map(|(_, term)| self.expression(term));
+        let rest = columns.filter(|(column, _)| mask >> column & 1 == 0).map(|(_, term)| term.clone());
+        (goal, key.collect(), rest.collect())
     }
 
     fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> Step {
@@ -205,7 +251,11 @@ impl Planner<'_, '_> {
         match unknown {
             Term::Register(register, offset) if !self.known(unknown) => {
                 let step = Step::Assign(*register, *offset, self.expression(known));
-                self.bound[*register as usize] = true;
+                let origin = match self.origin(known) {
+                    Origin::Question if *offset != 0 => Origin::Made,
+                    origin => origin,
+                };
+                self.bound[*register as usize] = Some(origin);
                 step
             }
             _ => Step::Compare(self.expression(left), comparison, self.expression(right)),
@@ -238,7 +288,16 @@ impl Planner<'_, '_> {
 
     fn bind(&mut self, argument: &Argument) {
         if let Argument::Bind(register, _) = argument {
-            self.bound[*register as usize] = true;
+            self.bound[*register as usize] = Some(Origin::Rows);
+        }
+    }
+
+    /// What a row has been found for is one of the rows' values from here on.
+    fn confirm(&mut self, terms: &[Term]) {
+        for term in terms {
+            if let Term::Register(register, _) = term {
+                self.bound[*register as usize] = Some(Origin::Rows);
+            }
         }
     }
 

@@ -31,6 +31,8 @@ pub(super) struct Cursor<'t> {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Whether errors beyond [`MAX_ERRORS`] were left out.
     overflow: bool,
+    /// Whether something was missed at the end of the text: what else is missing there follows from that.
+    ended: bool,
 }
 
 impl<'t> Cursor<'t> {
@@ -44,6 +46,7 @@ impl<'t> Cursor<'t> {
             at: 0,
             diagnostics: Vec::new(),
             overflow: false,
+            ended: false,
         };
         for token in tokens(text) {
             match token.kind {
@@ -192,6 +195,9 @@ impl<'t> Cursor<'t> {
         if matches!(self.peek(0), Some(TokenKind::Bad | TokenKind::OpenText)) {
             return Reported;
         }
+        if self.already_at_end() {
+            return Reported;
+        }
         let span = self.here();
         let text = self.slice(span);
         let short: String = text.chars().take(40).collect();
@@ -205,8 +211,16 @@ impl<'t> Cursor<'t> {
         })
     }
 
+    /// Whether this is the end of the text, and not the first thing that is missing there.
+    pub(super) fn already_at_end(&mut self) -> bool {
+        self.at_end() && std::mem::replace(&mut self.ended, true)
+    }
+
     /// Reports that the bracket opened at `open` is not closed where it should be.
     pub(super) fn unclosed(&mut self, open: Span, what: &str) -> Reported {
+        if self.already_at_end() {
+            return Reported;
+        }
         let sign = self.slice(open);
         let close = match sign {
             "(" => ")",

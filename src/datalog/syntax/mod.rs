@@ -114,6 +114,9 @@ impl Cursor<'_> {
         if !self.at_margin() {
             return self.unexpected_with(what, |d| d.with_place(begin, "in the rule that begins here"));
         }
+        if self.already_at_end() {
+            return Reported;
+        }
         // The next line begins something new: the full stop is missing at the end of this rule.
         let end = self.before();
         self.error(codes::UNEXPECTED, end, "rule without its full stop", |d| {

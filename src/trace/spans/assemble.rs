@@ -68,7 +68,12 @@ impl Work<'_> {
         &self.spans.spans[index as usize]
     }
 
-    pub fn count(&mut self, reason: &'static str, index: u32, finding: impl FnOnce(crate::diagnostic::Place) -> Diagnostic) {
+    pub fn count(
+        &mut self,
+        reason: &'static str,
+        index: u32,
+        finding: impl FnOnce(crate::diagnostic::Place) -> Diagnostic,
+    ) {
         let id = self.span(index).id;
         let (file, spans) = (self.file, &self.spans);
         self.report.count(reason, || {
@@ -129,11 +134,13 @@ fn remove_duplicates(work: &mut Work<'_>) {
     for index in sorted {
         let span = *work.span(index);
         let last = kept.last().map(|last| *work.span(*last));
-        let Some(last) = last.filter(|last| (last.trace, last.id, last.kind) == (span.trace, span.id, span.kind)) else {
+        let Some(last) = last.filter(|last| (last.trace, last.id, last.kind) == (span.trace, span.id, span.kind))
+        else {
             kept.push(index);
             continue;
         };
-        let same = |a: &Span, b: &Span| (a.start, a.service, a.name, a.parent) == (b.start, b.service, b.name, b.parent);
+        let same =
+            |a: &Span, b: &Span| (a.start, a.service, a.name, a.parent) == (b.start, b.service, b.name, b.parent);
         if same(&last, &span) && last.end == span.end {
             // An ended span of no duration and an endless one differ in this only; the former knows more.
             if last.endless && !span.endless {
@@ -147,13 +154,19 @@ fn remove_duplicates(work: &mut Work<'_>) {
             kept.pop();
             kept.push(index);
             work.count("span recorded in pieces", index, |place| {
-                Diagnostic::warning(codes::DUPLICATE_SPAN, place, "this span is recorded once without and once with an end")
+                Diagnostic::warning(
+                    codes::DUPLICATE_SPAN,
+                    place,
+                    "this span is recorded once without and once with an end",
+                )
             });
         } else {
             kept.push(index);
             work.count("span identifier used twice", index, |place| {
                 Diagnostic::warning(codes::REUSED_ID, place, "another span of this trace has the same identifier")
-                    .with_note("both are kept; spans that name it as their parent go to the one that ran when they began")
+                    .with_note(
+                        "both are kept; spans that name it as their parent go to the one that ran when they began",
+                    )
             });
         }
     }
@@ -206,7 +219,14 @@ fn among(work: &Work<'_>, index: u32, candidates: &[u32]) -> u32 {
         }
     }
     // The half that serves, or whatever kind there is; of these the last that began before.
-    let kinds = [SpanKind::Server, SpanKind::Consumer, SpanKind::Internal, SpanKind::Unspecified, SpanKind::Client, SpanKind::Producer];
+    let kinds = [
+        SpanKind::Server,
+        SpanKind::Consumer,
+        SpanKind::Internal,
+        SpanKind::Unspecified,
+        SpanKind::Client,
+        SpanKind::Producer,
+    ];
     for kind in kinds {
         let first = candidates.partition_point(|other| work.span(*other).kind < kind);
         let length = candidates[first..].partition_point(|other| work.span(*other).kind == kind);
@@ -256,7 +276,8 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
             .collect();
         let parent = work.parent[index as usize];
         let by_parent = parent != NOBODY && sends(parent);
-        senders.sort_unstable_by_key(|sender| (work.span(*sender).start, work.span(*sender).trace, work.span(*sender).id));
+        senders
+            .sort_unstable_by_key(|sender| (work.span(*sender).start, work.span(*sender).trace, work.span(*sender).id));
         senders.dedup();
         let cause = if by_parent { Some(parent) } else { senders.first().copied() };
         let Some(cause) = cause else {
@@ -293,7 +314,8 @@ fn plant(mut work: Work<'_>, batched: FxHashSet<u32>) -> Forest {
         position[*index as usize] = at as u32;
     }
     // Equal starts are decided by the order that does not depend on arrival.
-    let key = |work: &Work<'_>, index: u32| (work.parent[index as usize], work.span(index).start, position[index as usize]);
+    let key =
+        |work: &Work<'_>, index: u32| (work.parent[index as usize], work.span(index).start, position[index as usize]);
     by_parent.sort_unstable_by_key(|index| key(&work, *index));
     let mut spans_of = Vec::with_capacity(by_parent.len());
     let children = |work: &Work<'_>, parent: u32| {

@@ -50,7 +50,11 @@ impl TreeView {
         for at in (1..count).rev() {
             let parent = self.parents[at] as usize;
             let (span, above) = (&self.spans[at], &self.spans[parent]);
-            if span.kind.calls() && !span.polls() || span.service != above.service || span.follows || self.calls_below[at] {
+            if span.kind.calls() && !span.polls()
+                || span.service != above.service
+                || span.follows
+                || self.calls_below[at]
+            {
                 self.calls_below[parent] = true;
             }
             let (first, last) = &mut self.children[parent];
@@ -320,7 +324,8 @@ impl Builder<'_> {
         self.missing.servers += 1;
         let visit = self.hollow_visit(at, at);
         let peer = if outer.peer.is_some() { outer.peer } else { span.peer };
-        let learned = [&outer, &span].iter().find_map(|half| self.known.learned.get(&(half.service, half.peer, half.name)));
+        let learned =
+            [&outer, &span].iter().find_map(|half| self.known.learned.get(&(half.service, half.peer, half.name)));
         let made_up = &mut self.plan.visits[visit as usize];
         made_up.service = match learned {
             Some(service) => *service,

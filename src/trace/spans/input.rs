@@ -65,8 +65,9 @@ fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
     mut deserializer: serde_json::Deserializer<R>,
 ) -> Result<(), Diagnostics> {
     while deserializer.end().is_err() {
-        F::document(builder, &mut deserializer)
-            .map_err(|error| syntax(&builder.file, &error, 0).with_note(format!("{} spans were read before", builder.report.records)))?;
+        F::document(builder, &mut deserializer).map_err(|error| {
+            syntax(&builder.file, &error, 0).with_note(format!("{} spans were read before", builder.report.records))
+        })?;
     }
     Ok(())
 }
@@ -112,9 +113,12 @@ fn syntax(file: &Arc<str>, error: &serde_json::Error, before: u32) -> Diagnostic
     let column = u32::try_from(error.column()).unwrap_or(u32::MAX);
     let place = Place::Line { file: Arc::clone(file), line, column };
     match error.classify() {
-        Category::Eof => Diagnostic::error(codes::BAD_JSON, place, "the JSON ends too early")
-            .with_hint("is the file complete? A line of a file with a document a line can be cut off without harm to the others"),
-        Category::Io => Diagnostic::error(codes::UNREADABLE, place, format!("the input cannot be read further: {message}")),
+        Category::Eof => Diagnostic::error(codes::BAD_JSON, place, "the JSON ends too early").with_hint(
+            "is the file complete? A line of a file with a document a line can be cut off without harm to the others",
+        ),
+        Category::Io => {
+            Diagnostic::error(codes::UNREADABLE, place, format!("the input cannot be read further: {message}"))
+        }
         _ => Diagnostic::error(codes::BAD_JSON, place, format!("this is not JSON: {message}")),
     }
 }

@@ -131,7 +131,10 @@ impl Scalar {
             Shape::Float => Some(self.float as i64),
             Shape::Text => {
                 let text = self.text.trim();
-                text.parse().ok().or_else(|| text.parse::<u64>().ok().map(|_| i64::MAX)).or_else(|| float(text).map(|f| f as i64))
+                text.parse()
+                    .ok()
+                    .or_else(|| text.parse::<u64>().ok().map(|_| i64::MAX))
+                    .or_else(|| float(text).map(|f| f as i64))
             }
             _ => None,
         }
@@ -321,8 +324,8 @@ impl<'de> Visitor<'de> for AnyValueInto<'_> {
         self.0.set(Shape::Object);
         while let Some(key) = map.next_key_seed(KeySeed)? {
             match key.text() {
-                "stringValue" | "intValue" | "doubleValue" | "boolValue" | "string_value" | "int_value" | "double_value"
-                | "bool_value" | "Value" => {
+                "stringValue" | "intValue" | "doubleValue" | "boolValue" | "string_value" | "int_value"
+                | "double_value" | "bool_value" | "Value" => {
                     map.next_value_seed(ScalarInto(self.0))?;
                 }
                 _ => skip(&mut map)?,

@@ -250,7 +250,9 @@ impl Spans {
                 .then_with(|| text(a.instance).cmp(text(b.instance)))
                 .then_with(|| text(a.host).cmp(text(b.host)))
                 .then_with(|| text(a.peer).cmp(text(b.peer)))
-                .then_with(|| (a.messaging, a.follows, a.remote, a.endless).cmp(&(b.messaging, b.follows, b.remote, b.endless)))
+                .then_with(|| {
+                    (a.messaging, a.follows, a.remote, a.endless).cmp(&(b.messaging, b.follows, b.remote, b.endless))
+                })
                 .then_with(|| a.cpu.total_cmp(&b.cpu))
                 .then_with(|| self.links_of(a).cmp(self.links_of(b)))
         })

@@ -169,10 +169,8 @@ fn survey(
         .into_iter()
         .filter_map(|(key, services)| {
             // The most frequent one, by name where there are several: the result must not depend on numbers of names.
-            let service = services
-                .into_iter()
-                .max_by(|a, b| a.1.cmp(&b.1).then_with(|| names.text(b.0).cmp(names.text(a.0))))?
-                .0;
+            let service =
+                services.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| names.text(b.0).cmp(names.text(a.0))))?.0;
             Some((key, service))
         })
         .collect();
@@ -234,8 +232,12 @@ fn report_skew(file: &Arc<str>, skew: &Skew, names: &Names, report: &mut ReadRep
             let place = Place::File { file: Arc::clone(file) };
             let words = if offset < 0 { "ahead of" } else { "behind" };
             let by = offset.unsigned_abs() as f64 / 1e6;
-            Diagnostic::warning(codes::CLOCK_SKEW, place, format!("the clock of {to} is {by:.3} ms {words} that of {from}"))
-                .with_note("the times of the calls between them were corrected by that")
+            Diagnostic::warning(
+                codes::CLOCK_SKEW,
+                place,
+                format!("the clock of {to} is {by:.3} ms {words} that of {from}"),
+            )
+            .with_note("the times of the calls between them were corrected by that")
         });
     }
 }

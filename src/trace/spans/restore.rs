@@ -34,7 +34,8 @@ struct Fragment {
 
 /// Finds a place for each span whose parent is missing.
 pub(super) fn restore(work: &mut Work<'_>) {
-    let orphans = |work: &Work<'_>, index: u32| work.parent[index as usize] == NOBODY && work.span(index).parent.is_some();
+    let orphans =
+        |work: &Work<'_>, index: u32| work.parent[index as usize] == NOBODY && work.span(index).parent.is_some();
     if !work.sorted.iter().any(|index| orphans(work, *index)) {
         return;
     }
@@ -119,7 +120,8 @@ fn fragments(work: &Work<'_>, spans: &[u32]) -> Vec<Fragment> {
         .map(|members| {
             let span = |index: &u32| *work.span(*index);
             let first = span(&members[0]);
-            let local = members.iter().all(|member| !span(member).kind.serves() && span(member).service == first.service);
+            let local =
+                members.iter().all(|member| !span(member).kind.serves() && span(member).service == first.service);
             Fragment {
                 parent: first.parent,
                 members: members.to_vec(),
@@ -145,7 +147,8 @@ struct Places {
 
 impl Places {
     fn new(work: &Work<'_>, spans: &[u32]) -> Self {
-        let mut places = Self { spans: spans.to_vec(), answered: FxHashSet::default(), whole: rustc_hash::FxHashMap::default() };
+        let mut places =
+            Self { spans: spans.to_vec(), answered: FxHashSet::default(), whole: rustc_hash::FxHashMap::default() };
         for &index in spans {
             let parent = work.parent[index as usize];
             if parent != NOBODY && answers(work.span(index), work.span(parent)) {

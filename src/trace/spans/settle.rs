@@ -112,7 +112,9 @@ fn decide(plan: &mut Plan, index: u32, manner: Manner, tolerance: Tolerance, def
     let slack = if caller.clock == callee.clock { tolerance.resolution } else { tolerance.slack };
     let waits = match manner {
         Manner::Deferred => false,
-        _ if item.client => callee.end <= item.end.saturating_add(slack) || callee.start.saturating_add(slack) < item.end,
+        _ if item.client => {
+            callee.end <= item.end.saturating_add(slack) || callee.start.saturating_add(slack) < item.end
+        }
         // A caller that was not recorded is seen to wait for as long as anything goes on.
         _ => caller.hollow || callee.end <= caller.end.saturating_add(slack),
     };

@@ -94,8 +94,7 @@ struct Best {
 fn best(bounds: &mut [(i64, i64)]) -> Option<Best> {
     let satisfied_by_none = bounds.iter().filter(|(low, high)| *low <= 0 && 0 <= *high).count();
     // A bound opens at its low end and closes behind its high end.
-    let mut edges: Vec<(i64, bool)> =
-        bounds.iter().flat_map(|(low, high)| [(*low, false), (*high, true)]).collect();
+    let mut edges: Vec<(i64, bool)> = bounds.iter().flat_map(|(low, high)| [(*low, false), (*high, true)]).collect();
     edges.sort_unstable();
     let mut open = 0_usize;
     let mut found: Option<(usize, i64, i64)> = None;

@@ -42,7 +42,10 @@ fn nanoseconds(fraction: &str) -> Option<i64> {
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    Some((0..9).fold(0, |number, at| number * 10 + fraction.as_bytes().get(at).map_or(0, |digit| i64::from(digit - b'0'))))
+    Some(
+        (0..9)
+            .fold(0, |number, at| number * 10 + fraction.as_bytes().get(at).map_or(0, |digit| i64::from(digit - b'0'))),
+    )
 }
 
 /// Days from the Unix epoch in the Gregorian calendar, counted in eras of 400 years that begin in March.

@@ -290,7 +290,8 @@ impl Run<'_> {
     fn item(&mut self, index: u32) {
         let visit = self.caller(index);
         let item = self.item_at(index);
-        let (start, end, span, name, callee, inner) = (item.start, item.end, item.span, item.name, item.callee, item.inner);
+        let (start, end, span, name, callee, inner) =
+            (item.start, item.end, item.span, item.name, item.callee, item.inner);
         match item.what {
             What::Activity | What::Poll => {
                 let polls = item.what == What::Poll;

@@ -116,39 +116,47 @@ operation "web GET" run=0000000000000001
 
 #[test]
 fn message_by_kind() {
-    let got = events("
+    let got = events(
+        "
         a - web  server   GET        0 100
         b a web  producer order     10  11
         c b mail consumer on_order 150 190
-    ");
+    ",
+    );
     assert_eq!(got.trim(), ASYNCHRONOUS.trim());
 }
 
 #[test]
 fn message_by_follows_from() {
-    let got = events("
+    let got = events(
+        "
         a - web  none GET        0 100
         c a mail none on_order  15  90 follows
-    ");
+    ",
+    );
     assert_eq!(got.trim(), ASYNCHRONOUS.trim());
 }
 
 #[test]
 fn message_by_link_into_another_trace() {
-    let got = events("
+    let got = events(
+        "
         a   - web  server   GET        0 100
         b   a web  producer order     10  11
         2/c - mail consumer on_order 150 190 link=1/b
-    ");
+    ",
+    );
     assert_eq!(got.trim(), ASYNCHRONOUS.trim());
 }
 
 #[test]
 fn child_that_starts_after_its_parent_ended() {
-    let got = events("
+    let got = events(
+        "
         a - web  none GET        0 100 host=h
         c a mail none on_order 150 190 host=h
-    ");
+    ",
+    );
     assert_eq!(got.trim(), ASYNCHRONOUS.replace("1,3,Fk", "1,3,Fk").trim());
 }
 
@@ -428,13 +436,15 @@ fn client_spans_alone() {
 
 #[test]
 fn a_lost_server_span_gets_the_name_that_others_like_it_have() {
-    let got = events("
+    let got = events(
+        "
         a   - web server GET  0 100
         b   a web client call 10 60
         c   b db  server find 15 55
         2/a - web server GET  200 300
         2/b a web client call 210 260
-    ");
+    ",
+    );
     assert_eq!(got.matches("db,1 op=").count(), 2, "{got}");
 }
 
@@ -535,33 +545,49 @@ fn call_to_self_and_call_back() {
 
 #[test]
 fn spans_without_kinds() {
-    let wanted = events("
+    let wanted = events(
+        "
         a - web server GET   0 100
         b a web client call 10  60
         c b db  server find 15  55
-    ");
-    assert_eq!(wanted, events("
+    ",
+    );
+    assert_eq!(
+        wanted,
+        events(
+            "
         a - web none GET   0 100
         b a web none call 10  60
         c b db  none find 15  55
-    "));
-    assert_eq!(wanted, events("
+    "
+        )
+    );
+    assert_eq!(
+        wanted,
+        events(
+            "
         a - web internal GET   0 100
         c a db  internal find 15  55
-    "));
+    "
+        )
+    );
 }
 
 #[test]
 fn a_nested_server_span_is_local_unless_its_parent_is_remote() {
-    let local = events("
+    let local = events(
+        "
         a - web server GET  0 100
         b a web server MVC 10  60
-    ");
+    ",
+    );
     assert!(local.contains("1,3,Ac | web,3 name=\"MVC\""), "{local}");
-    let remote = events("
+    let remote = events(
+        "
         a - web server GET  0 100
         b a web server MVC 10  60 remote
-    ");
+    ",
+    );
     assert!(remote.contains("1,4,Ac | web.2,1 op=\"MVC\""), "{remote}");
 }
 
@@ -611,10 +637,12 @@ fn a_clock_that_is_off_is_corrected_and_told() {
 
 #[test]
 fn one_machine_has_one_clock() {
-    let got = events("
+    let got = events(
+        "
         a - web server GET    0 100 host=h
         b a web client call  10  60 host=h
         c b db  server find  70  80 host=h
-    ");
+    ",
+    );
     assert!(got.contains("Fk(2) | web"), "work that begins after the call ended is asynchronous: {got}");
 }

@@ -34,18 +34,22 @@ fn duplicates_and_pieces() {
 #[test]
 fn client_and_server_that_share_an_identifier() {
     assert_eq!(
-        events("
+        events(
+            "
             a - web server GET   0 100
             b a web client call 10  60
             b a db  server call 15  55
             d b db  client disk 20  50 peer.service=disk
-        "),
-        events("
+        "
+        ),
+        events(
+            "
             a - web server GET   0 100
             b a web client call 10  60
             c b db  server call 15  55
             d c db  client disk 20  50 peer.service=disk
-        ")
+        "
+        )
     );
 }
 

@@ -60,7 +60,10 @@ fn calls(names: &TraceNames, operation: &Operation, rename: bool) -> BTreeSet<(S
             calls.push((short(names.task_name(from.task)), short(names.task_name(to.task))));
         }
     }
-    calls.iter().map(|call| (call.0.clone(), call.1.clone(), calls.iter().filter(|other| *other == call).count())).collect()
+    calls
+        .iter()
+        .map(|call| (call.0.clone(), call.1.clone(), calls.iter().filter(|other| *other == call).count()))
+        .collect()
 }
 
 #[test]
@@ -87,7 +90,12 @@ fn lost_spans_are_put_back_or_told() {
         .filter(|a| other.operations.iter().any(|b| a.run == b.run && graph(&base, a) == graph(&other, b)))
         .count();
     assert!(whole >= 180, "of 200 operations, {whole} have their call graph; {:?}", other.report.counted);
-    let lost: u64 =
-        other.report.counted.iter().filter(|(reason, _)| reason.starts_with("lost parent")).map(|(_, times)| times).sum();
+    let lost: u64 = other
+        .report
+        .counted
+        .iter()
+        .filter(|(reason, _)| reason.starts_with("lost parent"))
+        .map(|(_, times)| times)
+        .sum();
     assert!(lost > 0);
 }
