@@ -477,7 +477,7 @@ mod naive {
                 let before = rows.clone();
                 for rule in program.rules.iter().filter(|rule| stratum.contains(&&*rule.head.relation.value)) {
                     let head = &rule.head;
-                    let found: Vec<Vec<i64>> = solve(&rule.body, vec![Bindings::new()], &rows, rule)
+                    let found: Vec<Vec<i64>> = solve(&rule.body, vec![Bindings::new()], &rows)
                         .iter()
                         .filter_map(|bindings| head.arguments.iter().map(|term| value(&term.value, bindings)).collect())
                         .collect();
@@ -492,12 +492,7 @@ mod naive {
         rows
     }
 
-    fn solve(
-        body: &[Spanned<Condition>],
-        mut all: Vec<Bindings>,
-        rows: &Rows,
-        rule: &dyelog::datalog::ast::Rule,
-    ) -> Vec<Bindings> {
+    fn solve(body: &[Spanned<Condition>], mut all: Vec<Bindings>, rows: &Rows) -> Vec<Bindings> {
         for condition in body {
             let step = |bindings: &Bindings| -> Vec<Bindings> {
                 match &condition.value {
@@ -513,7 +508,7 @@ mod naive {
                         compare(&left.value, *comparison, &right.value, bindings)
                     }
                     Condition::Aggregate { result, function, over, body } => {
-                        let inner = solve(body, vec![bindings.clone()], rows, rule);
+                        let inner = solve(body, vec![bindings.clone()], rows);
                         // `_` counts as a variable, which these programs use in the second column only.
                         let mut distinct = BTreeSet::new();
                         for found in inner {
