@@ -162,5 +162,6 @@ pub fn timed(table: &str) -> String {
 
 /// What was counted.
 pub fn counted(table: &str) -> String {
-    read_rows(table).report.counted.iter().map(|(reason, times)| format!("{reason}: {times}\n")).collect()
+    let counted = read_rows(table).report.counted;
+    counted.iter().map(|(reason, times)| format!("{reason}: {times}")).collect::<Vec<_>>().join("\n")
 }
