@@ -55,7 +55,7 @@ pub fn read_text(path: &Path, mut input: impl Read) -> Result<String, Diagnostic
     input.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = u32::try_from(good.iter().filter(|byte| **byte == b'\n').count() + 1).unwrap_or(u32::MAX);
+        let line = u32::try_from(memchr::memchr_iter(b'\n', good).count() + 1).unwrap_or(u32::MAX);
         let place = Place::Line { file: shown(path), line, column: 0 };
         Diagnostic::error(codes::NOT_TEXT, place, "the file is not text in UTF-8")
     })

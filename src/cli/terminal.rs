@@ -52,6 +52,7 @@ impl Terminal {
     }
 
     /// Shows a text as it is.
+    #[expect(clippy::unused_self, reason = "who has no terminal has nobody to speak to")]
     pub fn say(&self, text: &str) {
         // Where standard error is closed there is nobody to tell.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
@@ -60,7 +61,10 @@ impl Terminal {
 
 /// Tells of a defect of `dyelog` itself.
 pub fn report_panic(info: &PanicHookInfo<'_>) {
-    let message = info.payload_as_str().unwrap_or("no message");
+    let payload = info.payload();
+    let message =
+        payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let message = message.unwrap_or("no message");
     let place =
         info.location().map_or_else(String::new, |location| format!(" at {}:{}", location.file(), location.line()));
     let text = format!(

@@ -101,9 +101,8 @@ impl Bodies<'_, '_> {
 fn call_kind(kind: RequestKind, interaction: Interaction) -> Option<CallKind> {
     match kind {
         RequestKind::Synchronous => Some(CallKind::Synchronous),
-        RequestKind::Asynchronous => Some(CallKind::Asynchronous),
         RequestKind::Forward if is_answered(interaction) => None,
-        RequestKind::Forward => Some(CallKind::Asynchronous),
+        RequestKind::Forward | RequestKind::Asynchronous => Some(CallKind::Asynchronous),
     }
 }
 
@@ -148,7 +147,7 @@ impl Graph<'_, '_, '_> {
                 let has_work = positions.contains_key(&Position { stage, branch: None, phase });
                 if !blocks.is_empty() {
                     let segment = self.segment(stage, phase, positions);
-                    self.block(tail, blocks, segment);
+                    self.block(tail, &blocks, segment);
                     tail = segment;
                 } else if has_work && (stage, phase) != (0, 1) {
                     let segment = self.segment(stage, phase, positions);
@@ -164,7 +163,7 @@ impl Graph<'_, '_, '_> {
     }
 
     /// One block between two activities: its branches in parallel, or one of its alternatives, or none.
-    fn block(&mut self, before: ActivityId, blocks: BTreeMap<u64, Branches<'_>>, after: ActivityId) {
+    fn block(&mut self, before: ActivityId, blocks: &BTreeMap<u64, Branches<'_>>, after: ActivityId) {
         let visits = |branches: &Branches<'_>| branches.iter().map(|(_, work)| work.visits).max().unwrap_or(0);
         let taken: u64 = blocks.values().map(visits).sum();
         let all = self.total.invocations.max(taken).max(1);

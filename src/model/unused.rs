@@ -27,7 +27,7 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
         if !known.contains(name) {
             findings.push(
                 Diagnostic::warning(codes::NOT_IN_TRACES, place.clone(), format!("no {what} is named `{name}`"))
-                    .with_note("the setting has no effect")
+                    .with_note(format!("the setting has no effect; there are {}", some_of(known)))
                     .with_similar(name, known.iter().copied()),
             );
         }
@@ -52,4 +52,16 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
     }
     findings.sort_by(|left, right| left.place.cmp(&right.place));
     findings
+}
+
+/// Some names in one sentence.
+fn some_of(names: &BTreeSet<&str>) -> String {
+    const SHOWN: usize = 6;
+    let shown: Vec<String> =
+        names.iter().filter(|name| !name.is_empty()).take(SHOWN).map(|name| format!("`{name}`")).collect();
+    match (shown.is_empty(), names.len() > SHOWN) {
+        (true, _) => "none".to_owned(),
+        (false, true) => format!("{} and others", shown.join(", ")),
+        (false, false) => shown.join(", "),
+    }
 }

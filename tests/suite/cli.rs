@@ -184,6 +184,19 @@ fn a_trace_is_solved_at_once() {
 }
 
 #[test]
+fn the_bundled_spans_are_solved_with_and_without_configuration() {
+    let alone = run(&["solve", "traces/shop.otlp.jsonl"]);
+    assert_eq!(alone.code, 0, "{}", alone.err);
+    for words in ["gateway GET /product/{id}", "open arrivals", "PREDICTED RESPONSE (s)", "payment", "PHASE 2 (s)"] {
+        assert!(alone.out.contains(words), "{words} is missing:\n{}", alone.out);
+    }
+    let configured = run(&["solve", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml"]);
+    assert_eq!(configured.code, 0, "{}", configured.err);
+    assert!(!configured.err.contains("M006"), "every setting has an effect: {}", configured.err);
+    assert!(configured.out.contains("4 customers"), "{}", configured.out);
+}
+
+#[test]
 fn a_solver_that_does_not_converge_exits_with_3_and_says_so() {
     let folder = Folder::new();
     let model = MODEL.replace("s serve 0.5 0.25 -1", "s serve 0.5 0.25 -1\na serve 10");

@@ -182,7 +182,7 @@ fn mentions(code: &str, words: &str) -> bool {
     code.match_indices(words).any(|(at, _)| {
         let before = code[..at].chars().next_back().is_some_and(|character| part(character) || character == '.');
         let after = code[at + words.len()..].chars().next().is_some_and(part);
-        !before && !(ends_in_word && after)
+        !(before || ends_in_word && after)
     })
 }
 
