@@ -17,8 +17,7 @@ fn rewritten(source: &[u8], strict: bool) -> Vec<u8> {
         examine(&mut operation, names);
         ControlFlow::Continue(())
     };
-    read_text("fuzz", source, strict, &mut TraceNames::new(), &mut sink)
-        .expect("only what is strict can be refused, and that was written");
+    read_text("fuzz", source, strict, &mut TraceNames::new(), &mut sink).expect("only what is strict can be refused, and that was written");
     output
 }
 

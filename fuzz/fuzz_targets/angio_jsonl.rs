@@ -15,8 +15,7 @@ fn rewritten(source: &[u8], strict: bool) -> Vec<u8> {
         write_jsonl(&mut output, names, &operation).expect("what was read can be written");
         ControlFlow::Continue(())
     };
-    read_jsonl("fuzz", source, strict, &mut TraceNames::new(), &mut sink)
-        .expect("only what is strict can be refused, and that was written");
+    read_jsonl("fuzz", source, strict, &mut TraceNames::new(), &mut sink).expect("only what is strict can be refused, and that was written");
     output
 }
 

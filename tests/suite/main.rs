@@ -3,6 +3,7 @@
 mod angio;
 mod cli;
 mod datalog;
+mod generator;
 mod house;
 mod lqn;
 mod lqn_faults;
@@ -16,4 +17,6 @@ mod solve;
 mod spans;
 mod support;
 mod tlc;
+mod tlc_laws;
+mod tlc_rules;
 mod trace_cli;

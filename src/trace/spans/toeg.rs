@@ -16,7 +16,7 @@
 //! the return from it. A visit of a service that is already being visited by one of its callers is another instance of the task.
 //! Times are those of the spans, put off where they would contradict causality.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
@@ -51,10 +51,8 @@ enum Step {
     BranchBegin { visit: u32, slot: u32 },
     /// A branch ends.
     BranchEnd { visit: u32, slot: u32 },
-    /// What comes next comes in that thread.
-    Switch { thread: u32 },
-    /// A visit waits for its branches `first..last`.
-    Join { visit: u32, first: u32, last: u32 },
+    /// A visit waits for its branches `first..last` in a thread.
+    Join { visit: u32, thread: u32, first: u32, last: u32 },
 }
 
 /// A branch of a visit: its items in the list of all branches, and its thread, first and last.
@@ -180,8 +178,7 @@ impl Run<'_> {
                 // A call within the branch may have left it on another thread.
                 self.e.slots[slot as usize].thread = self.e.current;
             }
-            Step::Switch { thread } => self.e.current = thread,
-            Step::Join { visit, first, last } => self.join(visit, first, last),
+            Step::Join { visit, thread, first, last } => self.join(visit, thread, first, last),
         }
     }
 
@@ -243,11 +240,11 @@ impl Run<'_> {
     fn fork(&mut self, at: u32, end: u32) {
         let visit = self.plan.scopes[self.sorted(at).scope as usize].visit;
         let mut branches: Vec<Vec<u32>> = Vec::new();
-        let mut free: BTreeSet<(i64, usize)> = BTreeSet::new();
+        let mut free: BTreeMap<(i64, usize), ()> = BTreeMap::new();
         for position in at..end {
             let item = self.sorted(position);
             let from = item.start.saturating_add(self.tolerance(item));
-            let branch = free.range(..=(from, usize::MAX)).next_back().copied();
+            let branch = free.range(..=(from, usize::MAX)).next_back().map(|(key, ())| *key);
             let branch = if let Some(key) = branch {
                 free.remove(&key);
                 key.1
@@ -256,7 +253,7 @@ impl Run<'_> {
                 branches.len() - 1
             };
             branches[branch].push(self.plan.sorted[position as usize]);
-            free.insert((item.end, branch));
+            free.insert((item.end, branch), ());
         }
         if branches.len() == 1 {
             let first = self.e.branch_items.len() as u32;
@@ -264,37 +261,29 @@ impl Run<'_> {
             self.e.steps.push(Step::Branch { at: first, end: self.e.branch_items.len() as u32 });
             return;
         }
-        // A call whose reply comes in a thread of its own would leave its branch without an end that could be waited for,
-        // so one branch with such a call stays in the thread of the visit.
-        let stays = branches.iter().position(|branch| branch.iter().any(|item| self.plan.moves(*item)));
-        let mut staying = None;
+        let main = self.e.current;
         let first_slot = self.e.slots.len() as u32;
-        for (at, branch) in branches.iter().enumerate() {
+        for branch in &branches {
             let first = self.e.branch_items.len() as u32;
             self.e.branch_items.extend(branch);
-            let end = self.e.branch_items.len() as u32;
-            if Some(at) == stays {
-                staying = Some(Step::Branch { at: first, end });
-                continue;
-            }
             let (time, span) = (self.item_at(branch[0]).start, self.item_at(branch[0]).span);
             let thread = self.fork_node(visit, time, span);
+            let end = self.e.branch_items.len() as u32;
             self.e.slots.push(Slot { first, end, thread, span, time });
         }
         let last_slot = self.e.slots.len() as u32;
-        self.e.steps.push(Step::Join { visit, first: first_slot, last: last_slot });
-        self.e.steps.extend(staying);
-        self.e.steps.push(Step::Switch { thread: self.e.current });
+        self.e.steps.push(Step::Join { visit, thread: main, first: first_slot, last: last_slot });
         self.e.steps.extend((first_slot..last_slot).rev().map(|slot| Step::BranchBegin { visit, slot }));
     }
 
-    fn join(&mut self, visit: u32, first: u32, last: u32) {
+    fn join(&mut self, visit: u32, thread: u32, first: u32, last: u32) {
+        self.e.current = thread;
         for slot in first..last {
             let slot = self.e.slots[slot as usize];
             let ended = self.e.threads[slot.thread as usize - 1].time;
             self.node(Kind::Join(slot.thread), visit, ended, slot.span);
         }
-        let (time, span) = (self.e.threads[self.e.current as usize - 1].time, self.e.slots[last as usize - 1].span);
+        let (time, span) = (self.e.threads[thread as usize - 1].time, self.e.slots[last as usize - 1].span);
         self.node(Kind::Activity, visit, time, span);
     }
 

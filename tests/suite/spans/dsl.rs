@@ -162,6 +162,5 @@ pub fn timed(table: &str) -> String {
 
 /// What was counted.
 pub fn counted(table: &str) -> String {
-    let counted = read_rows(table).report.counted;
-    counted.iter().map(|(reason, times)| format!("{reason}: {times}")).collect::<Vec<_>>().join("\n")
+    read_rows(table).report.counted.iter().map(|(reason, times)| format!("{reason}: {times}\n")).collect()
 }

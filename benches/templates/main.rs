@@ -1,0 +1,159 @@
+//! Cost of templates: plans against the same templates written by hand, over graphs of 10^6 nodes.
+//!
+//! Prints the ratios first, measured in turns within this process, then what divan measures of each.
+
+#[path = "../../tests/suite/generator.rs"]
+mod generator;
+
+mod by_hand;
+mod memory;
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use dyelog::tlc::Rules;
+use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
+use dyelog::tlc::facts::NoRelations;
+use dyelog::tlc::matcher::{Matcher, Symbols};
+use dyelog::trace::{NodeId, Toeg, TraceNames};
+use generator::{Generator, Mix, Shape};
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
+
+const NODES: usize = 1_000_000;
+const TURNS: usize = 9;
+
+/// A graph with all that a matcher needs.
+struct Graph {
+    names: TraceNames,
+    toeg: Toeg,
+    symbols: Symbols,
+}
+
+static RULES: LazyLock<Rules> = LazyLock::new(Rules::shipped);
+static MIXED: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { tasks: 500, depth: 8, ..Shape::default() }));
+static LOOP: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { mix: Mix::Loop, tasks: 500, ..Shape::default() }));
+
+impl Graph {
+    fn new(shape: Shape) -> Self {
+        let mut generator = Generator::new(1, shape);
+        let operation = generator.operation("1", NODES).operation;
+        let toeg = Toeg::build(operation).expect("what is generated is well-formed");
+        let names = generator.names;
+        let symbols = Symbols::of(RULES.plans(), &names);
+        Self { names, toeg, symbols }
+    }
+
+    fn plans(&self, observer: &mut impl Observer) -> Outcome {
+        let (plans, toeg) = (RULES.plans(), &self.toeg);
+        let budget = u64::MAX.into();
+        let matcher =
+            Matcher { plans, toeg, names: &self.names, symbols: &self.symbols, relations: &NoRelations, budget };
+        let mut engine = Plans { matcher, by_kind: RULES.by_kind() };
+        driver::run(toeg, plans, &mut engine, observer)
+    }
+
+    fn by_hand(&self) -> by_hand::Result {
+        by_hand::run(&self.toeg, |_, _| {})
+    }
+
+    /// Both find the same matches, entries and requests.
+    fn check(&self) {
+        let mut committed = Note(Vec::new());
+        let outcome = self.plans(&mut committed);
+        let mut found: Vec<(&str, NodeId)> = Vec::new();
+        let result = by_hand::run(&self.toeg, |template, glue| found.push((by_hand::NAMES[template], glue)));
+        let planned: Vec<(&str, NodeId)> =
+            committed.0.iter().map(|&(plan, glue)| (&*RULES.plans()[plan].name, glue)).collect();
+        let first = planned.iter().zip(&found).position(|(plan, hand)| plan != hand);
+        assert_eq!(first.map(|place| (planned[place], found[place])), None, "the first difference");
+        assert!(planned == found, "both find the same matches in the same order");
+        assert!(outcome.owner == result.owner, "both give nodes to the same entries");
+        assert_eq!((outcome.irregular.len(), result.unmatched), (0, 0));
+        assert_eq!(outcome.entries.len(), result.entries.len());
+        let requests: Vec<(u32, u32, NodeId)> =
+            outcome.requests.iter().map(|request| (request.from, request.to, request.at)).collect();
+        assert!(requests == result.requests, "both make the same requests");
+        println!(
+            "  {} nodes, {} threads, {} matches, {} entries: the same by plans and by hand",
+            self.toeg.len(),
+            self.toeg.threads().len(),
+            found.len(),
+            result.entries.len()
+        );
+    }
+}
+
+struct Note(Vec<(usize, NodeId)>);
+
+impl Observer for Note {
+    fn committed(&mut self, _: &Toeg, committed: &Committed<'_>) {
+        self.0.push((committed.found.template as usize, committed.glue));
+    }
+}
+
+/// Medians of several turns, each of which runs both.
+fn in_turns<A, B>(mut first: impl FnMut() -> A, mut second: impl FnMut() -> B) -> (Duration, Duration) {
+    let mut times = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        times.0.push(time(&mut first));
+        times.1.push(time(&mut second));
+    }
+    times.0.sort();
+    times.1.sort();
+    (times.0[TURNS / 2], times.1[TURNS / 2])
+}
+
+fn time<T>(run: impl FnOnce() -> T) -> Duration {
+    let begin = Instant::now();
+    let result = divan::black_box(run());
+    let taken = begin.elapsed();
+    drop(result);
+    taken
+}
+
+fn compare(title: &str, graph: &Graph) -> f64 {
+    println!("{title}");
+    graph.check();
+    let nodes = graph.toeg.len() as f64;
+    let (plans, hand) = in_turns(|| graph.plans(&mut ()), || graph.by_hand());
+    let (_, plans_bytes) = memory::peak_of(|| graph.plans(&mut ()));
+    let (_, hand_bytes) = memory::peak_of(|| graph.by_hand());
+    let per_node = |time: Duration| time.as_secs_f64() * 1e9 / nodes;
+    let (plans, hand) = (per_node(plans), per_node(hand));
+    println!("  time:   plans {plans:.1} ns/node, by hand {hand:.1} ns/node, ratio {:.2} (bar 1.5)", plans / hand);
+    let ratio = plans_bytes as f64 / hand_bytes as f64;
+    let (plans_bytes, hand_bytes) = (plans_bytes as f64 / nodes, hand_bytes as f64 / nodes);
+    println!(
+        "  memory: plans {plans_bytes:.1} B/node, by hand {hand_bytes:.1} B/node at the peak, ratio {ratio:.2} (bar 2)"
+    );
+    plans
+}
+
+fn main() {
+    let mixed = compare("all interactions, 500 tasks", &MIXED);
+    let looping = compare("a client that calls in a loop, one thread", &LOOP);
+    println!("loop to mixed, plans: {:.2} times the cost per node (bar 2)", looping / mixed);
+    divan::main();
+}
+
+#[divan::bench(sample_count = 5)]
+fn mixed_by_plans() -> Outcome {
+    MIXED.plans(&mut ())
+}
+
+#[divan::bench(sample_count = 5)]
+fn mixed_by_hand() -> usize {
+    MIXED.by_hand().entries.len()
+}
+
+#[divan::bench(sample_count = 5)]
+fn loop_by_plans() -> Outcome {
+    LOOP.plans(&mut ())
+}
+
+#[divan::bench(sample_count = 5)]
+fn loop_by_hand() -> usize {
+    LOOP.by_hand().entries.len()
+}
