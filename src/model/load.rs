@@ -42,7 +42,10 @@ impl fmt::Display for Load {
             Self::Closed { population: 1, think_time } if *think_time == 0.0 => {
                 f.write_str("one customer without think time")
             }
-            Self::Closed { population, think_time } => write!(f, "{population} customers, think time {think_time} s"),
+            Self::Closed { population, think_time } => {
+                let customers = if *population == 1 { "customer" } else { "customers" };
+                write!(f, "{population} {customers}, think time {} s", short(*think_time))
+            }
             Self::Open { rate } => write!(f, "open arrivals, {}/s", short(*rate)),
         }
     }

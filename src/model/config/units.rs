@@ -16,12 +16,16 @@ const TIMES: [(&str, f64); 9] = [
 /// A time with its unit in seconds; a number alone means seconds.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let (number, unit) = split(text)?;
-    // Division is exact where multiplication with a negative power of ten is not: 2 ms is 0.002.
+    // Read with its exponent a number is rounded once, and 24.74 ms is 0.02474.
+    let shifted = |exponent: &str, factor: f64| {
+        let written = text.trim().trim_end_matches(unit).trim_end();
+        format!("{written}e-{exponent}").parse().unwrap_or(number / factor)
+    };
     match unit {
         "" => Ok(number),
-        "ns" => Ok(number / 1e9),
-        "us" | "µs" => Ok(number / 1e6),
-        "ms" => Ok(number / 1e3),
+        "ns" => Ok(shifted("9", 1e9)),
+        "us" | "µs" => Ok(shifted("6", 1e6)),
+        "ms" => Ok(shifted("3", 1e3)),
         _ => length(unit)
             .map(|length| number * length)
             .ok_or_else(|| format!("`{unit}` is not a unit of time; units are ns, us, ms, s, min, h and d")),
@@ -79,6 +83,8 @@ mod tests {
     fn times() {
         for (text, value) in [
             ("2 ms", 0.002),
+            ("24.74 ms", 0.02474),
+            ("1e1 ms", 0.01),
             ("1.5s", 1.5),
             ("3", 3.0),
             (" 250us ", 0.00025),
