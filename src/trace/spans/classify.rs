@@ -63,6 +63,25 @@ impl TreeView {
             }
             *first = at as u32;
         }
+        self.own_cpu();
+    }
+
+    /// Takes from each span's CPU time that of the spans within it. A CPU time is read off a thread's clock at both ends
+    /// of a span, so what spans of the same service within it used is counted twice.
+    fn own_cpu(&mut self) {
+        let mut within = vec![0.0; self.spans.len()];
+        for at in (0..self.spans.len()).rev() {
+            let measured = self.spans[at].cpu;
+            let all = if measured.is_nan() { within[at] } else { measured };
+            self.spans[at].cpu = (measured - within[at]).max(0.0);
+            if measured.is_nan() {
+                self.spans[at].cpu = f64::NAN;
+            }
+            let span = &self.spans[at];
+            if at > 0 && !span.kind.serves() && !span.follows && span.service == self.spans[self.parents[at] as usize].service {
+                within[self.parents[at] as usize] += all;
+            }
+        }
     }
 
     fn children_of(&self, at: u32) -> std::ops::Range<u32> {
@@ -168,8 +187,8 @@ impl Builder<'_> {
 
     fn item(&mut self, scope: u32, what: What, at: u32) -> u32 {
         let span = self.tree.span(at);
-        let (name, start, end) = (span.name, span.start, span.end);
-        self.plan.add_item(Item { scope, what, span: at, name, start, end, callee: NONE, inner: NONE, client: true })
+        let (name, start, end, cpu) = (span.name, span.start, span.end, span.cpu);
+        self.plan.add_item(Item { scope, what, span: at, name, start, end, cpu, callee: NONE, inner: NONE, client: true })
     }
 
     /// An item that calls `visit`; `at` is its calling half, or where there is none the span of the visit.

@@ -97,6 +97,8 @@ pub struct Item {
     pub start: i64,
     /// See `start`.
     pub end: i64,
+    /// CPU time that the span used itself, in seconds; NaN where not measured.
+    pub cpu: f64,
     /// The visit it calls.
     pub callee: u32,
     /// The items within it.

@@ -290,13 +290,14 @@ impl Run<'_> {
     fn item(&mut self, index: u32) {
         let visit = self.caller(index);
         let item = self.item_at(index);
-        let (start, end, span, name, callee, inner) =
-            (item.start, item.end, item.span, item.name, item.callee, item.inner);
+        let (start, end, span, name, callee, inner) = (item.start, item.end, item.span, item.name, item.callee, item.inner);
+        // A call that only its server recorded has no CPU time of its own.
+        let item_cpu = if item.client { item.cpu } else { f64::NAN };
         match item.what {
             What::Activity | What::Poll => {
                 let polls = item.what == What::Poll;
                 self.node(Kind::Activity, visit, start, span);
-                self.last().activity = name;
+                (self.last().activity, self.last().cpu) = (name, item_cpu);
                 if polls {
                     // The time after it is no idle time.
                     self.node(Kind::Activity, visit, end, span);
@@ -316,6 +317,7 @@ impl Run<'_> {
             }
             What::Call(manner) => {
                 self.node(Kind::Activity, visit, start, span);
+                self.last().cpu = item_cpu;
                 self.enter(callee);
                 self.accept(callee);
                 match manner {
