@@ -92,7 +92,10 @@ impl Table {
                 .max()
                 .unwrap_or(LEAST)
                 .max(LEAST);
-            let step = (total - limit).min((widths[widest] - next).max(1));
+            let equals = (0..used.len())
+                .filter(|place| self.headings[used[*place]].1 == Side::Left && widths[*place] == widths[widest])
+                .count();
+            let step = (total - limit).div_ceil(equals).min((widths[widest] - next).max(1));
             widths[widest] -= step;
             total -= step;
         }
@@ -133,7 +136,7 @@ mod tests {
         let text = table().render(40);
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.contains("12345678"), "{text}");
-        assert_eq!(text.lines().nth(1), Some("a rather lon…         7  here"));
+        assert_eq!(text.lines().nth(1), Some("a rather long…         7  here"));
         assert!(table().render(0).contains("12345678"));
     }
 }

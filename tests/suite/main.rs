@@ -4,6 +4,7 @@ mod angio;
 mod cli;
 mod datalog;
 mod generator;
+mod golden;
 mod house;
 mod lqn;
 mod lqn_faults;

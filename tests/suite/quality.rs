@@ -182,7 +182,7 @@ fn a_lost_event_is_restored_where_only_one_thing_fits() {
     1,7,Join(2): the lost event may have been an activity as well as the join of thread 2
     1,8,End: nothing tells whether the thread was cut off or went on, and on which task
     2,1,Begin: restored a,2,1,Be | C,1
-    2,2,Activity: restored a,2,2,Ac | C,2
+    2,2,Activity: the lost event may have been an activity as well as the join of thread 3
     2,3,End: nothing tells whether the thread was cut off or went on, and on which task
     3,1,Begin: restored a,3,1,Be | D,1
     3,2,End: nothing tells whether the thread was cut off or went on, and on which task

@@ -15,8 +15,8 @@
 //! - the first of its thread: `Be`;
 //! - behind the last of a thread that has no end: `Ed`;
 //! - between others, where one thread begins that nothing forks: the `Fk` of that thread;
-//! - between others, where every thread has its fork: `Ac`, unless it might be the `Jn` of a thread that was forked before it,
-//!   need not end after it, and that nothing else joins.
+//! - between others, where every thread has its fork: `Ac`, unless it might be the `Jn` of a thread that need not
+//!   end after it and that nothing else joins.
 //!
 //! What cannot be told is set aside: the loss of the last event of a task leaves no gap in the task's counters, so nothing
 //! tells the task (the end of a scenario, on its client, is the usual case, and there the thread may as well have been cut

@@ -123,30 +123,26 @@ fn forked_from(layout: &Layout<'_>, thread: u32, lacking: &Finding) -> Result<u3
     Ok(if below.contains(&thread) { root } else { lacking })
 }
 
-/// A thread that an event in the gap can have waited for: one that is forked before it, does not end after it, and is not joined.
+/// A thread that an event in the gap can have waited for: one that does not end after it, and is not joined. Its fork may be
+/// anywhere else: it comes before the join by way of the thread's end.
 fn possible_join(layout: &Layout<'_>, gap: Gap) -> Option<u32> {
     let joined: FxHashSet<u32> = layout.joins().map(|(_, thread)| thread).collect();
     if layout.forks().all(|(_, thread)| joined.contains(&thread)) {
         return None;
     }
-    let neighbours = |step: fn(u32, u32) -> Option<u32>| -> Vec<u32> {
-        let thread = step(gap.index, 1).map(|index| (index, layout.thread(gap.thread)));
-        let in_thread = thread.and_then(|(index, entries)| entries.iter().find(|entry| entry.counter == index));
-        let in_task = step(gap.counter, 1).and_then(|counter| {
-            let key = (gap.task.0, counter);
-            let at = layout.by_task.partition_point(|entry| (entry.group, entry.counter) < key);
-            layout.by_task.get(at).filter(|entry| (entry.group, entry.counter) == key)
-        });
-        in_thread.into_iter().chain(in_task).map(|entry| entry.event).collect()
-    };
-    let arcs = layout.arcs();
-    let reversed: Vec<(u32, u32)> = arcs.iter().map(|(from, to)| (*to, *from)).collect();
-    let count = layout.operation.events.len();
-    let before = reachable(count, &reversed, neighbours(u32::checked_sub));
-    let after = reachable(count, &arcs, neighbours(u32::checked_add));
-    let candidates = layout.forks().filter(|(fork, thread)| {
+    let next = |counter: u32| counter.checked_add(1);
+    let in_thread =
+        next(gap.index).and_then(|index| layout.thread(gap.thread).iter().find(|entry| entry.counter == index));
+    let in_task = next(gap.counter).and_then(|counter| {
+        let key = (gap.task.0, counter);
+        let at = layout.by_task.partition_point(|entry| (entry.group, entry.counter) < key);
+        layout.by_task.get(at).filter(|entry| (entry.group, entry.counter) == key)
+    });
+    let following = in_thread.into_iter().chain(in_task).map(|entry| entry.event).collect();
+    let after = reachable(layout.operation.events.len(), &layout.arcs(), following);
+    let candidates = layout.forks().filter(|(_, thread)| {
         let ends_after = layout.thread(*thread).last().is_some_and(|last| after[last.event as usize]);
-        before[*fork as usize] && !ends_after && !joined.contains(thread)
+        !ends_after && !joined.contains(thread)
     });
     candidates.map(|(_, thread)| thread).min()
 }

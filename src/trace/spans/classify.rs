@@ -78,7 +78,11 @@ impl TreeView {
                 self.spans[at].cpu = f64::NAN;
             }
             let span = &self.spans[at];
-            if at > 0 && !span.kind.serves() && !span.follows && span.service == self.spans[self.parents[at] as usize].service {
+            if at > 0
+                && !span.kind.serves()
+                && !span.follows
+                && span.service == self.spans[self.parents[at] as usize].service
+            {
                 within[self.parents[at] as usize] += all;
             }
         }
@@ -188,7 +192,18 @@ impl Builder<'_> {
     fn item(&mut self, scope: u32, what: What, at: u32) -> u32 {
         let span = self.tree.span(at);
         let (name, start, end, cpu) = (span.name, span.start, span.end, span.cpu);
-        self.plan.add_item(Item { scope, what, span: at, name, start, end, cpu, callee: NONE, inner: NONE, client: true })
+        self.plan.add_item(Item {
+            scope,
+            what,
+            span: at,
+            name,
+            start,
+            end,
+            cpu,
+            callee: NONE,
+            inner: NONE,
+            client: true,
+        })
     }
 
     /// An item that calls `visit`; `at` is its calling half, or where there is none the span of the visit.

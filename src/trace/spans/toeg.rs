@@ -290,7 +290,8 @@ impl Run<'_> {
     fn item(&mut self, index: u32) {
         let visit = self.caller(index);
         let item = self.item_at(index);
-        let (start, end, span, name, callee, inner) = (item.start, item.end, item.span, item.name, item.callee, item.inner);
+        let (start, end, span, name, callee, inner) =
+            (item.start, item.end, item.span, item.name, item.callee, item.inner);
         // A call that only its server recorded has no CPU time of its own.
         let item_cpu = if item.client { item.cpu } else { f64::NAN };
         match item.what {

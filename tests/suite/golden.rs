@@ -1,0 +1,115 @@
+//! Golden traces: what is made of every file in `traces/`, as text that a person can read, in `snapshots/`.
+//!
+//! A snapshot is accepted only after it has been compared with the comments of its trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// What the program writes for these arguments, and after it what it says and how it ends where there is anything to say.
+fn dyelog(arguments: &[&str]) -> (String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary was built for this test");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+    let mut words = text(output.stderr);
+    if output.status.code() != Some(0) {
+        words += &format!("exit code {:?}\n", output.status.code());
+    }
+    (text(output.stdout), words)
+}
+
+fn accept(name: &str, (data, words): &(String, String)) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let text = if words.is_empty() { data.clone() } else { format!("{data}--- on standard error ---\n{words}") };
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// The model of a written trace, and each of its matches.
+fn written(trace: &str) {
+    let file = format!("traces/{trace}.angio");
+    accept(&format!("{trace}.model"), &dyelog(&["model", &file, "--format", "text"]));
+    accept(&format!("{trace}.matches"), &dyelog(&["matches", &file, "--format", "csv"]));
+}
+
+/// The model of a recorded trace, and how often each template matched in each scenario.
+fn recorded(file: &str, name: &str) {
+    let file = format!("traces/{file}");
+    accept(&format!("{name}.model"), &dyelog(&["model", &file, "--format", "text"]));
+    let (rows, words) = dyelog(&["matches", &file, "--format", "csv"]);
+    let mut times = BTreeMap::<(String, String, String), u64>::new();
+    for row in csv::Reader::from_reader(rows.as_bytes()).deserialize::<BTreeMap<String, String>>() {
+        let mut row = row.expect("a row of the columns that the header names");
+        let mut column = |name: &str| row.remove(name).unwrap_or_default();
+        *times.entry((column("scenario"), column("template"), column("entry"))).or_default() += 1;
+    }
+    let mut counted = String::new();
+    for ((scenario, template, entry), times) in times {
+        counted += &format!("{times:>5}  {scenario:<20}  {template:<16}  {entry}\n");
+    }
+    accept(&format!("{name}.matches"), &(counted, words));
+}
+
+macro_rules! golden {
+    ($($test:ident: $function:ident($file:literal $(, $name:literal)?);)*) => {
+        $(#[test] fn $test() { $function($file $(, $name)?); })*
+
+        /// Every trace but those of the macro's list would go untested.
+        #[test]
+        fn every_trace_is_golden() {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/traces");
+            let present: BTreeSet<String> = std::fs::read_dir(folder)
+                .expect("the traces lie in the repository")
+                .map(|entry| entry.expect("a folder entry").file_name().to_string_lossy().into_owned())
+                .filter(|name| name != "README.md")
+                .map(|name| name.trim_end_matches(".angio").to_owned())
+                .collect();
+            let tested: BTreeSet<String> = [$($file),*].map(str::to_owned).into();
+            assert_eq!(present, tested);
+            let readme = std::fs::read_to_string(format!("{folder}/README.md")).expect("it is there");
+            for name in &tested {
+                assert!(readme.contains(&format!("| `{name}")), "traces/README.md does not say where {name} comes from");
+            }
+        }
+    };
+}
+
+golden! {
+    figure_3: written("figure-3");
+    figure_4: written("figure-4");
+    rpc: written("rpc");
+    rpc_phase2: written("rpc-phase2");
+    async_rpc: written("async-rpc");
+    nested_async_rpc: written("nested-async-rpc");
+    forwarding_1: written("forwarding-1");
+    forwarding_2: written("forwarding-2");
+    forwarding_3: written("forwarding-3");
+    asynchronous: written("asynchronous");
+    activity: written("activity");
+    rpc_in_rpc_phase2: written("rpc-in-rpc-phase2");
+    async_rpc_in_forwarder: written("async-rpc-in-forwarder");
+    call_back: written("call-back");
+    reply_on_another_thread: written("reply-on-another-thread");
+    self_call: written("self-call");
+    lost_reply: written("lost-reply");
+    fork_join: written("fork-join");
+    two_scenarios: written("two-scenarios");
+    acknowledged: written("acknowledged");
+    shop: recorded("shop.otlp.jsonl", "shop");
+}
+
+/// The guide on writing templates: with the user's rule file the acknowledgement is no entry any more.
+#[test]
+fn acknowledged_with_its_own_template() {
+    let arguments = ["traces/acknowledged.angio", "--rules", "examples/rules/acknowledged.dl"];
+    let with = |command: &'static str, format| {
+        dyelog(&[[command].as_slice(), arguments.as_slice(), ["--format", format].as_slice()].concat())
+    };
+    accept("acknowledged.own-rule.model", &with("model", "text"));
+    accept("acknowledged.own-rule.matches", &with("matches", "csv"));
+}
