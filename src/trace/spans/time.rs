@@ -12,7 +12,7 @@ pub(crate) fn from_rfc3339(text: &str) -> Option<i64> {
     let (clock, zone) = clock.unwrap_or((time, "Z"));
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let seconds = clock_seconds(clock, 3)? - offset(zone)?;
-    Some((days(year, month, day) * 86_400 + seconds).checked_mul(1_000_000_000)?.checked_add(nanoseconds(fraction)?)?)
+    (days(year, month, day) * 86_400 + seconds).checked_mul(1_000_000_000)?.checked_add(nanoseconds(fraction)?)
 }
 
 /// `HH:MM:SS` or `HH:MM` in seconds.

@@ -16,7 +16,7 @@
 //! the return from it. A visit of a service that is already being visited by one of its callers is another instance of the task.
 //! Times are those of the spans, put off where they would contradict causality.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
@@ -240,11 +240,11 @@ impl Run<'_> {
     fn fork(&mut self, at: u32, end: u32) {
         let visit = self.plan.scopes[self.sorted(at).scope as usize].visit;
         let mut branches: Vec<Vec<u32>> = Vec::new();
-        let mut free: BTreeMap<(i64, usize), ()> = BTreeMap::new();
+        let mut free: BTreeSet<(i64, usize)> = BTreeSet::new();
         for position in at..end {
             let item = self.sorted(position);
             let from = item.start.saturating_add(self.tolerance(item));
-            let branch = free.range(..=(from, usize::MAX)).next_back().map(|(key, ())| *key);
+            let branch = free.range(..=(from, usize::MAX)).next_back().copied();
             let branch = if let Some(key) = branch {
                 free.remove(&key);
                 key.1
@@ -253,7 +253,7 @@ impl Run<'_> {
                 branches.len() - 1
             };
             branches[branch].push(self.plan.sorted[position as usize]);
-            free.insert((item.end, branch), ());
+            free.insert((item.end, branch));
         }
         if branches.len() == 1 {
             let first = self.e.branch_items.len() as u32;

@@ -106,7 +106,7 @@ fn a_lost_server_span_is_put_back_where_only_one_call_fits() {
         e c shop client find  35  45 peer.service=db
         f a web  client other 70  90 peer.service=x
     ";
-    let damaged: String = whole.lines().filter(|line| !line.contains("c b")).map(|line| format!("{line}\n")).collect();
+    let damaged = whole.lines().filter(|line| !line.contains("c b")).collect::<Vec<_>>().join("\n");
     assert_eq!(events(&damaged), events(whole));
     assert!(counted(&damaged).contains("lost parent, restored: 1"));
 }
@@ -121,7 +121,7 @@ fn a_lost_client_span_is_put_back_where_only_one_visit_calls_that_service() {
         2/b a web  client call 210 260
         2/c b shop server call 215 255
     ";
-    let damaged: String = whole.lines().filter(|line| !line.contains("2/b")).map(|line| format!("{line}\n")).collect();
+    let damaged = whole.lines().filter(|line| !line.contains("2/b")).collect::<Vec<_>>().join("\n");
     assert_eq!(events(&damaged), events(whole));
     assert!(counted(&damaged).contains("lost parent, restored: 1"));
 }
@@ -164,6 +164,6 @@ fn the_order_of_spans_does_not_matter() {
         e a web client two  50  60
         f e shop server two 51  59
     ";
-    let reversed: String = table.lines().rev().map(|line| format!("{line}\n")).collect();
+    let reversed = table.lines().rev().collect::<Vec<_>>().join("\n");
     assert_eq!(events(table), events(&reversed));
 }

@@ -162,5 +162,6 @@ pub fn timed(table: &str) -> String {
 
 /// What was counted.
 pub fn counted(table: &str) -> String {
-    read_rows(table).report.counted.iter().map(|(reason, times)| format!("{reason}: {times}\n")).collect()
+    let report = read_rows(table).report;
+    report.counted.iter().fold(String::new(), |text, (reason, times)| text + &format!("{reason}: {times}\n"))
 }
