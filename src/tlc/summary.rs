@@ -91,19 +91,13 @@ impl Summary {
                 }
             })
             .collect();
-        let mut branched = vec![false; outcome.entries.len()];
-        for branch in &outcome.branches {
-            if let Some(cell) = branched.get_mut(branch.entry as usize) {
-                *cell = true;
-            }
-        }
+        let branches = Branches::of(toeg, outcome);
         let mut scratch = Scratch::default();
-        for (number, branched) in branched.into_iter().enumerate() {
-            let positions = if branched {
-                Some(positions(toeg, outcome, grouped.nodes_of(number), grouped.requests_of(number), &keys, number))
-            } else {
-                None
-            };
+        for number in 0..outcome.entries.len() {
+            let positions = (!branches.of_entry(number).is_empty()).then(|| {
+                let (nodes, requests) = (grouped.nodes_of(number), grouped.requests_of(number));
+                positions(toeg, outcome, nodes, requests, &keys, &branches, number)
+            });
             self.add_entry(toeg, names, outcome, &grouped, &indices, number, positions.as_ref(), timed, &mut scratch);
         }
         self.add_scenario(toeg, outcome, &grouped, scenario, timed);
@@ -427,6 +421,30 @@ impl Scratch {
     }
 }
 
+/// An operation's parallel branches, put together by entry.
+struct Branches {
+    /// For each branch the outermost branch that it is in, as an index plus one.
+    outermost: Vec<u32>,
+    numbers: Vec<u32>,
+    offsets: Vec<u32>,
+}
+
+impl Branches {
+    fn of(toeg: &Toeg, outcome: &Outcome) -> Self {
+        let entries = outcome.entries.len();
+        let (numbers, offsets) = group(entries, outcome.branches.len(), |branch| {
+            let entry = outcome.branches[branch as usize].entry as usize;
+            (entry < entries).then_some(entry)
+        });
+        Self { outermost: outermost_branches(toeg, outcome), numbers, offsets }
+    }
+
+    /// Indices of an entry's branches.
+    fn of_entry(&self, entry: usize) -> &[u32] {
+        &self.numbers[self.offsets[entry] as usize..self.offsets[entry + 1] as usize]
+    }
+}
+
 /// Stage and branch of each node of an entry that has parallel branches.
 type Positions = FxHashMap<NodeId, (u32, Option<Branch>)>;
 
@@ -443,11 +461,12 @@ fn positions(
     nodes: &[NodeId],
     requests: &[u32],
     keys: &[EntryKey],
+    branches: &Branches,
     entry: usize,
 ) -> Positions {
-    let outermost = outermost_branches(toeg, outcome);
     let mut ends: FxHashMap<NodeId, bool> = FxHashMap::default();
-    for branch in outcome.branches.iter().filter(|branch| branch.entry as usize == entry) {
+    for &branch in branches.of_entry(entry) {
+        let branch = &outcome.branches[branch as usize];
         let fork = toeg.thread_of(branch.begin).fork;
         if fork != NONE && outcome.branch.get(fork as usize).copied().unwrap_or(0) == 0 {
             ends.insert(fork, true);
@@ -462,7 +481,7 @@ fn positions(
     for &node in &sorted {
         let branch = outcome.branch.get(node as usize).copied().unwrap_or(0);
         if branch != 0 {
-            raw.push((node, stage, Some(outermost[branch as usize - 1])));
+            raw.push((node, stage, Some(branches.outermost[branch as usize - 1])));
             continue;
         }
         if ends.get(&node) == Some(&false) {
