@@ -50,10 +50,8 @@ impl Bodies<'_, '_> {
         }
         let mut graph = Graph { bodies: self, total, entry, task, model, names, origins, sources: Vec::new() };
         let start = graph.draw(&positions);
-        let mut sources = graph.sources;
-        sources.sort();
-        let source = sources.last().copied().unwrap_or_default();
-        Made { body: Body::Activities(start), sources: vec![source], total: everything }
+        let sources = main_sources(&graph.sources);
+        Made { body: Body::Activities(start), sources, total: everything }
     }
 
     fn phases(
@@ -120,7 +118,23 @@ struct Graph<'g, 'b, 'a> {
     model: &'g mut Model,
     names: &'g mut Unique,
     origins: &'g mut Vec<ActivityOrigin>,
-    sources: Vec<DemandSource>,
+    sources: Vec<(f64, DemandSource)>,
+}
+
+/// The sources of a hundredth of all demand or more, in the order of trust: branches that do nothing but call have a few
+/// microseconds of their own, which are not worth a word.
+fn main_sources(parts: &[(f64, DemandSource)]) -> Vec<DemandSource> {
+    let mut demands: BTreeMap<DemandSource, f64> = BTreeMap::new();
+    for (demand, source) in parts {
+        *demands.entry(*source).or_default() += demand;
+    }
+    let all: f64 = demands.values().sum();
+    let main: Vec<DemandSource> = demands
+        .into_iter()
+        .filter(|(source, demand)| *source != DemandSource::None && *demand >= 0.01 * all)
+        .map(|(source, _)| source)
+        .collect();
+    if main.is_empty() { vec![DemandSource::None] } else { main }
 }
 
 /// Branches of a block with their positions, in order.
@@ -229,10 +243,10 @@ impl Graph<'_, '_, '_> {
         let id = ActivityId::from(self.model.activities.len());
         let wanted = format!("{}.{role}", self.model.entries[self.entry.index()].name);
         let name: Arc<str> = self.names.claim(&wanted);
+        self.sources.push((work.demand, source));
         self.model.activities.push(Activity { name, task: self.task, work, replies: Vec::new() });
         self.model.tasks[self.task.index()].activities.push(id);
         self.origins.push(ActivityOrigin { entry: self.entry, position, source });
-        self.sources.push(source);
         id
     }
 

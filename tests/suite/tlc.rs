@@ -147,9 +147,13 @@ pub fn engines_agree(text: &str) {
     assert_eq!(summary(&ours.submodel), summary(&theirs.submodel));
 }
 
+/// Both lists are sorted.
 fn assert_same(ours: &[(String, Vec<u32>, Vec<u32>)], reference: &[(String, Vec<u32>, Vec<u32>)]) {
-    let only_ours: Vec<_> = ours.iter().filter(|candidate| !reference.contains(candidate)).take(5).collect();
-    let only_theirs: Vec<_> = reference.iter().filter(|candidate| !ours.contains(candidate)).take(5).collect();
+    let only = |left: &[(String, Vec<u32>, Vec<u32>)], right: &[(String, Vec<u32>, Vec<u32>)]| {
+        let missing = left.iter().filter(|candidate| right.binary_search(candidate).is_err());
+        missing.take(5).cloned().collect::<Vec<_>>()
+    };
+    let (only_ours, only_theirs) = (only(ours, reference), only(reference, ours));
     assert!(
         only_ours.is_empty() && only_theirs.is_empty(),
         "plans only: {only_ours:?}\nreference only: {only_theirs:?}"

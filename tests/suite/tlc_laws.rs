@@ -170,6 +170,16 @@ fn every_interaction_is_recovered_at_a_hundred_thousand_nodes() {
 }
 
 /// The generator makes every interaction, in numbers that mean something.
+/// The reference needs memory and time for a large operation, so that this is the size at which both run in a test.
+#[test]
+fn both_engines_agree_on_generated_operations() {
+    for (seed, nodes) in [(11, 300), (12, 3_000), (13, 10_000)] {
+        let mut generator = Generator::new(seed, Shape::default());
+        let operation = generator.operation("1", nodes).operation;
+        crate::tlc::engines_agree(&generator.text([&operation]));
+    }
+}
+
 #[test]
 fn all_interactions_are_generated() {
     let mut generator = Generator::new(1, Shape::default());
