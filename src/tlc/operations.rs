@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lqn::submodel::Interaction;
 use crate::tlc::codes;
 use crate::tlc::pattern::{At, Findings, Pattern, Scope, Solved};
-use crate::tlc::plan::{Action, EntryReference, Field, ModelNode, ModelValue, Position, Slot, Value};
+use crate::tlc::plan::{Action, EntryReference, ModelNode, ModelValue, Position, Slot, Value};
 use crate::tlc::planner::Route;
 
 /// What an operation takes at one place.
@@ -488,17 +488,5 @@ impl Compiler<'_, '_, '_> {
                 })
             })
             .collect()
-    }
-}
-
-/// The type of a field, in words, for messages.
-pub fn describe_field(field: Field) -> &'static str {
-    match field {
-        Field::Thread | Field::Target => "a thread",
-        Field::Position => "a thread node counter",
-        Field::Task | Field::TaskName => "a task",
-        Field::Counter => "a task node counter",
-        Field::Activity | Field::Service => "a name",
-        Field::Node => "a node",
     }
 }

@@ -182,8 +182,6 @@ pub struct Plan {
     pub order: i64,
     /// The kind of the glue node.
     pub glue_kind: KindTag,
-    /// How many registers it uses.
-    pub slots: u8,
     /// Names of the registers, for explanations.
     pub slot_names: Vec<Arc<str>>,
     /// Symbols that it compares with.
@@ -196,8 +194,6 @@ pub struct Plan {
     pub tail: Vec<Step>,
     /// Steps after no round at all, where that is allowed.
     pub tail_of_none: Option<Vec<Step>>,
-    /// Registers of the nodes that a match consumes, without the repetition's, in the order of the text.
-    pub consumed: Vec<Slot>,
     /// What a match does.
     pub actions: Vec<Action>,
     /// Which entry owns each consumed node.

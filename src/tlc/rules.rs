@@ -142,20 +142,16 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
         check::template(template, &pattern, &mut findings);
         let Some(route) = planner::route(program, template, &pattern, &mut findings) else { continue };
         let model = operations::compile(template, &pattern, &route, &mut findings);
-        let mut consumed = route.slots.clone();
-        consumed.sort_unstable();
         plans.push(Plan {
             name: Arc::clone(&template.name.value),
             order: template.order.as_ref().map_or(i64::MAX, |order| order.value),
             glue_kind: pattern.nodes[pattern.glue].kind,
-            slots: route.slot_names.len() as u8,
             slot_names: route.slot_names,
             symbols: route.symbols,
             head: route.head,
             repetition: route.repetition,
             tail: route.tail,
             tail_of_none: route.tail_of_none,
-            consumed,
             actions: model.actions,
             owners: model.owners,
             loop_owners: model.loop_owners,

@@ -175,17 +175,8 @@ impl Toeg {
         self.previous_in_task[node as usize]
     }
 
-    /// The nodes in an order in which causes come before effects. Ties go by node.
-    pub fn causal_order(&self) -> Vec<NodeId> {
-        self.topological().unwrap_or_default()
-    }
-
+    /// Kahn's algorithm over all arcs: where there is a cycle, not every node comes to its turn.
     fn is_acyclic(&self) -> bool {
-        self.topological().is_some()
-    }
-
-    /// Kahn's algorithm over all arcs; `None` where there is a cycle.
-    fn topological(&self) -> Option<Vec<NodeId>> {
         let count = self.len();
         let mut waiting = vec![0u8; count];
         for node in 0..count as NodeId {
@@ -195,14 +186,14 @@ impl Toeg {
                 + u8::from(event.kind == Kind::Begin && node != self.root)
                 + u8::from(matches!(event.kind, Kind::Join(_)));
         }
-        let mut order = Vec::with_capacity(count);
+        let mut taken = 0;
         // A stack makes the order depth first, which keeps neighbours in memory together.
         let mut ready = vec![self.root];
         if waiting[self.root as usize] != 0 {
-            return None;
+            return false;
         }
         while let Some(node) = ready.pop() {
-            order.push(node);
+            taken += 1;
             let mut release = |target: NodeId| {
                 if target != NONE {
                     waiting[target as usize] -= 1;
@@ -219,7 +210,7 @@ impl Toeg {
             release(self.next_in_task(node));
             release(self.next_in_thread(node));
         }
-        (order.len() == count).then_some(order)
+        taken == count
     }
 }
 
