@@ -1,13 +1,13 @@
 //! The arguments as typed. Each subcommand's own lie beside its code; those that several share lie here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{completions, matches, model, rules, solve, trace};
+use crate::cli::{completions, man, matches, model, rules, solve, trace};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
@@ -15,11 +15,15 @@ use crate::cli::{completions, matches, model, rules, solve, trace};
 /// arguments or an input cannot be used, 3 a solver did not converge, 70 a defect of dyelog.
 #[derive(Debug, Parser)]
 #[command(name = "dyelog", version, propagate_version = true, max_term_width = 100)]
+#[command(after_long_help = examples! {
+    "from a trace to response times, at the load that was traced" => "dyelog solve traces/shop.otlp.jsonl",
+    "and at the load of a configuration" => "dyelog solve traces/shop.otlp.jsonl --config examples/shop/shop.toml",
+})]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
-    /// When to use colour; `auto` also heeds NO_COLOR
+    /// When to use colour; `auto` is on a terminal, and heeds NO_COLOR, CLICOLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true)]
     pub color: Color,
 }
@@ -41,6 +45,8 @@ pub enum Command {
     Rules(rules::Command),
     /// Write a completion script for a shell
     Completions(completions::Arguments),
+    /// Write manual pages, or the reference of the whole command line
+    Man(man::Arguments),
 }
 
 /// When to use colour.
@@ -167,4 +173,11 @@ pub struct OutputArguments {
     /// Write to this file, which appears only when it is complete
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+impl OutputArguments {
+    /// Whether the output goes to a file, not to standard output.
+    pub fn is_file(&self) -> bool {
+        self.output.as_deref().is_some_and(|path| path != Path::new("-"))
+    }
 }

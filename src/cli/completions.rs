@@ -10,6 +10,11 @@ use crate::cli::{Failure, Outcome};
 
 /// Arguments of `dyelog completions`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "bash, for one user" => "dyelog completions bash -o dyelog.bash",
+    "fish" => "dyelog completions fish -o dyelog.fish",
+    "zsh, into a folder of $fpath" => "dyelog completions zsh -o _dyelog",
+})]
 pub struct Arguments {
     /// The shell
     #[arg(value_enum)]

@@ -8,10 +8,14 @@ use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::reduce;
-use crate::cli::terminal::{self, Terminal};
+use crate::cli::terminal::Terminal;
 
 /// Arguments of `dyelog matches`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a row each match, and how often each template matched" => "dyelog matches traces/figure-3.angio",
+    "with a rule file of your own" => "dyelog matches traces/acknowledged.angio --rules examples/rules/acknowledged.dl --format csv",
+})]
 pub struct Arguments {
     #[command(flatten)]
     input: TraceArguments,
@@ -43,7 +47,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let text = match arguments.format {
         Format::Csv => report::matches::csv(matches),
         Format::Json => report::matches::json(matches),
-        Format::Text => report::matches::text(matches, terminal::width()),
+        Format::Text => report::matches::text(matches, terminal.look(&arguments.output)),
     };
     let mut output = Output::open(&arguments.output)?;
     output.text(&text)?;

@@ -3,14 +3,25 @@
 //! A subcommand is a file. It takes its arguments and a [`Terminal`], writes data to an [`output::Output`], reports words
 //! through the terminal and says how it [`Exit`]s, or fails with [`Failure`].
 
+/// The part of a command's help that shows it at work: what each line does, and the line. Every line is run by a test, in a
+/// folder that has the project's `traces/`, `examples/` and `rules/`.
+macro_rules! examples {
+    ($($does:literal => $line:literal),+ $(,)?) => {
+        concat!("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m", $("\n  # ", $does, "\n  ", $line),+)
+    };
+}
+
 pub mod args;
 mod codes;
 mod completions;
 mod exit;
 mod input;
+mod interrupt;
+mod man;
 mod matches;
 mod model;
 mod output;
+mod progress;
 mod reduce;
 mod rule_files;
 mod rules;
@@ -19,10 +30,11 @@ mod source;
 mod terminal;
 mod trace;
 
+use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use dyelog::diagnostic::{Diagnostic, Diagnostics};
 
 use self::args::{Cli, Command};
@@ -55,7 +67,7 @@ pub type Outcome = Result<Exit, Failure>;
 
 /// Runs the command that the arguments ask for.
 pub fn main() -> ExitCode {
-    let arguments = match Cli::try_parse() {
+    let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version come this way, too. Where they cannot be printed there is nobody to tell.
@@ -69,6 +81,31 @@ pub fn main() -> ExitCode {
     panic::catch_unwind(AssertUnwindSafe(|| run(&arguments.command, &mut terminal))).unwrap_or(Exit::Bug).into()
 }
 
+/// The whole command line, as clap knows it.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command().color(help_color(std::env::args_os()));
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Whether help and complaints about arguments have colour, which is asked for by one of these arguments.
+fn help_color(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
+    let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let asked = arguments.iter().enumerate().find_map(|(place, argument)| match argument.as_str() {
+        "--color" => arguments.get(place + 1).map(String::as_str),
+        argument => argument.strip_prefix("--color="),
+    });
+    match asked {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
 fn run(command: &Command, terminal: &mut Terminal) -> Exit {
     let outcome = match command {
         Command::Model(arguments) => model::run(arguments, terminal),
@@ -77,6 +114,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
         Command::Completions(arguments) => completions::run(arguments),
+        Command::Man(arguments) => man::run(arguments),
     };
     match outcome {
         Ok(exit) => exit,

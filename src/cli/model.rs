@@ -9,10 +9,16 @@ use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::source;
-use crate::cli::terminal::{self, Terminal};
+use crate::cli::terminal::Terminal;
 
 /// Arguments of `dyelog model`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a model of the bundled trace, in the text language of the LQN tool suite" => "dyelog model traces/shop.otlp.jsonl -o shop.lqn",
+    "in tables for people, with users and processors as they are" => "dyelog model traces/shop.otlp.jsonl --config examples/shop/shop.toml --format text",
+    "one model of several traces" => "dyelog model traces/figure-3.angio traces/figure-4.angio",
+    "a model file in another language" => "dyelog model shop.lqn -o shop.lqnx",
+})]
 pub struct Arguments {
     #[command(flatten)]
     source: SourceArguments,
@@ -55,7 +61,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Format::Lqn => Language::Lqn.write(&source.model),
         Format::Lqnx => Language::Lqnx.write(&source.model),
         Format::Json => Language::Json.write(&source.model),
-        Format::Text => report::model::text(&source.model, source.origins.as_ref(), terminal::width()),
+        Format::Text => report::model::text(&source.model, source.origins.as_ref(), terminal.look(&arguments.output)),
     };
     let mut output = Output::open(&arguments.output)?;
     output.text(&text)?;

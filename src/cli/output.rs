@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use dyelog::diagnostic::{Diagnostic, Place};
 
 use crate::cli::args::OutputArguments;
-use crate::cli::{Failure, codes};
+use crate::cli::{Failure, codes, interrupt};
 
 /// A place for data.
 pub struct Output {
@@ -81,6 +81,7 @@ impl Beside {
             file.sync_all()?;
         }
         fs::rename(&self.path, &self.target)?;
+        interrupt::forget(&self.path);
         self.path = PathBuf::new();
         Ok(())
     }
@@ -91,6 +92,7 @@ impl Drop for Beside {
         if !self.path.as_os_str().is_empty() {
             // Given up before it was complete: nobody shall find the pieces.
             let _ = fs::remove_file(&self.path);
+            interrupt::forget(&self.path);
         }
     }
 }
@@ -111,7 +113,9 @@ fn open(path: &Path) -> io::Result<Sink> {
     name.push(target.file_name().ok_or_else(|| io::Error::other("it names no file"))?);
     name.push(format!(".{}.part", std::process::id()));
     let beside = target.with_file_name(name);
-    let file = File::options().write(true).create_new(true).open(&beside)?;
+    interrupt::remember(&beside);
+    let file =
+        File::options().write(true).create_new(true).open(&beside).inspect_err(|_| interrupt::forget(&beside))?;
     let sink = Beside { writer: Some(BufWriter::new(file)), path: beside, target };
     if let Some(metadata) = existing {
         if metadata.permissions().readonly() {

@@ -10,6 +10,7 @@ use dyelog::trace::quality::Policy;
 use dyelog::trace::{self, Operation, Origins, ReadOptions, ReadReport, Sink, TraceNames};
 
 use crate::cli::args::{ReadingArguments, ReduceArguments};
+use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, input, rule_files};
 
@@ -27,11 +28,13 @@ pub struct Reduced {
 /// Passes operations on and sees what kind of trace they come from.
 struct Watch<'w, 'r> {
     reducer: &'w mut Reducer<'r>,
+    progress: Progress,
     native: bool,
 }
 
 impl Sink for Watch<'_, '_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self.progress.operation();
         self.native &= operation.origins == Origins::Lines;
         self.reducer.operation(names, operation)
     }
@@ -58,7 +61,8 @@ pub fn reduce(
     };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, options);
-    let mut watch = Watch { reducer: &mut reducer, native: true };
+    let progress = Progress::reading(files);
+    let mut watch = Watch { reducer: &mut reducer, progress: progress.clone(), native: true };
     let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
     for file in files {
@@ -68,7 +72,7 @@ pub fn reduce(
         }
         .and_then(|input| {
             let options = ReadOptions { format: reading.from, strict: reading.strict };
-            trace::read(&input::shown(file), input, &options, &mut names, &mut watch)
+            trace::read(&input::shown(file), progress.watch(input), &options, &mut names, &mut watch)
         });
         match outcome {
             Ok(read) => report.merge(read),
@@ -83,6 +87,7 @@ pub fn reduce(
             Reduction::default()
         }
     };
+    progress.done();
     if !errors.is_empty() {
         return Err(Failure::Input(errors));
     }

@@ -21,6 +21,10 @@ pub enum Command {
 
 /// Arguments of `dyelog rules check`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a rule file of your own" => "dyelog rules check examples/rules/acknowledged.dl",
+    "the paper's table as printed, which has slips: exits with 1" => "dyelog rules check rules/paper/tlc-1998.dl",
+})]
 pub struct CheckArguments {
     /// Rule files, each checked as if it alone were given under `--rules`; the shipped ones where none is given
     #[arg(value_name = "FILE")]

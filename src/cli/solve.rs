@@ -11,10 +11,14 @@ use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
 use crate::cli::source::{self, Source};
-use crate::cli::terminal::{self, Terminal};
+use crate::cli::terminal::Terminal;
 
 /// Arguments of `dyelog solve`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "response times, throughputs and utilisations of the system that was traced" => "dyelog solve traces/shop.otlp.jsonl --config examples/shop/shop.toml",
+    "for a program" => "dyelog solve traces/shop.otlp.jsonl --format json -o results.json",
+})]
 pub struct Arguments {
     #[command(flatten)]
     source: SourceArguments,
@@ -66,7 +70,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         terminal.say(&format!("note: {doubt}\n"));
     }
     let text = match arguments.format {
-        Format::Text => report::results::text(model, &results, origins, terminal::width()),
+        Format::Text => report::results::text(model, &results, origins, terminal.look(&arguments.output)),
         Format::Json => report::json::results(model, &results, origins),
         Format::Csv => report::csv::results(model, &results, origins),
     };

@@ -5,8 +5,9 @@ use std::panic::PanicHookInfo;
 
 use anstream::{AutoStream, ColorChoice};
 use dyelog::diagnostic::{Diagnostic, Renderer, Sources};
+use dyelog::report::Look;
 
-use crate::cli::args::Color;
+use crate::cli::args::{Color, OutputArguments};
 
 /// Where words go, and what is needed to draw them.
 pub struct Terminal {
@@ -36,6 +37,11 @@ impl Terminal {
     /// Shows diagnostics, in the order of their places, and how many there are.
     pub fn report(&self, diagnostics: &[Diagnostic]) {
         self.say(&self.errors.render_all(diagnostics, &self.sources));
+    }
+
+    /// What text for people may look like where the output goes: a file takes it whole and plain.
+    pub fn look(&self, output: &OutputArguments) -> Look {
+        if output.is_file() { Look::PLAIN } else { Look { width: width(), color: self.output.color } }
     }
 
     /// The text of diagnostics, for a report that goes to standard output.
@@ -75,12 +81,14 @@ pub fn report_panic(info: &PanicHookInfo<'_>) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// How wide tables on standard output may be: as wide as the terminal, and as they like elsewhere.
-pub fn width() -> usize {
-    if !std::io::stdout().is_terminal() {
+/// How wide text on standard output may be: as wide as the terminal, and as it likes elsewhere.
+fn width() -> usize {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
         return usize::MAX;
     }
-    // The shell tells its width to its children where the user exports it; else what fits most windows is assumed.
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    columns.filter(|columns| *columns >= 40).unwrap_or(120)
+    // Who exports a width means it; else the terminal knows.
+    let exported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let known = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+    exported.or_else(known).filter(|columns| *columns > 0).unwrap_or(80)
 }

@@ -1,6 +1,6 @@
 //! `dyelog trace`.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use dyelog::trace::{self, Operation, ReadOptions, ReadReport, Sink, TraceNames, 
 use crate::cli::args::{OutputArguments, ReadingArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
+use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, input};
 
@@ -30,6 +31,10 @@ pub enum Command {
 
 /// Arguments of `dyelog trace check`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a sound trace" => "dyelog trace check traces/shop.otlp.jsonl",
+    "a damaged one: exits with 1" => "dyelog trace check traces/lost-reply.angio",
+})]
 pub struct CheckArguments {
     #[command(flatten)]
     input: TraceArguments,
@@ -42,6 +47,9 @@ pub struct CheckArguments {
 
 /// Arguments of `dyelog trace stat`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "operations, events, tasks and times, in all and by scenario" => "dyelog trace stat traces/two-scenarios.angio",
+})]
 pub struct StatArguments {
     #[command(flatten)]
     input: TraceArguments,
@@ -63,6 +71,10 @@ enum Form {
 
 /// Arguments of `dyelog trace convert`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "spans as events, one a line, in the notation of the templates" => "dyelog trace convert traces/shop.otlp.jsonl -o shop.angio",
+    "the same as JSON lines" => "dyelog trace convert traces/shop.otlp.jsonl --to angio-jsonl",
+})]
 pub struct ConvertArguments {
     #[command(flatten)]
     input: TraceArguments,
@@ -95,7 +107,7 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
     let reading = &arguments.input.reading;
     let mut ignore = |_: &TraceNames, _: Operation| ControlFlow::Continue(());
     let mut gate = Gate::new(Policy { strict: reading.strict }, &mut ignore);
-    let read = read_all(&arguments.input.traces, reading, &mut gate);
+    let read = read_all(&arguments.input.traces, reading, &Progress::reading(&arguments.input.traces), &mut gate);
     let quality = gate.finish();
     let (read, quality) = match (read, quality) {
         (Ok(read), Ok(quality)) => (read, quality),
@@ -147,7 +159,11 @@ impl Sink for Writing<'_> {
 fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
     let mut output = Output::open(&arguments.output)?;
     let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
-    let read = read_all(&arguments.input.traces, &arguments.input.reading, &mut writing);
+    let files = &arguments.input.traces;
+    // Data that runs over the terminal shows the progress itself.
+    let seen = !arguments.output.is_file() && std::io::stdout().is_terminal();
+    let progress = if seen { Progress::hidden() } else { Progress::reading(files) };
+    let read = read_all(files, &arguments.input.reading, &progress, &mut writing);
     if let Some(failure) = writing.failure {
         return Err(failure);
     }
@@ -163,7 +179,8 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
         stat.add(names, &operation);
         ControlFlow::Continue(())
     };
-    let read = read_all(&arguments.input.traces, &arguments.input.reading, &mut sink)?;
+    let files = &arguments.input.traces;
+    let read = read_all(files, &arguments.input.reading, &Progress::reading(files), &mut sink)?;
     terminal.report(&read.findings);
     let mut output = Output::open(&arguments.output)?;
     output.text(&match arguments.format {
@@ -179,23 +196,33 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
 }
 
 /// Reads traces one after another; errors of all of them come together.
-fn read_all(files: &[PathBuf], reading: &ReadingArguments, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+fn read_all(
+    files: &[PathBuf],
+    reading: &ReadingArguments,
+    progress: &Progress,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
     input::check_stdin_once(files).map_err(|failure| match failure {
         Failure::Input(findings) => Diagnostics(findings),
         Failure::Closed => Diagnostics(Vec::new()),
     })?;
     let options = ReadOptions { format: reading.from, strict: reading.strict };
+    let mut sink = |names: &TraceNames, operation: Operation| {
+        progress.operation();
+        sink.operation(names, operation)
+    };
     let mut names = TraceNames::new();
     let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
     for file in files {
         let read = input::open(file)
             .map_err(Diagnostics::from)
-            .and_then(|input| trace::read(&input::shown(file), input, &options, &mut names, sink));
+            .and_then(|input| trace::read(&input::shown(file), progress.watch(input), &options, &mut names, &mut sink));
         match read {
             Ok(read) => report.merge(read),
             Err(Diagnostics(found)) => errors.extend(found),
         }
     }
+    progress.done();
     if errors.is_empty() { Ok(report) } else { Err(Diagnostics(errors)) }
 }

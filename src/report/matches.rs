@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::report::Look;
 use crate::report::csv::Rows;
 use crate::report::json::pretty;
 use crate::report::table::Table;
@@ -38,8 +39,9 @@ pub fn json(matches: &[MatchRow]) -> String {
     pretty(&list)
 }
 
-/// A table at most so wide, and how often each template matched.
-pub fn text(matches: &[MatchRow], width: usize) -> String {
+/// A table, and how often each template matched.
+pub fn text(matches: &[MatchRow], look: impl Into<Look>) -> String {
+    let look = look.into();
     let mut table = Table::new(&["SCENARIO", "RUN", ">THREAD", ">NODE", "TEMPLATE", "ENTRY"]);
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     for row in matches {
@@ -57,7 +59,7 @@ pub fn text(matches: &[MatchRow], width: usize) -> String {
     for (template, count) in counts {
         sums.row(vec![template.to_owned(), count.to_string()]);
     }
-    format!("{}\n{}", table.render(width), sums.render(width))
+    format!("{}\n{}", table.render(look), sums.render(look))
 }
 
 fn entry(row: &MatchRow) -> String {

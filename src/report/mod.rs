@@ -6,6 +6,7 @@
 pub mod csv;
 pub mod json;
 mod load;
+mod look;
 pub mod matches;
 pub mod model;
 pub mod results;
@@ -14,3 +15,4 @@ pub mod trace;
 mod words;
 
 pub use load::ScenarioResult;
+pub use look::{Look, Tone};

@@ -2,12 +2,14 @@
 
 use crate::lqn::{Body, CallKind, Fork, Join, Model, Precedence, Work};
 use crate::model::{EntryOrigin, Origins};
+use crate::report::Look;
 use crate::report::table::Table;
 use crate::report::words::{kind, multiplicity, number, scheduling};
 
-/// A model in tables at most so wide. Where it was made of traces its origins add the scenarios, the types of entries, how
+/// A model in tables. Where it was made of traces its origins add the scenarios, the types of entries, how
 /// often they were seen and the sources of their demands.
-pub fn text(model: &Model, origins: Option<&Origins>, width: usize) -> String {
+pub fn text(model: &Model, origins: Option<&Origins>, look: impl Into<Look>) -> String {
+    let look = look.into();
     let mut text = String::new();
     if !model.comment.is_empty() {
         text.push_str(&model.comment);
@@ -17,7 +19,7 @@ pub fn text(model: &Model, origins: Option<&Origins>, width: usize) -> String {
     tables.extend(origins.map(scenarios));
     tables.extend([processors(model), tasks(model), entries(model, origins), activities(model), calls(model)]);
     let graph = precedences(model);
-    for part in tables.iter().filter(|table| !table.is_empty()).map(|table| table.render(width)).chain(graph) {
+    for part in tables.iter().filter(|table| !table.is_empty()).map(|table| table.render(look)).chain(graph) {
         if !text.is_empty() {
             text.push('\n');
         }

@@ -1,21 +1,24 @@
 //! Results as text for people.
 
 use crate::lqn::results::{Caller, Results};
-use crate::lqn::{Model, Scheduling};
+use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
-use crate::report::ScenarioResult;
 use crate::report::model::demand_sources;
-use crate::report::table::Table;
+use crate::report::table::{Cell, Table};
 use crate::report::words::{caller, kind, multiplicity, number};
+use crate::report::{Look, ScenarioResult, Tone};
 
-/// Results in tables at most so wide. Where the model was made of traces its origins add the scenarios and the sources of
-/// demands.
-pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, width: usize) -> String {
-    let mut text = convergence(results);
+/// Results in tables. Where the model was made of traces its origins add the scenarios and the sources of demands. Where
+/// there is colour, it marks servers and threads that are (nearly) always busy.
+pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: impl Into<Look>) -> String {
+    let look = look.into();
+    let tone = if results.convergence.converged { Tone::Plain } else { Tone::Alarm };
+    let mut text = look.paint(tone, convergence(results).trim_end());
+    text.push('\n');
     let mut section = |table: &Table| {
         if !table.is_empty() {
             text.push('\n');
-            text.push_str(&table.render(width));
+            text.push_str(&table.render(look));
         }
     };
     if let Some(origins) = origins {
@@ -68,13 +71,22 @@ fn processors(model: &Model, results: &Results) -> Table {
         // The processors of customers are there because the language asks for one.
         if !(sources[number_of] && result.utilization == 0.0) {
             table.row(vec![
-                processor.name.to_string(),
-                multiplicity(processor.multiplicity),
-                number(result.utilization),
+                Cell::from(&*processor.name),
+                multiplicity(processor.multiplicity).into(),
+                busy(result.utilization, processor.multiplicity),
             ]);
         }
     }
     table
+}
+
+/// How many servers are busy.
+fn busy(utilization: f64, servers: Multiplicity) -> Cell {
+    let share = match servers {
+        Multiplicity::Finite(servers) => utilization / f64::from(servers.max(1)),
+        Multiplicity::Infinite => 0.0,
+    };
+    Cell::toned(number(utilization), Tone::of_utilization(share))
 }
 
 /// By processor: whether none but reference tasks run on it.
@@ -96,13 +108,15 @@ fn tasks(model: &Model, results: &Results) -> Table {
         ">OF ITS PROCESSOR (busy servers)",
     ]);
     for (task, result) in model.tasks.iter().zip(&results.tasks) {
+        // Customers are always busy: they think or wait.
+        let servers = if task.scheduling == Scheduling::Reference { Multiplicity::Infinite } else { task.multiplicity };
         table.row(vec![
-            task.name.to_string(),
-            model.processors[task.processor.index()].name.to_string(),
-            multiplicity(task.multiplicity),
-            number(result.throughput),
-            number(result.utilization),
-            number(result.processor_utilization),
+            Cell::from(&*task.name),
+            model.processors[task.processor.index()].name.to_string().into(),
+            multiplicity(task.multiplicity).into(),
+            number(result.throughput).into(),
+            busy(result.utilization, servers),
+            number(result.processor_utilization).into(),
         ]);
     }
     table

@@ -1,0 +1,124 @@
+//! Progress of long work, drawn on standard error while it is a terminal, and only once the work has taken a while.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+/// Work that ends sooner shows nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The progress of some work. Clones show the same bar; it is gone when [`Progress::done`] was called or all are dropped.
+#[derive(Clone)]
+pub struct Progress(Option<Arc<Bar>>);
+
+struct Bar {
+    drawn: ProgressBar,
+    begun: Instant,
+    shown: AtomicBool,
+    operations: Arc<AtomicU64>,
+}
+
+impl Progress {
+    /// Of nothing that anybody wants to see.
+    pub fn hidden() -> Self {
+        Self(None)
+    }
+
+    /// Of the reading of files: bytes, and the operations that came of them.
+    pub fn reading(files: &[PathBuf]) -> Self {
+        if !is_wanted() {
+            return Self::hidden();
+        }
+        let length = |file: &PathBuf| {
+            (file != Path::new("-")).then(|| std::fs::metadata(file).ok()).flatten().filter(std::fs::Metadata::is_file)
+        };
+        let total: Option<u64> = files.iter().map(|file| length(file).map(|file| file.len())).sum();
+        let operations = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&operations);
+        let told = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
+            // A bar that cannot be written is not worth a word.
+            let _ = write!(text, "{}", counter.load(Ordering::Relaxed));
+        };
+        let template = match total {
+            Some(_) => "reading {wide_bar} {bytes} of {total_bytes}, {operations} operations, {eta} left",
+            None => "{spinner} reading: {bytes}, {operations} operations, {elapsed}",
+        };
+        let style = ProgressStyle::with_template(template).map(|style| style.with_key("operations", told));
+        Self::with(total, style.ok(), operations)
+    }
+
+    /// Of work in so many steps.
+    #[expect(dead_code, reason = "for sweeps of many points")]
+    pub fn steps(doing: &str, total: u64) -> Self {
+        if !is_wanted() {
+            return Self::hidden();
+        }
+        let style = ProgressStyle::with_template(&format!("{doing} {{wide_bar}} {{pos}} of {{len}}, {{eta}} left"));
+        Self::with(Some(total), style.ok(), Arc::default())
+    }
+
+    fn with(total: Option<u64>, style: Option<ProgressStyle>, operations: Arc<AtomicU64>) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        if let Some(style) = style {
+            bar.set_style(style);
+        }
+        Self(Some(Arc::new(Bar { drawn: bar, begun: Instant::now(), shown: AtomicBool::new(false), operations })))
+    }
+
+    /// Bytes or steps were done.
+    pub fn advance(&self, by: u64) {
+        let Some(bar) = &self.0 else { return };
+        if !bar.shown.load(Ordering::Relaxed) && bar.begun.elapsed() >= PATIENCE {
+            bar.shown.store(true, Ordering::Relaxed);
+            bar.drawn.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.drawn.inc(by);
+    }
+
+    /// An operation came out.
+    pub fn operation(&self) {
+        if let Some(bar) = &self.0 {
+            bar.operations.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// An input whose bytes count.
+    pub fn watch(&self, input: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+        if self.0.is_none() { input } else { Box::new(Watched { input, progress: self.clone() }) }
+    }
+
+    /// Takes the bar away, before words are said.
+    pub fn done(&self) {
+        if let Some(bar) = &self.0 {
+            bar.drawn.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.drawn.finish_and_clear();
+    }
+}
+
+fn is_wanted() -> bool {
+    // Editors and logs call themselves dumb: they show every frame of a bar.
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+struct Watched {
+    input: Box<dyn Read + Send>,
+    progress: Progress,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.progress.advance(read as u64);
+        Ok(read)
+    }
+}
