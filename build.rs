@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The rule files that are loaded by default, as in `tlc::rules`.
-const FILES: [&str; 2] = ["rules/tlc.dl", "rules/ext/join.dl"];
+const FILES: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
 
 fn main() {
     let mut code = String::new();

@@ -1,7 +1,7 @@
 //! A rule file as a `crepe!` program.
 //!
 //! Every node pattern becomes an atom `Node(id, thread, counter, kind, target, task, counter in task)`, equal variables
-//! become joins. Atoms are put in an order in which each has two columns bound that make its index a key, since crepe
+//! become joins. `Visit(thread, request)` is given, as it is to the rules of users. Atoms are put in an order in which each has two columns bound that make its index a key, since crepe
 //! joins in the order of the text.
 
 use std::collections::BTreeSet;
@@ -37,12 +37,13 @@ pub fn module(name: &str, file: &str, program: &Program) -> String {
     let mut code = format!("/// Candidates of `{file}`.\nmod {name} {{\n    use super::{{Candidates, Found}};\n");
     write!(
         code,
-        "    crepe::crepe! {{\n        @input\n        struct Node(i64, i64, i64, i64, i64, i64, i64);\n{relations}{rules}    }}\n"
+        "    crepe::crepe! {{\n        @input\n        struct Node(i64, i64, i64, i64, i64, i64, i64);\n        @input\n        struct Visit(i64, i64);\n{relations}{rules}    }}\n"
     )
     .expect("writing to a string");
     code.push_str(
-        "    pub fn add(nodes: &[[i64; 7]], all: &mut Candidates) {\n        let mut runtime = Crepe::new();\n",
+        "    pub fn add(nodes: &[[i64; 7]], visits: &[[i64; 2]], all: &mut Candidates) {\n        let mut runtime = Crepe::new();\n",
     );
+    code.push_str("        runtime.extend(visits.iter().map(|v| Visit(v[0], v[1])));\n");
     code.push_str("        runtime.extend(nodes.iter().map(|n| Node(n[0], n[1], n[2], n[3], n[4], n[5], n[6])));\n");
     let names: Vec<String> = outputs.iter().map(|output| output.variable.clone()).collect();
     writeln!(code, "        let ({},) = runtime.run();", names.join(", ")).expect("writing to a string");
@@ -55,10 +56,12 @@ pub fn module(name: &str, file: &str, program: &Program) -> String {
 
 /// The function that runs all modules.
 pub fn dispatch(modules: &[String]) -> String {
-    let mut code = String::from("/// All candidates of all files.\npub fn all(nodes: &[[i64; 7]]) -> Candidates {\n");
+    let mut code = String::from(
+        "/// All candidates of all files.\npub fn all(nodes: &[[i64; 7]], visits: &[[i64; 2]]) -> Candidates {\n",
+    );
     code.push_str("    let mut all = Candidates::default();\n");
     for module in modules {
-        writeln!(code, "    {module}::add(nodes, &mut all);").expect("writing to a string");
+        writeln!(code, "    {module}::add(nodes, visits, &mut all);").expect("writing to a string");
     }
     code.push_str("    all.sort();\n    all\n}\n");
     code
@@ -112,7 +115,7 @@ impl Compiled {
                 "0".to_owned()
             }
             Some(repeat) => {
-                body.rounds(number, repeat, &mut compiled);
+                body.rounds(number, repeat, &mut used, &mut compiled);
                 body.conditions(&mut used);
                 body.all(&mut left, &mut used);
                 assert!(left.is_empty(), "{name}: a node is tied to nothing");
@@ -305,6 +308,22 @@ impl Body<'_> {
                     self.atoms.extend(after);
                     self.peeks.push(peek);
                 }
+                Condition::Atom { negated: false, atom } if &*atom.relation.value == "visit" => {
+                    let [thread, request] = &atom.arguments[..] else { panic!("`visit` has two columns") };
+                    if self.expression(&thread.value).is_none() && self.expression(&request.value).is_none() {
+                        continue;
+                    }
+                    let mut after = Vec::new();
+                    let thread = self.column(&thread.value, &mut after);
+                    let request = self.column(&request.value, &mut after);
+                    self.atoms.push(format!("Visit({thread}, {request})"));
+                    self.atoms.extend(after);
+                    if !self.by_thread {
+                        let peek = format!("p_{}", self.peeks.len());
+                        self.atoms.push(format!("Node({peek}, {request}, 1, 0, _, _, _)"));
+                        self.peeks.push(peek);
+                    }
+                }
                 _ => panic!("{}: a condition that the reference does not know", template.name.value),
             }
             used[number] = true;
@@ -312,7 +331,7 @@ impl Body<'_> {
     }
 
     /// A repetition, walked from its end: `Open` holds what is known before round n, counted from the end.
-    fn rounds(&mut self, number: usize, repeat: &Repeat, compiled: &mut Compiled) {
+    fn rounds(&mut self, number: usize, repeat: &Repeat, used: &mut [bool], compiled: &mut Compiled) {
         let linked = self
             .known
             .iter()
@@ -331,8 +350,28 @@ impl Body<'_> {
         // Within a round, the node that names the thread before goes first, whatever comes before it.
         let mut left: Vec<&NodePattern> = repeat.nodes.iter().collect();
         round.node(left.remove(0));
-        // No condition is decided within a round.
-        round.all(&mut left, &mut vec![true; self.template.conditions.len()]);
+        // Only conditions on the round's own variables are decided within it.
+        let outside: Vec<bool> = self
+            .template
+            .conditions
+            .iter()
+            .map(|condition| match &condition.value {
+                Condition::Atom { atom, .. } => !atom.arguments.iter().any(|argument| match &argument.value {
+                    Term::Variable(variable, _) => variable
+                        .index
+                        .as_ref()
+                        .is_some_and(|index| index.variable.as_ref() == Some(&repeat.index.value)),
+                    _ => false,
+                }),
+                _ => true,
+            })
+            .collect();
+        let mut inside = outside.clone();
+        round.conditions(&mut inside);
+        round.all(&mut left, &mut inside);
+        for (used, (outside, inside)) in used.iter_mut().zip(outside.iter().zip(inside)) {
+            *used |= !outside && inside;
+        }
         assert!(left.is_empty(), "a node of the sequence is tied to nothing");
         let ids: Vec<String> = repeat.nodes.iter().map(|node| format!("n_{}", node.name.value)).collect();
         let types = vec!["i64"; ids.len() + 2].join(", ");

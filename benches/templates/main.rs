@@ -15,6 +15,7 @@ use dyelog::tlc::Rules;
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::NoRelations;
 use dyelog::tlc::matcher::{Matcher, Symbols};
+use dyelog::tlc::visits::Visits;
 use dyelog::trace::{NodeId, Toeg, TraceNames};
 use generator::{Generator, Mix, Shape};
 
@@ -48,8 +49,15 @@ impl Graph {
     fn plans(&self, observer: &mut impl Observer) -> Outcome {
         let (plans, toeg) = (RULES.plans(), &self.toeg);
         let budget = u64::MAX.into();
-        let matcher =
-            Matcher { plans, toeg, names: &self.names, symbols: &self.symbols, relations: &NoRelations, budget };
+        let matcher = Matcher {
+            plans,
+            toeg,
+            names: &self.names,
+            symbols: &self.symbols,
+            relations: &NoRelations,
+            budget,
+            visits: Visits::default(),
+        };
         let mut engine = Plans { matcher, by_kind: RULES.by_kind() };
         driver::run(toeg, plans, &mut engine, observer)
     }

@@ -38,3 +38,5 @@ pub const CYCLE: Code = Code("M016");
 pub const CUSTOMER_WORK: Code = Code("M017");
 /// Tasks without a number of threads are taken to have as many as they need.
 pub const THREADS_ASSUMED: Code = Code("M018");
+/// A task cannot stand for the customer of a scenario.
+pub const NOT_THE_CUSTOMER: Code = Code("M019");

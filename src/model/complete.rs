@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, ScenarioTotal, SubModel, WorkTotal};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, RequestKind, SubModel};
 use crate::lqn::{
     Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
@@ -14,6 +14,7 @@ use crate::model::body::{Bodies, is_answered};
 use crate::model::config::Configuration;
 use crate::model::demand::Demands;
 use crate::model::naming::{Unique, entry_names, task_label};
+use crate::model::parts::{Customer, Parts};
 use crate::model::{
     EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, replicas, stability,
 };
@@ -26,7 +27,7 @@ pub fn complete(
     sub: &SubModel,
     configuration: &Configuration,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
-    let parts = Parts::new(sub);
+    let mut parts = Parts::new(sub);
     if parts.customers.is_empty() {
         let finding =
             Diagnostic::error(codes::NOTHING, Place::Nowhere, "the traces hold no operation to make a model of");
@@ -37,6 +38,7 @@ pub fn complete(
         .into());
     }
     let mut findings = crate::model::unused::check(sub, configuration);
+    parts.fold_customers(configuration, &mut findings);
     let loads = choose_loads(&parts, configuration, &mut findings);
     let built = Builder::build(&parts, configuration, &loads);
     findings.extend(threads_note(&built, configuration));
@@ -87,87 +89,6 @@ fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnost
         Diagnostic::new(Severity::Note, codes::THREADS_ASSUMED, Place::Nowhere, message)
             .with_hint("set `threads` under `[task.NAME]`, or under `[defaults]` for all"),
     )
-}
-
-/// The sub-model's entries as the model has them: one customer a scenario, and the rest in canonical order.
-struct Parts<'s> {
-    sub: &'s SubModel,
-    customers: Vec<Customer>,
-    entries: Vec<EntryIndex>,
-}
-
-/// A scenario's customer: all its entries in one, because a reference task has one.
-struct Customer {
-    scenario: Arc<str>,
-    scenario_total: ScenarioTotal,
-    first: EntryIndex,
-    total: EntryTotal,
-}
-
-impl<'s> Parts<'s> {
-    fn new(sub: &'s SubModel) -> Self {
-        let mut customers: BTreeMap<String, Customer> = BTreeMap::new();
-        let mut entries = Vec::new();
-        for index in sub.canonical_order() {
-            let entry = sub.entry(index);
-            if entry.interaction != Interaction::Customer {
-                entries.push(index);
-                continue;
-            }
-            let scenario = scenario_of(sub, entry);
-            match customers.get_mut(&scenario) {
-                Some(customer) => take_in(&mut customer.total, entry),
-                None => {
-                    let scenario_total =
-                        sub.names.get(&scenario).and_then(|name| sub.scenarios.get(&name)).cloned().unwrap_or_else(
-                            || ScenarioTotal { operations: entry.invocations, ..ScenarioTotal::default() },
-                        );
-                    let name = scenario.as_str().into();
-                    customers.insert(
-                        scenario,
-                        Customer { scenario: name, scenario_total, first: index, total: entry.clone() },
-                    );
-                }
-            }
-        }
-        Self { sub, customers: customers.into_values().collect(), entries }
-    }
-}
-
-/// The scenario whose customer an entry is.
-fn scenario_of(sub: &SubModel, entry: &EntryTotal) -> String {
-    let named = [entry.service, entry.task].into_iter().find(|name| sub.scenarios.contains_key(name));
-    match (named, entry.witnesses.first()) {
-        (Some(name), _) => sub.names.text(name).to_owned(),
-        (None, Some(witness)) => witness.scenario.to_string(),
-        (None, None) => sub.names.text(entry.task).to_owned(),
-    }
-}
-
-/// Adds the invocations of one entry to another's.
-fn take_in(total: &mut EntryTotal, other: &EntryTotal) {
-    total.invocations += other.invocations;
-    for (position, work) in &other.work {
-        add_work(total.work.entry(*position).or_default(), work);
-    }
-    for witness in &other.witnesses {
-        total.add_witness(witness);
-    }
-}
-
-fn add_work(own: &mut WorkTotal, other: &WorkTotal) {
-    own.visits += other.visits;
-    own.exclusive.merge(&other.exclusive);
-    for (name, activity) in &other.activities {
-        let own = own.activities.entry(*name).or_default();
-        own.count += activity.count;
-        own.cpu.merge(&activity.cpu);
-    }
-    for (request, seen) in &other.requests {
-        let own = own.requests.entry(*request).or_default();
-        own.count += seen.count;
-        own.squares += seen.squares;
-    }
 }
 
 type Loads = Vec<(Load, LoadReason)>;

@@ -12,6 +12,7 @@ mod demand;
 mod load;
 mod naming;
 mod origins;
+mod parts;
 mod replicas;
 mod stability;
 mod unused;

@@ -34,6 +34,9 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
     };
     for (name, settings) in &configuration.scenarios {
         missing("scenario of the traces", name, &settings.place, &scenarios);
+        if let Some(customer) = &settings.customer {
+            missing("task of the traces", &customer.name, &customer.place, &tasks);
+        }
     }
     for (name, settings) in &configuration.tasks {
         missing("task of the traces", name, &settings.place, &tasks);

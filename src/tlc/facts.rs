@@ -12,6 +12,7 @@ use crate::datalog::value::Value;
 use crate::diagnostic::Diagnostics;
 use crate::names::Name;
 use crate::tlc::matcher::{Argument, Relations};
+use crate::tlc::visits::Visits;
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId, Toeg, TraceNames};
 
@@ -30,6 +31,7 @@ pub const RELATIONS: &[(&str, &[Type], &str)] = &[
     ("op", &[Type::Node, Type::Symbol], "node N has the service name S"),
     ("begins", &[Type::Integer, Type::Any, Type::Integer], "thread K begins on task I at counter V"),
     ("ends", &[Type::Integer, Type::Any, Type::Integer], "thread K ends on task I at counter V"),
+    ("visit", &[Type::Integer, Type::Integer], "thread K begins in the visit whose request thread Q brought"),
 ];
 
 /// The schema of [`RELATIONS`].
@@ -54,6 +56,7 @@ pub struct GraphFacts<'a> {
     by_kind: Index,
     by_activity: Index,
     by_service: Index,
+    visits: Visits,
 }
 
 impl<'a> GraphFacts<'a> {
@@ -66,6 +69,7 @@ impl<'a> GraphFacts<'a> {
             by_kind: Index::new(),
             by_activity: Index::new(),
             by_service: Index::new(),
+            visits: Visits::default(),
         }
     }
 
@@ -180,6 +184,19 @@ impl BaseFacts for GraphFacts<'_> {
                     let node = if name == "begins" { thread.first } else { thread.last };
                     let task = Value::symbol(self.symbol_of(name, node));
                     if give(&[number(thread.id), task, number(self.toeg.event(node).counter)]).is_break() {
+                        return;
+                    }
+                }
+            }
+            "visit" => {
+                let id = pattern[0].map(|value| value.as_integer().and_then(|id| u32::try_from(id).ok()));
+                let threads = match id {
+                    Some(id) => id.and_then(|id| self.toeg.thread(id)).map_or(&[][..], std::slice::from_ref),
+                    None => self.toeg.threads(),
+                };
+                for thread in threads {
+                    let brought = self.toeg.event(self.visits.accepted_at(self.toeg, thread)).thread;
+                    if give(&[number(thread.id), number(brought)]).is_break() {
                         return;
                     }
                 }

@@ -4,6 +4,7 @@ use crate::datalog::ast::{Comparison, Operator};
 use crate::tlc::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, Loop, MAX_SLOTS, Plan, RelationArgument, Slot, Step, Value,
 };
+use crate::tlc::visits::Visits;
 use crate::trace::toeg::NONE;
 use crate::trace::{Event, Kind, NodeId, Toeg, TraceNames};
 
@@ -69,6 +70,8 @@ pub struct Matcher<'a> {
     pub relations: &'a dyn Relations,
     /// How many more rounds of repetitions may be walked in this operation.
     pub budget: std::cell::Cell<u64>,
+    /// Which visits the operation's threads go on with.
+    pub visits: Visits,
 }
 
 /// The kind of a node without its thread.
@@ -227,6 +230,9 @@ impl Run<'_, '_> {
             Edge::ForkOfThreadOf(from) => toeg.thread_of(self.slots[from as usize]).fork,
             Edge::First(thread) => self.thread(thread).map_or(NONE, |thread| thread.first),
             Edge::Last(thread) => self.thread(thread).map_or(NONE, |thread| thread.last),
+            Edge::Accepted(thread) => {
+                self.thread(thread).map_or(NONE, |thread| self.matcher.visits.accepted_at(toeg, thread))
+            }
             Edge::Fork(thread) => self.thread(thread).map_or(NONE, |thread| thread.fork),
             Edge::Join(thread) => self.thread(thread).map_or(NONE, |thread| thread.join),
             Edge::At(thread, position) => {

@@ -18,6 +18,7 @@ pub mod reducer;
 pub mod reference;
 pub mod rules;
 pub mod summary;
+pub mod visits;
 
 pub use reducer::{EngineKind, MatchRow, ReduceOptions, Reducer, Reduction};
 pub use rules::Rules;

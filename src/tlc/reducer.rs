@@ -12,6 +12,7 @@ use crate::tlc::matcher::{Matcher, Relations, Symbols};
 use crate::tlc::reference::Reference;
 use crate::tlc::rules::Rules;
 use crate::tlc::summary::{EntryMerge, Summary};
+use crate::tlc::visits::Visits;
 use crate::trace::quality::{Policy, QualityReport, Verdict, examine};
 use crate::trace::{NodeId, Operation, ReadReport, Sink, Toeg, TraceNames};
 
@@ -293,8 +294,15 @@ impl Worker {
             }
         };
         let budget = ROUNDS_PER_NODE * toeg.len() as u64;
-        let matcher =
-            Matcher { plans: rules.plans(), toeg, names, symbols: &self.symbols, relations, budget: budget.into() };
+        let matcher = Matcher {
+            plans: rules.plans(),
+            toeg,
+            names,
+            symbols: &self.symbols,
+            relations,
+            budget: budget.into(),
+            visits: Visits::default(),
+        };
         let mut keep = Keep { rows: &mut self.matches, names };
         let run = |observer: &mut dyn Observer| match options.engine {
             EngineKind::Plans => {

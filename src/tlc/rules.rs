@@ -13,14 +13,15 @@ use crate::tlc::plan::{KindTag, Plan};
 use crate::tlc::{check, planner};
 
 /// The shipped rule files, by the names under which `use` finds them.
-pub const SHIPPED: [(&str, &str); 3] = [
+pub const SHIPPED: [(&str, &str); 4] = [
     ("tlc.dl", include_str!("../../rules/tlc.dl")),
     ("ext/join.dl", include_str!("../../rules/ext/join.dl")),
+    ("ext/continued.dl", include_str!("../../rules/ext/continued.dl")),
     ("paper/tlc-1998.dl", include_str!("../../rules/paper/tlc-1998.dl")),
 ];
 
 /// The shipped files that are loaded by default.
-pub const DEFAULT_NAMES: [&str; 2] = ["rules/tlc.dl", "rules/ext/join.dl"];
+pub const DEFAULT_NAMES: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
 
 /// The text of a shipped rule file; `rules/tlc.dl` and `tlc.dl` are the same.
 pub fn shipped_text(name: &str) -> Option<Arc<str>> {
@@ -40,7 +41,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The shipped rules: `rules/tlc.dl` and `rules/ext/join.dl`.
+    /// The shipped rules: `rules/tlc.dl` and the extensions under `rules/ext/`.
     ///
     /// # Panics
     /// Never: a test loads the shipped files.

@@ -100,6 +100,7 @@ golden! {
     fork_join: written("fork-join");
     two_scenarios: written("two-scenarios");
     acknowledged: written("acknowledged");
+    case_study: written("case-study");
     shop: recorded("shop.otlp.jsonl", "shop");
 }
 
@@ -112,4 +113,11 @@ fn acknowledged_with_its_own_template() {
     };
     accept("acknowledged.own-rule.model", &with("model", "text"));
     accept("acknowledged.own-rule.matches", &with("matches", "csv"));
+}
+
+/// The case study of the 1998 paper with its configuration: the model of its Figure 9.
+#[test]
+fn case_study_configured() {
+    let arguments = ["model", "traces/case-study.angio", "--config", "examples/case-study.toml", "--format", "text"];
+    accept("case-study.configured.model", &dyelog(&arguments));
 }

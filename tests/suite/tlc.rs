@@ -98,9 +98,18 @@ fn the_printed_table_shows_its_slips() {
 fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(String, Vec<u32>, Vec<u32>)> {
     use dyelog::tlc::facts::NoRelations;
     use dyelog::tlc::matcher::{Match, Matcher, Symbols, tag};
+    use dyelog::tlc::visits::Visits;
     let symbols = Symbols::of(rules.plans(), names);
     let plans = rules.plans();
-    let matcher = Matcher { plans, toeg, names, symbols: &symbols, relations: &NoRelations, budget: u64::MAX.into() };
+    let matcher = Matcher {
+        plans,
+        toeg,
+        names,
+        symbols: &symbols,
+        relations: &NoRelations,
+        budget: u64::MAX.into(),
+        visits: Visits::default(),
+    };
     let mut all = Vec::new();
     let mut found = Match::default();
     for node in 0..u32::try_from(toeg.len()).expect("few nodes") {

@@ -10,6 +10,7 @@ use dyelog::model::{self, Configuration};
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::NoRelations;
 use dyelog::tlc::matcher::{Matcher, Symbols};
+use dyelog::tlc::visits::Visits;
 use dyelog::tlc::{EntryMerge, ReduceOptions, Reducer, Reduction, Rules};
 use dyelog::trace::{Operation, ReadOptions, Toeg, TraceNames, angio, read};
 use proptest::prelude::*;
@@ -52,7 +53,15 @@ impl Observer for Note {
 fn outcome(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> (Outcome, Vec<Interaction>) {
     let symbols = Symbols::of(rules.plans(), names);
     let budget = u64::MAX.into();
-    let matcher = Matcher { plans: rules.plans(), toeg, names, symbols: &symbols, relations: &NoRelations, budget };
+    let matcher = Matcher {
+        plans: rules.plans(),
+        toeg,
+        names,
+        symbols: &symbols,
+        relations: &NoRelations,
+        budget,
+        visits: Visits::default(),
+    };
     let mut engine = Plans { matcher, by_kind: rules.by_kind() };
     // The rules ask nothing but what plans have turned into navigation.
     assert!(rules.relations().is_none());

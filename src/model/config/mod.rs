@@ -68,6 +68,18 @@ pub struct ScenarioSettings {
     pub think_time: Option<f64>,
     /// Operations that arrive per second.
     pub rate: Option<f64>,
+    /// The task that begins the operations and stands for the customer itself: a load generator, the users' terminals. What it
+    /// does is the customer's doing, and it is no task of the model.
+    pub customer: Option<PlacedName>,
+}
+
+/// A name with the place where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedName {
+    /// Where it is written.
+    pub place: Place,
+    /// The name.
+    pub name: String,
 }
 
 /// A processor.

@@ -10,8 +10,8 @@ use crate::lqn::Scheduling;
 use crate::model::codes;
 use crate::model::config::reader::{Item, Key, Reader};
 use crate::model::config::{
-    Configuration, Defaults, DemandSettings, PlacedDemand, ProcessorSettings, ScenarioSettings, TaskDemands,
-    TaskSettings,
+    Configuration, Defaults, DemandSettings, PlacedDemand, PlacedName, ProcessorSettings, ScenarioSettings,
+    TaskDemands, TaskSettings,
 };
 
 /// Orders of service that a processor can have here.
@@ -104,7 +104,8 @@ fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {
 
 fn scenario(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ScenarioSettings {
     let place = reader.place(name.span());
-    let mut settings = ScenarioSettings { place: place.clone(), population: None, think_time: None, rate: None };
+    let mut settings =
+        ScenarioSettings { place: place.clone(), population: None, think_time: None, rate: None, customer: None };
     let mut rate_place = None;
     for (key, item) in table {
         match key.get_ref().as_ref() {
@@ -114,7 +115,14 @@ fn scenario(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> Sce
                 settings.rate = reader.rate(item, "`rate`");
                 rate_place = Some(reader.place(key.span()));
             }
-            _ => reader.unknown(key, &format!("scenario `{}`", name.get_ref()), &["population", "think_time", "rate"]),
+            "customer" => {
+                let place = reader.place(item.span());
+                settings.customer = reader.text(item, "`customer`").map(|name| PlacedName { place, name });
+            }
+            _ => {
+                let known = ["population", "think_time", "rate", "customer"];
+                reader.unknown(key, &format!("scenario `{}`", name.get_ref()), &known);
+            }
         }
     }
     if let Some(rate_place) = rate_place

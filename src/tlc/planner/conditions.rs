@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Comparison, Condition, Operator, Spanned, Term};
+use crate::datalog::ast::{Atom, Comparison, Condition, Operator, Spanned, Term};
 use crate::diagnostic::Diagnostic;
 use crate::tlc::codes;
 use crate::tlc::pattern::{Findings, Solved, bad_index, condition_terms};
@@ -36,11 +36,7 @@ impl Planner<'_> {
 
     fn ready(&self, condition: &Condition, end: bool) -> bool {
         match condition {
-            Condition::Atom { negated: false, atom }
-                if functional(&atom.relation.value) && atom.arguments.len() == 3 =>
-            {
-                self.known(&atom.arguments[0])
-            }
+            Condition::Atom { negated: false, atom } if functional(atom) => self.known(&atom.arguments[0]),
             // Relations may leave variables open, and cost most, so they come last.
             Condition::Atom { negated, atom } => {
                 end && (!negated
@@ -75,9 +71,7 @@ impl Planner<'_> {
                 self.compare(left, *comparison, right);
                 false
             }
-            Condition::Atom { negated: false, atom }
-                if functional(&atom.relation.value) && atom.arguments.len() == 3 =>
-            {
+            Condition::Atom { negated: false, atom } if functional(atom) => {
                 let arguments: Vec<Option<Solved>> = atom
                     .arguments
                     .iter()
@@ -87,7 +81,7 @@ impl Planner<'_> {
                         _ => self.plain(argument),
                     })
                     .collect();
-                let [Some(thread), Some(task), Some(counter)] = &arguments[..] else {
+                let Some(arguments) = arguments.into_iter().collect::<Option<Vec<Solved>>>() else {
                     findings.error(
                         codes::NOT_LINEAR,
                         condition.span,
@@ -95,14 +89,19 @@ impl Planner<'_> {
                     );
                     return false;
                 };
-                let Some(thread) = self.value(thread) else { return false };
+                let Some(thread) = self.value(&arguments[0]) else { return false };
                 let slot = self.new_slot(&atom.relation.value);
-                let begins = &*atom.relation.value == "begins";
-                let (edge, kind) =
-                    if begins { (Edge::First(thread), KindTag::Begin) } else { (Edge::Last(thread), KindTag::End) };
+                let (edge, kind) = match &*atom.relation.value {
+                    "begins" => (Edge::First(thread), KindTag::Begin),
+                    "ends" => (Edge::Last(thread), KindTag::End),
+                    _ => (Edge::Accepted(thread), KindTag::Begin),
+                };
                 self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
-                self.unify(slot, Field::Task, task);
-                self.unify(slot, Field::Counter, counter);
+                let fields: &[Field] =
+                    if arguments.len() == 2 { &[Field::Thread] } else { &[Field::Task, Field::Counter] };
+                for (field, argument) in fields.iter().zip(&arguments[1..]) {
+                    self.unify(slot, *field, argument);
+                }
                 true
             }
             Condition::Atom { negated, atom } => {
@@ -234,6 +233,6 @@ impl Planner<'_> {
     }
 }
 
-fn functional(relation: &str) -> bool {
-    FUNCTIONAL_RELATIONS.contains(&relation)
+fn functional(atom: &Atom) -> bool {
+    FUNCTIONAL_RELATIONS.contains(&(&*atom.relation.value, atom.arguments.len()))
 }

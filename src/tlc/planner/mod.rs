@@ -15,8 +15,9 @@ use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved};
 use crate::tlc::plan::{Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
 use terms::{apart, is_first, linked, plus, replace_values};
 
-/// Relations that the planner itself turns into navigation: `begins(k, i, v)`, `ends(k, i, v)`.
-pub const FUNCTIONAL_RELATIONS: [&str; 2] = ["begins", "ends"];
+/// Relations that the planner itself turns into navigation, with their columns: `begins(k, i, v)`, `ends(k, i, v)`,
+/// `visit(k, q)`. The first column decides the others.
+pub const FUNCTIONAL_RELATIONS: [(&str, usize); 3] = [("begins", 3), ("ends", 3), ("visit", 2)];
 
 /// The match part of a plan, and what the rest of the plan needs to know of it.
 #[derive(Clone, Debug, Default)]
