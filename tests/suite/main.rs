@@ -1,6 +1,7 @@
 //! Integration tests: one binary, a module a subject.
 
 mod angio;
+mod case_study;
 mod cli;
 mod datalog;
 mod generator;

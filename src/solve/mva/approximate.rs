@@ -472,7 +472,8 @@ impl<'a> Problem<'a> {
             } else {
                 // A customer who overtakes finds those who queued up behind its own previous request.
                 let behind = if overtakes > 0.0 { self.behind(index, populations, state, totals) } else { 0.0 };
-                let plain = totals.ratio * (found.queued + residual);
+                // Service that varies lengthens what is left of the service under way; those who queue need theirs as it is.
+                let plain = found.queued + totals.ratio * residual;
                 Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
             };
         }
@@ -481,7 +482,7 @@ impl<'a> Problem<'a> {
             Stay { wait: 0.0, stretch: (found.waiting + all) / free }
         } else {
             let mean = if busy > 0.0 { residual / busy } else { 0.0 };
-            Stay { wait: totals.ratio * (found.queued + all * mean) / free, stretch: 0.0 }
+            Stay { wait: (found.queued + totals.ratio * all * mean) / free, stretch: 0.0 }
         }
     }
 
@@ -533,7 +534,7 @@ impl<'a> Problem<'a> {
             }
         };
         Stay {
-            wait: ((1.0 - overtakes) * totals.ratio * (ahead + work) + overtaking + overtakes * ahead) / free,
+            wait: ((1.0 - overtakes) * (ahead + totals.ratio * work) + overtaking + overtakes * ahead) / free,
             stretch,
         }
     }

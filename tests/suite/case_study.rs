@@ -1,0 +1,81 @@
+//! The case study of the 1998 paper (§7): from its trace to the curves of its Figure 10.
+
+use std::fmt::Write as _;
+
+use dyelog::lqn::submodel::SubModel;
+use dyelog::model::{Configuration, complete};
+use dyelog::solve::{LayeredOptions, layered};
+use dyelog::tlc::{ReduceOptions, Rules};
+
+use crate::tlc::{bundled, reduce};
+
+/// CPU time of one set-up at each of the processors 1 and 2, seconds: four tasks, each with two visits of two entries.
+const LARGEST_DEMAND: f64 = 0.016;
+/// Time between set-ups of one subscriber, seconds.
+const THINK_TIME: f64 = 1.0;
+/// Subscribers.
+const LOADS: [u32; 11] = [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+
+fn submodel() -> SubModel {
+    reduce(&bundled("case-study.angio"), &Rules::shipped(), ReduceOptions::default()).submodel
+}
+
+fn configuration(population: u32, translation: &str) -> Configuration {
+    let text = include_str!("../../examples/case-study.toml")
+        .replace("population = 20", &format!("population = {population}"))
+        .replace("\"2.5 ms\"", &format!("\"{translation}\""));
+    Configuration::parse(&"case-study.toml".into(), &text).expect("the example is sound").0
+}
+
+/// Set-ups per second, and the mean response time of one, for each load.
+fn curve(sub: &SubModel, translation: &str) -> Vec<(f64, f64)> {
+    let points = LOADS.iter().map(|&population| {
+        let (model, findings, _) =
+            complete(sub, &configuration(population, translation)).expect("there is an operation");
+        assert_eq!(findings, [], "the configuration says all that there is to say");
+        let results = layered(&model, &LayeredOptions::default()).expect("the model can be solved");
+        assert!(results.convergence.converged, "{population} subscribers");
+        let customer = model.task_named("Cu_set-up").expect("there is a customer");
+        let throughput = results.tasks[customer.index()].throughput;
+        (throughput, f64::from(population) / throughput - THINK_TIME)
+    });
+    points.collect()
+}
+
+#[test]
+fn the_curves_of_figure_10() {
+    let sub = submodel();
+    let (fast, slow) = (curve(&sub, "2.5 ms"), curve(&sub, "5 ms"));
+    for (curve, alone) in [(&fast, 0.0425), (&slow, 0.045)] {
+        assert!((curve[0].1 - alone).abs() < 1e-6, "alone, nobody waits: {:?}", curve[0]);
+        assert!(curve.windows(2).all(|pair| pair[0].1 < pair[1].1), "more load takes longer: {curve:?}");
+        assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0), "more subscribers set up more: {curve:?}");
+        for (&population, &(throughput, response)) in LOADS.iter().zip(curve.iter()) {
+            let population = f64::from(population);
+            let bound = (population / (alone + THINK_TIME)).min(1.0 / LARGEST_DEMAND);
+            assert!(throughput <= bound * (1.0 + 1e-6), "{throughput} at {population} is beyond the bound {bound}");
+            assert!(response >= (population * LARGEST_DEMAND - THINK_TIME) * (1.0 - 1e-6));
+        }
+        let last = curve[curve.len() - 1].0;
+        assert!(last > 0.9 / LARGEST_DEMAND, "{last} is far from saturation");
+    }
+    assert!(fast.iter().zip(&slow).all(|(fast, slow)| fast.1 < slow.1), "slower translation takes longer");
+    let mut table = String::from("subscribers   2.5 ms: 1/s       s     5 ms: 1/s       s\n");
+    for ((population, fast), slow) in LOADS.iter().zip(&fast).zip(&slow) {
+        let _ = writeln!(table, "{population:11} {:13.2} {:8.4} {:13.2} {:8.4}", fast.0, fast.1, slow.0, slow.1);
+    }
+    insta::assert_snapshot!(table, @r"
+    subscribers   2.5 ms: 1/s       s     5 ms: 1/s       s
+              1          0.96   0.0425          0.96   0.0450
+             10          9.53   0.0490          9.49   0.0532
+             20         18.90   0.0583         18.77   0.0653
+             30         28.02   0.0707         27.72   0.0821
+             40         36.75   0.0883         36.14   0.1068
+             50         44.85   0.1148         43.68   0.1447
+             60         51.85   0.1573         49.77   0.2056
+             70         57.02   0.2277         53.73   0.3029
+             80         59.90   0.3355         55.75   0.4349
+             90         61.09   0.4732         56.40   0.5956
+            100         61.55   0.6247         56.48   0.7704
+    ");
+}
