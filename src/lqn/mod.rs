@@ -11,6 +11,7 @@ mod findings;
 pub mod json;
 mod labels;
 mod language;
+pub mod layout;
 pub mod lint;
 pub mod model;
 pub mod results;

@@ -4,6 +4,7 @@
 //! forms; a utilisation is a mean number of busy servers.
 
 pub mod csv;
+pub mod draw;
 pub mod json;
 mod load;
 mod look;

@@ -1,0 +1,258 @@
+//! What of a model is drawn.
+
+use std::collections::VecDeque;
+
+use indexmap::IndexMap;
+
+use crate::lqn::{
+    ActivityId, Body, CallKind, EntryId, Model, Multiplicity, ProcessorId, Scheduling, Task, TaskId, Work,
+};
+use crate::report::draw::lqn::LqnOptions;
+
+/// Who makes a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Caller {
+    Entry(EntryId),
+    Activity(ActivityId),
+}
+
+/// Requests of one caller to one entry, of one kind.
+#[derive(Clone, Debug)]
+pub(super) struct Requests {
+    pub from: Caller,
+    pub task: TaskId,
+    pub to: EntryId,
+    /// `None` where requests are forwarded.
+    pub kind: Option<CallKind>,
+    /// Mean number in each phase; one number for activities and forwarded requests.
+    pub means: Vec<f64>,
+}
+
+/// The part of a model that is drawn.
+pub(super) struct View<'m> {
+    pub model: &'m Model,
+    /// Tasks, in the model's order.
+    pub tasks: Vec<TaskId>,
+    pub requests: Vec<Requests>,
+    /// Processors with the tasks on them that are drawn.
+    pub processors: IndexMap<ProcessorId, Vec<TaskId>>,
+    /// How many tasks of the whole model are on each processor.
+    pub tasks_on: Vec<usize>,
+    hidden_tasks: usize,
+    hidden_requests: usize,
+    focused: bool,
+    /// Tasks whose activities are too many to draw, and how many those are.
+    pub unfolded: Vec<(TaskId, usize)>,
+}
+
+/// The most activities of a task that are drawn.
+const ACTIVITIES: usize = 150;
+/// The most points that lines may have before tasks are left out.
+const POINTS: usize = 120_000;
+
+impl<'m> View<'m> {
+    pub fn new(model: &'m Model, options: &LqnOptions) -> Self {
+        let all = requests(model);
+        let near = neighbours(model, &all);
+        let focus: Vec<TaskId> =
+            options.focus.iter().copied().filter(|task| task.index() < model.tasks.len()).collect();
+        let order = by_distance(model, &near, &focus, options.hops);
+        let mut limit = options.limit.max(1).min(order.len());
+        loop {
+            let view = Self::of(model, &order[..limit], &all, !focus.is_empty());
+            if limit <= 1 || view.points() <= POINTS {
+                return view;
+            }
+            limit = limit * 3 / 4;
+        }
+    }
+
+    fn of(model: &'m Model, chosen: &[TaskId], all: &[Requests], focused: bool) -> Self {
+        let mut shown = vec![false; model.tasks.len()];
+        for task in chosen {
+            shown[task.index()] = true;
+        }
+        let visible = |requests: &&Requests| {
+            shown[requests.task.index()] && shown[model.entries[requests.to.index()].task.index()]
+        };
+        let requests: Vec<Requests> = all.iter().filter(visible).cloned().collect();
+        let tasks: Vec<TaskId> = (0..model.tasks.len()).map(TaskId::from).filter(|task| shown[task.index()]).collect();
+        let mut processors: IndexMap<ProcessorId, Vec<TaskId>> = IndexMap::new();
+        let mut tasks_on = vec![0; model.processors.len()];
+        for task in &model.tasks {
+            if let Some(count) = tasks_on.get_mut(task.processor.index()) {
+                *count += 1;
+            }
+        }
+        for &task in &tasks {
+            let processor = model.tasks[task.index()].processor;
+            if processor.index() < model.processors.len() && !of_users_only(model, &tasks_on, task) {
+                processors.entry(processor).or_default().push(task);
+            }
+        }
+        let unfolded = tasks
+            .iter()
+            .map(|&task| (task, model.tasks[task.index()].activities.len()))
+            .filter(|&(_, count)| count > ACTIVITIES)
+            .collect();
+        Self {
+            hidden_tasks: model.tasks.len() - tasks.len(),
+            hidden_requests: all.len() - requests.len(),
+            model,
+            tasks,
+            requests,
+            processors,
+            tasks_on,
+            focused,
+            unfolded,
+        }
+    }
+
+    /// Whether a task's activities are drawn.
+    pub fn shows_activities(&self, task: TaskId) -> bool {
+        let count = self.model.tasks[task.index()].activities.len();
+        count > 0 && count <= ACTIVITIES
+    }
+
+    /// Whether a processor is not drawn: that of users who do nothing but wait says nothing.
+    pub fn is_left_out(&self, processor: ProcessorId) -> bool {
+        !self.processors.contains_key(&processor)
+    }
+
+    pub fn task(&self, id: TaskId) -> &'m Task {
+        &self.model.tasks[id.index()]
+    }
+
+    /// The entries of a task that exist.
+    pub fn entries(&self, task: TaskId) -> impl Iterator<Item = EntryId> + use<'m> {
+        let count = self.model.entries.len();
+        self.model.tasks[task.index()].entries.iter().copied().filter(move |entry| entry.index() < count)
+    }
+
+    /// An upper guess of what the layout would have to hold.
+    fn points(&self) -> usize {
+        let mut graph = crate::lqn::layout::Graph::default();
+        graph.boxes.resize_with(self.model.tasks.len(), Default::default);
+        graph.arcs = self
+            .requests
+            .iter()
+            .map(|requests| crate::lqn::layout::Link {
+                from: (requests.task.index(), 0),
+                to: (self.model.entries[requests.to.index()].task.index(), 0),
+                label: Some((0.0, 0.0)),
+            })
+            .collect();
+        graph.points()
+    }
+
+    /// What is left out, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.hidden_tasks > 0 {
+            let why = if self.focused { "out of focus" } else { "beyond the limit" };
+            notes.push(format!(
+                "{} of {} tasks and {} of {} requests are not drawn: {why}",
+                self.hidden_tasks,
+                self.model.tasks.len(),
+                self.hidden_requests,
+                self.requests.len() + self.hidden_requests,
+            ));
+        }
+        for &(task, count) in &self.unfolded {
+            let name = super::super::text::clip(&self.task(task).name, 60);
+            notes.push(format!("the {count} activities of task `{name}` are not drawn: more than {ACTIVITIES}"));
+        }
+        notes
+    }
+}
+
+/// Whether a task is a source of load that has a delay for a processor to itself.
+fn of_users_only(model: &Model, tasks_on: &[usize], task: TaskId) -> bool {
+    let task = &model.tasks[task.index()];
+    let processor = task.processor.index();
+    task.scheduling == Scheduling::Reference
+        && tasks_on[processor] == 1
+        && model.processors[processor].multiplicity == Multiplicity::Infinite
+}
+
+/// All requests, those of one caller to one entry together. What names nothing is left to the lint.
+fn requests(model: &Model) -> Vec<Requests> {
+    type Key = (Caller, EntryId, Option<CallKind>);
+    let mut found: IndexMap<Key, (TaskId, Vec<f64>)> = IndexMap::new();
+    let known =
+        |entry: EntryId| model.entries.get(entry.index()).is_some_and(|entry| entry.task.index() < model.tasks.len());
+    let mut add = |from: Caller, task: TaskId, to: EntryId, kind, phase: usize, mean: f64| {
+        if known(to) && task.index() < model.tasks.len() {
+            let (_, means) = found.entry((from, to, kind)).or_insert_with(|| (task, Vec::new()));
+            if means.len() <= phase {
+                means.resize(phase + 1, 0.0);
+            }
+            means[phase] += mean;
+        }
+    };
+    let mut work = |from: Caller, task: TaskId, phase: usize, work: &Work| {
+        for call in &work.calls {
+            add(from, task, call.to, Some(call.kind), phase, call.mean);
+        }
+    };
+    for (number, entry) in model.entries.iter().enumerate() {
+        if let Body::Phases(phases) = &entry.body {
+            for (phase, done) in phases.iter().enumerate() {
+                work(Caller::Entry(EntryId::from(number)), entry.task, phase, done);
+            }
+        }
+    }
+    for (number, activity) in model.activities.iter().enumerate() {
+        work(Caller::Activity(ActivityId::from(number)), activity.task, 0, &activity.work);
+    }
+    for (number, entry) in model.entries.iter().enumerate() {
+        for forwarding in &entry.forwarding {
+            add(Caller::Entry(EntryId::from(number)), entry.task, forwarding.to, None, 0, forwarding.probability);
+        }
+    }
+    found.into_iter().map(|((from, to, kind), (task, means))| Requests { from, task, to, kind, means }).collect()
+}
+
+/// Tasks that exchange requests with each task.
+fn neighbours(model: &Model, requests: &[Requests]) -> Vec<Vec<TaskId>> {
+    let mut near = vec![Vec::new(); model.tasks.len()];
+    for one in requests {
+        let other = model.entries[one.to.index()].task;
+        near[one.task.index()].push(other);
+        near[other.index()].push(one.task);
+    }
+    near
+}
+
+/// Tasks by their distance from the focus, no further than so many hops; all of them from the sources of load where there is none.
+fn by_distance(model: &Model, near: &[Vec<TaskId>], focus: &[TaskId], hops: usize) -> Vec<TaskId> {
+    let mut seen = vec![false; model.tasks.len()];
+    let mut order = Vec::new();
+    let mut queue: VecDeque<(TaskId, usize)> = VecDeque::new();
+    let all = (0..model.tasks.len()).map(TaskId::from);
+    let sources = all.clone().filter(|task| model.tasks[task.index()].scheduling == Scheduling::Reference);
+    let starts: Vec<TaskId> = if focus.is_empty() { sources.chain(all).collect() } else { focus.to_vec() };
+    for (place, &start) in starts.iter().enumerate() {
+        // All of a focus are at no distance; otherwise one source's part of the model comes after the other's.
+        if !seen[start.index()] {
+            seen[start.index()] = true;
+            queue.push_back((start, 0));
+        }
+        if !focus.is_empty() && place + 1 < starts.len() {
+            continue;
+        }
+        while let Some((task, distance)) = queue.pop_front() {
+            order.push(task);
+            if !focus.is_empty() && distance == hops {
+                continue;
+            }
+            for &next in &near[task.index()] {
+                if !seen[next.index()] {
+                    seen[next.index()] = true;
+                    queue.push_back((next, distance + 1));
+                }
+            }
+        }
+    }
+    order
+}

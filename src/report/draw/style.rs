@@ -1,0 +1,50 @@
+//! The look of all pictures. Rules begin with `.dyelog`, so that a page which holds a picture keeps its own look.
+//!
+//! Colours: those of categories are of Okabe and Ito (2008), which people with any of the common colour blindnesses tell apart;
+//! utilisation is a single scale from light to dark (`YlOrBr` of Brewer), with the number printed beside.
+
+/// Style sheet.
+pub(super) const STYLE: &str = r#".dyelog{color:#1f2933}
+.dyelog text{font-family:system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:currentColor;unicode-bidi:isolate;white-space:pre}
+.dyelog .t{font-size:12px}.dyelog .n{font-size:12px;font-weight:700}.dyelog .s{font-size:11px}
+.dyelog .m{text-anchor:middle}.dyelog .e{text-anchor:end}
+.dyelog .dim{fill:#52606d}
+.dyelog .ground{fill:#fff}
+.dyelog path,.dyelog line{fill:none}
+.dyelog .task{fill:#fff;stroke:#2f4858;stroke-width:1.3}
+.dyelog .ref .task,.dyelog .ref .name{fill:#f6ecd8}
+.dyelog .rule{stroke:#2f4858;stroke-width:1}
+.dyelog .name{fill:#e3ecf5;stroke:#2f4858;stroke-width:1.3}
+.dyelog .proc{fill:#eef2ee;stroke:#486048;stroke-width:1.2}
+.dyelog .act{fill:#f7f9fb;stroke:#52708a;stroke-width:1}
+.dyelog .op{fill:#fff;stroke:#52708a;stroke-width:1.2}
+.dyelog .arc{stroke:#33414e;stroke-width:1.25}
+.dyelog .flow{stroke:#52708a;stroke-width:1.1}
+.dyelog .forward{stroke-dasharray:6 4}
+.dyelog .use{stroke:#7b9a7b;stroke-width:1;stroke-dasharray:2 3}
+.dyelog .full{fill:#33414e;stroke:#33414e;stroke-width:1}
+.dyelog .open{stroke:#33414e;stroke-width:1.5}
+.dyelog .small{fill:#52708a}
+.dyelog .focus .task{stroke-width:2.6}
+.dyelog .u1{fill:#fff7bc}.dyelog .u2{fill:#fec44f}.dyelog .u3{fill:#fe9929}.dyelog .u4{fill:#e66f1c}.dyelog .u5{fill:#8c2d04}
+.dyelog .on1{fill:#1f2933}.dyelog .on5{fill:#fff}
+@media (prefers-color-scheme:dark){
+.dyelog{color:#e4e7eb}
+.dyelog .dim{fill:#a8b3bf}
+.dyelog .ground{fill:#14191e}
+.dyelog .task{fill:#1b2229;stroke:#9fb6c9}
+.dyelog .ref .task,.dyelog .ref .name{fill:#3a2f1a}
+.dyelog .rule{stroke:#9fb6c9}
+.dyelog .name{fill:#24384b;stroke:#9fb6c9}
+.dyelog .proc{fill:#1f2a1f;stroke:#8fae8f}
+.dyelog .act{fill:#202a33;stroke:#86a5be}
+.dyelog .op{fill:#14191e;stroke:#86a5be}
+.dyelog .arc{stroke:#cbd5df}
+.dyelog .flow{stroke:#86a5be}
+.dyelog .use{stroke:#6f8f6f}
+.dyelog .full{fill:#cbd5df;stroke:#cbd5df}
+.dyelog .open{stroke:#cbd5df}
+.dyelog .small{fill:#86a5be}
+.dyelog .u1{fill:#fff7bc}.dyelog .u2{fill:#fec44f}.dyelog .u3{fill:#fe9929}.dyelog .u4{fill:#e66f1c}.dyelog .u5{fill:#8c2d04}
+}
+"#;
