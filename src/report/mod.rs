@@ -3,8 +3,10 @@
 //! Nothing here prints: each function gives a text. Times are in seconds and rates per second, in the text as in the machine
 //! forms; a utilisation is a mean number of busy servers.
 
+pub mod codes;
 pub mod csv;
 pub mod draw;
+pub mod difference;
 pub mod json;
 mod load;
 mod look;

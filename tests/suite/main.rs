@@ -14,6 +14,7 @@ mod lqn_strategy;
 mod model;
 mod quality;
 mod reference;
+mod rule_format;
 mod rule_texts;
 mod rules;
 mod solve;

@@ -101,7 +101,10 @@ fn text() -> impl Strategy<Value = Spanned<Arc<str>>> {
 }
 
 fn doc() -> impl Strategy<Value = String> {
-    prop_oneof![Just(String::new()), prop::collection::vec("[ -~ä]{1,12}", 1..3).prop_map(|lines| lines.join("\n"))]
+    prop_oneof![
+        Just(String::new()),
+        prop::collection::vec("[ -~ä]{0,11}[!-~ä]", 1..3).prop_map(|lines| lines.join("\n"))
+    ]
 }
 
 fn number() -> impl Strategy<Value = i64> {

@@ -271,6 +271,6 @@ impl<'t> Cursor<'t> {
 
 fn doc_line(comment: &str) -> &str {
     let line = comment.strip_prefix("///").unwrap_or(comment);
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    line.strip_prefix(' ').unwrap_or(line)
+    // White space at the end of a line means nothing, here as elsewhere.
+    line.strip_prefix(' ').unwrap_or(line).trim_end()
 }

@@ -1,9 +1,10 @@
-//! Rule files as text: reading, loading with what they use, printing.
+//! Rule files as text: reading, loading with what they use, formatting, printing.
 //!
 //! Reading recovers at the next statement, section or item, so that a file with ten errors reports ten. What was read
 //! beside the errors is handed out too, but only [`load`]'s success means that a program is whole.
 
 mod cursor;
+mod format;
 mod lexer;
 mod load;
 mod print;
@@ -13,6 +14,7 @@ mod term;
 use std::sync::Arc;
 
 pub use cursor::MAX_NESTING;
+pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
 pub use load::{MAX_FILES, load};
 pub use print::{print, print_items, print_rule, print_template};

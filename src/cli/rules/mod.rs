@@ -1,5 +1,7 @@
 //! `dyelog rules`.
 
+mod format;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -17,6 +19,8 @@ use crate::cli::{Outcome, codes, input, rule_files};
 pub enum Command {
     /// Report what is wrong with rule files; exits with 1 where there is an error
     Check(CheckArguments),
+    /// Put rule files into one style, comments and all
+    Fmt(format::Arguments),
 }
 
 /// Arguments of `dyelog rules check`.
@@ -47,8 +51,10 @@ enum Form {
 
 /// Runs a subcommand of `dyelog rules`.
 pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
-    let Command::Check(arguments) = command;
-    check(arguments, terminal)
+    match command {
+        Command::Check(arguments) => check(arguments, terminal),
+        Command::Fmt(arguments) => format::run(arguments, terminal),
+    }
 }
 
 fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
