@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{completions, man, matches, model, rules, solve, trace};
+use crate::cli::{completions, explain, man, matches, model, rules, solve, trace};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
@@ -43,6 +43,8 @@ pub enum Command {
     /// Work on rule files
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Explain the code of a finding
+    Explain(explain::Arguments),
     /// Write a completion script for a shell
     Completions(completions::Arguments),
     /// Write manual pages, or the reference of the whole command line

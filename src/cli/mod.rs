@@ -15,6 +15,7 @@ pub mod args;
 mod codes;
 mod completions;
 mod exit;
+mod explain;
 mod input;
 mod interrupt;
 mod man;
@@ -113,6 +114,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
+        Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man::run(arguments),
     };

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use crate::diagnostic::similar;
+use crate::report::Look;
 use crate::report::json::pretty;
 use crate::report::table::Table;
 
@@ -84,8 +85,9 @@ pub fn text(explanation: &Explanation) -> String {
     text
 }
 
-/// Codes with their titles, at most so wide.
-pub fn list(width: usize) -> String {
+/// Codes with their titles, in tables that look like this.
+pub fn list(look: impl Into<Look>) -> String {
+    let look = look.into();
     let mut text = String::new();
     let mut subjects: Vec<&str> = all().iter().map(|explanation| explanation.subject).collect();
     subjects.dedup();
@@ -95,7 +97,7 @@ pub fn list(width: usize) -> String {
             table.row(vec![explanation.code.to_owned(), explanation.title.to_owned()]);
         }
         text.push_str(if text.is_empty() { "" } else { "\n" });
-        text.push_str(&table.render(width));
+        text.push_str(&table.render(look));
     }
     text
 }

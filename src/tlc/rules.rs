@@ -83,7 +83,10 @@ impl Rules {
     }
 
     fn compile(program: Program, default_only: bool) -> Result<Self, Diagnostics> {
-        let mut findings = datalog::check::check(&program, facts::schema());
+        // Files with templates of their own tell what their relations are for; others are there to be used.
+        let templates = program.templates.iter().map(|template| template.span.file);
+        let own: Vec<u32> = templates.filter(|file| !from_default(&program, *file)).collect();
+        let mut findings = datalog::check::check_own(&program, facts::schema(), &own);
         let (plans, more) = compile_all(&program);
         findings.extend(more);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
@@ -165,9 +168,14 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
     (plans, findings.list)
 }
 
+/// Whether a file of a program is one of those loaded by default.
+fn from_default(program: &Program, file: u32) -> bool {
+    program.files.get(file as usize).is_some_and(|file| DEFAULT_NAMES.contains(&&*file.name))
+}
+
 /// Of templates of one name, the shipped one gives way, and of equal ones the later.
 fn prefer_the_users(program: &mut Program) {
-    let shipped: Vec<bool> = program.files.iter().map(|file| DEFAULT_NAMES.contains(&&*file.name)).collect();
+    let shipped: Vec<bool> = (0..program.files.len() as u32).map(|file| from_default(program, file)).collect();
     let templates = std::mem::take(&mut program.templates);
     let from_shipped = |template: &Template| shipped.get(template.name.span.file as usize).copied().unwrap_or(false);
     let (default, own): (Vec<Template>, Vec<Template>) = templates.into_iter().partition(from_shipped);

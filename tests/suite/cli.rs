@@ -8,10 +8,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// What a run came to.
-struct Run {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -28,11 +28,11 @@ fn ran(output: Output) -> Run {
     }
 }
 
-fn run(arguments: &[&str]) -> Run {
+pub fn run(arguments: &[&str]) -> Run {
     ran(command(arguments).stdin(Stdio::null()).output().expect("it runs"))
 }
 
-fn fed(arguments: &[&str], input: &str) -> Run {
+pub fn fed(arguments: &[&str], input: &str) -> Run {
     assert_cmd_output(assert_cmd::Command::from_std(command(arguments)).write_stdin(input))
 }
 
@@ -40,18 +40,18 @@ fn assert_cmd_output(command: &mut assert_cmd::Command) -> Run {
     ran(command.output().expect("it runs"))
 }
 
-struct Folder(TempDir);
+pub struct Folder(TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a scratch folder"))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn file(&self, name: &str, text: &str) -> String {
+    pub fn file(&self, name: &str, text: &str) -> String {
         fs::write(self.path(name), text).expect("the scratch folder is writable");
         shown(&self.path(name))
     }
@@ -65,7 +65,7 @@ impl Folder {
     }
 }
 
-fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     path.to_str().expect("scratch paths are text").to_owned()
 }
 

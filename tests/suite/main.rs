@@ -3,6 +3,7 @@
 mod angio;
 mod case_study;
 mod cli;
+mod code_texts;
 mod datalog;
 mod generator;
 mod golden;
@@ -24,4 +25,5 @@ mod terminal;
 mod tlc;
 mod tlc_laws;
 mod tlc_rules;
+mod tools_cli;
 mod trace_cli;

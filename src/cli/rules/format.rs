@@ -15,6 +15,10 @@ use crate::cli::{Failure, Outcome, input};
 
 /// Arguments of `dyelog rules fmt`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "as a hook or a CI job does it" => "dyelog rules fmt --check examples/rules/acknowledged.dl",
+    "as an editor does it" => "dyelog rules fmt - < examples/rules/acknowledged.dl",
+})]
 pub struct Arguments {
     /// Rule files to put into the one style, in their place; `-` is standard input and goes to standard output
     #[arg(value_name = "FILE", required = true)]

@@ -26,8 +26,15 @@ pub const MAX_BODY: usize = 256;
 
 /// Everything that can be said against a program without running it: errors, and warnings for what is allowed but
 /// probably not meant. In the order of the files and their text.
+///
+/// The first file is the author's own: of the others it is not told what nothing uses.
 pub fn check(program: &Program, schema: &BaseSchema) -> Vec<Diagnostic> {
-    let mut checker = Checker::new(program, schema);
+    check_own(program, schema, &[0])
+}
+
+/// As [`check`], where the author's own files have these numbers.
+pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Diagnostic> {
+    let mut checker = Checker::new(program, schema, own);
     checker.names();
     let sound = checker.found.iter().all(|(_, diagnostic)| diagnostic.severity != Severity::Error);
     checker.safety();
@@ -67,16 +74,18 @@ struct Checker<'p> {
     /// In the order of first definition: the index numbers the relation.
     defined: IndexMap<&'p str, Defined<'p>>,
     found: Vec<(Span, Diagnostic)>,
+    /// The files whose author asks.
+    own: &'p [u32],
 }
 
 impl<'p> Checker<'p> {
-    fn new(program: &'p Program, schema: &'p BaseSchema) -> Self {
+    fn new(program: &'p Program, schema: &'p BaseSchema, own: &'p [u32]) -> Self {
         let mut defined = IndexMap::new();
         for rule in &program.rules {
             let head = &rule.head;
             defined.entry(&*head.relation.value).or_insert(Defined { arity: head.arguments.len(), first: head });
         }
-        Self { program, schema, defined, found: Vec::new() }
+        Self { program, schema, defined, found: Vec::new(), own }
     }
 
     fn place(&self, span: Span) -> Place {

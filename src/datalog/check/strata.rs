@@ -102,7 +102,7 @@ impl Checker<'_> {
         });
     }
 
-    /// Only in the user's own file, and only where templates say what is used.
+    /// Only in the user's own files, and only where templates say what is used.
     fn unused(&mut self, used: &HashSet<u32>) {
         if self.program.templates.is_empty() {
             return;
@@ -111,7 +111,9 @@ impl Checker<'_> {
             .defined
             .values()
             .enumerate()
-            .filter(|(number, defined)| !used.contains(&(*number as u32)) && defined.first.span.file == 0)
+            .filter(|(number, defined)| {
+                !used.contains(&(*number as u32)) && self.own.contains(&defined.first.span.file)
+            })
             .map(|(_, defined)| (defined.first.relation.value.to_string(), defined.first.relation.span))
             .filter(|(name, _)| !name.starts_with('_'))
             .collect();
