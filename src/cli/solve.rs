@@ -66,6 +66,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let warnings: Vec<Diagnostic> =
         doubtful.into_iter().filter(|finding| finding.severity == Severity::Warning).collect();
     terminal.report(&warnings);
+    if let Some(origins) = origins {
+        terminal.report(&report::unlike_traced(model, &results, origins));
+    }
     for doubt in &results.doubts {
         terminal.say(&format!("note: {doubt}\n"));
     }

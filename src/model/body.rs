@@ -8,6 +8,7 @@ use crate::lqn::{Activity, ActivityId, Body, Call, CallKind, EntryId, Fork, Join
 use crate::model::demand::{DemandSource, Demands};
 use crate::model::naming::Unique;
 use crate::model::origins::ActivityOrigin;
+use crate::model::variability;
 
 /// What is needed to make bodies.
 pub struct Bodies<'b, 'a> {
@@ -78,10 +79,12 @@ impl Bodies<'_, '_> {
         let mut work = Work::default();
         let mut source = DemandSource::None;
         let mut calls: BTreeMap<(EntryId, CallKind), u64> = BTreeMap::new();
+        let mut sources = Vec::new();
         for part in parts {
             let (demand, from) = self.demands.of(self.identifier, part, times);
             work.demand += demand;
             source = source.max(from);
+            sources.push((part, from));
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
                     *calls.entry((to, kind)).or_default() += request.count;
@@ -90,6 +93,7 @@ impl Bodies<'_, '_> {
         }
         let per = times.max(1) as f64;
         work.calls = calls.into_iter().map(|((to, kind), count)| Call { to, kind, mean: count as f64 / per }).collect();
+        variability::observe(&mut work, &sources, times, self.demands.names());
         (work, source)
     }
 }

@@ -40,3 +40,5 @@ pub const CUSTOMER_WORK: Code = Code("M017");
 pub const THREADS_ASSUMED: Code = Code("M018");
 /// A task cannot stand for the customer of a scenario.
 pub const NOT_THE_CUSTOMER: Code = Code("M019");
+/// The model, under the load that was traced, does not respond as the traces did.
+pub const UNLIKE_TRACED: Code = Code("M030");

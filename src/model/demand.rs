@@ -55,6 +55,11 @@ impl<'a> Demands<'a> {
         Self { names, settings, doubting: true, uncovered: BTreeMap::new(), partial: BTreeMap::new() }
     }
 
+    /// The names that the work's activities have.
+    pub fn names(&self) -> &'a Names {
+        self.names
+    }
+
     /// Mean demand of work in seconds per invocation, of which there were `invocations`.
     pub fn of(&mut self, task: &str, work: &WorkTotal, invocations: u64) -> (f64, DemandSource) {
         // Sums of floats depend on their order, so the activities come in the order of their names.

@@ -16,6 +16,7 @@ mod parts;
 mod replicas;
 mod stability;
 mod unused;
+mod variability;
 
 pub use complete::complete;
 pub use config::Configuration;

@@ -1,6 +1,6 @@
 //! Copies of tasks: requests spread evenly among them.
 
-use crate::lqn::{Body, EntryId, Model, Multiplicity, TaskId, Work};
+use crate::lqn::{Body, CallOrder, EntryId, Model, Multiplicity, TaskId, Work};
 
 /// Makes the callers of replicated tasks spread their requests: fan-out and fan-in between every caller and callee, and
 /// so many fewer requests to each copy. A processor of a replicated task that has no copies of its own gets as many.
@@ -31,6 +31,10 @@ pub fn spread(model: &mut Model) {
             let to = owner[call.to.index()];
             let (out, _) = fans(replicas[from.index()], replicas[to.index()]);
             call.mean /= f64::from(out);
+            if call.mean.fract() != 0.0 {
+                // Which copy gets a request is left to chance.
+                work.call_order = CallOrder::Stochastic;
+            }
             pairs.push((from, to));
         }
     };

@@ -17,5 +17,5 @@ pub mod table;
 pub mod trace;
 mod words;
 
-pub use load::ScenarioResult;
+pub use load::{ScenarioResult, unlike_traced};
 pub use look::{Look, Tone};

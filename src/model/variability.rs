@@ -1,0 +1,148 @@
+//! How much work varies from one execution to the next, as far as traces show it.
+//!
+//! A mean alone is taken by solvers as the mean of an exponential, and calls as geometric in number. Programs are often far
+//! more regular than that, and where branches run in parallel, or tasks queue first come, first served, it shows: the mean
+//! of the maximum of three exponentials is 1.8 times the mean of one. So what was observed often enough is told to them.
+
+use std::collections::BTreeMap;
+
+use crate::lqn::submodel::{Moments, WorkTotal};
+use crate::lqn::{CallOrder, Work};
+use crate::model::demand::DemandSource;
+use crate::names::Names;
+
+/// How many executions must have been seen before anything is said of their spread: below, an estimate of a variance is worth
+/// less than the customary assumption.
+const ENOUGH: u64 = 10;
+
+/// Sets the variability of work that was executed so many times: of its slices' length, from the parts with the sources of
+/// their demands, and of the number of its calls. `work` has its means already.
+pub fn observe(work: &mut Work, parts: &[(&WorkTotal, DemandSource)], times: u64, names: &Names) {
+    if times < ENOUGH {
+        return;
+    }
+    let exact = !work.calls.is_empty() && parts.iter().all(|(part, _)| calls_are_exact(part, times));
+    if exact {
+        work.call_order = CallOrder::Deterministic;
+    }
+    let variance: Option<f64> = parts.iter().map(|(part, source)| variance(part, *source, times, names)).sum();
+    if let Some(variance) = variance
+        && work.demand > 0.0
+    {
+        let calls = work.calls.iter().map(|call| call.mean).sum();
+        work.cv2 = Some(rounded(of_slice(variance / (work.demand * work.demand), calls, exact)));
+    }
+}
+
+/// Whether every execution made the same number of each request.
+fn calls_are_exact(part: &WorkTotal, times: u64) -> bool {
+    part.requests.values().all(|request| {
+        let each = request.count / times;
+        request.count % times == 0 && each.checked_mul(request.count) == Some(request.squares)
+    })
+}
+
+/// The variance of a part's demand over the executions, square seconds; `None` where it cannot be told.
+fn variance(part: &WorkTotal, source: DemandSource, times: u64, names: &Names) -> Option<f64> {
+    match source {
+        DemandSource::None => Some(0.0),
+        DemandSource::Function => None,
+        DemandSource::Exclusive => (part.exclusive.count == part.visits).then(|| spread(&part.exclusive, times)),
+        DemandSource::Cpu => {
+            // Activities are taken as independent; sums of floats depend on their order, so they come in that of their names.
+            let measured: BTreeMap<&str, &Moments> =
+                part.activities.iter().map(|(name, activity)| (names.text(*name), &activity.cpu)).collect();
+            // More than one measurement in an execution: their sums were not kept.
+            let single = measured.values().all(|cpu| cpu.count <= part.visits.min(times));
+            single.then(|| measured.values().map(|cpu| spread(cpu, times)).sum())
+        }
+    }
+}
+
+/// The variance of a quantity over so many executions, of which those without a value count as zero.
+fn spread(quantity: &Moments, times: u64) -> f64 {
+    let times = times.max(1) as f64;
+    let mean = quantity.sum.as_f64() / times;
+    (quantity.squares as f64 / 1e18 / times - mean * mean).max(0.0)
+}
+
+/// The squared coefficient of variation of a slice, of that of the sum of all slices. There is one more slice than calls, all
+/// with the same mean; with geometric calls their number varies, too.
+fn of_slice(total: f64, calls: f64, exact: bool) -> f64 {
+    let slice = if exact { total * (1.0 + calls) } else { total * (1.0 + calls) - calls };
+    slice.max(0.0)
+}
+
+/// Four digits, more would pretend; what is left of a difference of equal numbers is nothing.
+fn rounded(value: f64) -> f64 {
+    if value <= 1e-6 {
+        return 0.0;
+    }
+    let scale = 10f64.powi(3 - value.log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lqn::submodel::{EntryIndex, RequestKind, RequestTotal};
+    use crate::lqn::{Call, CallKind, EntryId};
+
+    fn measured(seconds: &[f64]) -> WorkTotal {
+        let mut part = WorkTotal { visits: seconds.len() as u64, ..WorkTotal::default() };
+        seconds.iter().for_each(|&value| part.exclusive.add(value));
+        part
+    }
+
+    fn work(demand: f64, calls: f64) -> Work {
+        let calls = if calls > 0.0 {
+            vec![Call { to: EntryId::from(0), kind: CallKind::Synchronous, mean: calls }]
+        } else {
+            vec![]
+        };
+        Work { demand, calls, ..Work::default() }
+    }
+
+    #[test]
+    fn constant_work_has_no_variance_and_a_few_executions_tell_nothing() {
+        let mut constant = work(0.002, 0.0);
+        observe(&mut constant, &[(&measured(&[0.002; 10]), DemandSource::Exclusive)], 10, &Names::default());
+        assert_eq!(constant.cv2, Some(0.0));
+        let mut few = work(0.002, 0.0);
+        observe(&mut few, &[(&measured(&[0.002; 9]), DemandSource::Exclusive)], 9, &Names::default());
+        assert_eq!(few.cv2, None);
+    }
+
+    #[test]
+    fn executions_without_work_count_as_zero() {
+        // Ten executions, five of which take 2 s: mean 1, variance 1.
+        let mut half = work(1.0, 0.0);
+        observe(&mut half, &[(&measured(&[2.0; 5]), DemandSource::Exclusive)], 10, &Names::default());
+        assert_eq!(half.cv2, Some(1.0));
+    }
+
+    #[test]
+    fn the_same_number_of_calls_in_each_execution_is_exact() {
+        let part = |count: u64, squares: u64| {
+            let mut part = measured(&[1.0; 10]);
+            part.requests.insert((RequestKind::Synchronous, EntryIndex(0)), RequestTotal { count, squares });
+            part
+        };
+        let seen = |count, squares| {
+            let mut work = work(1.0, count as f64 / 10.0);
+            observe(&mut work, &[(&part(count, squares), DemandSource::Exclusive)], 10, &Names::default());
+            work.call_order
+        };
+        assert_eq!(seen(20, 40), CallOrder::Deterministic);
+        assert_eq!(seen(20, 42), CallOrder::Stochastic, "one made three and another one made one");
+        assert_eq!(seen(5, 5), CallOrder::Stochastic);
+    }
+
+    #[test]
+    fn slices_together_have_the_variance_of_the_whole() {
+        // Three exponential slices of a third each: 1/3 in all; exact calls.
+        assert!((of_slice(1.0 / 3.0, 2.0, true) - 1.0).abs() < 1e-12);
+        // A geometric number of exponential slices is exponential.
+        assert!((of_slice(1.0, 3.0, false) - 1.0).abs() < 1e-12);
+    }
+}
