@@ -8,5 +8,11 @@ mod damage;
 mod dsl;
 #[path = "spans/dump.rs"]
 mod dump;
+#[path = "spans/files.rs"]
+mod files;
+#[path = "spans/flavours.rs"]
+mod flavours;
 #[path = "spans/hotel.rs"]
 mod hotel;
+#[path = "spans/laws.rs"]
+mod laws;

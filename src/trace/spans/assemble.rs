@@ -23,6 +23,9 @@ use crate::trace::{ReadReport, codes};
 /// No span.
 pub const NOBODY: u32 = u32::MAX;
 
+/// How many spans of one identifier are looked at one by one: an identifier that leaked into a thousand is no shared one.
+const MOST_HALVES: usize = 8;
+
 /// The name of a service that a span does not tell.
 pub const UNKNOWN_SERVICE: &str = "unknown_service";
 
@@ -185,8 +188,10 @@ fn parent_of(work: &Work<'_>, index: u32) -> u32 {
     if span.kind.serves() {
         // A server half that shares its client's identifier names the client's parent, or the client itself.
         let halves = &work.sorted[work.named(span.trace, span.id)];
-        if let Some(&client) = halves.iter().rev().find(|other| work.span(**other).kind.calls()) {
-            return client;
+        for kind in [SpanKind::Client, SpanKind::Producer] {
+            if let Some(client) = of_kind(work, index, halves, kind) {
+                return client;
+            }
         }
     }
     if !span.parent.is_some() {
@@ -208,11 +213,9 @@ fn parent_of(work: &Work<'_>, index: u32) -> u32 {
 
 /// The parent among several spans of the same identifier, which are sorted by kind and start.
 fn among(work: &Work<'_>, index: u32, candidates: &[u32]) -> u32 {
-    // How many candidates are looked at one by one: an identifier that leaked into a thousand spans is no shared one.
-    const FEW: usize = 8;
     let span = work.span(index);
     let local = |other: &&u32| work.span(**other).service == span.service && **other != index;
-    if !span.kind.serves() && candidates.len() <= FEW {
+    if !span.kind.serves() && candidates.len() <= MOST_HALVES {
         let mut locals = candidates.iter().filter(local);
         if let (Some(&one), None) = (locals.next(), locals.next()) {
             return one;
@@ -227,17 +230,17 @@ fn among(work: &Work<'_>, index: u32, candidates: &[u32]) -> u32 {
         SpanKind::Client,
         SpanKind::Producer,
     ];
-    for kind in kinds {
-        let first = candidates.partition_point(|other| work.span(*other).kind < kind);
-        let length = candidates[first..].partition_point(|other| work.span(*other).kind == kind);
-        let of_kind = &candidates[first..first + length];
-        let before = of_kind.partition_point(|other| work.span(*other).start <= span.start);
-        let chosen = of_kind[..before].iter().rev().find(|other| **other != index);
-        if let Some(&chosen) = chosen.or_else(|| of_kind.iter().find(|other| **other != index)) {
-            return chosen;
-        }
-    }
-    NOBODY
+    kinds.into_iter().find_map(|kind| of_kind(work, index, candidates, kind)).unwrap_or(NOBODY)
+}
+
+/// Of spans of one identifier, sorted by kind and start, the last of a kind that began before a span, or the first.
+fn of_kind(work: &Work<'_>, index: u32, candidates: &[u32], kind: SpanKind) -> Option<u32> {
+    let first = candidates.partition_point(|other| work.span(*other).kind < kind);
+    let length = candidates[first..].partition_point(|other| work.span(*other).kind == kind);
+    let of_kind = &candidates[first..first + length];
+    let before = of_kind.partition_point(|other| work.span(*other).start <= work.span(index).start);
+    let other = |other: &&u32| **other != index;
+    of_kind[..before].iter().rev().find(other).or_else(|| of_kind.iter().find(other)).copied()
 }
 
 /// Joins consumers to the producers that they are linked to. Gives the producers whose messages came in a batch with one
@@ -270,7 +273,7 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
             .spans
             .links_of(&span)
             .iter()
-            .flat_map(|link| &work.sorted[work.named(link.trace, link.span)])
+            .flat_map(|link| work.sorted[work.named(link.trace, link.span)].iter().take(MOST_HALVES))
             .copied()
             .filter(|sender| *sender != index && sends(*sender))
             .collect();

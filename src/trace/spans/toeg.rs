@@ -51,8 +51,10 @@ enum Step {
     BranchBegin { visit: u32, slot: u32 },
     /// A branch ends.
     BranchEnd { visit: u32, slot: u32 },
-    /// A visit waits for its branches `first..last` in a thread.
-    Join { visit: u32, thread: u32, first: u32, last: u32 },
+    /// What comes next comes in that thread.
+    Switch { thread: u32 },
+    /// A visit waits for its branches `first..last`.
+    Join { visit: u32, first: u32, last: u32 },
 }
 
 /// A branch of a visit: its items in the list of all branches, and its thread, first and last.
@@ -178,7 +180,8 @@ impl Run<'_> {
                 // A call within the branch may have left it on another thread.
                 self.e.slots[slot as usize].thread = self.e.current;
             }
-            Step::Join { visit, thread, first, last } => self.join(visit, thread, first, last),
+            Step::Switch { thread } => self.e.current = thread,
+            Step::Join { visit, first, last } => self.join(visit, first, last),
         }
     }
 
@@ -261,29 +264,37 @@ impl Run<'_> {
             self.e.steps.push(Step::Branch { at: first, end: self.e.branch_items.len() as u32 });
             return;
         }
-        let main = self.e.current;
+        // A call whose reply comes in a thread of its own would leave its branch without an end that could be waited for,
+        // so one branch with such a call stays in the thread of the visit.
+        let stays = branches.iter().position(|branch| branch.iter().any(|item| self.plan.moves(*item)));
+        let mut staying = None;
         let first_slot = self.e.slots.len() as u32;
-        for branch in &branches {
+        for (at, branch) in branches.iter().enumerate() {
             let first = self.e.branch_items.len() as u32;
             self.e.branch_items.extend(branch);
+            let end = self.e.branch_items.len() as u32;
+            if Some(at) == stays {
+                staying = Some(Step::Branch { at: first, end });
+                continue;
+            }
             let (time, span) = (self.item_at(branch[0]).start, self.item_at(branch[0]).span);
             let thread = self.fork_node(visit, time, span);
-            let end = self.e.branch_items.len() as u32;
             self.e.slots.push(Slot { first, end, thread, span, time });
         }
         let last_slot = self.e.slots.len() as u32;
-        self.e.steps.push(Step::Join { visit, thread: main, first: first_slot, last: last_slot });
+        self.e.steps.push(Step::Join { visit, first: first_slot, last: last_slot });
+        self.e.steps.extend(staying);
+        self.e.steps.push(Step::Switch { thread: self.e.current });
         self.e.steps.extend((first_slot..last_slot).rev().map(|slot| Step::BranchBegin { visit, slot }));
     }
 
-    fn join(&mut self, visit: u32, thread: u32, first: u32, last: u32) {
-        self.e.current = thread;
+    fn join(&mut self, visit: u32, first: u32, last: u32) {
         for slot in first..last {
             let slot = self.e.slots[slot as usize];
             let ended = self.e.threads[slot.thread as usize - 1].time;
             self.node(Kind::Join(slot.thread), visit, ended, slot.span);
         }
-        let (time, span) = (self.e.threads[thread as usize - 1].time, self.e.slots[last as usize - 1].span);
+        let (time, span) = (self.e.threads[self.e.current as usize - 1].time, self.e.slots[last as usize - 1].span);
         self.node(Kind::Activity, visit, time, span);
     }
 

@@ -369,6 +369,38 @@ fn overlapping_calls_are_branches() {
 }
 
 #[test]
+fn a_branch_whose_reply_comes_in_another_thread_stays() {
+    assert_snapshot!(events("
+        a  - web server GET   0 100
+        b  a web client one  10  40
+        c  b x   server one  12  60
+        d  a web client two  11  70
+        e  d y   server two  13  68
+    "), @r#"
+    operation "web GET" run=0000000000000001
+    1,1,Be | web,1 op="GET"
+    1,2,Ac | web,2
+    1,3,Fk(2) | web,3
+    2,1,Be | web,4
+    2,2,Ac | web,5
+    2,3,Ac | y,1 op="two"
+    2,4,Ac | y,2
+    2,5,Ac | web,6
+    2,6,Ed | web,7
+    1,4,Ac | web,8
+    1,5,Ac | x,1 op="one"
+    1,6,Fk(3) | x,2
+    1,7,Ac | x,3
+    1,8,Ed | x,4
+    3,1,Be | web,9
+    3,2,Ac | web,10
+    3,3,Jn(2) | web,11
+    3,4,Ac | web,12
+    3,5,Ed | web,13
+    "#);
+}
+
+#[test]
 fn an_overlap_by_one_tick_of_the_clock_is_none() {
     let table = |start: &str| {
         format!(

@@ -17,7 +17,7 @@ pub struct Outcome {
     pub report: ReadReport,
 }
 
-/// Reads, and checks that every operation is well-formed.
+/// Reads by the reader that the file's name calls for, and checks that every operation is well-formed.
 pub fn read(file: &str, input: impl Read) -> Result<Outcome, Diagnostics> {
     let mut names = TraceNames::new();
     let mut operations = Vec::new();
@@ -26,10 +26,12 @@ pub fn read(file: &str, input: impl Read) -> Result<Outcome, Diagnostics> {
         ControlFlow::Continue(())
     };
     let options = SpanOptions::default();
-    let report = if file.contains("otlp") || file.contains("tempo") {
-        read_otlp(file, input, options, &mut names, &mut sink)?
-    } else {
+    let is_jaeger =
+        ["/jaeger/", ".jaeger.", "otlp2jaeger-out"].iter().any(|part| file.contains(part)) || file == "jaeger";
+    let report = if is_jaeger {
         read_jaeger(file, input, options, &mut names, &mut sink)?
+    } else {
+        read_otlp(file, input, options, &mut names, &mut sink)?
     };
     for operation in &operations {
         assert_well_formed(&names, operation);
