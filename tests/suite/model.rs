@@ -147,6 +147,7 @@ fn a_model_of_all_kinds_of_requests() {
       s "cache.get" 0 -1
     # ---------- db ----------
       s query 0.004 -1
+      c query 0 -1
     # ---------- log ----------
       s log_1 0.003 -1
     # ---------- web ----------
