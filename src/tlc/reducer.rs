@@ -195,7 +195,7 @@ impl<'r> Reducer<'r> {
                 reduction.findings = worker.findings;
                 reduction.matches = worker.matches;
             } else {
-                reduction.submodel.merge(worker.summary.submodel());
+                reduction.submodel.merge(&worker.summary.into_submodel());
             }
         }
         Ok(reduction)

@@ -4,6 +4,8 @@
 //! nodes. Arcs are derived from the labels: next in thread, next in task, fork → begin, end → join. Building it is also
 //! the fast screen for well-formedness: linear, and refusing without a reason. [`crate::trace::quality`] finds reasons.
 
+mod arrival;
+
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -54,27 +56,32 @@ impl Toeg {
     ///
     /// # Errors
     /// The operation as it came, its events sorted, when it is not well-formed.
-    pub fn build(mut operation: Operation) -> Result<Self, Box<Operation>> {
-        let key = |event: &Event| (u64::from(event.thread) << 32) | u64::from(event.index);
-        if !operation.events.is_sorted_by_key(key) {
-            operation.events.sort_by_key(key);
+    pub fn build(operation: Operation) -> Result<Self, Box<Operation>> {
+        if operation.events.len() >= NONE as usize {
+            return Self::build_in_any_order(operation);
         }
+        arrival::build(operation).or_else(Self::build_in_any_order)
+    }
+
+    /// The same, whatever order the events come in.
+    fn build_in_any_order(mut operation: Operation) -> Result<Self, Box<Operation>> {
+        arrival::sort(&mut operation.events);
         if operation.events.len() >= NONE as usize {
             return Err(Box::new(operation));
         }
         let Some((threads, thread_of, root)) = threads(&operation.events) else {
             return Err(Box::new(operation));
         };
-        let Some(by_task) = by_task(&operation.events) else {
+        let Some((by_task, slots)) = by_task(&operation.events) else {
             return Err(Box::new(operation));
         };
         let mut next_in_task = vec![NONE; operation.events.len()];
         let mut previous_in_task = vec![NONE; operation.events.len()];
-        for pair in by_task.windows(2) {
-            let (left, right) = (pair[0], pair[1]);
-            if operation.events[left as usize].task == operation.events[right as usize].task {
-                next_in_task[left as usize] = right;
-                previous_in_task[right as usize] = left;
+        for slot in slots {
+            let nodes = &by_task[slot.offset as usize..(slot.offset + slot.count) as usize];
+            for pair in nodes.windows(2) {
+                next_in_task[pair[0] as usize] = pair[1];
+                previous_in_task[pair[1] as usize] = pair[0];
             }
         }
         drop(by_task);
@@ -270,12 +277,13 @@ fn link(events: &[Event], threads: &mut [Thread]) -> Option<()> {
     Some(())
 }
 
-/// All nodes by task and task node counter; `None` unless each task's counters are 1, 2, 3, … without repeats.
-fn by_task(events: &[Event]) -> Option<Vec<NodeId>> {
+/// All nodes by task and task node counter, and where each task's stand; `None` unless each task's counters are 1, 2, 3, …
+/// without repeats.
+fn by_task(events: &[Event]) -> Option<(Vec<NodeId>, Vec<TaskSlot>)> {
     let largest = events.iter().map(|event| event.task.0).max()?;
     if (largest as usize) < 4 * events.len() + 64 {
         let mut slots = vec![TaskSlot::default(); largest as usize + 1];
-        place(events, &mut slots, super::event::TaskId::index)
+        place(events, &mut slots, TaskId::index).map(|by_task| (by_task, slots))
     } else {
         // Few events that name tasks of a large table: number them anew.
         let mut numbers: FxHashMap<TaskId, usize> = FxHashMap::default();
@@ -284,7 +292,7 @@ fn by_task(events: &[Event]) -> Option<Vec<NodeId>> {
             numbers.entry(event.task).or_insert(next);
         }
         let mut slots = vec![TaskSlot::default(); numbers.len()];
-        place(events, &mut slots, |task| numbers[&task])
+        place(events, &mut slots, |task| numbers[&task]).map(|by_task| (by_task, slots))
     }
 }
 

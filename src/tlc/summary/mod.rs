@@ -1,0 +1,267 @@
+//! From the outcome of one operation to the mergeable sub-model (1998 paper §3, §6).
+//!
+//! Every entry of the operation is given a key, by which it merges with entries of other operations and of its own: by
+//! task, type and service name, else by structure bottom-up, or by its path from the customer, which keeps all apart.
+//! Counts and sums are kept in flat tables and move into the sub-model at the end.
+
+mod branches;
+mod entries;
+mod groups;
+mod tables;
+mod witnesses;
+
+use rustc_hash::FxHashMap;
+
+use crate::lqn::submodel::{EntryIndex, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
+use crate::tlc::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
+use crate::tlc::summary::branches::{Branches, Positions, positions};
+use crate::tlc::summary::entries::Entries;
+use crate::tlc::summary::groups::Groups;
+use crate::tlc::summary::tables::{Place, Tables};
+use crate::tlc::summary::witnesses::Cuts;
+use crate::trace::toeg::NONE;
+use crate::trace::{Kind, NodeId, Toeg, TraceNames};
+
+/// How entries are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryMerge {
+    /// By task, type and service name where the events carry one, else by structure.
+    #[default]
+    Name,
+    /// By task, type, service name and requests, bottom-up.
+    Structure,
+    /// By the path of requests from the customer: nothing within an operation merges.
+    None,
+}
+
+/// Folds operations of one reader into a sub-model.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// How entries are told apart.
+    merge: EntryMerge,
+    /// What is known of entries and scenarios, but for work.
+    submodel: SubModel,
+    entries: Entries,
+    tables: Tables,
+    cuts: Cuts,
+    scratch: Scratch,
+}
+
+/// What is put together for one operation, in memory that the next one uses again.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// Nodes and requests by entry.
+    nodes: Groups,
+    requests: Groups,
+    branches: Branches,
+    /// The sub-model's entry for each of the operation.
+    found: Vec<EntryIndex>,
+    visits: Visits,
+    made: Vec<(Place, RequestKind, EntryIndex)>,
+}
+
+impl Summary {
+    /// Nothing folded yet.
+    pub fn new(merge: EntryMerge) -> Self {
+        Self { merge, ..Self::default() }
+    }
+
+    /// The sub-model.
+    pub fn into_submodel(mut self) -> SubModel {
+        self.tables.empty_into(&mut self.submodel);
+        self.submodel
+    }
+
+    /// Counts an operation that cannot be used.
+    pub fn set_aside(&mut self) {
+        self.submodel.set_aside += 1;
+    }
+
+    /// Takes in one operation.
+    pub fn add(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.group(toeg, outcome);
+        let Scratch { requests, found, .. } = &mut scratch;
+        self.entries.find(self.merge, &mut self.submodel, toeg, names, outcome, requests, found);
+        let timed = toeg.operation().events.iter().any(|event| !event.time.is_nan());
+        self.cuts.next_operation(toeg.operation());
+        for number in 0..outcome.entries.len() {
+            self.add_entry(toeg, names, outcome, number, timed, &mut scratch);
+        }
+        self.add_scenario(toeg, names, outcome, scratch.nodes.of(1), timed);
+        self.scratch = scratch;
+    }
+
+    fn add_entry(
+        &mut self,
+        toeg: &Toeg,
+        names: &TraceNames,
+        outcome: &Outcome,
+        number: usize,
+        timed: bool,
+        scratch: &mut Scratch,
+    ) {
+        let Scratch { nodes, requests, branches, found, visits, made } = scratch;
+        let (nodes, requests, index) = (nodes.of(number), requests.of(number), found[number]);
+        let entry = self.submodel.entry_mut(index);
+        entry.invocations += 1;
+        self.cuts.add_witness(entry, index, toeg, names, outcome.entries[number].accepted_at);
+        let positions = (!branches.of_entry(number).is_empty()).then(|| {
+            let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
+            positions(toeg, outcome, nodes, requests, &key, branches, number)
+        });
+        let positions = positions.as_ref();
+        visits.clear();
+        for &node in nodes {
+            let event = toeg.event(node);
+            let phase = outcome.phase(node);
+            let flags = outcome.flags[node as usize];
+            if flags & ACTIVITY != 0 || !event.cpu.is_nan() {
+                let place = place_of(&mut self.tables, positions, node, phase);
+                let name = self.entries.name(&mut self.submodel, &names.names, event.activity);
+                let activity = self.tables.activity(index, place, name);
+                activity.count += u64::from(flags & ACTIVITY != 0);
+                if !event.cpu.is_nan() {
+                    activity.cpu.add(event.cpu);
+                }
+                visits.at(place);
+            }
+            if timed && let Some(seconds) = exclusive(toeg, outcome, node) {
+                let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
+                let place = place_of(&mut self.tables, positions, node, phase);
+                *visits.at(place).get_or_insert(0.0) += seconds;
+            }
+        }
+        made.clear();
+        for &request in requests {
+            let request = &outcome.requests[request as usize];
+            let Some(kind) = kind_of(outcome, request.to) else { continue };
+            let phase = request_phase(outcome, request);
+            let place = place_of(&mut self.tables, positions, request.at, phase);
+            visits.at(place);
+            made.push((place, kind, found[request.to as usize]));
+        }
+        for &(place, seconds) in &visits.list {
+            self.tables.visit(index, place, seconds);
+        }
+        made.sort_unstable();
+        for same in made.chunk_by(|left, right| left == right) {
+            let (place, kind, to) = same[0];
+            self.tables.request(index, place, kind, to, same.len() as u64);
+        }
+    }
+
+    fn add_scenario(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome, first: &[NodeId], timed: bool) {
+        let operation = toeg.operation();
+        let scenario = self.entries.name(&mut self.submodel, &names.names, operation.scenario);
+        let mut one = ScenarioTotal { operations: 1, ..Default::default() };
+        if timed {
+            let begin = toeg.event(toeg.root()).time;
+            // The customer waits for the first entry's first phase.
+            let reply = first
+                .iter()
+                .filter(|&&node| outcome.phase(node) == 1)
+                .map(|&node| toeg.event(node).time)
+                .fold(f64::NAN, f64::max);
+            if reply >= begin {
+                one.response.add(reply - begin);
+            }
+        }
+        if let Some(start) = operation.start {
+            let last = operation.events.iter().map(|event| event.time).fold(0.0, f64::max);
+            one.first_start = Some(start);
+            one.last_start = Some(start);
+            one.last_end = Some(start.saturating_add((last * 1e9) as i64));
+        }
+        self.submodel.scenarios.entry(scenario).or_default().merge(&one);
+    }
+}
+
+impl Scratch {
+    /// Puts nodes, requests and branches together by entry.
+    fn group(&mut self, toeg: &Toeg, outcome: &Outcome) {
+        let entries = outcome.entries.len();
+        self.nodes.fill(entries, toeg.len(), |node| {
+            let owner = outcome.owner[node as usize];
+            (owner < STRAY).then_some(owner as usize)
+        });
+        self.requests.fill(entries, outcome.requests.len(), |request| {
+            let from = outcome.requests[request as usize].from as usize;
+            (from < entries).then_some(from)
+        });
+        self.branches.fill(toeg, outcome);
+    }
+}
+
+/// How an entry is requested; `None` where there is no such entry.
+fn kind_of(outcome: &Outcome, to: EntryNumber) -> Option<RequestKind> {
+    Some(match outcome.entries.get(to as usize)?.interaction {
+        Interaction::Asynchronous => RequestKind::Asynchronous,
+        Interaction::Forwarding => RequestKind::Forward,
+        Interaction::Rendezvous | Interaction::Customer => RequestKind::Synchronous,
+    })
+}
+
+/// The phase of the requester in which a request is made.
+fn request_phase(outcome: &Outcome, request: &Request) -> u8 {
+    if request.at == NONE { 1 } else { outcome.phase(request.at) }
+}
+
+/// Where work of a phase is done at a node; [`NONE`] is in no branch.
+#[inline]
+fn place_of(tables: &mut Tables, positions: Option<&Positions>, node: NodeId, phase: u8) -> Place {
+    match positions.and_then(|positions| positions.get(&node)) {
+        Some(&(stage, branch)) => tables.place(Position { stage, branch, phase }),
+        None => Place::of_phase(phase),
+    }
+}
+
+/// The time from a node to the next of its visit, in which its task was not waiting for another: the next node of the
+/// thread is on the same task, and is no join.
+fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
+    let next = toeg.next_in_thread(node);
+    if next == NONE || outcome.owner[next as usize] != outcome.owner[node as usize] {
+        return None;
+    }
+    let (event, after) = (toeg.event(node), toeg.event(next));
+    if event.task != after.task || matches!(after.kind, Kind::Join(_)) {
+        return None;
+    }
+    let seconds = after.time - event.time;
+    (!seconds.is_nan()).then(|| seconds.max(0.0))
+}
+
+/// The positions at which one invocation worked, and how long where that is known.
+#[derive(Debug, Default)]
+struct Visits {
+    list: Vec<(Place, Option<f64>)>,
+    /// Where a position stands in the list, once there are many.
+    places: FxHashMap<Place, usize>,
+}
+
+impl Visits {
+    fn clear(&mut self) {
+        self.list.clear();
+        self.places.clear();
+    }
+
+    fn at(&mut self, position: Place) -> &mut Option<f64> {
+        const FEW: usize = 8;
+        let place = if self.list.len() <= FEW {
+            self.list.iter().position(|(other, _)| *other == position)
+        } else {
+            if self.places.is_empty() {
+                self.places = self.list.iter().enumerate().map(|(place, (other, _))| (*other, place)).collect();
+            }
+            self.places.get(&position).copied()
+        };
+        let place = place.unwrap_or_else(|| {
+            if !self.places.is_empty() {
+                self.places.insert(position, self.list.len());
+            }
+            self.list.push((position, None));
+            self.list.len() - 1
+        });
+        &mut self.list[place].1
+    }
+}
