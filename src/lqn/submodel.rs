@@ -440,7 +440,8 @@ mod tests {
 
     #[test]
     fn rounding_is_that_of_the_standard_library() {
-        let mut values = vec![0.0, 0.5, 0.499_999_999_999_999_94, 1.5, 2.5, 1e15 + 0.5, 4.5e15 + 0.5, 9e15, 9.2e18, 9.3e18, 1e30];
+        let mut values =
+            vec![0.0, 0.5, 0.499_999_999_999_999_94, 1.5, 2.5, 1e15 + 0.5, 4.5e15 + 0.5, 9e15, 9.2e18, 9.3e18, 1e30];
         values.extend([f64::MAX, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE]);
         let mut state = 1u64;
         for _ in 0..10_000 {

@@ -143,7 +143,7 @@ fn a_sequence_is_walked_forward() {
     let found = |names: &[&str]| {
         let reduction = reduce(&activities(names), &rules, ReduceOptions::default());
         sound(&reduction);
-        let entry = &reduction.submodel.entries()[1];
+        let entry = reduction.submodel.entry(reduction.submodel.canonical_order()[1]);
         let counted: u64 =
             entry.work.values().flat_map(|work| work.activities.values()).map(|activity| activity.count).sum();
         assert_eq!(counted, names.len() as u64, "every activity is counted once");

@@ -147,13 +147,7 @@ impl Entries {
     }
 
     /// By the path from the customer. Requests go from earlier to later entries, so a path is known before what hangs on it.
-    fn by_path(
-        &mut self,
-        submodel: &mut SubModel,
-        outcome: &Outcome,
-        requests: &Groups,
-        found: &mut Vec<EntryIndex>,
-    ) {
+    fn by_path(&mut self, submodel: &mut SubModel, outcome: &Outcome, requests: &Groups, found: &mut Vec<EntryIndex>) {
         let base = |number: usize| &self.bases[self.own[number] as usize];
         let mut keys: Vec<EntryKey> = (0..self.own.len()).map(|number| base(number).digest.finish()).collect();
         for number in 0..keys.len() {

@@ -97,7 +97,8 @@ pub(super) fn build(mut operation: Operation) -> Result<Toeg, Operation> {
     let mut order: Vec<u32> = if sorted { Vec::new() } else { vec![0; count] };
     let mut next_in_task = vec![NONE; count];
     let mut previous_in_task = vec![NONE; count];
-    let Some(root) = arrive(events, &mut threads, (!sorted).then_some(&mut order), &mut next_in_task, &mut previous_in_task)
+    let Some(root) =
+        arrive(events, &mut threads, (!sorted).then_some(&mut order), &mut next_in_task, &mut previous_in_task)
     else {
         return Err(operation);
     };
@@ -132,10 +133,7 @@ fn arrive(
         let node = thread.first + thread.seen;
         thread.seen += 1;
         let (begins, ends) = (thread.seen == 1, thread.seen == thread.count);
-        if event.index != thread.seen
-            || begins != (event.kind == Kind::Begin)
-            || ends != (event.kind == Kind::End)
-        {
+        if event.index != thread.seen || begins != (event.kind == Kind::Begin) || ends != (event.kind == Kind::End) {
             return None;
         }
         match event.kind {
