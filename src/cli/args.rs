@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{completions, explain, man, matches, model, rules, solve, trace};
+use crate::cli::{completions, explain, man, matches, model, report, rules, solve, trace};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
@@ -35,6 +35,8 @@ pub enum Command {
     Model(model::Arguments),
     /// Solve a model, or the model that traces make
     Solve(solve::Arguments),
+    /// Write all there is to tell about a model as one page of HTML
+    Report(report::Arguments),
     /// List the interactions that the templates recognise in traces
     Matches(matches::Arguments),
     /// Look at traces: quality, figures, conversion

@@ -24,6 +24,7 @@ mod model;
 mod output;
 mod progress;
 mod reduce;
+mod report;
 mod rule_files;
 mod rules;
 mod solve;
@@ -111,6 +112,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
     let outcome = match command {
         Command::Model(arguments) => model::run(arguments, terminal),
         Command::Solve(arguments) => solve::run(arguments, terminal),
+        Command::Report(arguments) => report::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),

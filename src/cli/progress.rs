@@ -51,14 +51,16 @@ impl Progress {
         Self::with(total, style.ok(), operations)
     }
 
-    /// Of work in so many steps.
-    #[expect(dead_code, reason = "for sweeps of many points")]
-    pub fn steps(doing: &str, total: u64) -> Self {
+    /// Of work in steps, so many where that is known.
+    pub fn steps(doing: &str, total: Option<u64>) -> Self {
         if !is_wanted() {
             return Self::hidden();
         }
-        let style = ProgressStyle::with_template(&format!("{doing} {{wide_bar}} {{pos}} of {{len}}, {{eta}} left"));
-        Self::with(Some(total), style.ok(), Arc::default())
+        let style = ProgressStyle::with_template(&match total {
+            Some(_) => format!("{doing} {{wide_bar}} {{pos}} of {{len}}, {{eta}} left"),
+            None => format!("{{spinner}} {doing}: {{pos}}, {{elapsed}}"),
+        });
+        Self::with(total, style.ok(), Arc::default())
     }
 
     fn with(total: Option<u64>, style: Option<ProgressStyle>, operations: Arc<AtomicU64>) -> Self {

@@ -21,6 +21,8 @@ const SHOWN: usize = 5;
 pub struct Reduced {
     /// The reduction.
     pub reduction: Reduction,
+    /// What the readers saw.
+    pub reading: ReadReport,
     /// Whether all operations came in the native format, whose tasks are sequential.
     pub native: bool,
 }
@@ -92,7 +94,7 @@ pub fn reduce(
         return Err(Failure::Input(errors));
     }
     tell(&report, &reduction, terminal);
-    Ok(Reduced { reduction, native })
+    Ok(Reduced { reduction, reading: report, native })
 }
 
 /// Tells what was left out: the first findings of each kind, and figures.

@@ -9,8 +9,9 @@ use dyelog::lqn::{self, Language, Model, Multiplicity};
 use dyelog::model::{self, Configuration, Origins};
 
 use crate::cli::args::SourceArguments;
+use crate::cli::reduce::{self, Reduced};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, codes, input, reduce};
+use crate::cli::{Failure, codes, input};
 
 /// How many findings on the making of a model are shown.
 const SHOWN: usize = 10;
@@ -21,6 +22,10 @@ pub struct Source {
     pub model: Model,
     /// Where its elements come from.
     pub origins: Option<Origins>,
+    /// What the traces came to on the way.
+    pub reduced: Option<Reduced>,
+    /// What there was to say about the model; it was shown.
+    pub findings: Vec<Diagnostic>,
 }
 
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
@@ -43,10 +48,10 @@ pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Sour
     }
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
     let (notes, warnings): (Vec<_>, Vec<_>) =
-        findings.into_iter().partition(|finding| finding.severity == Severity::Note);
+        findings.iter().cloned().partition(|finding| finding.severity == Severity::Note);
     terminal.report_first(&warnings, SHOWN, "");
     terminal.report_first(&notes, SHOWN, "; `--format text` shows the loads chosen");
-    Ok(Source { model, origins: Some(origins) })
+    Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings })
 }
 
 fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<Configuration, Failure> {
@@ -84,5 +89,5 @@ fn model_file(
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     let (model, findings) = lqn::parse_any(&name, &text)?;
     terminal.report(&findings);
-    Ok(Source { model, origins: None })
+    Ok(Source { model, origins: None, reduced: None, findings })
 }

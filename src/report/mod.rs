@@ -7,6 +7,7 @@ pub mod codes;
 pub mod csv;
 pub mod draw;
 pub mod difference;
+pub mod html;
 pub mod json;
 mod load;
 mod look;

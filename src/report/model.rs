@@ -176,7 +176,7 @@ fn precedences(model: &Model) -> Option<String> {
     (!text.is_empty()).then(|| format!("ORDER OF ACTIVITIES\n{text}"))
 }
 
-fn arc(model: &Model, precedence: &Precedence) -> String {
+pub(crate) fn arc(model: &Model, precedence: &Precedence) -> String {
     let name = |activity: &crate::lqn::ActivityId| model.activities[activity.index()].name.to_string();
     let list =
         |activities: &[crate::lqn::ActivityId], sign: &str| activities.iter().map(name).collect::<Vec<_>>().join(sign);

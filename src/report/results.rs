@@ -90,7 +90,7 @@ fn busy(utilization: f64, servers: Multiplicity) -> Cell {
 }
 
 /// By processor: whether none but reference tasks run on it.
-fn only_sources(model: &Model) -> Vec<bool> {
+pub(crate) fn only_sources(model: &Model) -> Vec<bool> {
     let mut only = vec![true; model.processors.len()];
     for task in &model.tasks {
         only[task.processor.index()] &= task.scheduling == Scheduling::Reference;

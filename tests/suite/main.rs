@@ -2,6 +2,7 @@
 
 mod angio;
 mod case_study;
+mod browser;
 mod cli;
 mod code_texts;
 mod datalog;
@@ -16,6 +17,7 @@ mod model;
 mod quality;
 mod reference;
 mod rule_format;
+mod report_page;
 mod rule_texts;
 mod rules;
 mod solve;

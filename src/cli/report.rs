@@ -1,0 +1,119 @@
+//! `dyelog report`.
+
+use clap::Args;
+use dyelog::diagnostic::{Diagnostic, Diagnostics};
+use dyelog::lqn::lint;
+use dyelog::report::html::{self, Chart, Limit, Made, Report};
+use dyelog::solve::{self, LayeredOptions};
+
+use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::progress::Progress;
+use crate::cli::source::{self, Source};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, input};
+
+/// Arguments of `dyelog report`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a page to open in any browser, to print or to pass on" => "dyelog report traces/shop.otlp.jsonl --config examples/shop/shop.toml -o shop.html",
+    "with a title and a date of your own" => "dyelog report traces/shop.otlp.jsonl --title 'The shop' --date 'spring' -o shop.html",
+})]
+pub struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    /// The page's title; the names of the files where not given
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// A date for the foot of the page; none where not given, so that the same input gives the same page
+    #[arg(long, value_name = "TEXT")]
+    date: Option<String>,
+    /// Leave out what growing loads would do, which takes some hundred solutions of the model
+    #[arg(long)]
+    no_curves: bool,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Writes a report.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let mut source = source::load(&arguments.source, terminal)?;
+    source.findings.extend(doubtful(&source));
+    let results = solve::layered(&source.model, &LayeredOptions::default())
+        .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
+    let inputs: Vec<String> = arguments
+        .source
+        .files
+        .iter()
+        .chain(&arguments.source.config)
+        .map(|path| input::shown(path).to_string())
+        .collect();
+    let (charts, limits) = if arguments.no_curves { Default::default() } else { growth(&source) };
+    let title = arguments.title.clone().unwrap_or_else(|| title(arguments));
+    let report = Report {
+        title: &title,
+        date: arguments.date.as_deref(),
+        inputs: &inputs,
+        model: &source.model,
+        results: &results,
+        made: made(&source),
+        findings: &source.findings,
+        limits: &limits,
+        charts: &charts,
+        pictures: &[],
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&html::page(&report))?;
+    output.finish()?;
+    if results.convergence.converged {
+        return Ok(Exit::Ok);
+    }
+    terminal.say("the solver did not converge: the results are not to be relied on\n");
+    Ok(Exit::NotConverged)
+}
+
+/// What growing loads would do.
+fn growth(source: &Source) -> (Vec<Chart>, Vec<Limit>) {
+    let progress = Progress::steps("solving under growing loads", None);
+    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |model| {
+        progress.advance(1);
+        solve::layered(model, &LayeredOptions::default()).ok()
+    });
+    progress.done();
+    grown
+}
+
+/// What is doubtful about a model file. A model of traces was told about when it was made.
+fn doubtful(source: &Source) -> Vec<Diagnostic> {
+    if source.origins.is_none() { lint::check(&source.model) } else { Vec::new() }
+}
+
+fn made(source: &Source) -> Option<Made<'_>> {
+    let (origins, reduced) = source.origins.as_ref().zip(source.reduced.as_ref())?;
+    let reduction = &reduced.reduction;
+    Some(Made {
+        origins,
+        submodel: &reduction.submodel,
+        reading: &reduced.reading,
+        quality: &reduction.quality,
+        matching: &reduction.findings,
+        nodes: (reduction.nodes, reduction.processed),
+    })
+}
+
+fn title(arguments: &Arguments) -> String {
+    let names: Vec<String> = arguments
+        .source
+        .files
+        .iter()
+        .map(|path| {
+            path.file_name().map_or_else(|| input::shown(path).to_string(), |name| name.to_string_lossy().into_owned())
+        })
+        .collect();
+    match &names[..] {
+        [name] => format!("Performance of {name}"),
+        [first, ..] => format!("Performance of {first} and {} more", names.len() - 1),
+        [] => "Performance".to_owned(),
+    }
+}

@@ -1,0 +1,139 @@
+//! What is busiest, and what gives way first as load grows.
+
+use crate::lqn::results::Results;
+use crate::lqn::{Model, Multiplicity, Scheduling};
+use crate::report::html::Report;
+use crate::report::html::table::{Cell, Table};
+use crate::report::html::units::{percent, things};
+use crate::report::html::writer::Html;
+
+/// What limits a scenario as its load grows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The scenario.
+    pub scenario: String,
+    /// What saturates first, such as "processor `db`".
+    pub first: String,
+    /// At which load, in words.
+    pub at: String,
+    /// What comes next.
+    pub next: Option<String>,
+}
+
+/// An element with servers.
+#[derive(Debug)]
+pub struct Busy {
+    processor: bool,
+    place: usize,
+    name: String,
+    servers: u64,
+    /// The share of its servers that are busy.
+    pub share: f64,
+}
+
+impl Busy {
+    /// What it is.
+    pub fn what(&self) -> String {
+        format!("{} {}", if self.processor { "processor" } else { "task" }, self.name)
+    }
+
+    /// The share of its servers that are busy in other results of the same model.
+    pub fn share_in(&self, results: &Results) -> f64 {
+        let utilization = if self.processor {
+            results.processors.get(self.place).map_or(0.0, |result| result.utilization)
+        } else {
+            results.tasks.get(self.place).map_or(0.0, |result| result.utilization)
+        };
+        utilization / self.servers as f64
+    }
+
+    /// Of how many servers the share is.
+    pub fn of_how_many(&self) -> String {
+        if self.processor {
+            format!("of {} busy", things(self.servers, "server", "servers"))
+        } else {
+            format!("of {} busy", things(self.servers, "thread", "threads"))
+        }
+    }
+
+    /// How alarming that is.
+    pub fn class(&self) -> &'static str {
+        match self.share {
+            share if share >= 0.95 => "full",
+            share if share >= 0.8 => "high",
+            _ => "",
+        }
+    }
+}
+
+/// Processors and tasks with a limited number of servers, the busiest first.
+pub fn ranked(model: &Model, results: &Results) -> Vec<Busy> {
+    let mut all: Vec<Busy> = Vec::new();
+    let servers = |multiplicity: Multiplicity, replicas: u32| match multiplicity {
+        Multiplicity::Finite(servers) => Some(u64::from(servers) * u64::from(replicas.max(1))),
+        Multiplicity::Infinite => None,
+    };
+    for (place, (processor, result)) in model.processors.iter().zip(&results.processors).enumerate() {
+        if let Some(servers) = servers(processor.multiplicity, processor.replicas).filter(|_| result.utilization > 0.0)
+        {
+            let share = result.utilization / servers as f64;
+            all.push(Busy { processor: true, place, name: processor.name.to_string(), servers, share });
+        }
+    }
+    for (place, (task, result)) in model.tasks.iter().zip(&results.tasks).enumerate() {
+        if task.scheduling == Scheduling::Reference {
+            continue;
+        }
+        if let Some(servers) = servers(task.multiplicity, task.replicas) {
+            let share = result.utilization / servers as f64;
+            all.push(Busy { processor: false, place, name: task.name.to_string(), servers, share });
+        }
+    }
+    // The sort is stable, so equals stay in the model's order.
+    all.sort_by(|left, right| right.share.total_cmp(&left.share));
+    all
+}
+
+/// What gives way first.
+pub fn write(report: &Report<'_>, html: &mut Html) {
+    let busiest = ranked(report.model, report.results);
+    if let Some(first) = busiest.first() {
+        html.open("p", &[]).text("At this load the busiest is ").element("strong", &[], &first.what());
+        html.text(&format!(", with {} {}.", percent(first.share), first.of_how_many()));
+        html.text(match first.class() {
+            "full" => " It is saturated: more load only makes queues longer.",
+            "high" => " Queues in front of it grow steeply with any more load.",
+            _ => " Nothing is saturated.",
+        });
+        html.close();
+    } else {
+        html.element("p", &[], "No element has a limited number of servers, so nothing can saturate.");
+    }
+    let mut limits = Table::new(
+        "What saturates first as a scenario’s load grows",
+        &["Scenario", "Saturates first", "At a load of", "Next"],
+    );
+    for limit in report.limits {
+        limits.row(|| {
+            vec![
+                Cell::Name(limit.scenario.clone()),
+                Cell::Text(limit.first.clone()),
+                Cell::Text(limit.at.clone()),
+                limit.next.clone().map_or(Cell::Blank, Cell::Text),
+            ]
+        });
+    }
+    limits.write(html);
+    let mut table = Table::new("The busiest", &["Kind", "Name", ">Servers or threads", ">Busy"]).in_order("the first");
+    for busy in busiest.iter().take(15) {
+        table.row(|| {
+            vec![
+                Cell::from(if busy.processor { "processor" } else { "task" }),
+                Cell::Name(busy.name.clone()),
+                Cell::Count(busy.servers),
+                Cell::Share(busy.share),
+            ]
+        });
+    }
+    table.write(html);
+}

@@ -1,0 +1,84 @@
+//! What was read, restored, set aside and left over, and why.
+
+use crate::diagnostic::Diagnostic;
+use crate::report::html::table::{Cell, Table};
+use crate::report::html::units::{count, percent, things};
+use crate::report::html::writer::Html;
+use crate::report::html::{Made, Report, findings};
+
+/// The quality of the data.
+pub fn write(report: &Report<'_>, html: &mut Html) {
+    if let Some(made) = report.made {
+        figures(made, html);
+        reasons("While reading: what was left out or changed", &made.reading.counted, html);
+        damage(made, html);
+        reasons("While matching: what no template explains", &made.matching.counted, html);
+        findings::write(html, "Findings while reading", &made.reading.findings);
+        let damaged: Vec<Diagnostic> = made.quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
+        findings::write(html, "Damaged operations", &damaged);
+        findings::write(html, "Findings while matching", &made.matching.findings);
+    }
+    findings::write(html, "About the model: choices and doubts", report.findings);
+}
+
+fn figures(made: Made<'_>, html: &mut Html) {
+    let (reading, quality) = (made.reading, made.quality);
+    let mut table = Table::new("What was read", &["What", ">How many", "Of it"]);
+    let mut row = |what: &str, number: u64, rest: String| {
+        table.row(|| {
+            vec![Cell::from(what), Cell::Count(number), if rest.is_empty() { Cell::Blank } else { Cell::Text(rest) }]
+        });
+    };
+    row("records: spans or lines", reading.records, String::new());
+    row(
+        "operations",
+        quality.operations,
+        format!(
+            "{} sound, {} restored, {} set aside",
+            count(quality.sound),
+            count(quality.restored),
+            count(quality.set_aside)
+        ),
+    );
+    let aside = match quality.events_set_aside {
+        0 => String::new(),
+        events => format!("and {} set aside", count(events)),
+    };
+    row("events used", quality.events, aside);
+    let (nodes, matched) = made.nodes;
+    let share =
+        if nodes == 0 { String::new() } else { format!("{} of those used", percent(matched as f64 / nodes as f64)) };
+    row("events that a template explains", matched, share);
+    table.write(html);
+    let whole =
+        quality.restored + quality.set_aside == 0 && reading.counted.is_empty() && made.matching.counted.is_empty();
+    if whole && quality.operations > 0 {
+        let operations = things(quality.operations, "operation", "operations");
+        let text =
+            format!("Nothing was left out: {operations} came through as they were, and every event is explained.");
+        html.open("div", &[("class", "say")]).element("p", &[], &text).close();
+    }
+}
+
+fn reasons(caption: &'static str, counted: &std::collections::BTreeMap<&'static str, u64>, html: &mut Html) {
+    let mut table = Table::new(caption, &["Reason", ">Times"]);
+    for (reason, times) in counted {
+        table.row(|| vec![Cell::from(*reason), Cell::Count(*times)]);
+    }
+    table.write(html);
+}
+
+fn damage(made: Made<'_>, html: &mut Html) {
+    let mut table = Table::new("Damage of operations", &["Code", "Finding", ">Findings", ">Operations"]);
+    for (code, counted) in &made.quality.findings {
+        table.row(|| {
+            vec![
+                Cell::from(*code),
+                Cell::from(counted.what),
+                Cell::Count(counted.findings),
+                Cell::Count(counted.operations),
+            ]
+        });
+    }
+    table.write(html);
+}

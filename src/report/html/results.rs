@@ -1,0 +1,172 @@
+//! Results of the solver.
+
+use crate::lqn::results::Caller;
+use crate::lqn::{Multiplicity, Scheduling};
+use crate::report::html::Report;
+use crate::report::html::table::{Cell, Table};
+use crate::report::html::units::{rate, time};
+use crate::report::html::writer::Html;
+use crate::report::results::only_sources;
+use crate::report::words::{caller, kind, multiplicity, number};
+
+/// Utilisations, throughputs and times.
+pub fn write(report: &Report<'_>, html: &mut Html) {
+    processors(report, html);
+    tasks(report, html);
+    entries(report, html);
+    activities(report, html);
+    calls(report, html);
+}
+
+/// The places of values, the greatest first, equals in their order.
+fn descending(values: impl Iterator<Item = f64>) -> Vec<usize> {
+    let values: Vec<f64> = values.collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|left, right| values[*right].total_cmp(&values[*left]));
+    order
+}
+
+fn share(utilization: f64, servers: Multiplicity, replicas: u32) -> Cell {
+    match servers {
+        Multiplicity::Finite(servers) => {
+            Cell::Share(utilization / (f64::from(servers.max(1)) * f64::from(replicas.max(1))))
+        }
+        Multiplicity::Infinite => Cell::Blank,
+    }
+}
+
+fn seconds(value: f64) -> Cell {
+    if value == 0.0 { Cell::Blank } else { Cell::Quantity(time(value), value) }
+}
+
+fn per_second(value: f64) -> Cell {
+    Cell::Quantity(rate(value), value)
+}
+
+fn processors(report: &Report<'_>, html: &mut Html) {
+    let (model, results) = (report.model, &report.results.processors);
+    let mut table = Table::new("Processors", &["Processor", ">Servers", ">Busy servers, on the mean", ">Busy"])
+        .in_order("the busiest");
+    let of_customers = only_sources(model);
+    for place in descending(results.iter().map(|result| result.utilization)) {
+        let Some(processor) = model.processors.get(place) else { continue };
+        let utilization = results[place].utilization;
+        // The processors of customers are there because the language asks for one.
+        if of_customers[place] && utilization == 0.0 {
+            continue;
+        }
+        table.row(|| {
+            vec![
+                Cell::Name(processor.name.to_string()),
+                Cell::Text(multiplicity(processor.multiplicity)),
+                Cell::Quantity(number(utilization), utilization),
+                share(utilization, processor.multiplicity, processor.replicas),
+            ]
+        });
+    }
+    table.write(html);
+}
+
+fn tasks(report: &Report<'_>, html: &mut Html) {
+    let (model, results) = (report.model, &report.results.tasks);
+    let mut table =
+        Table::new("Tasks", &["Task", "Processor", ">Threads", ">Throughput", ">Busy threads, on the mean", ">Busy"])
+            .in_order("the busiest");
+    for place in descending(results.iter().map(|result| result.utilization)) {
+        let Some(task) = model.tasks.get(place) else { continue };
+        let result = &results[place];
+        let is_load = task.scheduling == Scheduling::Reference;
+        table.row(|| {
+            vec![
+                Cell::Name(task.name.to_string()),
+                if is_load {
+                    Cell::from("customers")
+                } else {
+                    Cell::Name(model.processors[task.processor.index()].name.to_string())
+                },
+                Cell::Text(multiplicity(task.multiplicity)),
+                per_second(result.throughput),
+                Cell::Quantity(number(result.utilization), result.utilization),
+                if is_load { Cell::Blank } else { share(result.utilization, task.multiplicity, task.replicas) },
+            ]
+        });
+    }
+    table.write(html);
+}
+
+fn entries(report: &Report<'_>, html: &mut Html) {
+    let (model, results) = (report.model, &report.results.entries);
+    let mut table = Table::new(
+        "Entries: time from acceptance to reply, then after it",
+        &[
+            "Entry",
+            "Task",
+            ">Throughput",
+            ">Until the reply",
+            ">Phase 2",
+            ">Phase 3",
+            ">Open response",
+            ">Busy threads",
+        ],
+    )
+    .in_order("the busiest");
+    for place in descending(results.iter().map(|result| result.utilization)) {
+        let Some(entry) = model.entries.get(place) else { continue };
+        let result = &results[place];
+        table.row(|| {
+            vec![
+                Cell::Name(entry.name.to_string()),
+                Cell::Name(model.tasks[entry.task.index()].name.to_string()),
+                per_second(result.throughput),
+                seconds(result.service[0]),
+                seconds(result.service[1]),
+                seconds(result.service[2]),
+                result.open_response.map_or(Cell::Blank, seconds),
+                Cell::Quantity(number(result.utilization), result.utilization),
+            ]
+        });
+    }
+    table.write(html);
+}
+
+fn activities(report: &Report<'_>, html: &mut Html) {
+    let (model, results) = (report.model, &report.results.activities);
+    let mut table = Table::new("Activities", &["Activity", "Task", ">Throughput", ">Time"]).in_order("the longest");
+    for place in descending(results.iter().map(|result| result.service)) {
+        let Some(activity) = model.activities.get(place) else { continue };
+        let result = &results[place];
+        table.row(|| {
+            vec![
+                Cell::Name(activity.name.to_string()),
+                Cell::Name(model.tasks[activity.task.index()].name.to_string()),
+                per_second(result.throughput),
+                Cell::Quantity(time(result.service), result.service),
+            ]
+        });
+    }
+    table.write(html);
+}
+
+fn calls(report: &Report<'_>, html: &mut Html) {
+    let (model, calls) = (report.model, &report.results.calls);
+    let mut table =
+        Table::new("Waiting of requests until they are accepted", &["From", "To", "Kind", "Phase", ">Waiting"])
+            .in_order("the longest");
+    for place in descending(calls.iter().map(|call| call.waiting)) {
+        let call = &calls[place];
+        let phase = match call.from {
+            Caller::Phase(_, phase) if phase > 1 => Cell::Text(phase.to_string()),
+            _ => Cell::Blank,
+        };
+        table.row(|| {
+            vec![
+                Cell::Name(caller(model, call.from).to_owned()),
+                Cell::Name(model.entries[call.to.index()].name.to_string()),
+                Cell::from(kind(call.kind)),
+                phase,
+                Cell::Quantity(time(call.waiting), call.waiting),
+            ]
+        });
+    }
+    table.write(html);
+}

@@ -1,0 +1,152 @@
+//! What there is to know first.
+
+use crate::lqn::{Model, Scheduling};
+use crate::model::Load;
+use crate::report::ScenarioResult;
+use crate::report::html::bottleneck;
+use crate::report::html::table::{Cell, Table};
+use crate::report::html::units::{count, percent, rate, things, time};
+use crate::report::html::writer::Html;
+use crate::report::html::{Report, units};
+
+/// One sentence under the title.
+pub fn lead(report: &Report<'_>) -> String {
+    let model = report.model;
+    let tasks = model.tasks.iter().filter(|task| task.scheduling != Scheduling::Reference).count() as u64;
+    let network = format!(
+        "A layered queueing network of {} with {}",
+        things(tasks, "task", "tasks"),
+        things(services(model), "entry", "entries")
+    );
+    match report.made {
+        Some(made) => {
+            let scenarios = made.origins.scenarios.len() as u64;
+            let operations = made.origins.scenarios.iter().map(|scenario| scenario.operations).sum();
+            format!(
+                "{network}, made from {} of {}, and what it predicts.",
+                things(operations, "traced operation", "traced operations"),
+                things(scenarios, "scenario", "scenarios")
+            )
+        }
+        None => format!("{network}, and what it predicts."),
+    }
+}
+
+fn services(model: &Model) -> u64 {
+    let own = |entry: &&crate::lqn::Entry| model.tasks[entry.task.index()].scheduling != Scheduling::Reference;
+    model.entries.iter().filter(own).count() as u64
+}
+
+/// Scenarios shown as cards.
+const CARDS: usize = 6;
+
+/// The summary.
+pub fn write(report: &Report<'_>, html: &mut Html) {
+    convergence(report, html);
+    html.open("dl", &[("class", "cards")]);
+    let scenarios =
+        report.made.map(|made| ScenarioResult::all(report.model, report.results, made.origins)).unwrap_or_default();
+    for scenario in scenarios.iter().take(CARDS) {
+        let response = scenario.response.map_or_else(|| rate(scenario.throughput), time);
+        let about = match (scenario.response, scenario.origin.observed_response) {
+            (Some(_), Some(traced)) => format!("predicted response; {} in the traces", time(traced)),
+            (Some(_), None) => "predicted response".to_owned(),
+            (None, _) => "throughput".to_owned(),
+        };
+        card(html, "", &scenario.origin.name, &response, &about);
+    }
+    if let Some(busiest) = bottleneck::ranked(report.model, report.results).first() {
+        card(
+            html,
+            busiest.class(),
+            &format!("Busiest: {}", busiest.what()),
+            &percent(busiest.share),
+            &busiest.of_how_many(),
+        );
+    }
+    if let Some(made) = report.made {
+        let quality = made.quality;
+        let (class, big) = if quality.operations == 0 {
+            ("", "–".to_owned())
+        } else {
+            let share = (quality.sound + quality.restored) as f64 / quality.operations as f64;
+            (
+                if quality.set_aside > 0 { "high" } else { "" },
+                if quality.set_aside == 0 { "all".to_owned() } else { percent(share) },
+            )
+        };
+        let about = format!(
+            "of {} used; {} restored, {} set aside",
+            things(quality.operations, "operation", "operations"),
+            count(quality.restored),
+            count(quality.set_aside)
+        );
+        card(html, class, "Traced operations", &big, &about);
+    }
+    html.close();
+    table(&scenarios, html);
+}
+
+fn card(html: &mut Html, class: &str, term: &str, big: &str, small: &str) {
+    let class = [("class", class)];
+    html.open("div", if class[0].1.is_empty() { &[] } else { &class });
+    html.open("dt", &[]).name(term).close();
+    html.element("dd", &[("class", "big")], big);
+    html.element("dd", &[("class", "small")], small);
+    html.close();
+}
+
+fn convergence(report: &Report<'_>, html: &mut Html) {
+    let found = &report.results.convergence;
+    let steps = things(u64::from(found.iterations), "iteration", "iterations");
+    if found.converged {
+        html.open("p", &[]).text(&format!("The {} solver converged after {steps} (", report.results.solver));
+        html.name(&found.method).text(").").close();
+    } else {
+        html.open("div", &[("class", "say wrong"), ("role", "note")]).open("p", &[]);
+        html.element("strong", &[], "The solver did not converge: these results are not to be relied on.");
+        html.text(&format!(" It stopped after {steps} (")).name(&found.method);
+        html.text(&format!("); the last change was {}.", units::percent(found.residual))).close().close();
+    }
+    if !report.results.doubts.is_empty() {
+        html.open("div", &[("class", "say careful"), ("role", "note")]);
+        html.element("p", &[], "What the solver left out or doubts:").open("ul", &[]);
+        for doubt in report.results.doubts.iter().take(20) {
+            html.element("li", &[], &doubt.chars().take(500).collect::<String>());
+        }
+        html.close().close();
+    }
+}
+
+fn table(scenarios: &[ScenarioResult<'_>], html: &mut Html) {
+    let mut table = Table::new(
+        "Scenarios",
+        &["Scenario", "Load", "The load is", ">Throughput", ">Predicted response", ">Traced response"],
+    );
+    for scenario in scenarios {
+        let quantity = |value: Option<f64>| value.map_or(Cell::Blank, |value| Cell::Quantity(time(value), value));
+        table.row(|| {
+            vec![
+                Cell::Name(scenario.origin.name.to_string()),
+                Cell::Text(load(scenario.origin.load)),
+                Cell::Text(format!("{:?}", scenario.origin.reason).to_lowercase()),
+                Cell::Quantity(rate(scenario.throughput), scenario.throughput),
+                quantity(scenario.response),
+                quantity(scenario.origin.observed_response),
+            ]
+        });
+    }
+    table.write(html);
+}
+
+fn load(load: Load) -> String {
+    match load {
+        Load::Closed { population, think_time } if think_time > 0.0 => {
+            format!("{}, thinking {}", things(u64::from(population), "customer", "customers"), time(think_time))
+        }
+        Load::Closed { population, .. } => {
+            format!("{} without think time", things(u64::from(population), "customer", "customers"))
+        }
+        Load::Open { rate: arrivals } => format!("{} arriving", rate(arrivals)),
+    }
+}

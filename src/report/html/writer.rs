@@ -1,0 +1,153 @@
+//! Markup in which every text and every attribute is escaped; there is no other way to put a name into a page.
+
+/// Longest text that is shown of a name. A longer one loses its middle: a page stays bounded whatever names are made of.
+const LONGEST: usize = 160;
+
+/// Markup in the making.
+#[derive(Debug, Default)]
+pub struct Html {
+    text: String,
+    open: Vec<&'static str>,
+}
+
+/// The value of an attribute.
+pub type Attribute<'a> = (&'static str, &'a str);
+
+impl Html {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens an element; [`Html::close`] ends it.
+    pub fn open(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) -> &mut Self {
+        self.tag(tag, attributes);
+        self.open.push(tag);
+        self
+    }
+
+    /// Ends the element that was opened last.
+    pub fn close(&mut self) -> &mut Self {
+        if let Some(tag) = self.open.pop() {
+            self.text.extend(["</", tag, ">"]);
+            if matches!(
+                tag,
+                "tr" | "p" | "li" | "section" | "table" | "div" | "h1" | "h2" | "h3" | "dd" | "figure" | "svg"
+            ) {
+                self.text.push('\n');
+            }
+        }
+        self
+    }
+
+    /// An element that has no content, such as `meta` or, in SVG, `line`.
+    pub fn void(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) -> &mut Self {
+        self.tag(tag, attributes);
+        // HTML does not mind the slash, and SVG needs it.
+        self.text.truncate(self.text.len() - 1);
+        self.text.push_str("/>");
+        self
+    }
+
+    /// An element with a text.
+    pub fn element(&mut self, tag: &'static str, attributes: &[Attribute<'_>], text: &str) -> &mut Self {
+        self.open(tag, attributes).text(text).close()
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        escape(text, &mut self.text);
+        self
+    }
+
+    /// A text that may be of any length, cut in its middle.
+    pub fn name(&mut self, name: &str) -> &mut Self {
+        self.text(&shortened(name))
+    }
+
+    /// Markup that this program made and escaped by its own rules: style, script and pictures.
+    pub fn trusted(&mut self, markup: &str) -> &mut Self {
+        self.text.push_str(markup);
+        self
+    }
+
+    /// The markup.
+    ///
+    /// # Panics
+    /// Where an element is still open, in builds with assertions.
+    pub fn finish(self) -> String {
+        debug_assert!(self.open.is_empty(), "elements are open: {:?}", self.open);
+        self.text
+    }
+
+    fn tag(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) -> &mut Self {
+        self.text.extend(["<", tag]);
+        for (name, value) in attributes {
+            self.text.extend([" ", name]);
+            if !value.is_empty() {
+                self.text.push_str("=\"");
+                escape(value, &mut self.text);
+                self.text.push('"');
+            }
+        }
+        self.text.push('>');
+        self
+    }
+}
+
+/// A name at most so long that it can be shown.
+pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
+    let length = name.chars().take(LONGEST + 1).count();
+    if length <= LONGEST {
+        return name.into();
+    }
+    let half = LONGEST / 2;
+    let head: String = name.chars().take(half).collect();
+    let tail: Vec<char> = name.chars().rev().take(half - 1).collect();
+    head.chars().chain(['…']).chain(tail.into_iter().rev()).collect()
+}
+
+/// What stands for a character in text and attributes.
+fn escape(text: &str, target: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => target.push_str("&amp;"),
+            '<' => target.push_str("&lt;"),
+            '>' => target.push_str("&gt;"),
+            '"' => target.push_str("&quot;"),
+            '\'' => target.push_str("&#39;"),
+            '\n' | '\t' => target.push(character),
+            // What no document may hold, and what would turn the direction of the text around it.
+            _ if character.is_control()
+                || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}') =>
+            {
+                target.push('\u{fffd}');
+            }
+            _ => target.push(character),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Html, shortened};
+
+    #[test]
+    fn texts_and_attributes_are_escaped() {
+        let mut html = Html::new();
+        html.element("td", &[("title", "\"><script>")], "</td><img src=x onerror='alert(1)'>&\u{0}\u{202e}");
+        assert_eq!(
+            html.finish(),
+            "<td title=\"&quot;&gt;&lt;script&gt;\">&lt;/td&gt;&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;\u{fffd}\u{fffd}</td>"
+        );
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        let name = format!("begin{}end", "x".repeat(1 << 20));
+        let short = shortened(&name);
+        assert_eq!(short.chars().count(), super::LONGEST);
+        assert!(short.starts_with("begin") && short.ends_with("end"));
+        assert_eq!(shortened("short"), "short");
+    }
+}
