@@ -5,8 +5,8 @@
 
 pub mod codes;
 pub mod csv;
-pub mod draw;
 pub mod difference;
+pub mod draw;
 pub mod html;
 pub mod json;
 mod load;

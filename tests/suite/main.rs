@@ -1,8 +1,8 @@
 //! Integration tests: one binary, a module a subject.
 
 mod angio;
-mod case_study;
 mod browser;
+mod case_study;
 mod cli;
 mod code_texts;
 mod datalog;
@@ -16,8 +16,8 @@ mod lqn_strategy;
 mod model;
 mod quality;
 mod reference;
-mod rule_format;
 mod report_page;
+mod rule_format;
 mod rule_texts;
 mod rules;
 mod solve;

@@ -11,7 +11,7 @@ use crate::report::words::{kind, multiplicity, number, scheduling};
 
 /// The model.
 pub fn write(report: &Report<'_>, html: &mut Html) {
-    pictures::models(report, html);
+    pictures::model(report, html);
     processors(report.model, html);
     tasks(report.model, html);
     entries(report, html);

@@ -1,80 +1,65 @@
 //! Pictures that the page holds.
 
+use crate::report::draw::Drawn;
+use crate::report::draw::lqn::{self, LqnOptions};
 use crate::report::html::Report;
 use crate::report::html::units::count;
 use crate::report::html::writer::Html;
 
-/// A picture.
+/// A picture of a trace, made by [`crate::report::draw`]. Its ids must be its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// What it shows.
     pub title: String,
-    /// What can be seen, for those who do not see it.
-    pub description: String,
-    /// The picture, as a document in SVG.
-    pub svg: String,
-    /// Whether it shows the model; otherwise it shows a trace.
-    pub of_model: bool,
+    /// The picture, as SVG.
+    pub drawn: Drawn,
 }
 
-/// Larger pictures are left out, in bytes; all of them together are held to four times as much.
+/// Larger pictures are left out, in bytes.
 const LARGEST: usize = 250_000;
 
-/// Pictures of the model.
-pub fn models(report: &Report<'_>, html: &mut Html) {
-    write(report, html, true);
+/// All pictures of traces together are held to this, in bytes.
+const ALL: usize = 700_000;
+
+/// Most tasks in the picture of the model.
+const TASKS: usize = 60;
+
+/// The model, coloured by what is busy.
+pub fn model(report: &Report<'_>, html: &mut Html) {
+    let seconds = report.made.is_some();
+    let options = LqnOptions { limit: TASKS, seconds, id: "lqn".to_owned(), ..LqnOptions::default() };
+    let drawn = lqn::svg(report.model, Some(report.results), &options);
+    write(html, "The model and how busy it is", &drawn, LARGEST);
+    html.element(
+        "p",
+        &[],
+        "Tasks are parallelograms with their entries, processors ellipses. A full arrowhead is a request that is waited for, an \
+         open one a request that nobody waits for, a dashed line one that is passed on. In brackets stand demands by phase, in \
+         parentheses mean numbers of requests.",
+    );
 }
 
 /// Pictures of the traces.
 pub fn traces(report: &Report<'_>, html: &mut Html) {
-    write(report, html, false);
+    let mut room = ALL;
+    for picture in report.pictures {
+        write(html, &picture.title, &picture.drawn, LARGEST.min(room));
+        room -= picture.drawn.text.len().min(room);
+    }
 }
 
-fn write(report: &Report<'_>, html: &mut Html, of_model: bool) {
-    let mut room = 2 * LARGEST;
-    for picture in report.pictures.iter().filter(|picture| picture.of_model == of_model) {
-        html.open("figure", &[]).open("figcaption", &[]).name(&picture.title).close();
-        if picture.svg.len() > LARGEST.min(room) {
-            let size = count(picture.svg.len() as u64 / 1000);
-            let text = format!(
-                "This picture is too large for a page ({size} kB): `dyelog draw` makes a file of it, of a part where asked."
-            );
-            html.element("p", &[], &text);
-        } else {
-            room -= picture.svg.len();
-            html.open(
-                "div",
-                &[("class", "picture"), ("tabindex", "0"), ("role", "region"), ("aria-label", "picture, scrolls")],
-            );
-            // As an image it has no scripts, and its styles and identifiers are its own.
-            html.void("img", &[("alt", &picture.description), ("src", &data_url(&picture.svg))]);
-            html.close();
-        }
+fn write(html: &mut Html, title: &str, drawn: &Drawn, most: usize) {
+    html.open("figure", &[]).open("figcaption", &[]).name(title).close();
+    if drawn.text.len() > most {
+        let size = count(drawn.text.len() as u64 / 1000);
+        let text = format!(
+            "This picture is too large for a page ({size} kB). `dyelog draw` makes a file of it, or of a part."
+        );
+        html.element("p", &[], &text);
+    } else {
+        html.open("div", &[("class", "picture"), ("tabindex", "0"), ("role", "region"), ("aria-label", title)]);
+        html.trusted(&drawn.text);
         html.close();
     }
-}
-
-/// An SVG document as an address that holds it whole.
-fn data_url(svg: &str) -> String {
-    const PLAIN: &[u8] = b" =:/.,;-_()'!*+?@$~|^`[]{}";
-    let mut url = String::with_capacity(svg.len() * 5 / 4);
-    url.push_str("data:image/svg+xml,");
-    for byte in svg.bytes() {
-        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            url.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    url
-}
-
-#[cfg(test)]
-mod tests {
-    use super::data_url;
-
-    #[test]
-    fn an_address_holds_the_picture() {
-        assert_eq!(data_url("<svg a=\"#é\"/>\n"), "data:image/svg+xml,%3Csvg a=%22%23%C3%A9%22/%3E%0A");
-    }
+    html.close();
 }
