@@ -30,6 +30,28 @@ pub struct Made {
     pub total: Work,
 }
 
+impl Made {
+    /// Makes the demand of an invocation what the configuration says: at its start, and nothing after that.
+    pub fn give(&mut self, seconds: f64, activities: &mut [Activity], origins: &mut [ActivityOrigin]) {
+        let works = match &mut self.body {
+            Body::Phases(phases) => phases.iter_mut().collect::<Vec<_>>(),
+            Body::Activities(_) => activities.iter_mut().map(|activity| &mut activity.work).collect(),
+        };
+        for (number, work) in works.into_iter().enumerate() {
+            work.demand = if number == 0 { seconds } else { 0.0 };
+            work.cv2 = None;
+        }
+        let sources = self.sources.iter_mut().chain(origins.iter_mut().map(|origin| &mut origin.source));
+        sources.for_each(|source| *source = DemandSource::None);
+        for first in [self.sources.first_mut(), origins.first_mut().map(|origin| &mut origin.source)] {
+            if let Some(first) = first {
+                *first = DemandSource::Function;
+            }
+        }
+        self.total.demand = seconds;
+    }
+}
+
 impl Bodies<'_, '_> {
     /// The body of an entry. Activities go into the model and its task; their origins are pushed beside them.
     pub fn make(

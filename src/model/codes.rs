@@ -40,5 +40,23 @@ pub const CUSTOMER_WORK: Code = Code("M017");
 pub const THREADS_ASSUMED: Code = Code("M018");
 /// A task cannot stand for the customer of a scenario.
 pub const NOT_THE_CUSTOMER: Code = Code("M019");
+/// Arithmetic that cannot be read.
+pub const EXPRESSION: Code = Code("M020");
+/// Times and numbers where the other is needed.
+pub const UNITS: Code = Code("M021");
+/// A parameter that the configuration does not have.
+pub const UNKNOWN_PARAMETER: Code = Code("M022");
+/// Parameters that need each other.
+pub const PARAMETER_CIRCLE: Code = Code("M023");
+/// A parameter that nothing uses.
+pub const UNUSED_PARAMETER: Code = Code("M024");
+/// Proportions of a profile that do not add up to 1.
+pub const PROPORTIONS: Code = Code("M025");
+/// Tasks that the configuration puts on no processor, beside others that it does.
+pub const UNALLOCATED: Code = Code("M026");
+/// A resource function for work that was measured.
+pub const FUNCTION_UNUSED: Code = Code("M027");
+/// A setting of a task that stands for a customer.
+pub const CUSTOMER_SETTING: Code = Code("M028");
 /// The model, under the load that was traced, does not respond as the traces did.
 pub const UNLIKE_TRACED: Code = Code("M030");

@@ -11,7 +11,7 @@ use crate::lqn::{
     Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
 use crate::model::body::{Bodies, is_answered};
-use crate::model::config::Configuration;
+use crate::model::config::{Configuration, DemandValues};
 use crate::model::demand::Demands;
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
@@ -27,6 +27,7 @@ pub fn complete(
     sub: &SubModel,
     configuration: &Configuration,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
+    let demands = configuration.demands()?;
     let mut parts = Parts::new(sub);
     if parts.customers.is_empty() {
         let finding =
@@ -38,10 +39,11 @@ pub fn complete(
         .into());
     }
     let mut findings = crate::model::unused::check(sub, configuration);
-    parts.fold_customers(configuration, &mut findings);
-    let loads = choose_loads(&parts, configuration, &mut findings);
-    let built = Builder::build(&parts, configuration, &loads);
+    parts.configure(configuration, &mut findings);
+    let loads = choose_loads(&parts, configuration, &demands, &mut findings);
+    let built = Builder::build(&parts, configuration, &demands, &loads);
     findings.extend(threads_note(&built, configuration));
+    findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
     let known = built.totals.iter().any(|work| work.demand > 0.0);
     if !known {
@@ -94,19 +96,18 @@ fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnost
 type Loads = Vec<(Load, LoadReason)>;
 
 /// The load of each scenario. What was observed is used only if the model can sustain it.
-fn choose_loads(parts: &Parts<'_>, configuration: &Configuration, findings: &mut Vec<Diagnostic>) -> Loads {
-    let wanted: Vec<(Option<Load>, Option<f64>)> = parts
-        .customers
-        .iter()
-        .map(|customer| {
-            let settings = configuration.scenarios.get(&*customer.scenario);
-            (settings.and_then(load::configured), load::observed_rate(&customer.scenario_total))
-        })
-        .collect();
+fn choose_loads(
+    parts: &Parts<'_>,
+    configuration: &Configuration,
+    demands: &DemandValues,
+    findings: &mut Vec<Diagnostic>,
+) -> Loads {
+    let wanted: Vec<(Option<Load>, Option<f64>)> =
+        parts.customers.iter().map(|customer| (customer.load, load::observed_rate(&customer.scenario_total))).collect();
     let observing = wanted.iter().any(|(configured, observed)| configured.is_none() && observed.is_some());
     let overload = observing.then(|| {
         let alone = vec![(Load::ALONE, LoadReason::Assumed); parts.customers.len()];
-        let trial = Builder::build(parts, configuration, &alone);
+        let trial = Builder::build(parts, configuration, demands, &alone);
         let rates: Vec<(EntryId, f64)> = wanted
             .iter()
             .enumerate()
@@ -172,11 +173,16 @@ struct Built {
 }
 
 impl<'a> Builder<'a> {
-    fn build(parts: &'a Parts<'a>, configuration: &'a Configuration, loads: &Loads) -> Built {
+    fn build(
+        parts: &'a Parts<'a>,
+        configuration: &'a Configuration,
+        demands: &'a DemandValues,
+        loads: &Loads,
+    ) -> Built {
         let mut builder = Self {
             parts,
             configuration,
-            demands: Demands::new(&parts.sub.names, &configuration.demand),
+            demands: Demands::new(&parts.sub.names, &configuration.demand, demands),
             model: Model { comment: comment(parts), ..Model::default() },
             totals: Vec::new(),
             origins: Origins::default(),
@@ -325,6 +331,7 @@ impl<'a> Builder<'a> {
                 observed_response: customer.scenario_total.response.mean(),
                 customer: None,
                 first: Vec::new(),
+                members: customer.members.clone(),
             };
             match load {
                 Load::Closed { .. } => {
@@ -349,9 +356,16 @@ impl<'a> Builder<'a> {
     fn body(&mut self, entry: EntryId, total: &EntryTotal) {
         let task = self.model.entries[entry.index()].task;
         let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
+        let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
+        self.demands.muted = given.is_some();
         let mut bodies = Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier };
         let names = &mut self.activity_names[task.index()];
-        let made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
+        let before = self.model.activities.len();
+        let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
+        self.demands.muted = false;
+        if let Some(seconds) = given {
+            made.give(seconds, &mut self.model.activities[before..], &mut self.origins.activities[before..]);
+        }
         self.model.entries[entry.index()].body = made.body;
         self.origins.entries[entry.index()].sources = made.sources;
         self.totals.push(made.total);

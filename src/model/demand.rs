@@ -1,14 +1,14 @@
 //! How much work there is, and who says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::submodel::{Seconds, WorkTotal};
+use crate::lqn::submodel::{EntryTotal, Seconds, WorkTotal};
 use crate::model::codes;
-use crate::model::config::DemandSettings;
+use crate::model::config::{DemandSettings, DemandValues, Setting};
 use crate::names::Names;
 
 /// Where a demand comes from: the first of these that is known (design of the project, in the order of trust).
@@ -41,6 +41,13 @@ impl fmt::Display for DemandSource {
 pub struct Demands<'a> {
     names: &'a Names,
     settings: &'a DemandSettings,
+    values: &'a DemandValues,
+    /// Whether another setting decides on the demand of the entry at hand.
+    pub muted: bool,
+    /// Settings that decided on some demand.
+    used: BTreeSet<Setting>,
+    /// Settings of entries that were measured.
+    measured: BTreeSet<String>,
     /// Whether doubts are gathered.
     pub doubting: bool,
     /// Activities that no resource function covers, by task and activity, with their executions.
@@ -51,8 +58,30 @@ pub struct Demands<'a> {
 
 impl<'a> Demands<'a> {
     /// With these names and resource functions.
-    pub fn new(names: &'a Names, settings: &'a DemandSettings) -> Self {
-        Self { names, settings, doubting: true, uncovered: BTreeMap::new(), partial: BTreeMap::new() }
+    pub fn new(names: &'a Names, settings: &'a DemandSettings, values: &'a DemandValues) -> Self {
+        Self {
+            names,
+            settings,
+            values,
+            muted: false,
+            used: BTreeSet::new(),
+            measured: BTreeSet::new(),
+            doubting: true,
+            uncovered: BTreeMap::new(),
+            partial: BTreeMap::new(),
+        }
+    }
+
+    /// The demand of an invocation of an entry as the configuration gives it, seconds. Where the entry's own was measured,
+    /// that counts.
+    pub fn of_entry(&mut self, name: &str, total: &EntryTotal) -> Option<f64> {
+        let seconds = self.values.of_entry(name)?;
+        let mut activities = total.work.values().flat_map(|work| work.activities.values());
+        if activities.any(|activity| activity.cpu.count > 0) {
+            self.measured.insert(name.to_owned());
+            return None;
+        }
+        Some(seconds)
     }
 
     /// The names that the work's activities have.
@@ -70,7 +99,12 @@ impl<'a> Demands<'a> {
             let mut sum = Seconds::default();
             for (&name, total) in &activities {
                 sum = sum.plus(total.cpu.sum);
-                if self.doubting && !name.is_empty() && total.cpu.count > 0 && total.cpu.count < total.count {
+                if self.doubting
+                    && !self.muted
+                    && !name.is_empty()
+                    && total.cpu.count > 0
+                    && total.cpu.count < total.count
+                {
                     let seen = self.partial.entry((task.to_owned(), name.to_owned())).or_default();
                     seen.0 += total.cpu.count;
                     seen.1 += total.count;
@@ -79,13 +113,16 @@ impl<'a> Demands<'a> {
             return (sum.as_f64() / per, DemandSource::Cpu);
         }
         let functions: Vec<(&str, u64, Option<f64>)> =
-            activities.iter().map(|(&name, total)| (name, total.count, self.settings.of(task, name))).collect();
+            activities.iter().map(|(&name, total)| (name, total.count, self.values.of(task, name))).collect();
+        if self.doubting {
+            self.used.extend(activities.keys().filter_map(|name| self.values.setting(task, name)));
+        }
         if functions.iter().any(|(_, _, seconds)| seconds.is_some()) {
             let mut sum = 0.0;
             for (name, count, seconds) in functions {
                 match seconds {
                     Some(seconds) => sum += seconds * count as f64,
-                    None if !self.doubting => {}
+                    None if !self.doubting || self.muted => {}
                     None => *self.uncovered.entry((task.to_owned(), name.to_owned())).or_default() += count,
                 }
             }
@@ -105,6 +142,7 @@ impl<'a> Demands<'a> {
 
     /// What is doubtful about the demands given out so far.
     pub fn findings(self) -> Vec<Diagnostic> {
+        let mut without_effect = self.without_effect();
         let shown = |name: &str| if name.is_empty() { "without a name".to_owned() } else { format!("`{name}`") };
         let mut findings = Vec::new();
         for ((task, activity), count) in self.uncovered {
@@ -127,6 +165,33 @@ impl<'a> Demands<'a> {
                     .with_note("the others count as no demand"),
             );
         }
+        findings.append(&mut without_effect);
         findings
+    }
+
+    /// Functions of activities that the traces show, none of whose executions needs one.
+    fn without_effect(&self) -> Vec<Diagnostic> {
+        let known = |name: &str| self.names.get(name).is_some();
+        let mut unused: Vec<(&Place, String)> = Vec::new();
+        for (name, demand) in &self.settings.activities {
+            if known(name) && !self.used.contains(&Setting::Activity(name.clone())) {
+                unused.push((&demand.place, format!("the function of activity `{name}`")));
+            }
+        }
+        for (task, demands) in self.settings.tasks.iter().filter(|(task, _)| known(task)) {
+            for (name, demand) in &demands.activities {
+                if known(name) && !self.used.contains(&Setting::TaskActivity(task.clone(), name.clone())) {
+                    unused.push((&demand.place, format!("the function of activity `{name}` of task `{task}`")));
+                }
+            }
+        }
+        for (name, demand) in self.settings.entries.iter().filter(|(name, _)| self.measured.contains(*name)) {
+            unused.push((&demand.place, format!("the demand of entry `{name}`")));
+        }
+        let warning = |(place, what): (&Place, String)| {
+            Diagnostic::warning(codes::FUNCTION_UNUSED, place.clone(), format!("{what} has no effect"))
+                .with_note("what the traces measured counts first, and more special settings before more general ones")
+        };
+        unused.into_iter().map(warning).collect()
     }
 }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::ScenarioTotal;
 use crate::model::codes;
-use crate::model::config::ScenarioSettings;
 use crate::model::stability::Overload;
 
 /// The fewest operations from which a rate is estimated.
@@ -63,9 +62,9 @@ pub enum LoadReason {
     Assumed,
 }
 
-/// The load that the configuration gives.
-pub fn configured(settings: &ScenarioSettings) -> Option<Load> {
-    match (settings.rate, settings.population, settings.think_time) {
+/// The load that settings give.
+pub fn configured(rate: Option<f64>, population: Option<u32>, think_time: Option<f64>) -> Option<Load> {
+    match (rate, population, think_time) {
         (Some(rate), _, _) => Some(Load::Open { rate }),
         (None, None, None) => None,
         (None, population, think_time) => {
@@ -131,7 +130,7 @@ fn hint(scenario: &str) -> String {
 }
 
 /// A name as a key of TOML.
-fn toml_key(name: &str) -> String {
+pub fn toml_key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if bare { name.to_owned() } else { format!("{name:?}") }
 }

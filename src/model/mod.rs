@@ -13,6 +13,7 @@ mod load;
 mod naming;
 mod origins;
 mod parts;
+mod profile;
 mod replicas;
 mod stability;
 mod unused;

@@ -36,6 +36,8 @@ pub struct ScenarioOrigin {
     pub customer: Option<TaskId>,
     /// Synchronous requests per operation to the first entries, under an open load.
     pub first: Vec<(EntryId, f64)>,
+    /// Of a usage profile, its scenarios with their parts of the operations; empty for a scenario by itself.
+    pub members: Vec<(Arc<str>, f64)>,
 }
 
 /// A task.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, ScenarioTotal, SubModel, WorkTotal};
-use crate::model::codes;
 use crate::model::config::{Configuration, PlacedName};
+use crate::model::{Load, codes, load, profile};
 use crate::names::Name;
 
 /// The sub-model's entries as the model has them: one customer a scenario, and the rest in canonical order.
@@ -29,6 +29,10 @@ pub struct Customer {
     pub first: EntryIndex,
     /// Their work.
     pub total: EntryTotal,
+    /// The load that the configuration gives.
+    pub load: Option<Load>,
+    /// Of a usage profile, its scenarios with their parts of the operations; empty for a scenario by itself.
+    pub members: Vec<(Arc<str>, f64)>,
 }
 
 impl<'s> Parts<'s> {
@@ -51,18 +55,42 @@ impl<'s> Parts<'s> {
                             || ScenarioTotal { operations: entry.invocations, ..ScenarioTotal::default() },
                         );
                     let name = scenario.as_str().into();
-                    customers.insert(
-                        scenario,
-                        Customer { scenario: name, scenario_total, first: index, total: entry.clone() },
-                    );
+                    let customer = Customer {
+                        scenario: name,
+                        scenario_total,
+                        first: index,
+                        total: entry.clone(),
+                        load: None,
+                        members: Vec::new(),
+                    };
+                    customers.insert(scenario, customer);
                 }
             }
         }
         Self { sub, customers: customers.into_values().collect(), entries }
     }
 
+    /// Puts the configuration's part into the customers: tasks that stand for them, loads, and usage profiles.
+    pub fn configure(&mut self, configuration: &Configuration, findings: &mut Vec<Diagnostic>) {
+        self.fold_customers(configuration, findings);
+        for customer in &mut self.customers {
+            let settings = configuration.scenarios.get(&*customer.scenario);
+            customer.load = settings.and_then(|own| load::configured(own.rate, own.population, own.think_time));
+        }
+        let profiles: Vec<Customer> = configuration
+            .profiles
+            .iter()
+            .filter_map(|(name, profile)| profile::customer(name, profile, &self.customers))
+            .collect();
+        let taken = |customer: &Customer| {
+            configuration.profiles.values().any(|profile| profile.proportions.contains_key(&*customer.scenario))
+        };
+        self.customers.retain(|customer| !taken(customer));
+        self.customers.extend(profiles);
+    }
+
     /// Makes the tasks that the configuration names part of the customers that they stand for.
-    pub fn fold_customers(&mut self, configuration: &Configuration, findings: &mut Vec<Diagnostic>) {
+    fn fold_customers(&mut self, configuration: &Configuration, findings: &mut Vec<Diagnostic>) {
         let sub = self.sub;
         for customer in &mut self.customers {
             let settings = configuration.scenarios.get(&*customer.scenario);
@@ -127,7 +155,7 @@ fn scenario_of(sub: &SubModel, entry: &EntryTotal) -> String {
 }
 
 /// Adds the invocations of one entry to another's.
-fn take_in(total: &mut EntryTotal, other: &EntryTotal) {
+pub fn take_in(total: &mut EntryTotal, other: &EntryTotal) {
     total.invocations += other.invocations;
     for (position, work) in &other.work {
         add_work(total.work.entry(*position).or_default(), work);

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::Model;
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::model::codes;
-use crate::model::config::Configuration;
+use crate::model::config::{Configuration, PlacedDemand};
 use crate::names::Name;
 
 /// Warns of settings that have no effect, each with the name that may have been meant.
@@ -22,7 +23,7 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
         let settings = configuration.tasks.get(*task).and_then(|settings| settings.processor.as_deref());
         processors.insert(settings.unwrap_or(task));
     }
-    let mut findings = Vec::new();
+    let (mut findings, mut clashes) = (Vec::new(), Vec::new());
     let mut missing = |what: &str, name: &str, place: &Place, known: &BTreeSet<&str>| {
         if !known.contains(name) {
             findings.push(
@@ -36,6 +37,16 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
         missing("scenario of the traces", name, &settings.place, &scenarios);
         if let Some(customer) = &settings.customer {
             missing("task of the traces", &customer.name, &customer.place, &tasks);
+        }
+    }
+    for (name, profile) in &configuration.profiles {
+        if scenarios.contains(name.as_str()) && !profile.proportions.contains_key(name) {
+            let message = format!("profile `{name}` has the name of a scenario that is not part of it");
+            let finding = Diagnostic::warning(codes::CONTRADICTION, profile.place.clone(), message);
+            clashes.push(finding.with_hint("give it another name, so that results can be told apart"));
+        }
+        for (scenario, part) in &profile.proportions {
+            missing("scenario of the traces", scenario, &part.place, &scenarios);
         }
     }
     for (name, settings) in &configuration.tasks {
@@ -53,8 +64,56 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
             missing("activity of the traces", name, &demand.place, &activities);
         }
     }
+    let customers = configuration.scenarios.values().filter_map(|settings| settings.customer.as_ref());
+    let customers: BTreeSet<&str> = customers.map(|customer| customer.name.as_str()).collect();
+    for (name, settings) in configuration.tasks.iter().filter(|(name, _)| customers.contains(name.as_str())) {
+        let message = format!("task `{name}` stands for a customer, who has no threads and needs no processor");
+        clashes.push(
+            Diagnostic::warning(codes::CUSTOMER_SETTING, settings.place.clone(), message)
+                .with_note("the setting has no effect"),
+        );
+    }
+    findings.extend(clashes);
+    findings.extend(unallocated(&tasks, &customers, configuration));
     findings.sort_by(|left, right| left.place.cmp(&right.place));
     findings
+}
+
+/// Tasks on no processor, where the configuration has a place for others.
+fn unallocated(
+    tasks: &BTreeSet<&str>,
+    customers: &BTreeSet<&str>,
+    configuration: &Configuration,
+) -> Option<Diagnostic> {
+    let allocated = |task: &&str| configuration.tasks.get(*task).is_some_and(|settings| settings.processor.is_some());
+    let (with, without): (BTreeSet<&str>, BTreeSet<&str>) =
+        tasks.iter().copied().filter(|task| !customers.contains(task)).partition(|task| allocated(task));
+    if with.is_empty() || without.is_empty() {
+        return None;
+    }
+    let (verb, each) = if without.len() == 1 { ("has", "it gets") } else { ("have", "each gets") };
+    let message = format!("{} {verb} no processor, beside tasks that do", some_of(&without));
+    Some(
+        Diagnostic::warning(codes::UNALLOCATED, Place::Nowhere, message)
+            .with_note(format!("{each} one of its own name"))
+            .with_hint("set `processor` under `[task.NAME]`"),
+    )
+}
+
+/// Warns of demands of entries that the model does not have.
+pub fn entries(model: &Model, configuration: &Configuration) -> Vec<Diagnostic> {
+    let names: BTreeSet<&str> = model.entries.iter().map(|entry| &*entry.name).collect();
+    let missing = configuration.demand.entries.iter().filter(|(name, _)| !names.contains(name.as_str()));
+    let warning = |(name, demand): (&String, &PlacedDemand)| {
+        Diagnostic::warning(
+            codes::NOT_IN_TRACES,
+            demand.place.clone(),
+            format!("no entry of the model is named `{name}`"),
+        )
+        .with_note(format!("the setting has no effect; there are {}", some_of(&names)))
+        .with_similar(name, names.iter().copied())
+    };
+    missing.map(warning).collect()
 }
 
 /// Some names in one sentence.

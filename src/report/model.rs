@@ -29,10 +29,13 @@ pub fn text(model: &Model, origins: Option<&Origins>, look: impl Into<Look>) -> 
 }
 
 fn scenarios(origins: &Origins) -> Table {
-    let mut table = Table::new(&["SCENARIO", ">OPERATIONS", "LOAD", "LOAD IS", ">TRACED RESPONSE (s)"]);
+    let mut table =
+        Table::new(&["SCENARIO", "IN PROPORTION", ">OPERATIONS", "LOAD", "LOAD IS", ">TRACED RESPONSE (s)"]);
     for scenario in &origins.scenarios {
+        let members = scenario.members.iter().map(|(name, part)| format!("{} {name}", number(*part)));
         table.row(vec![
             scenario.name.to_string(),
+            members.collect::<Vec<_>>().join(", "),
             scenario.operations.to_string(),
             scenario.load.to_string(),
             format!("{:?}", scenario.reason).to_lowercase(),

@@ -219,7 +219,7 @@ fn several_errors_are_shown_at_once_and_nothing_is_written() {
     let config = folder.file("c.toml", "[task.A]\nthreads = \"x\"\n[demand]\ndefault = \"1 xs\"\n[tsak.B]\n");
     let run_config = run(&["model", FIGURE, "--config", &config, "-o", &output]);
     assert_eq!(run_config.code, 2);
-    for words in ["M002", "M003", "M004", "did you mean `task`?", "c.toml:2:11", "2 errors, 1 warning"] {
+    for words in ["M002", "M020", "M004", "did you mean `task`?", "c.toml:2:11", "2 errors, 1 warning"] {
         assert!(run_config.err.contains(words), "{words}: {}", run_config.err);
     }
     assert_eq!(fs::read_to_string(&output).expect("it is there"), "as it was");

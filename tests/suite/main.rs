@@ -5,6 +5,7 @@ mod browser;
 mod case_study;
 mod cli;
 mod code_texts;
+mod config;
 mod datalog;
 mod generator;
 mod golden;

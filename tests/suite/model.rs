@@ -12,20 +12,27 @@ use proptest::prelude::*;
 
 /// A sub-model in the making.
 #[derive(Default)]
-struct Sub(SubModel);
+pub struct Sub(pub SubModel);
 
-const FIRST: Position = Position { stage: 0, branch: None, phase: 1 };
+pub const FIRST: Position = Position { stage: 0, branch: None, phase: 1 };
 const SECOND: Position = Position { stage: 0, branch: None, phase: 2 };
 
 impl Sub {
-    fn scenario(&mut self, name: &str, operations: u64) -> EntryIndex {
+    pub fn scenario(&mut self, name: &str, operations: u64) -> EntryIndex {
         let interned = self.0.names.intern(name);
         let total = ScenarioTotal { operations, ..ScenarioTotal::default() };
         self.0.scenarios.entry(interned).or_default().merge(&total);
         self.entry(name, 1, Interaction::Customer, "", operations)
     }
 
-    fn entry(&mut self, task: &str, instance: u32, kind: Interaction, service: &str, invocations: u64) -> EntryIndex {
+    pub fn entry(
+        &mut self,
+        task: &str,
+        instance: u32,
+        kind: Interaction,
+        service: &str,
+        invocations: u64,
+    ) -> EntryIndex {
         let mut hasher = DefaultHasher::new();
         (task, instance, kind, service).hash(&mut hasher);
         self.entry_with_key(task, instance, kind, service, invocations, hasher.finish())
@@ -46,16 +53,16 @@ impl Sub {
         entry
     }
 
-    fn visits(&mut self, entry: EntryIndex, at: Position, visits: u64) {
+    pub fn visits(&mut self, entry: EntryIndex, at: Position, visits: u64) {
         self.0.entry_mut(entry).work.entry(at).or_default().visits += visits;
     }
 
-    fn request(&mut self, entry: EntryIndex, at: Position, kind: RequestKind, to: EntryIndex, count: u64) {
+    pub fn request(&mut self, entry: EntryIndex, at: Position, kind: RequestKind, to: EntryIndex, count: u64) {
         let work = self.0.entry_mut(entry).work.entry(at).or_default();
         work.requests.entry((kind, to)).or_default().count += count;
     }
 
-    fn activity(&mut self, entry: EntryIndex, at: Position, name: &str, count: u64, cpu: Option<f64>) {
+    pub fn activity(&mut self, entry: EntryIndex, at: Position, name: &str, count: u64, cpu: Option<f64>) {
         let name = self.0.names.intern(name);
         let activity = self.0.entry_mut(entry).work.entry(at).or_default().activities.entry(name).or_default();
         activity.count += count;
@@ -64,13 +71,13 @@ impl Sub {
         }
     }
 
-    fn exclusive(&mut self, entry: EntryIndex, at: Position, times: u64, seconds: f64) {
+    pub fn exclusive(&mut self, entry: EntryIndex, at: Position, times: u64, seconds: f64) {
         let work = self.0.entry_mut(entry).work.entry(at).or_default();
         work.visits += times;
         (0..times).for_each(|_| work.exclusive.add(seconds));
     }
 
-    fn complete(&self, configuration: &str) -> (Model, Vec<Diagnostic>, Origins) {
+    pub fn complete(&self, configuration: &str) -> (Model, Vec<Diagnostic>, Origins) {
         let (configuration, _) = Configuration::parse(&"test.toml".into(), configuration).expect("it is sound");
         let completed = complete(&self.0, &configuration).expect("there are operations");
         let errors: Vec<Diagnostic> =
@@ -81,7 +88,7 @@ impl Sub {
 }
 
 /// A web server that asks a database twice, logs after its reply and forwards a tenth of its requests.
-fn shop() -> Sub {
+pub fn shop() -> Sub {
     use Interaction::{Asynchronous, Forwarding, Rendezvous};
     use RequestKind::{Asynchronous as Send, Forward, Synchronous};
     let mut sub = Sub::default();
@@ -101,7 +108,7 @@ fn shop() -> Sub {
     sub
 }
 
-fn has(findings: &[Diagnostic], code: &str, words: &str) -> bool {
+pub fn has(findings: &[Diagnostic], code: &str, words: &str) -> bool {
     findings.iter().any(|finding| finding.code.0 == code && finding.message.contains(words))
 }
 
@@ -110,7 +117,7 @@ fn of<'m>(model: &'m Model, entry: &str) -> &'m dyelog::lqn::Entry {
     &model.entries[id.index()]
 }
 
-fn phases<'m>(model: &'m Model, entry: &str) -> &'m [dyelog::lqn::Work] {
+pub fn phases<'m>(model: &'m Model, entry: &str) -> &'m [dyelog::lqn::Work] {
     match &of(model, entry).body {
         Body::Phases(phases) => phases,
         Body::Activities(_) => panic!("{entry} is a graph of activities"),
@@ -441,9 +448,10 @@ fn the_most_special_resource_function_counts() {
     for (task, activity, seconds) in
         [("c", "y", 1.0), ("c", "x", 2.0), ("a", "x", 2.0), ("a", "y", 3.0), ("b", "x", 4.0)]
     {
-        assert_eq!(configuration.demand.of(task, activity), Some(seconds), "{task} {activity}");
+        let demands = configuration.demands().expect("they are sound");
+        assert_eq!(demands.of(task, activity), Some(seconds), "{task} {activity}");
     }
-    assert_eq!(Configuration::default().demand.of("a", "x"), None);
+    assert_eq!(Configuration::default().demands().expect("there are none").of("a", "x"), None);
 }
 
 #[test]
@@ -456,8 +464,25 @@ fn mistakes_in_a_configuration() {
         ("[task.a]\npriority = 99999999999", "M003", "99999999999", "between"),
         ("[task]\na = 3", "M002", "3", "a table"),
         ("task = 3", "M002", "3", "a table"),
-        ("[demand]\ndefault = \"2 parsecs\"", "M003", "\"2 parsecs\"", "`parsecs` is not a unit of time"),
-        ("[demand]\ndefault = -1", "M003", "-1", "not negative"),
+        ("[demand]\ndefault = \"2 parsecs\"", "M020", "parsecs", "`parsecs` is not a unit of time"),
+        ("[demand]\ndefault = -1", "M003", "-1", "negative"),
+        ("[demand]\ndefault = \"1 ms - 2 ms\"", "M003", "\"1 ms - 2 ms\"", "negative"),
+        ("[demand]\ndefault = \"2 * 3\"", "M021", "\"2 * 3\"", "a demand is a time"),
+        ("[demand]\ndefault = \"1 ms + 3\"", "M021", "1 ms + 3", "a time cannot be added to a number"),
+        ("[demand]\ndefault = \"1 ms * (2 \"", "M020", "", "ends where `)` is expected"),
+        ("[demand]\ndefault = \"1 ms * rwos\"\n[parameters]\nrows = 3", "M022", "rwos", "did you mean `rows`?"),
+        ("[parameters]\na = \"b\"\nb = \"2 * c\"\nc = \"a + 1\"", "M023", "a", "`a` needs `b` needs `c` needs `a`"),
+        ("[parameters]\n\"a b\" = 1", "M003", "\"a b\"", "names of parameters are letters"),
+        ("[parameters]\na = \"1 / 0\"", "M003", "1 / 0", "divides by zero"),
+        ("[profile.p]\npopulation = 3", "M025", "p", "has no scenario"),
+        (
+            "[profile.p]\nrate = 1\npopulation = 2\n[profile.p.scenario]\na = 1",
+            "M005",
+            "rate",
+            "both a rate and a population",
+        ),
+        ("[profile.p.scenario]\na = -1", "M003", "-1", "not below zero"),
+        ("[scenario.a]\nrate = 1\n[profile.p.scenario]\na = 1", "M005", "a", "has a load of its own"),
         ("[demand]\ndefault = nan", "M003", "nan", "finite"),
         ("[demand.activity]\nx = true", "M002", "true", "boolean"),
         ("[scenario.s]\nrate = 0", "M003", "0", "above zero"),
@@ -488,7 +513,7 @@ fn all_mistakes_of_a_configuration_are_told_at_once() {
     let text = "[task.a]\nthreads = \"x\"\nthread = 3\n[scenario.s]\nrate = -1\n[demand]\ndefault = \"1 mss\"\n";
     let errors = Configuration::parse(&"t.toml".into(), text).expect_err("it is wrong").0;
     let codes: Vec<&str> = errors.iter().map(|finding| finding.code.0).collect();
-    assert_eq!(codes, ["M002", "M004", "M003", "M003"]);
+    assert_eq!(codes, ["M002", "M004", "M003", "M020"]);
     assert_eq!(errors[1].severity, Severity::Warning);
     assert_eq!(errors[1].hints, ["did you mean `threads`?"]);
 }

@@ -16,9 +16,17 @@
 //! assert_eq!(configuration.scenarios["checkout"].think_time, Some(1.0));
 //! ```
 
+mod evaluate;
+mod expression;
+mod profiles;
+mod quantity;
 mod read;
 mod reader;
 mod units;
+
+pub use evaluate::{DemandValues, Setting};
+pub use expression::Expression;
+pub use quantity::{Dimension, Quantity};
 
 use std::collections::BTreeMap;
 
@@ -38,6 +46,10 @@ pub struct Configuration {
     pub tasks: BTreeMap<String, TaskSettings>,
     /// `[demand]`: resource functions.
     pub demand: DemandSettings,
+    /// `[parameters]`: values that resource functions use. See [`Configuration::set_parameter`].
+    pub parameters: BTreeMap<String, Expression>,
+    /// `[profile.NAME]`: customers who do one scenario or another.
+    pub profiles: BTreeMap<String, ProfileSettings>,
 }
 
 /// What holds for tasks and processors without a setting of their own.
@@ -82,6 +94,30 @@ pub struct PlacedName {
     pub name: String,
 }
 
+/// A usage profile: one customer who calls the scenarios in proportion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileSettings {
+    /// Where it is written.
+    pub place: Place,
+    /// How many customers.
+    pub population: Option<u32>,
+    /// Mean time between a response and the customer's next request, seconds.
+    pub think_time: Option<f64>,
+    /// Operations that arrive per second, of all its scenarios.
+    pub rate: Option<f64>,
+    /// The scenarios, each with its part of the operations; in reading they are made to add up to 1.
+    pub proportions: BTreeMap<String, Proportion>,
+}
+
+/// A scenario's part of a profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proportion {
+    /// Where it is written.
+    pub place: Place,
+    /// As it is written: relative to the others of the profile.
+    pub weight: f64,
+}
+
 /// A processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessorSettings {
@@ -119,14 +155,21 @@ pub struct TaskSettings {
 /// A demand with the place where it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedDemand {
-    /// Where it is written.
+    /// Where its name is written.
     pub place: Place,
-    /// Seconds per execution of the activity.
-    pub seconds: f64,
+    /// A time per execution of the activity, or per invocation of the entry.
+    pub expression: Expression,
+}
+
+impl PlacedDemand {
+    /// A demand from outside of any file, such as one of a sweep.
+    pub fn seconds(seconds: f64) -> Self {
+        Self { place: Place::Nowhere, expression: Expression::constant(Quantity::seconds(seconds)) }
+    }
 }
 
 /// Resource functions: the demand of an execution of an activity. The first of these counts: the activity of the task, the
-/// activity, the task's default, the default.
+/// activity, the task's default, the default. [`Configuration::demands`] gives their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DemandSettings {
     /// `[demand] default`.
@@ -135,6 +178,8 @@ pub struct DemandSettings {
     pub activities: BTreeMap<String, PlacedDemand>,
     /// `[demand.task.NAME]`, by task identifier.
     pub tasks: BTreeMap<String, TaskDemands>,
+    /// `[demand.entry]`, by the entry's name in the model: per invocation, whatever its activities.
+    pub entries: BTreeMap<String, PlacedDemand>,
 }
 
 /// Resource functions of a task.
@@ -146,16 +191,4 @@ pub struct TaskDemands {
     pub default: Option<PlacedDemand>,
     /// `[demand.task.NAME.activity]`, by activity name.
     pub activities: BTreeMap<String, PlacedDemand>,
-}
-
-impl DemandSettings {
-    /// The demand of an execution of an activity, seconds; `activity` is empty for one without a name.
-    pub fn of(&self, task: &str, activity: &str) -> Option<f64> {
-        let own = self.tasks.get(task);
-        own.and_then(|own| own.activities.get(activity))
-            .or_else(|| self.activities.get(activity))
-            .or_else(|| own.and_then(|own| own.default.as_ref()))
-            .or(self.default.as_ref())
-            .map(|demand| demand.seconds)
-    }
 }

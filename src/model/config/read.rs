@@ -8,6 +8,8 @@ use toml::de::DeTable;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::Scheduling;
 use crate::model::codes;
+use crate::model::config::expression::{Expression, is_name};
+use crate::model::config::profiles;
 use crate::model::config::reader::{Item, Key, Reader};
 use crate::model::config::{
     Configuration, Defaults, DemandSettings, PlacedDemand, PlacedName, ProcessorSettings, ScenarioSettings,
@@ -30,7 +32,7 @@ const TASK_SCHEDULINGS: [Scheduling; 3] = [Scheduling::Fcfs, Scheduling::HeadOfL
 impl Configuration {
     /// Reads a configuration. Gives warnings beside it, such as unknown keys; all errors at once where it cannot be used.
     pub fn parse(file: &Arc<str>, text: &str) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
-        let mut reader = Reader::new(file);
+        let mut reader = Reader::new(file, text);
         let (document, slips) = DeTable::parse_recoverable(text);
         for slip in &slips {
             let place = slip.span().map_or_else(|| Place::File { file: Arc::clone(file) }, |span| reader.place(span));
@@ -39,6 +41,13 @@ impl Configuration {
         }
         let configuration = read(&mut reader, document.get_ref());
         let mut findings = reader.findings;
+        // What was misread is told once; only sound expressions are worked out.
+        if let Err(Diagnostics(found)) = configuration.demands() {
+            let misread = findings.iter().any(|finding| finding.code == codes::EXPRESSION);
+            findings.extend(found.into_iter().filter(|finding| !(misread && finding.code == codes::UNKNOWN_PARAMETER)));
+        }
+        findings.extend(configuration.unused_parameters());
+        findings.extend(profiles::check(&configuration));
         findings.sort_by(|left, right| left.place.cmp(&right.place));
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(Diagnostics(findings));
@@ -56,7 +65,12 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
             "processor" => configuration.processors = named(reader, item, "`processor`", processor),
             "task" => configuration.tasks = named(reader, item, "`task`", task),
             "demand" => configuration.demand = demand(reader, item),
-            _ => reader.unknown(key, "the configuration", &["defaults", "scenario", "processor", "task", "demand"]),
+            "parameters" => configuration.parameters = parameters(reader, item),
+            "profile" => configuration.profiles = named(reader, item, "`profile`", profiles::profile),
+            _ => {
+                let known = ["defaults", "scenario", "profile", "processor", "task", "demand", "parameters"];
+                reader.unknown(key, "the configuration", &known);
+            }
         }
     }
     configuration
@@ -128,16 +142,38 @@ fn scenario(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> Sce
     if let Some(rate_place) = rate_place
         && (settings.population.is_some() || settings.think_time.is_some())
     {
-        let message = format!("scenario `{}` has both a rate and a population or think time", name.get_ref());
-        reader.findings.push(
-            Diagnostic::error(codes::CONTRADICTION, rate_place, message)
-                .with_note(
-                    "a load is either open, with a rate of arrivals, or closed, with customers who wait and think",
-                )
-                .with_hint("leave one of them out"),
-        );
+        two_loads(reader, rate_place, &format!("scenario `{}`", name.get_ref()));
     }
     settings
+}
+
+/// A load that is both open and closed.
+pub(super) fn two_loads(reader: &mut Reader<'_>, place: Place, whose: &str) {
+    let message = format!("{whose} has both a rate and a population or think time");
+    reader.findings.push(
+        Diagnostic::error(codes::CONTRADICTION, place, message)
+            .with_note("a load is either open, with a rate of arrivals, or closed, with customers who wait and think")
+            .with_hint("leave one of them out"),
+    );
+}
+
+fn parameters(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeMap<String, Expression> {
+    let mut parameters = BTreeMap::new();
+    let Some(table) = reader.table(item, "`parameters`") else { return parameters };
+    for (key, item) in table {
+        let name = key.get_ref();
+        if !is_name(name) {
+            let message = format!("no expression can use a parameter named `{name}`");
+            reader.findings.push(
+                Diagnostic::error(codes::VALUE, reader.place(key.span()), message)
+                    .with_note("names of parameters are letters, digits and `_`, and begin with no digit"),
+            );
+        }
+        if let Some(expression) = reader.expression(item, &format!("`{name}`")) {
+            parameters.insert(name.to_string(), expression);
+        }
+    }
+    parameters
 }
 
 fn processor(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ProcessorSettings {
@@ -196,9 +232,10 @@ fn demand(reader: &mut Reader<'_>, item: &Item<'_>) -> DemandSettings {
     for (key, item) in table {
         match key.get_ref().as_ref() {
             "default" => settings.default = placed(reader, item, "`default`"),
-            "activity" => settings.activities = activities(reader, item),
+            "activity" => settings.activities = activities(reader, item, "`activity`"),
             "task" => settings.tasks = named(reader, item, "`demand.task`", task_demands),
-            _ => reader.unknown(key, "`demand`", &["default", "activity", "task"]),
+            "entry" => settings.entries = activities(reader, item, "`entry`"),
+            _ => reader.unknown(key, "`demand`", &["default", "activity", "task", "entry"]),
         }
     }
     settings
@@ -209,20 +246,20 @@ fn task_demands(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) ->
     for (key, item) in table {
         match key.get_ref().as_ref() {
             "default" => demands.default = placed(reader, item, "`default`"),
-            "activity" => demands.activities = activities(reader, item),
+            "activity" => demands.activities = activities(reader, item, "`activity`"),
             _ => reader.unknown(key, &format!("the demands of task `{}`", name.get_ref()), &["default", "activity"]),
         }
     }
     demands
 }
 
-fn activities(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeMap<String, PlacedDemand> {
+fn activities(reader: &mut Reader<'_>, item: &Item<'_>, what: &str) -> BTreeMap<String, PlacedDemand> {
     let mut demands = BTreeMap::new();
-    if let Some(table) = reader.table(item, "`activity`") {
+    if let Some(table) = reader.table(item, what) {
         for (key, item) in table {
-            if let Some(seconds) = reader.seconds(item, &format!("`{}`", key.get_ref())) {
+            if let Some(expression) = reader.expression(item, &format!("`{}`", key.get_ref())) {
                 let place = reader.place(key.span());
-                demands.insert(key.get_ref().to_string(), PlacedDemand { place, seconds });
+                demands.insert(key.get_ref().to_string(), PlacedDemand { place, expression });
             }
         }
     }
@@ -231,5 +268,5 @@ fn activities(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeMap<String, Plac
 
 fn placed(reader: &mut Reader<'_>, item: &Item<'_>, what: &str) -> Option<PlacedDemand> {
     let place = reader.place(item.span());
-    reader.seconds(item, what).map(|seconds| PlacedDemand { place, seconds })
+    reader.expression(item, what).map(|expression| PlacedDemand { place, expression })
 }

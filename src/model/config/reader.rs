@@ -9,6 +9,8 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::{Multiplicity, Scheduling};
 use crate::model::codes;
+use crate::model::config::expression::{Expression, Source};
+use crate::model::config::quantity::Quantity;
 use crate::model::config::units;
 
 /// A value with its place.
@@ -32,14 +34,15 @@ const SCHEDULINGS: [(&str, Scheduling); 9] = [
 /// Reads values and gathers what is wrong with them.
 pub struct Reader<'f> {
     file: &'f Arc<str>,
+    text: &'f str,
     /// What is wrong so far.
     pub findings: Vec<Diagnostic>,
 }
 
 impl<'f> Reader<'f> {
-    /// A reader of that file.
-    pub fn new(file: &'f Arc<str>) -> Self {
-        Self { file, findings: Vec::new() }
+    /// A reader of that file with that text.
+    pub fn new(file: &'f Arc<str>, text: &'f str) -> Self {
+        Self { file, text, findings: Vec::new() }
     }
 
     /// The place of a byte range.
@@ -82,6 +85,44 @@ impl<'f> Reader<'f> {
     pub fn seconds(&mut self, item: &Item<'_>, what: &str) -> Option<f64> {
         let value = self.quantity(item, what, "a time such as \"2 ms\", or a number of seconds", units::seconds)?;
         self.demand_that(item, value >= 0.0, what, "a time is not negative").then_some(value)
+    }
+
+    /// A number, a time or arithmetic on them. `None` where it cannot be read.
+    pub fn expression(&mut self, item: &Item<'_>, what: &str) -> Option<Expression> {
+        let place = self.place(item.span());
+        match item.get_ref() {
+            DeValue::String(text) => {
+                // Places within the text are known where it stands in the file as it is.
+                let span = item.span();
+                let quote =
+                    if self.text.get(span.clone()).is_some_and(|raw| raw.starts_with("\"\"\"")) { 3 } else { 1 };
+                let start = span.start + quote;
+                let as_it_is = self.text.get(start..).is_some_and(|rest| rest.starts_with(&**text));
+                let source = Source { place, start: as_it_is.then_some(start) };
+                Expression::parse(text, source).map_err(|finding| self.findings.push(finding)).ok()
+            }
+            other => match number(other) {
+                Some(value) if value.is_finite() => Some(Expression::literal(Quantity::number(value), place)),
+                Some(_) => {
+                    self.demand_that(item, false, what, "it is a finite number");
+                    None
+                }
+                None => {
+                    self.wrong_type(item, what, "a number, a time such as \"2 ms\", or arithmetic in quotes");
+                    None
+                }
+            },
+        }
+    }
+
+    /// A number of zero or more.
+    pub fn weight(&mut self, item: &Item<'_>, what: &str) -> Option<f64> {
+        let Some(value) = number(item.get_ref()) else {
+            self.wrong_type(item, what, "a number");
+            return None;
+        };
+        self.demand_that(item, value.is_finite() && value >= 0.0, what, "it is a finite number, not below zero")
+            .then_some(value)
     }
 
     /// A rate above zero, per second.
