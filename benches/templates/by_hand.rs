@@ -1,18 +1,18 @@
 //! The templates of `rules/tlc.dl` and `rules/ext/join.dl` written by hand as plain Rust over the same graph, with the same
-//! control algorithm: what the plans are measured against. It makes entries, requests and marks, and nothing else.
+//! control algorithm: what the plans are measured against. It makes the same outcome, to the last flag, and does nothing
+//! else.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use dyelog::lqn::submodel::Interaction;
+use dyelog::names::Name;
+use dyelog::tlc::driver::{
+    ACTIVITY, AWAITED, Branch, Entry, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request, STRAY, THEN_NEXT_PHASE,
+    UNKNOWN,
+};
+use dyelog::tlc::matcher::PROCESSED;
 use dyelog::trace::toeg::NONE;
 use dyelog::trace::{Kind, NodeId, TaskId, Toeg};
-use rustc_hash::FxBuildHasher;
-
-const PROCESSED: u8 = 1;
-const PHASE2_AFTER: u8 = 2;
-const ACTIVITY: u8 = 4;
-const AWAITED: u8 = 8;
-const UNKNOWN: u32 = u32::MAX;
-const STRAY: u32 = u32::MAX - 1;
 
 /// Names of the templates, in the order of their numbers.
 pub const NAMES: [&str; 11] = [
@@ -29,54 +29,60 @@ pub const NAMES: [&str; 11] = [
     "wait",
 ];
 
-/// What comes of an operation.
-pub struct Result {
-    pub flags: Vec<u8>,
-    pub owner: Vec<u32>,
-    /// Task, type and accepting node of each entry.
-    pub entries: Vec<(TaskId, u8, NodeId)>,
-    /// From, to and at which node.
-    pub requests: Vec<(u32, u32, NodeId)>,
-    pub branches: Vec<(u32, NodeId, NodeId)>,
-    pub unmatched: usize,
-}
-
 struct ByHand<'t, N> {
     toeg: &'t Toeg,
-    result: Result,
+    result: Outcome,
     queue: VecDeque<NodeId>,
-    waiting: HashMap<NodeId, Vec<NodeId>, FxBuildHasher>,
     deferred: VecDeque<NodeId>,
     walked_from: Vec<NodeId>,
     chain: Vec<(NodeId, NodeId)>,
     note: N,
 }
 
+/// The entry, phase and branch in which a node is.
+#[derive(Clone, Copy)]
+struct Context {
+    entry: u32,
+    phase: u8,
+    branch: u32,
+}
+
+/// The begin of a visit.
+fn fresh(entry: u32) -> Context {
+    Context { entry, phase: 1, branch: 0 }
+}
+
 /// Runs the control algorithm; tells `note` of each match by the template's number and the glue node.
-pub fn run(toeg: &Toeg, note: impl FnMut(usize, NodeId)) -> Result {
+pub fn run(toeg: &Toeg, note: impl FnMut(usize, NodeId)) -> Outcome {
     let root = toeg.root();
-    let task = toeg.event(root).task;
+    let event = toeg.event(root);
     let mut owner = vec![UNKNOWN; toeg.len()];
     owner[root as usize] = 1;
-    let result = Result {
+    let customer = Entry { task: None, interaction: Interaction::Customer, service: Name::NONE, accepted_at: NONE };
+    let first = Entry {
+        task: Some(event.task),
+        interaction: Interaction::Rendezvous,
+        service: event.service,
+        accepted_at: root,
+    };
+    let result = Outcome {
         flags: vec![0; toeg.len()],
         owner,
-        entries: vec![(task, 0, NONE), (task, 1, root)],
-        requests: vec![(0, 1, NONE)],
-        branches: Vec::new(),
-        unmatched: 0,
+        entries: vec![customer, first],
+        requests: vec![Request { from: 0, to: 1, at: NONE }],
+        ..Outcome::default()
     };
     let mut by_hand = ByHand {
         toeg,
         result,
         queue: VecDeque::from([root]),
-        waiting: HashMap::default(),
         deferred: VecDeque::new(),
         walked_from: toeg.threads().iter().map(|thread| thread.last + 1).collect(),
         chain: Vec::new(),
         note,
     };
     by_hand.triggers();
+    by_hand.left_over();
     by_hand.result
 }
 
@@ -101,8 +107,7 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
         if fork == NONE || !self.free(fork) {
             return false;
         }
-        self.result.flags[fork as usize] |= AWAITED;
-        self.waiting.entry(fork).or_default().push(trigger);
+        self.mark(fork, AWAITED);
         self.deferred.push_back(trigger);
         true
     }
@@ -115,26 +120,57 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
         let end = std::mem::replace(from, trigger);
         for node in trigger..end {
             if self.free(node) {
-                let entry = self.entry_of(node);
-                self.result.owner[node as usize] = entry;
-                match self.matched(node, entry) {
+                let context = self.context_of(node);
+                self.put(node, context);
+                match self.matched(node, context) {
                     Some(template) => (self.note)(template, node),
-                    None => self.result.unmatched += 1,
+                    None => self.result.irregular.push((Irregularity::Unmatched, node)),
                 }
             }
         }
     }
 
-    fn entry_of(&self, node: NodeId) -> u32 {
-        let own = self.result.owner[node as usize];
-        if own != UNKNOWN {
-            return own;
+    fn context_of(&mut self, node: NodeId) -> Context {
+        let entry = self.result.owner[node as usize];
+        if entry != UNKNOWN {
+            return Context { entry, phase: self.result.phase(node), branch: self.branch(node) };
         }
         let previous = self.toeg.previous_in_thread(node);
         if previous != NONE && self.task(previous) == self.task(node) {
-            return self.result.owner[previous as usize];
+            return self.context_after(previous);
         }
-        STRAY
+        self.result.irregular.push((Irregularity::Stray, node));
+        let before = self.toeg.previous_in_task(node);
+        if before != NONE && self.toeg.event(before).thread == self.toeg.event(node).thread {
+            return self.context_after(before);
+        }
+        fresh(STRAY)
+    }
+
+    fn context_after(&self, node: NodeId) -> Context {
+        let entry = match self.result.owner[node as usize] {
+            UNKNOWN => STRAY,
+            entry => entry,
+        };
+        let next = self.result.flags[node as usize] & THEN_NEXT_PHASE != 0;
+        let phase = (self.result.phase(node) + u8::from(next)).min(3);
+        Context { entry, phase, branch: self.branch(node) }
+    }
+
+    fn branch(&self, node: NodeId) -> u32 {
+        self.result.branch.get(node as usize).copied().unwrap_or(0)
+    }
+
+    fn put(&mut self, node: NodeId, context: Context) {
+        self.result.owner[node as usize] = context.entry;
+        let flags = &mut self.result.flags[node as usize];
+        *flags = (*flags & !PHASE_MASK) | ((context.phase - 1) << PHASE_SHIFT);
+        if let Some(branch) = self.result.branch.get_mut(node as usize) {
+            *branch = context.branch;
+        } else if context.branch != 0 {
+            self.result.branch.resize(self.toeg.len(), 0);
+            self.result.branch[node as usize] = context.branch;
+        }
     }
 
     fn task(&self, node: NodeId) -> TaskId {
@@ -159,37 +195,35 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
         self.free(first).then_some(first)
     }
 
-    fn matched(&mut self, e1: NodeId, entry: u32) -> Option<usize> {
+    fn matched(&mut self, e1: NodeId, context: Context) -> Option<usize> {
         match self.toeg.event(e1).kind {
             Kind::Begin => {
-                self.consume(e1, entry);
+                self.processed(e1, 0);
                 Some(8)
             }
             Kind::End => {
-                self.consume(e1, entry);
+                self.processed(e1, 0);
                 Some(7)
             }
             Kind::Join(_) => {
-                self.mark(e1, ACTIVITY);
-                self.consume(e1, entry);
+                self.processed(e1, ACTIVITY);
                 Some(10)
             }
-            Kind::Activity => Some(self.activity(e1, entry)),
-            Kind::Fork(thread) => self.fork(e1, thread, entry),
+            Kind::Activity => Some(self.activity(e1, context)),
+            Kind::Fork(thread) => self.fork(e1, thread, context),
         }
     }
 
-    fn activity(&mut self, e1: NodeId, entry: u32) -> usize {
-        if let Some(template) = self.call(e1, entry) {
+    fn activity(&mut self, e1: NodeId, context: Context) -> usize {
+        if let Some(template) = self.call(e1, context) {
             return template;
         }
-        self.mark(e1, ACTIVITY);
-        self.consume(e1, entry);
+        self.processed(e1, ACTIVITY);
         6
     }
 
     /// Basic RPC, RPC with phase two, forwarding.
-    fn call(&mut self, e1: NodeId, entry: u32) -> Option<usize> {
+    fn call(&mut self, e1: NodeId, context: Context) -> Option<usize> {
         let e2 = self.toeg.next_in_thread(e1);
         if e2 == NONE || self.toeg.event(e2).kind != Kind::Activity || !self.free(e2) || self.task(e1) == self.task(e2)
         {
@@ -205,30 +239,27 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
                 if !self.later(e3, e2) || self.toeg.event(e3).kind != Kind::Activity {
                     return None;
                 }
-                let server = self.new_entry(entry, e1, e2, 1);
-                for (node, owner) in [(e1, entry), (e2, server), (e3, server), (back, entry)] {
-                    self.mark(node, ACTIVITY);
-                    self.consume(node, owner);
-                }
+                let server = fresh(self.new_entry(context.entry, e1, e2, Interaction::Rendezvous));
+                self.processed(e1, ACTIVITY);
+                self.consume(e2, server, ACTIVITY);
+                self.consume(e3, server, ACTIVITY);
+                self.consume(back, context, ACTIVITY);
                 Some(0)
             }
             Kind::Begin => {
                 let e3 = self.toeg.thread_of(back).fork;
                 if self.later(e3, e2) {
-                    let server = self.new_entry(entry, e1, e2, 1);
-                    self.mark(e1, ACTIVITY);
-                    self.mark(e2, ACTIVITY);
-                    self.mark(e3, PHASE2_AFTER);
-                    self.answered([(e1, entry), (e2, server), (e3, server)], back, entry);
+                    let server = fresh(self.new_entry(context.entry, e1, e2, Interaction::Rendezvous));
+                    self.answered(e1, [(e2, server, ACTIVITY), (e3, server, THEN_NEXT_PHASE)], back, context);
                     return Some(1);
                 }
-                self.forwarded(e1, e2, e3, back, entry)
+                self.forwarded(e1, e2, e3, back, context)
             }
             _ => None,
         }
     }
 
-    fn forwarded(&mut self, e1: NodeId, e2: NodeId, mut fork: NodeId, back: NodeId, entry: u32) -> Option<usize> {
+    fn forwarded(&mut self, e1: NodeId, e2: NodeId, mut fork: NodeId, back: NodeId, context: Context) -> Option<usize> {
         self.chain.clear();
         let e3 = loop {
             if fork == NONE || !self.free(fork) {
@@ -244,63 +275,65 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
             self.chain.push((first, fork));
             fork = self.toeg.thread_of(first).fork;
         };
-        let first_server = self.new_entry(entry, e1, e2, 1);
-        self.mark(e1, ACTIVITY);
-        self.mark(e2, ACTIVITY);
-        self.mark(e3, PHASE2_AFTER);
+        let first_server = self.new_entry(context.entry, e1, e2, Interaction::Rendezvous);
         let mut chain = std::mem::take(&mut self.chain);
         let mut server = first_server;
-        for &(first, fork) in chain.iter().rev() {
-            server = self.new_entry(server, NONE, first, 3);
-            self.mark(fork, PHASE2_AFTER);
-            self.trigger(first + 1, server);
+        for &(first, _) in chain.iter().rev() {
+            server = self.new_entry(server, NONE, first, Interaction::Forwarding);
+            self.trigger_after(first, fresh(server));
         }
-        self.answered([(e1, entry), (e2, first_server), (e3, first_server)], back, entry);
+        let first_context = fresh(first_server);
+        self.answered(e1, [(e2, first_context, ACTIVITY), (e3, first_context, THEN_NEXT_PHASE)], back, context);
         for (number, &(first, fork)) in chain.iter().rev().enumerate() {
-            self.consume(first, first_server + 1 + number as u32);
-            self.consume(fork, first_server + 1 + number as u32);
+            let server = fresh(first_server + 1 + number as u32);
+            self.consume(first, server, 0);
+            self.consume(fork, server, THEN_NEXT_PHASE);
         }
         chain.clear();
         self.chain = chain;
         Some(4)
     }
 
-    fn answered<const K: usize>(&mut self, nodes: [(NodeId, u32); K], back: NodeId, entry: u32) {
-        self.trigger(back + 1, entry);
-        for (node, owner) in nodes {
-            self.consume(node, owner);
+    fn answered(&mut self, e1: NodeId, nodes: [(NodeId, Context, u8); 2], back: NodeId, context: Context) {
+        self.trigger_after(back, context);
+        self.processed(e1, ACTIVITY);
+        for (node, server, mark) in nodes {
+            self.consume(node, server, mark);
         }
-        self.consume(back, entry);
+        self.consume(back, context, 0);
     }
 
-    fn fork(&mut self, e1: NodeId, thread: u32, entry: u32) -> Option<usize> {
+    fn fork(&mut self, e1: NodeId, thread: u32, context: Context) -> Option<usize> {
         let begin = self.begin_of(thread)?;
         let (event, first) = (self.toeg.event(e1), self.toeg.event(begin));
         if event.task == first.task && first.counter > event.counter {
             let join = self.toeg.thread(thread).map_or(NONE, |thread| thread.join);
             if join != NONE && self.later(join, begin) {
-                self.result.branches.push((entry, begin, join));
-                self.trigger(begin + 1, entry);
-                self.consume(e1, entry);
-                self.consume(begin, entry);
-                self.consume(join, entry);
+                self.result.branches.push(Branch { entry: context.entry, begin, join });
+                let branch = self.result.branches.len() as u32;
+                self.put(begin, Context { branch, ..context });
+                self.put(join, context);
+                self.trigger_after(begin, context);
+                self.processed(e1, 0);
+                self.processed(begin, 0);
+                self.consume(join, context, 0);
                 return Some(9);
             }
         }
         if event.task != first.task
-            && let Some(template) = self.asynchronous_call(e1, begin, entry)
+            && let Some(template) = self.asynchronous_call(e1, begin, context)
         {
             return Some(template);
         }
-        let server = self.new_entry(entry, e1, begin, 2);
-        self.trigger(begin + 1, server);
-        self.consume(e1, entry);
-        self.consume(begin, server);
+        let server = fresh(self.new_entry(context.entry, e1, begin, Interaction::Asynchronous));
+        self.trigger_after(begin, server);
+        self.processed(e1, 0);
+        self.consume(begin, server, 0);
         Some(5)
     }
 
     /// Asynchronous RPC, plain and nested.
-    fn asynchronous_call(&mut self, e1: NodeId, e3: NodeId, entry: u32) -> Option<usize> {
+    fn asynchronous_call(&mut self, e1: NodeId, e3: NodeId, context: Context) -> Option<usize> {
         let toeg = self.toeg;
         let e2 = toeg.next_in_thread(e1);
         if e2 == NONE || toeg.event(e2).kind != Kind::End || !self.free(e2) || toeg.next_in_task(e1) != e2 {
@@ -323,46 +356,83 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
                 return None;
             }
         }
-        let server = self.new_entry(entry, e1, e3, 1);
-        self.mark(e4, PHASE2_AFTER);
-        self.trigger(e3 + 1, server);
+        let server = fresh(self.new_entry(context.entry, e1, e3, Interaction::Rendezvous));
+        self.trigger_after(e3, server);
         if !own {
             self.trigger(resumed, server);
         }
-        self.trigger(e5 + 1, entry);
-        for (node, owner) in [(e1, entry), (e2, entry), (e3, server), (e4, server), (e5, entry)] {
-            self.consume(node, owner);
-        }
+        self.trigger_after(e5, context);
+        self.processed(e1, 0);
+        self.consume(e2, context, 0);
+        self.consume(e3, server, 0);
+        self.consume(e4, server, THEN_NEXT_PHASE);
+        self.consume(e5, context, 0);
         Some(if own { 2 } else { 3 })
     }
 
-    fn new_entry(&mut self, from: u32, at: NodeId, accepts: NodeId, interaction: u8) -> u32 {
-        let number = self.result.entries.len() as u32;
-        self.result.entries.push((self.task(accepts), interaction, accepts));
-        self.result.requests.push((from, number, at));
-        number
+    fn new_entry(&mut self, from: u32, at: NodeId, accepted_at: NodeId, interaction: Interaction) -> u32 {
+        let to = self.result.entries.len() as u32;
+        let event = self.toeg.event(accepted_at);
+        self.result.entries.push(Entry { task: Some(event.task), interaction, service: event.service, accepted_at });
+        self.result.requests.push(Request { from, to, at });
+        to
     }
 
     fn mark(&mut self, node: NodeId, mark: u8) {
         self.result.flags[node as usize] |= mark;
     }
 
-    fn consume(&mut self, node: NodeId, owner: u32) {
-        self.result.owner[node as usize] = owner;
+    fn consume(&mut self, node: NodeId, context: Context, mark: u8) {
+        if self.branch(node) == 0 || self.result.owner[node as usize] == UNKNOWN {
+            self.put(node, context);
+        }
+        self.processed(node, mark);
+    }
+
+    fn processed(&mut self, node: NodeId, mark: u8) {
         let flags = &mut self.result.flags[node as usize];
-        *flags |= PROCESSED;
+        *flags |= PROCESSED | mark;
         if *flags & AWAITED != 0
-            && let Some(triggers) = self.waiting.remove(&node)
+            && let Kind::Fork(thread) = self.toeg.event(node).kind
+            && let Some(thread) = self.toeg.thread(thread)
         {
-            self.queue.extend(triggers);
+            self.queue.push_back(thread.first);
         }
     }
 
-    /// A begin node has a successor: an operation is well-formed only if threads end.
-    fn trigger(&mut self, node: NodeId, entry: u32) {
+    /// The node after a begin, which templates name by its label. A begin has a successor: threads end.
+    fn trigger_after(&mut self, begin: NodeId, context: Context) {
+        let (event, next) = (self.toeg.event(begin), self.toeg.event(begin + 1));
+        if event.task == next.task && event.counter + 1 == next.counter {
+            self.trigger(begin + 1, context);
+        } else {
+            self.result.irregular.push((Irregularity::WrongTrigger, begin + 1));
+            self.queue.push_back(begin + 1);
+        }
+    }
+
+    fn trigger(&mut self, node: NodeId, context: Context) {
         if self.free(node) && self.result.owner[node as usize] == UNKNOWN {
-            self.result.owner[node as usize] = entry;
+            let before = self.toeg.previous_in_thread(node);
+            let before = if before == NONE { 0 } else { self.branch(before) };
+            self.put(node, Context { branch: before.max(context.branch), ..context });
         }
         self.queue.push_back(node);
+    }
+
+    /// Nodes that no walk came to.
+    fn left_over(&mut self) {
+        if self.result.flags.iter().all(|flags| flags & PROCESSED != 0) {
+            return;
+        }
+        let mut known = vec![false; self.toeg.len()];
+        for (what, node) in &self.result.irregular {
+            known[*node as usize] |= *what == Irregularity::Unmatched;
+        }
+        for node in 0..self.toeg.len() as NodeId {
+            if self.free(node) && !known[node as usize] {
+                self.result.irregular.push((Irregularity::Unmatched, node));
+            }
+        }
     }
 }

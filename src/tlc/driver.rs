@@ -11,12 +11,11 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-
 use crate::lqn::submodel::Interaction;
 use crate::names::Name;
-use crate::tlc::matcher::{Match, Matcher, PROCESSED, label_field, tag};
-use crate::tlc::plan::{Action, EntryReference, KindTag, ModelNode, ModelValue, Plan, Position, Value};
+use crate::tlc::commit::Commit;
+use crate::tlc::matcher::{Match, Matcher, PROCESSED, Registers};
+use crate::tlc::plan::Plan;
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId, TaskId, Toeg};
 
@@ -33,10 +32,11 @@ pub const THEN_NEXT_PHASE: u8 = 2;
 /// The node's activity is counted.
 pub const ACTIVITY: u8 = 4;
 /// A trigger waits for this fork.
-const AWAITED: u8 = 8;
+pub const AWAITED: u8 = 8;
 /// Where the phase minus one stands in the flags: two bits.
-const PHASE_SHIFT: u8 = 4;
-const PHASE_MASK: u8 = 0b11 << PHASE_SHIFT;
+pub const PHASE_SHIFT: u8 = 4;
+/// The bits of the flags that hold the phase.
+pub const PHASE_MASK: u8 = 0b11 << PHASE_SHIFT;
 
 /// An entry of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,31 +116,25 @@ pub trait Engine {
     fn first_match(&mut self, glue: NodeId, flags: &[u8], found: &mut Match) -> bool;
 }
 
-/// Our engine: plans tried in order.
+/// Our engine: the program of the plans.
 pub struct Plans<'a> {
-    /// Runs them.
+    /// Runs it.
     pub matcher: Matcher<'a>,
-    /// Indices of plans by the kind of glue node, in order.
-    pub by_kind: &'a [Vec<u16>; 5],
+    registers: Registers<'a>,
 }
 
-/// Which list of [`Plans::by_kind`] serves a kind.
-pub fn kind_index(tag: KindTag) -> usize {
-    match tag {
-        KindTag::Begin => 0,
-        KindTag::Activity => 1,
-        KindTag::End => 2,
-        KindTag::Fork => 3,
-        KindTag::Join | KindTag::Any => 4,
+impl<'a> Plans<'a> {
+    /// With a matcher.
+    pub fn new(matcher: Matcher<'a>) -> Self {
+        let registers = Registers::of(matcher.toeg);
+        Self { matcher, registers }
     }
 }
 
 impl Engine for Plans<'_> {
+    #[inline]
     fn first_match(&mut self, glue: NodeId, flags: &[u8], found: &mut Match) -> bool {
-        let kind = tag(self.matcher.toeg.event(glue).kind);
-        self.by_kind[kind_index(kind)]
-            .iter()
-            .any(|&template| self.matcher.try_at(template as usize, glue, Some(flags), found))
+        self.matcher.first_at(glue, flags, &mut self.registers, found)
     }
 }
 
@@ -179,10 +173,17 @@ impl Outcome {
 
 /// The entry, phase and branch in which a node is.
 #[derive(Clone, Copy)]
-struct Context {
-    entry: EntryNumber,
-    phase: u8,
-    branch: u32,
+pub(super) struct Context {
+    pub(super) entry: EntryNumber,
+    pub(super) phase: u8,
+    pub(super) branch: u32,
+}
+
+impl Context {
+    /// The begin of a visit.
+    pub(super) fn fresh(entry: EntryNumber) -> Self {
+        Self { entry, phase: 1, branch: 0 }
+    }
 }
 
 struct Driver<'a, E, O: ?Sized> {
@@ -190,40 +191,29 @@ struct Driver<'a, E, O: ?Sized> {
     plans: &'a [Plan],
     engine: &'a mut E,
     observer: &'a mut O,
-    outcome: Outcome,
-    queue: VecDeque<NodeId>,
-    waiting: FxHashMap<NodeId, Vec<NodeId>>,
+    commit: Commit<'a>,
     deferred: VecDeque<NodeId>,
     /// For each thread, from which node on it has been walked.
     walked_from: Vec<NodeId>,
-    entry_variables: Vec<Vec<EntryNumber>>,
     found: Match,
-    running: i64,
 }
 
 /// Runs the control algorithm over the graph of one operation.
 pub fn run<E: Engine, O: Observer + ?Sized>(toeg: &Toeg, plans: &[Plan], engine: &mut E, observer: &mut O) -> Outcome {
-    let count = toeg.len();
-    let outcome = Outcome { flags: vec![0; count], owner: vec![UNKNOWN; count], ..Outcome::default() };
-    let widest = plans.iter().map(|plan| plan.entry_variables as usize).max().unwrap_or(0);
     let mut driver = Driver {
         toeg,
         plans,
         engine,
         observer,
-        outcome,
-        queue: VecDeque::new(),
-        waiting: FxHashMap::default(),
+        commit: Commit::new(toeg, plans),
         deferred: VecDeque::new(),
         walked_from: toeg.threads().iter().map(|thread| thread.last + 1).collect(),
-        entry_variables: vec![Vec::new(); widest],
         found: Match::default(),
-        running: 0,
     };
     driver.start();
     driver.all_triggers();
     driver.left_over();
-    driver.outcome
+    driver.commit.outcome
 }
 
 impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
@@ -238,19 +228,19 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
             service: event.service,
             accepted_at: root,
         };
-        self.outcome.entries.extend([customer, first]);
-        self.outcome.requests.push(Request { from: 0, to: 1, at: NONE });
-        self.outcome.owner[root as usize] = 1;
-        self.queue.push_back(root);
+        let outcome = &mut self.commit.outcome;
+        outcome.entries.extend([customer, first]);
+        outcome.requests.push(Request { from: 0, to: 1, at: NONE });
+        outcome.owner[root as usize] = 1;
+        self.commit.queue.push_back(root);
     }
 
     fn all_triggers(&mut self) {
         loop {
-            while let Some(trigger) = self.queue.pop_front() {
-                if self.awaits_its_fork(trigger) {
-                    continue;
+            while let Some(trigger) = self.commit.queue.pop_front() {
+                if !self.awaits_its_fork(trigger) {
+                    self.walk(trigger);
                 }
-                self.walk(trigger);
             }
             // Triggers whose forks nothing will process: take them as they are, one at a time.
             let Some(trigger) = self.deferred.pop_front() else { return };
@@ -258,17 +248,18 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
         }
     }
 
-    /// A begin node is left until its fork is processed: only then is it known what the thread is for.
+    /// A begin node is left until its fork is processed: only then is it known what the thread is for. The fork then
+    /// puts it back.
     fn awaits_its_fork(&mut self, trigger: NodeId) -> bool {
-        if self.toeg.event(trigger).kind != Kind::Begin || self.outcome.is_processed(trigger) {
+        let outcome = &mut self.commit.outcome;
+        if self.toeg.event(trigger).kind != Kind::Begin || outcome.is_processed(trigger) {
             return false;
         }
         let fork = self.toeg.thread_of(trigger).fork;
-        if fork == NONE || self.outcome.is_processed(fork) {
+        if fork == NONE || outcome.is_processed(fork) {
             return false;
         }
-        self.outcome.flags[fork as usize] |= AWAITED;
-        self.waiting.entry(fork).or_default().push(trigger);
+        outcome.flags[fork as usize] |= AWAITED;
         self.deferred.push_back(trigger);
         true
     }
@@ -281,276 +272,37 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
         }
         let end = std::mem::replace(from, trigger);
         for node in trigger..end {
-            if !self.outcome.is_processed(node) {
+            if !self.commit.outcome.is_processed(node) {
                 self.visit(node);
             }
         }
     }
 
-    fn visit(&mut self, node: NodeId) {
-        let context = self.context_of(node);
-        self.set_context(node, context);
-        let mut found = std::mem::take(&mut self.found);
-        if self.engine.first_match(node, &self.outcome.flags, &mut found) {
-            self.commit(node, context, &found);
-        } else {
-            self.outcome.irregular.push((Irregularity::Unmatched, node));
-        }
-        self.found = found;
-    }
-
-    fn context_of(&mut self, node: NodeId) -> Context {
-        let own = self.outcome.owner[node as usize];
-        if own != UNKNOWN {
-            return Context { entry: own, phase: self.outcome.phase(node), branch: self.branch(node) };
-        }
-        let previous = self.toeg.previous_in_thread(node);
-        let task = self.toeg.event(node).task;
-        if previous != NONE && self.toeg.event(previous).task == task {
-            return self.context_after(previous);
-        }
-        self.outcome.irregular.push((Irregularity::Stray, node));
-        // The thread came back to a task of which it had left a visit open.
-        let before = self.toeg.previous_in_task(node);
-        if before != NONE && self.toeg.event(before).thread == self.toeg.event(node).thread {
-            return self.context_after(before);
-        }
-        Context { entry: STRAY, phase: 1, branch: 0 }
-    }
-
-    fn branch(&self, node: NodeId) -> u32 {
-        self.outcome.branch.get(node as usize).copied().unwrap_or(0)
-    }
-
-    /// The context of what follows a node in its visit.
-    fn context_after(&self, node: NodeId) -> Context {
-        let entry = match self.outcome.owner[node as usize] {
-            UNKNOWN => STRAY,
-            entry => entry,
-        };
-        let phase = self.outcome.phase(node);
-        let next = self.outcome.flags[node as usize] & THEN_NEXT_PHASE != 0;
-        Context { entry, phase: if next { (phase + 1).min(3) } else { phase }, branch: self.branch(node) }
-    }
-
-    fn set_context(&mut self, node: NodeId, context: Context) {
-        self.outcome.owner[node as usize] = context.entry;
-        let flags = &mut self.outcome.flags[node as usize];
-        *flags = (*flags & !PHASE_MASK) | ((context.phase - 1) << PHASE_SHIFT);
-        if context.branch != 0 || !self.outcome.branch.is_empty() {
-            self.outcome.branch.resize(self.toeg.len(), 0);
-            self.outcome.branch[node as usize] = context.branch;
-        }
-    }
-
     /// Figure 5, lines 6 and 7.
-    fn commit(&mut self, glue: NodeId, context: Context, found: &Match) {
-        let plans = self.plans;
-        let plan = &plans[found.template as usize];
-        for variable in &mut self.entry_variables {
-            variable.clear();
-        }
-        self.observer.committed(self.toeg, &Committed { plan, found, glue, entry: context.entry });
-        self.act(&plan.actions, plan, found, glue, context);
-        for &(slot, owner) in &plan.owners {
-            let node = found.slots[slot as usize];
-            self.consume(node, owner, glue, context, found);
-        }
-        let size = plan.loop_owners.len();
-        for (number, &node) in found.rounds.iter().enumerate() {
-            self.running = (number / size) as i64 + 1;
-            self.consume(node, plan.loop_owners[number % size], glue, context, found);
-        }
-    }
-
-    fn consume(&mut self, node: NodeId, owner: EntryReference, glue: NodeId, context: Context, found: &Match) {
-        let entry = self.entry(owner, context, found);
-        if node != glue {
-            let context =
-                if owner == EntryReference::Trigger { context } else { Context { entry, phase: 1, branch: 0 } };
-            // A branch's begin has been put into its branch by `addBranch`.
-            if self.branch(node) == 0 || self.outcome.owner[node as usize] == UNKNOWN {
-                self.set_context(node, context);
-            }
-        }
-        let flags = &mut self.outcome.flags[node as usize];
-        *flags |= PROCESSED;
-        if *flags & AWAITED != 0 {
-            for trigger in self.waiting.remove(&node).unwrap_or_default() {
-                self.queue.push_back(trigger);
-            }
-        }
-    }
-
-    fn act(&mut self, actions: &[Action], plan: &Plan, found: &Match, glue: NodeId, context: Context) {
-        for action in actions {
-            match action {
-                Action::NewEntry { entry, interaction, task } => {
-                    self.new_entry(*entry, *interaction, *task, plan, found);
-                }
-                Action::AddRequest { from, to } => {
-                    let at = if *from == EntryReference::Trigger { glue } else { NONE };
-                    let request =
-                        Request { from: self.entry(*from, context, found), to: self.entry(*to, context, found), at };
-                    self.outcome.requests.push(request);
-                }
-                Action::AddActivity { node, .. } => {
-                    let node = self.node(*node, found);
-                    self.outcome.flags[node as usize] |= ACTIVITY;
-                }
-                Action::Phase2 { node } => {
-                    let node = self.node(*node, found);
-                    self.outcome.flags[node as usize] |= THEN_NEXT_PHASE;
-                }
-                Action::AddTrigger { thread, position, task, counter, entry } => {
-                    let label = [Some(*thread), Some(*position), *task, *counter]
-                        .map(|value| value.map(|value| self.value(value, found)));
-                    let by = if *entry == EntryReference::Trigger {
-                        context
-                    } else {
-                        Context { entry: self.entry(*entry, context, found), phase: 1, branch: 0 }
-                    };
-                    self.add_trigger(label, by);
-                }
-                Action::AddBranch { entry, begin, join } => {
-                    let (begin, join) = (self.node(*begin, found), self.node(*join, found));
-                    let entry = self.entry(*entry, context, found);
-                    self.outcome.branches.push(Branch { entry, begin, join });
-                    let branch = self.outcome.branches.len() as u32;
-                    self.set_context(begin, Context { entry, phase: context.phase, branch });
-                    self.set_context(join, context);
-                }
-                Action::For { from, body } => {
-                    for index in (*from).max(1)..=i64::from(found.count) {
-                        self.running = index;
-                        self.act(body, plan, found, glue, context);
-                    }
-                }
-            }
-        }
-    }
-
-    fn new_entry(
-        &mut self,
-        entry: EntryReference,
-        interaction: Interaction,
-        task: ModelValue,
-        plan: &Plan,
-        found: &Match,
-    ) {
-        let EntryReference::New { variable, position } = entry else { return };
-        let number = self.outcome.entries.len() as EntryNumber;
-        let accepted_at = self.accepting_node(entry, plan, found);
-        let task = TaskId(self.value(task, found) as u32);
-        let service = if accepted_at == NONE { Name::NONE } else { self.toeg.event(accepted_at).service };
-        self.outcome.entries.push(Entry { task: Some(task), interaction, service, accepted_at });
-        let place = self.position(position, found) as usize;
-        let cells = &mut self.entry_variables[variable as usize];
-        if cells.len() <= place {
-            cells.resize(place + 1, UNKNOWN);
-        }
-        cells[place] = number;
-    }
-
-    /// The first node of the match that the entry owns.
-    fn accepting_node(&self, entry: EntryReference, plan: &Plan, found: &Match) -> NodeId {
-        if let Some((slot, _)) = plan.owners.iter().find(|(_, owner)| *owner == entry) {
-            return found.slots[*slot as usize];
-        }
-        let size = plan.loop_owners.len();
-        match plan.loop_owners.iter().position(|owner| *owner == entry) {
-            Some(node) => found.rounds.get((self.running as usize - 1) * size + node).copied().unwrap_or(NONE),
-            None => NONE,
-        }
-    }
-
-    fn add_trigger(&mut self, [thread, position, task, counter]: [Option<i64>; 4], context: Context) {
-        let (Some(thread), Some(position)) = (thread, position) else { return };
-        let Some(thread) = u32::try_from(thread).ok().and_then(|id| self.toeg.thread(id)) else { return };
-        let offset = position - 1;
-        if offset < 0 || offset > i64::from(thread.last - thread.first) {
-            return;
-        }
-        let node = thread.first + offset as NodeId;
-        let event = self.toeg.event(node);
-        if task.is_some_and(|task| task != i64::from(event.task.0))
-            || counter.is_some_and(|counter| counter != i64::from(event.counter))
-        {
-            self.outcome.irregular.push((Irregularity::WrongTrigger, node));
-            self.queue.push_back(node);
-            return;
-        }
-        if !self.outcome.is_processed(node) && self.outcome.owner[node as usize] == UNKNOWN {
-            let before = self.toeg.previous_in_thread(node);
-            let branch = if before == NONE { context.branch } else { self.branch(before).max(context.branch) };
-            self.set_context(node, Context { branch, ..context });
-        }
-        self.queue.push_back(node);
-    }
-
-    fn entry(&self, reference: EntryReference, context: Context, found: &Match) -> EntryNumber {
-        match reference {
-            EntryReference::Trigger => context.entry,
-            EntryReference::New { variable, position } => {
-                let place = self.position(position, found);
-                usize::try_from(place)
-                    .ok()
-                    .and_then(|place| self.entry_variables[variable as usize].get(place).copied())
-                    .unwrap_or(STRAY)
-            }
-        }
-    }
-
-    fn position(&self, position: Position, found: &Match) -> i64 {
-        match position {
-            Position::At(place) => place,
-            Position::Running(offset) => self.running + offset,
-            Position::Count(offset) => i64::from(found.count) + offset,
-        }
-    }
-
-    fn node(&self, node: ModelNode, found: &Match) -> NodeId {
-        match node {
-            ModelNode::Fixed(slot) => found.slots[slot as usize],
-            ModelNode::Round { node, position } => self.round_node(node, position, found),
-        }
-    }
-
-    fn round_node(&self, node: u8, position: Position, found: &Match) -> NodeId {
-        let size = found.rounds.len().checked_div(found.count as usize).unwrap_or(0);
-        let round = self.position(position, found) - 1;
-        usize::try_from(round)
-            .ok()
-            .and_then(|round| found.rounds.get(round * size + node as usize).copied())
-            .unwrap_or(NONE)
-    }
-
-    fn value(&self, value: ModelValue, found: &Match) -> i64 {
-        let field = |node: NodeId, field, offset: i64| {
-            if node == NONE { -1 } else { label_field(self.toeg, node, field).saturating_add(offset) }
-        };
-        match value {
-            ModelValue::Fixed(Value::Field(slot, name, offset)) => field(found.slots[slot as usize], name, offset),
-            ModelValue::Fixed(Value::Integer(value)) => value,
-            ModelValue::Fixed(Value::Carry(..) | Value::Symbol(_)) => -1,
-            ModelValue::Round { node, position, field: name, offset } => {
-                field(self.round_node(node, position, found), name, offset)
-            }
+    fn visit(&mut self, glue: NodeId) {
+        let context = self.commit.enter(glue);
+        if self.engine.first_match(glue, &self.commit.outcome.flags, &mut self.found) {
+            let plan = &self.plans[self.found.template as usize];
+            self.observer.committed(self.toeg, &Committed { plan, found: &self.found, glue, entry: context.entry });
+            self.commit.all(&plan.effects, &self.found, glue, context);
+        } else {
+            self.commit.outcome.irregular.push((Irregularity::Unmatched, glue));
         }
     }
 
     /// Nodes that no walk came to.
     fn left_over(&mut self) {
-        let known: rustc_hash::FxHashSet<NodeId> = self
-            .outcome
-            .irregular
-            .iter()
-            .filter(|(what, _)| *what == Irregularity::Unmatched)
-            .map(|(_, node)| *node)
-            .collect();
-        for node in 0..self.toeg.len() as NodeId {
-            if !self.outcome.is_processed(node) && !known.contains(&node) {
-                self.outcome.irregular.push((Irregularity::Unmatched, node));
+        let outcome = &mut self.commit.outcome;
+        if outcome.flags.iter().all(|flags| flags & PROCESSED != 0) {
+            return;
+        }
+        let mut known = vec![false; self.toeg.len()];
+        for (what, node) in &outcome.irregular {
+            known[*node as usize] |= *what == Irregularity::Unmatched;
+        }
+        for (node, known) in known.into_iter().enumerate() {
+            if !known && outcome.flags[node] & PROCESSED == 0 {
+                outcome.irregular.push((Irregularity::Unmatched, node as NodeId));
             }
         }
     }

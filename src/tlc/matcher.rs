@@ -1,20 +1,26 @@
-//! Runs plans over a TOEG: our engine.
+//! Runs the program of the templates over a TOEG: our engine.
+
+use std::cell::Cell;
 
 use crate::datalog::ast::{Comparison, Operator};
 use crate::tlc::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, Loop, MAX_SLOTS, Plan, RelationArgument, Slot, Step, Value,
+    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, Slot, Step, Value,
 };
+use crate::tlc::program::{Instruction, Program, Repetition, Test, Way, kind_index};
 use crate::tlc::visits::Visits;
-use crate::trace::toeg::NONE;
+use crate::trace::toeg::{NONE, Thread};
 use crate::trace::{Event, Kind, NodeId, Toeg, TraceNames};
+
+/// How many registers there are: a power of two, so that a register's number is never out of bounds.
+pub const REGISTERS: usize = MAX_SLOTS.next_power_of_two();
 
 /// A template that fits at a glue node.
 #[derive(Clone, Debug)]
 pub struct Match {
     /// Index of the plan.
     pub template: u16,
-    /// The registers.
-    pub slots: [NodeId; MAX_SLOTS],
+    /// The registers. Those that the template does not use hold what was tried before.
+    pub slots: [NodeId; REGISTERS],
     /// The nodes of all rounds, round 1 first.
     pub rounds: Vec<NodeId>,
     /// How many rounds there are.
@@ -23,7 +29,15 @@ pub struct Match {
 
 impl Default for Match {
     fn default() -> Self {
-        Self { template: 0, slots: [NONE; MAX_SLOTS], rounds: Vec::new(), count: 0 }
+        Self { template: 0, slots: [NONE; REGISTERS], rounds: Vec::new(), count: 0 }
+    }
+}
+
+impl Match {
+    /// The node in a register.
+    #[inline]
+    pub fn slot(&self, slot: Slot) -> NodeId {
+        self.slots[slot as usize % REGISTERS]
     }
 }
 
@@ -44,37 +58,53 @@ pub enum Argument {
     Unknown,
 }
 
-/// The symbols that plans compare with, as numbers of the trace's names; -1 where the trace does not have them.
+/// The symbols that a program compares with, as numbers of the trace's names; -1 where the trace does not have them.
 #[derive(Clone, Debug, Default)]
-pub struct Symbols(Vec<Vec<i64>>);
+pub struct Symbols(Vec<i64>);
 
 impl Symbols {
-    /// Looks the symbols of all plans up.
-    pub fn of(plans: &[Plan], names: &TraceNames) -> Self {
+    /// Looks the program's symbols up.
+    pub fn of(program: &Program, names: &TraceNames) -> Self {
         let number = |symbol: &str| names.names.get(symbol).map_or(-1, |name| i64::from(name.0));
-        Self(plans.iter().map(|plan| plan.symbols.iter().map(|symbol| number(symbol)).collect()).collect())
+        Self(program.symbols.iter().map(|symbol| number(symbol)).collect())
     }
 }
 
 /// What a matcher needs to know while it runs.
 pub struct Matcher<'a> {
-    /// The plans.
-    pub plans: &'a [Plan],
+    /// The templates.
+    pub program: &'a Program,
     /// The graph.
     pub toeg: &'a Toeg,
     /// Names of the trace.
     pub names: &'a TraceNames,
-    /// The plans' symbols.
+    /// The program's symbols.
     pub symbols: &'a Symbols,
     /// Relations of the rule file.
     pub relations: &'a dyn Relations,
     /// How many more rounds of repetitions may be walked in this operation.
-    pub budget: std::cell::Cell<u64>,
+    pub budget: Cell<u64>,
     /// Which visits the operation's threads go on with.
     pub visits: Visits,
 }
 
+/// What the registers hold beside nodes.
+pub struct Registers<'a> {
+    /// The events of the nodes.
+    events: [&'a Event; REGISTERS],
+    /// What a repetition carries from one round to the next.
+    carry: [i64; REGISTERS],
+}
+
+impl<'a> Registers<'a> {
+    /// Registers for a graph, with anything in them.
+    pub fn of(toeg: &'a Toeg) -> Self {
+        Self { events: [toeg.event(toeg.root()); REGISTERS], carry: [0; REGISTERS] }
+    }
+}
+
 /// The kind of a node without its thread.
+#[inline]
 pub fn tag(kind: Kind) -> KindTag {
     match kind {
         Kind::Begin => KindTag::Begin,
@@ -85,56 +115,146 @@ pub fn tag(kind: Kind) -> KindTag {
     }
 }
 
-/// A run of one plan.
-struct Run<'m, 'a> {
-    matcher: &'m Matcher<'a>,
-    template: usize,
-    processed: Option<&'m [u8]>,
-    slots: [NodeId; MAX_SLOTS],
-    carry: [i64; 4],
-}
-
 /// The bit of a node's flags that says that a match has consumed it.
 pub const PROCESSED: u8 = 1;
 
-impl Matcher<'_> {
-    /// Tries a template at a glue node. `processed` holds a byte of flags a node; without it, all nodes are free.
-    ///
-    /// The glue node's kind has been compared by the caller.
+impl<'a> Matcher<'a> {
+    /// Tries one template at a glue node. `processed` holds a byte of flags a node; without it, all nodes are free.
     pub fn try_at(&self, template: usize, glue: NodeId, processed: Option<&[u8]>, found: &mut Match) -> bool {
-        let plan = &self.plans[template];
-        let mut run = Run { matcher: self, template, processed, slots: [NONE; MAX_SLOTS], carry: [0; 4] };
-        run.slots[0] = glue;
-        if !run.steps(&plan.head) {
-            return false;
-        }
+        let kind = kind_index(tag(self.toeg.event(glue).kind));
+        let start = self.program.single[template];
+        self.program.glue_kinds[template] >> kind & 1 != 0
+            && self.run(start, glue, processed.unwrap_or_default(), &mut Registers::of(self.toeg), found)
+    }
+
+    /// Finds the first template in order that fits at a glue node.
+    #[inline]
+    pub fn first_at(&self, glue: NodeId, flags: &[u8], registers: &mut Registers<'a>, found: &mut Match) -> bool {
+        let kind = kind_index(tag(self.toeg.event(glue).kind));
+        self.run(self.program.starts[kind], glue, flags, registers, found)
+    }
+
+    fn run(&self, start: u32, glue: NodeId, flags: &[u8], registers: &mut Registers<'a>, found: &mut Match) -> bool {
+        registers.events[0] = self.toeg.event(glue);
+        found.slots[0] = glue;
         found.rounds.clear();
         found.count = 0;
-        let good = match &plan.repetition {
-            None => true,
-            Some(repetition) => run.repeat(plan, repetition, found),
-        };
-        if good {
-            found.template = template as u16;
-            found.slots = run.slots;
+        let events = &self.toeg.operation().events;
+        let mut run = Run { matcher: self, events, flags, registers, found };
+        match run.from(start) {
+            Some(template) => {
+                found.template = template;
+                true
+            }
+            None => false,
         }
-        good
     }
 }
 
-impl Run<'_, '_> {
-    fn repeat(&mut self, plan: &Plan, repetition: &Loop, found: &mut Match) -> bool {
-        let mut best: Option<(u32, [NodeId; MAX_SLOTS])> = None;
-        if let (0, Some(tail)) = (repetition.min, &plan.tail_of_none)
-            && self.steps(tail)
-        {
-            best = Some((0, self.slots));
+/// A run of the program at one glue node.
+struct Run<'m, 'a> {
+    matcher: &'m Matcher<'a>,
+    events: &'a [Event],
+    /// Empty where all nodes are free.
+    flags: &'m [u8],
+    registers: &'m mut Registers<'a>,
+    found: &'m mut Match,
+}
+
+impl<'a> Run<'_, 'a> {
+    /// Runs instructions up to one that accepts or rejects.
+    fn from(&mut self, start: u32) -> Option<u16> {
+        let program = self.matcher.program;
+        let mut at = start as usize;
+        loop {
+            let instruction = &program.code[at];
+            at = if self.instruction(instruction) {
+                at + 1
+            } else {
+                match instruction.way {
+                    Way::Accept(template) => return Some(template),
+                    Way::Reject => return None,
+                    _ => instruction.otherwise as usize,
+                }
+            };
         }
-        if best.is_none() || repetition.longest {
-            self.rounds(plan, repetition, found, &mut best);
+    }
+
+    /// Goes its way, and tests where it comes to. What ends a run fails.
+    #[inline(always)]
+    fn instruction(&mut self, instruction: &Instruction) -> bool {
+        let (node, to, kinds) = match instruction.way {
+            // Threads are runs of nodes that begin with a begin and end with an end.
+            Way::NextInThread(from, to, kinds) => {
+                (if self.event(from).kind == Kind::End { NONE } else { self.found.slot(from) + 1 }, to, kinds)
+            }
+            Way::PreviousInThread(from, to, kinds) => {
+                (if self.event(from).kind == Kind::Begin { NONE } else { self.found.slot(from) - 1 }, to, kinds)
+            }
+            Way::NextInTask(from, to, kinds) => (self.matcher.toeg.next_in_task(self.found.slot(from)), to, kinds),
+            Way::BeginOf(from, to, kinds) => (self.started(from).map_or(NONE, |thread| thread.first), to, kinds),
+            Way::JoinOf(from, to, kinds) => (self.started(from).map_or(NONE, |thread| thread.join), to, kinds),
+            Way::BeginOfThreadOf(from, to, kinds) => {
+                (self.thread_of(from).map_or(NONE, |thread| thread.first), to, kinds)
+            }
+            Way::ForkOfThreadOf(from, to, kinds) => {
+                (self.thread_of(from).map_or(NONE, |thread| thread.fork), to, kinds)
+            }
+            Way::Stay(slot) => return passes(instruction.test, self.event(slot), self.event(instruction.with)),
+            Way::Step(number) => return self.step(number),
+            Way::Repeat(template) => return self.repeat(template),
+            Way::Accept(_) | Way::Reject => return false,
+        };
+        // NONE is beyond all nodes.
+        let Some(event) = self.events.get(node as usize) else { return false };
+        let free = self.flags.get(node as usize).is_none_or(|flags| flags & PROCESSED == 0);
+        if !free || kinds >> kind_index(tag(event.kind)) & 1 == 0 {
+            return false;
         }
-        let Some((count, slots)) = best else { return false };
-        self.slots = slots;
+        self.found.slots[to as usize % REGISTERS] = node;
+        self.registers.events[to as usize % REGISTERS] = event;
+        passes(instruction.test, event, self.event(instruction.with))
+    }
+
+    #[inline]
+    fn event(&self, slot: Slot) -> &'a Event {
+        self.registers.events[slot as usize % REGISTERS]
+    }
+
+    /// The thread that a fork starts, or that a join waits for.
+    #[inline]
+    fn started(&self, slot: Slot) -> Option<&'a Thread> {
+        match self.event(slot).kind {
+            Kind::Fork(thread) | Kind::Join(thread) => self.matcher.toeg.thread(thread),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn thread_of(&self, slot: Slot) -> Option<&'a Thread> {
+        self.matcher.toeg.thread(self.event(slot).thread)
+    }
+
+    fn all(&mut self, start: u32) -> bool {
+        self.from(start).is_some()
+    }
+
+    #[inline(never)]
+    fn repeat(&mut self, template: u16) -> bool {
+        let program = self.matcher.program;
+        let Some(repetition) = &program.repetitions[template as usize] else { return false };
+        self.found.rounds.clear();
+        let none = repetition.tail_of_none.is_some_and(|tail| repetition.min == 0 && self.all(tail));
+        let mut best = none.then_some((0, self.found.slots));
+        if !none || repetition.longest {
+            self.rounds(repetition, &mut best);
+        }
+        let found = &mut *self.found;
+        let Some((count, slots)) = best else {
+            found.rounds.clear();
+            return false;
+        };
+        found.slots = slots;
         found.count = count;
         let size = repetition.nodes.len();
         found.rounds.truncate(count as usize * size);
@@ -146,25 +266,20 @@ impl Run<'_, '_> {
         true
     }
 
-    fn rounds(
-        &mut self,
-        plan: &Plan,
-        repetition: &Loop,
-        found: &mut Match,
-        best: &mut Option<(u32, [NodeId; MAX_SLOTS])>,
-    ) {
+    fn rounds(&mut self, repetition: &Repetition, best: &mut Option<(u32, [NodeId; REGISTERS])>) {
         self.set_carry(&repetition.carry);
         let mut count = 0;
-        while self.steps(&repetition.steps) {
+        while self.all(repetition.round) {
             let budget = self.matcher.budget.get();
             if budget == 0 {
                 return;
             }
             self.matcher.budget.set(budget - 1);
             count += 1;
-            found.rounds.extend(repetition.nodes.iter().map(|slot| self.slots[*slot as usize]));
-            if count >= repetition.min && self.steps(&plan.tail) {
-                *best = Some((count, self.slots));
+            let found = &mut *self.found;
+            found.rounds.extend(repetition.nodes.iter().map(|slot| found.slots[*slot as usize % REGISTERS]));
+            if count >= repetition.min && self.all(repetition.tail) {
+                *best = Some((count, self.found.slots));
                 if !repetition.longest {
                     return;
                 }
@@ -174,60 +289,45 @@ impl Run<'_, '_> {
     }
 
     fn set_carry(&mut self, values: &[Value]) {
-        let mut next = [0; 4];
+        let mut next = [0; REGISTERS];
         for (cell, value) in next.iter_mut().zip(values) {
             *cell = self.value(*value);
         }
-        self.carry = next;
+        self.registers.carry = next;
     }
 
-    #[inline]
-    fn event(&self, slot: Slot) -> &Event {
-        self.matcher.toeg.event(self.slots[slot as usize])
-    }
-
-    fn steps(&mut self, steps: &[Step]) -> bool {
-        for step in steps {
-            let good = match step {
-                Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
-                Step::Equal(left, right) => self.value(*left) == self.value(*right),
-                Step::Compare(left, comparison, right) => holds(self.value(*left), *comparison, self.value(*right)),
-                Step::CompareExpressions(left, comparison, right) => {
-                    match (self.expression(left), self.expression(right)) {
-                        (Some(left), Some(right)) => holds(left, *comparison, right),
-                        _ => false,
-                    }
+    #[inline(never)]
+    fn step(&mut self, number: u32) -> bool {
+        let program = self.matcher.program;
+        match &program.steps[number as usize] {
+            Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
+            Step::Equal(left, right) => self.value(*left) == self.value(*right),
+            Step::Compare(left, comparison, right) => holds(self.value(*left), *comparison, self.value(*right)),
+            Step::CompareExpressions(left, comparison, right) => {
+                match (self.expression(left), self.expression(right)) {
+                    (Some(left), Some(right)) => holds(left, *comparison, right),
+                    _ => false,
                 }
-                Step::Distinct(left, right) => self.slots[*left as usize] != self.slots[*right as usize],
-                Step::Holds { negated, relation, arguments } => self.relation(relation, arguments) != *negated,
-                Step::NotStarts(template, slot) => {
-                    let plan = &self.matcher.plans[*template as usize];
-                    let node = self.slots[*slot as usize];
-                    let fits =
-                        plan.glue_kind == KindTag::Any || plan.glue_kind == tag(self.matcher.toeg.event(node).kind);
-                    !(fits && self.matcher.try_at(*template as usize, node, None, &mut Match::default()))
-                }
-            };
-            if !good {
-                return false;
+            }
+            Step::Distinct(left, right) => self.found.slot(*left) != self.found.slot(*right),
+            Step::Holds { negated, relation, arguments } => self.relation(relation, arguments) != *negated,
+            Step::NotStarts(template, slot) => {
+                let node = self.found.slot(*slot);
+                !self.matcher.try_at(*template as usize, node, None, &mut Match::default())
             }
         }
-        true
     }
 
-    #[inline]
     fn go(&mut self, to: Slot, edge: Edge, kind: KindTag, consumed: bool) -> bool {
         let toeg = self.matcher.toeg;
         let node = match edge {
-            Edge::InThread(from, delta) => toeg.step_in_thread(self.slots[from as usize], delta),
-            Edge::InTask(from, 1) => toeg.next_in_task(self.slots[from as usize]),
-            Edge::InTask(from, -1) => toeg.previous_in_task(self.slots[from as usize]),
-            Edge::InTask(from, delta) => self.far_in_task(from, delta),
+            Edge::InThread(from, delta) => toeg.step_in_thread(self.found.slot(from), delta),
+            Edge::InTask(from, delta) => self.in_task(from, delta),
             Edge::BeginOf(from) => match self.event(from).kind {
-                Kind::Fork(thread) => toeg.thread(thread).map_or(NONE, |thread| thread.first),
+                Kind::Fork(_) => self.started(from).map_or(NONE, |thread| thread.first),
                 _ => NONE,
             },
-            Edge::ForkOfThreadOf(from) => toeg.thread_of(self.slots[from as usize]).fork,
+            Edge::ForkOfThreadOf(from) => self.thread_of(from).map_or(NONE, |thread| thread.fork),
             Edge::First(thread) => self.thread(thread).map_or(NONE, |thread| thread.first),
             Edge::Last(thread) => self.thread(thread).map_or(NONE, |thread| thread.last),
             Edge::Accepted(thread) => {
@@ -243,30 +343,32 @@ impl Run<'_, '_> {
                 })
             }
         };
-        if node == NONE || (kind != KindTag::Any && tag(toeg.event(node).kind) != kind) {
+        let Some(event) = self.events.get(node as usize) else { return false };
+        if kind != KindTag::Any && tag(event.kind) != kind {
             return false;
         }
-        if consumed && self.processed.is_some_and(|flags| flags[node as usize] & PROCESSED != 0) {
+        if consumed && self.flags.get(node as usize).is_some_and(|flags| flags & PROCESSED != 0) {
             return false;
         }
-        self.slots[to as usize] = node;
+        self.found.slots[to as usize % REGISTERS] = node;
+        self.registers.events[to as usize % REGISTERS] = event;
         true
     }
 
-    fn far_in_task(&self, from: Slot, delta: i32) -> NodeId {
-        let mut node = self.slots[from as usize];
+    fn in_task(&self, from: Slot, delta: i32) -> NodeId {
+        let toeg = self.matcher.toeg;
+        let mut node = self.found.slot(from);
         for _ in 0..delta.unsigned_abs() {
             if node == NONE {
                 return NONE;
             }
-            node =
-                if delta > 0 { self.matcher.toeg.next_in_task(node) } else { self.matcher.toeg.previous_in_task(node) };
+            node = if delta > 0 { toeg.next_in_task(node) } else { toeg.previous_in_task(node) };
         }
         node
     }
 
     #[inline]
-    fn thread(&self, id: Value) -> Option<&crate::trace::toeg::Thread> {
+    fn thread(&self, id: Value) -> Option<&'a Thread> {
         self.matcher.toeg.thread(u32::try_from(self.value(id)).ok()?)
     }
 
@@ -274,15 +376,19 @@ impl Run<'_, '_> {
     fn value(&self, value: Value) -> i64 {
         match value {
             Value::Field(slot, field, offset) => self.field(slot, field).saturating_add(offset),
-            Value::Carry(number, offset) => self.carry[number as usize].saturating_add(offset),
+            Value::Carry(number, offset) => self.registers.carry[number as usize % REGISTERS].saturating_add(offset),
             Value::Integer(value) => value,
-            Value::Symbol(symbol) => self.matcher.symbols.0[self.template][symbol as usize],
+            Value::Symbol(symbol) => self.matcher.symbols.0[symbol as usize],
         }
     }
 
     #[inline]
     fn field(&self, slot: Slot, field: Field) -> i64 {
-        field_of(self.matcher.toeg, self.matcher.names, self.slots[slot as usize], field)
+        match field {
+            Field::TaskName => i64::from(self.matcher.names.task(self.event(slot).task).name.0),
+            Field::Node => i64::from(self.found.slot(slot)),
+            field => event_field(self.event(slot), field),
+        }
     }
 
     fn expression(&self, expression: &Expression) -> Option<i64> {
@@ -315,7 +421,7 @@ impl Run<'_, '_> {
                 RelationArgument::Name(slot, Field::Service) => Some(Argument::Name(self.event(*slot).service)),
                 RelationArgument::Name(slot, _) => Some(Argument::Name(self.event(*slot).activity)),
                 RelationArgument::Symbol(symbol) => {
-                    let number = self.matcher.symbols.0[self.template][*symbol as usize];
+                    let number = self.matcher.symbols.0[*symbol as usize];
                     Some(match u32::try_from(number) {
                         Ok(number) => Argument::Name(crate::names::Name(number)),
                         Err(_) => Argument::Unknown,
@@ -328,19 +434,15 @@ impl Run<'_, '_> {
     }
 }
 
-/// A field of a node, as plans compare it.
-#[inline]
-pub fn field_of(toeg: &Toeg, names: &TraceNames, node: NodeId, field: Field) -> i64 {
-    match field {
-        Field::TaskName => i64::from(names.task(toeg.event(node).task).name.0),
-        field => label_field(toeg, node, field),
-    }
-}
-
 /// A field of a node that needs no names: of a task its number, instances told apart.
 #[inline]
 pub fn label_field(toeg: &Toeg, node: NodeId, field: Field) -> i64 {
-    let event = toeg.event(node);
+    if field == Field::Node { i64::from(node) } else { event_field(toeg.event(node), field) }
+}
+
+/// A field of an event; -1 where it has none.
+#[inline]
+fn event_field(event: &Event, field: Field) -> i64 {
     match field {
         Field::Thread => i64::from(event.thread),
         Field::Position => i64::from(event.index),
@@ -352,8 +454,28 @@ pub fn label_field(toeg: &Toeg, node: NodeId, field: Field) -> i64 {
         Field::Counter => i64::from(event.counter),
         Field::Activity => i64::from(event.activity.0),
         Field::Service => i64::from(event.service.0),
-        Field::Node => i64::from(node),
+        Field::Node => -1,
     }
+}
+
+#[inline]
+fn passes(test: Test, event: &Event, with: &Event) -> bool {
+    match test {
+        Test::Any => true,
+        Test::SameTask => event.task == with.task,
+        Test::OtherTask => event.task != with.task,
+        Test::Later => event.counter > with.counter,
+        Test::Next => event.counter == with.counter + 1,
+        Test::LaterInTask => event.task == with.task && event.counter > with.counter,
+        Test::NextInTask => event.task == with.task && event.counter == with.counter + 1,
+        Test::InThreadStarted => starts(with, event.thread),
+        Test::OutOfThreadStarted => !starts(with, event.thread),
+    }
+}
+
+/// Whether a node starts that thread, or waits for it.
+fn starts(event: &Event, thread: u32) -> bool {
+    matches!(event.kind, Kind::Fork(target) | Kind::Join(target) if target == thread)
 }
 
 #[inline]

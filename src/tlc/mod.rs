@@ -6,14 +6,17 @@
 
 pub mod check;
 pub mod codes;
+mod commit;
 pub mod digest;
 pub mod driver;
+pub mod effects;
 pub mod facts;
 pub mod matcher;
 pub mod operations;
 pub mod pattern;
 pub mod plan;
 pub mod planner;
+pub mod program;
 pub mod reducer;
 pub mod reference;
 pub mod rules;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::datalog::ast::{Comparison, Operator};
 use crate::lqn::submodel::Interaction;
+use crate::tlc::effects::Effects;
 
 /// A register that holds a node during a match.
 pub type Slot = u8;
@@ -65,7 +66,7 @@ pub enum Value {
     /// A constant.
     Integer(i64),
     /// A symbol of [`Plan::symbols`]: the number of that name in the trace.
-    Symbol(u16),
+    Symbol(u32),
 }
 
 /// How a node is reached.
@@ -116,7 +117,7 @@ pub enum RelationArgument {
     /// Bound: a name, as a symbol.
     Name(Slot, Field),
     /// Bound: a symbol of [`Plan::symbols`].
-    Symbol(u16),
+    Symbol(u32),
     /// Free: some value.
     Free,
 }
@@ -197,13 +198,7 @@ pub struct Plan {
     /// Steps after no round at all, where that is allowed.
     pub tail_of_none: Option<Vec<Step>>,
     /// What a match does.
-    pub actions: Vec<Action>,
-    /// Which entry owns each consumed node.
-    pub owners: Vec<(Slot, EntryReference)>,
-    /// Which entry owns each node of a round.
-    pub loop_owners: Vec<EntryReference>,
-    /// How many entry variables there are.
-    pub entry_variables: u8,
+    pub effects: Effects,
 }
 
 /// An index of an entry or a sequence variable under `model`.

@@ -270,7 +270,7 @@ impl Worker {
             }
         };
         if self.known_names != names.names.len() {
-            self.symbols = Symbols::of(rules.plans(), names);
+            self.symbols = Symbols::of(rules.code(), names);
             self.known_names = names.names.len();
         }
         let outcome = self.reduce(rules, options, names, &toeg);
@@ -295,7 +295,7 @@ impl Worker {
         };
         let budget = ROUNDS_PER_NODE * toeg.len() as u64;
         let matcher = Matcher {
-            plans: rules.plans(),
+            program: rules.code(),
             toeg,
             names,
             symbols: &self.symbols,
@@ -306,7 +306,7 @@ impl Worker {
         let mut keep = Keep { rows: &mut self.matches, names };
         let run = |observer: &mut dyn Observer| match options.engine {
             EngineKind::Plans => {
-                let mut engine = Plans { matcher, by_kind: rules.by_kind() };
+                let mut engine = Plans::new(matcher);
                 let mut outcome = driver::run(toeg, rules.plans(), &mut engine, observer);
                 if engine.matcher.budget.get() == 0 {
                     outcome.irregular.push((Irregularity::Budget, toeg.root()));

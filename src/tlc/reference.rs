@@ -5,9 +5,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::tlc::driver::{Engine, kind_index};
+use crate::tlc::driver::Engine;
 use crate::tlc::matcher::{Match, Matcher, PROCESSED, tag};
 use crate::tlc::plan::{KindTag, Plan, Step};
+use crate::tlc::program::kind_index;
 use crate::tlc::rules::Rules;
 use crate::tlc::visits::Visits;
 use crate::trace::{Kind, NodeId, Toeg};
@@ -144,8 +145,8 @@ impl Engine for Reference<'_> {
 /// Puts a candidate into the registers that the plan's actions read.
 fn fill(plan: &Plan, template: u16, candidate: &Found, rounds: Vec<NodeId>, found: &mut Match) {
     *found = Match { template, rounds, count: candidate.count as u32, ..Match::default() };
-    for ((slot, _), node) in plan.owners.iter().zip(&candidate.nodes) {
-        found.slots[*slot as usize] = *node as NodeId;
+    for (consumed, node) in plan.effects.consumed.iter().zip(&candidate.nodes) {
+        found.slots[consumed.slot as usize] = *node as NodeId;
     }
     let peeked = plan.head.iter().chain(&plan.tail).filter_map(|step| match step {
         Step::Go { to, consumed: false, kind: KindTag::Begin, .. } => Some(*to),

@@ -6,10 +6,12 @@ use crate::datalog::ast::{Program, Template};
 use crate::datalog::eval::CompiledRules;
 use crate::datalog::{self, syntax};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::tlc::effects::Effects;
 use crate::tlc::facts;
 use crate::tlc::operations;
 use crate::tlc::pattern::{Findings, Pattern};
 use crate::tlc::plan::{KindTag, Plan};
+use crate::tlc::program::Program as TemplateProgram;
 use crate::tlc::{check, planner};
 
 /// The shipped rule files, by the names under which `use` finds them.
@@ -35,6 +37,7 @@ pub struct Rules {
     program: Program,
     plans: Vec<Plan>,
     by_kind: [Vec<u16>; 5],
+    code: TemplateProgram,
     warnings: Vec<Diagnostic>,
     default_only: bool,
     relations: Option<Arc<CompiledRules>>,
@@ -103,7 +106,8 @@ impl Rules {
         });
         let asks = plans.iter().any(Plan::asks_relations);
         let relations = if asks { Some(Arc::new(datalog::eval::compile(&program, facts::schema())?)) } else { None };
-        Ok(Self { program, plans, by_kind, warnings: findings, default_only, relations })
+        let code = TemplateProgram::of(&plans, &by_kind);
+        Ok(Self { program, plans, by_kind, code, warnings: findings, default_only, relations })
     }
 
     /// The program.
@@ -116,9 +120,14 @@ impl Rules {
         &self.plans
     }
 
-    /// Indices of plans to try for each kind of glue node, in order; see [`kind_index`].
+    /// Indices of plans to try for each kind of glue node, in order; see [`kind_index`](crate::tlc::program::kind_index).
     pub fn by_kind(&self) -> &[Vec<u16>; 5] {
         &self.by_kind
+    }
+
+    /// The plans as one program for the matcher.
+    pub fn code(&self) -> &TemplateProgram {
+        &self.code
     }
 
     /// Findings that do not keep the rules from running.
@@ -146,6 +155,7 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
         check::template(template, &pattern, &mut findings);
         let Some(route) = planner::route(program, template, &pattern, &mut findings) else { continue };
         let model = operations::compile(template, &pattern, &route, &mut findings);
+        let effects = Effects::of(&model, &route);
         plans.push(Plan {
             name: Arc::clone(&template.name.value),
             order: template.order.as_ref().map_or(i64::MAX, |order| order.value),
@@ -156,10 +166,7 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
             repetition: route.repetition,
             tail: route.tail,
             tail_of_none: route.tail_of_none,
-            actions: model.actions,
-            owners: model.owners,
-            loop_owners: model.loop_owners,
-            entry_variables: model.entry_variables,
+            effects,
         });
     }
     check::between_templates(program, &mut findings);

@@ -161,13 +161,15 @@ impl Toeg {
     /// The next node of the same thread, or [`NONE`].
     #[inline]
     pub fn next_in_thread(&self, node: NodeId) -> NodeId {
-        self.step_in_thread(node, 1)
+        // Threads are runs of nodes, and end with an end.
+        if self.event(node).kind == Kind::End { NONE } else { node + 1 }
     }
 
     /// The previous node of the same thread, or [`NONE`].
     #[inline]
     pub fn previous_in_thread(&self, node: NodeId) -> NodeId {
-        self.step_in_thread(node, -1)
+        // Threads are runs of nodes, and begin with a begin.
+        if self.event(node).kind == Kind::Begin { NONE } else { node - 1 }
     }
 
     /// The next node of the same task, or [`NONE`].

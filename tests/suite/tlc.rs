@@ -99,10 +99,10 @@ fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(S
     use dyelog::tlc::facts::NoRelations;
     use dyelog::tlc::matcher::{Match, Matcher, Symbols, tag};
     use dyelog::tlc::visits::Visits;
-    let symbols = Symbols::of(rules.plans(), names);
+    let symbols = Symbols::of(rules.code(), names);
     let plans = rules.plans();
     let matcher = Matcher {
-        plans,
+        program: rules.code(),
         toeg,
         names,
         symbols: &symbols,
@@ -115,7 +115,7 @@ fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(S
     for node in 0..u32::try_from(toeg.len()).expect("few nodes") {
         for (number, plan) in plans.iter().enumerate() {
             if plan.glue_kind == tag(toeg.event(node).kind) && matcher.try_at(number, node, None, &mut found) {
-                let nodes = plan.owners.iter().map(|(slot, _)| found.slots[*slot as usize]).collect();
+                let nodes = plan.effects.consumed.iter().map(|node| found.slot(node.slot)).collect();
                 all.push((plan.name.to_string(), nodes, found.rounds.clone()));
             }
         }

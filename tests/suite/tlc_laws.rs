@@ -51,10 +51,10 @@ impl Observer for Note {
 }
 
 fn outcome(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> (Outcome, Vec<Interaction>) {
-    let symbols = Symbols::of(rules.plans(), names);
+    let symbols = Symbols::of(rules.code(), names);
     let budget = u64::MAX.into();
     let matcher = Matcher {
-        plans: rules.plans(),
+        program: rules.code(),
         toeg,
         names,
         symbols: &symbols,
@@ -62,7 +62,7 @@ fn outcome(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> (Outcome, Vec<Inte
         budget,
         visits: Visits::default(),
     };
-    let mut engine = Plans { matcher, by_kind: rules.by_kind() };
+    let mut engine = Plans::new(matcher);
     // The rules ask nothing but what plans have turned into navigation.
     assert!(rules.relations().is_none());
     let mut note = Note(Vec::new());

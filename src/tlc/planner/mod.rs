@@ -177,6 +177,12 @@ impl<'t> Planner<'t> {
     fn round(&mut self, findings: &mut Findings<'_>) -> bool {
         let Some(round) = &self.pattern.round else { return true };
         let linked: Vec<Arc<str>> = linked(&round.nodes);
+        if linked.len() > MAX_SLOTS {
+            let message = format!("{} variables link the rounds of the sequence", linked.len());
+            let finding = findings.error(codes::TOO_MANY_NODES, round.span, message);
+            finding.notes.push(format!("at most {MAX_SLOTS} are carried from round to round"));
+            return true;
+        }
         for backward in [true, false] {
             let (outside, known, unknown) =
                 if backward { (At::After, At::Next, At::Here) } else { (At::First, At::Here, At::Next) };
@@ -415,12 +421,12 @@ impl<'t> Planner<'t> {
         Value::Symbol(self.symbol_number(name))
     }
 
-    fn symbol_number(&mut self, name: &Arc<str>) -> u16 {
+    fn symbol_number(&mut self, name: &Arc<str>) -> u32 {
         let place = self.route.symbols.iter().position(|other| other == name).unwrap_or_else(|| {
             self.route.symbols.push(Arc::clone(name));
             self.route.symbols.len() - 1
         });
-        place as u16
+        place as u32
     }
 
     /// Whether two nodes can never be one, so that nothing needs to be compared.
