@@ -1,5 +1,7 @@
 //! Commits matches: carries out what a template does, and keeps whose each node is.
 
+#![expect(clippy::inline_always, reason = "parts of one loop over all nodes, apart for reading")]
+
 use std::collections::VecDeque;
 
 use crate::lqn::submodel::Interaction;

@@ -1,5 +1,7 @@
 //! Runs the program of the templates over a TOEG: our engine.
 
+#![expect(clippy::inline_always, reason = "part of one loop over all instructions, apart for reading")]
+
 use std::cell::Cell;
 
 use crate::datalog::ast::{Comparison, Operator};
