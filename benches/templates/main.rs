@@ -12,10 +12,12 @@ mod memory;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use dyelog::datalog::syntax;
 use dyelog::tlc::Rules;
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::NoRelations;
 use dyelog::tlc::matcher::{Matcher, Symbols};
+use dyelog::tlc::rules::shipped_text;
 use dyelog::tlc::visits::Visits;
 use dyelog::trace::{NodeId, Toeg, TraceNames};
 use generator::{Generator, Mix, Shape};
@@ -37,7 +39,13 @@ fn nodes() -> usize {
     std::env::var("DYELOG_NODES").ok().and_then(|nodes| nodes.parse().ok()).unwrap_or(1_000_000)
 }
 
-static RULES: LazyLock<Rules> = LazyLock::new(Rules::shipped);
+/// The templates that are written by hand too.
+const FILES: &str = "use \"tlc.dl\"\nuse \"ext/join.dl\"\n";
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    let program = syntax::load("(templates)", FILES, &shipped_text).expect("the shipped rule files parse");
+    Rules::of_program(program).expect("the shipped rule files load")
+});
 static MIXED: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { tasks: 500, depth: 8, ..Shape::default() }));
 static LOOP: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { mix: Mix::Loop, tasks: 500, ..Shape::default() }));
 
