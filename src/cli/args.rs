@@ -8,6 +8,7 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{completions, explain, man, matches, model, report, rules, solve, trace};
+use crate::cli::{completions, diff, explain, man, matches, model, rules, solve, test, trace};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
@@ -45,6 +46,10 @@ pub enum Command {
     /// Work on rule files
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Compare two models or two sets of results; exits with 1 where they differ
+    Diff(diff::Arguments),
+    /// Test golden traces: compare their models with those accepted; exits with 1 where they differ
+    Test(test::Arguments),
     /// Explain the code of a finding
     Explain(explain::Arguments),
     /// Write a completion script for a shell

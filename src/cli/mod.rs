@@ -14,6 +14,7 @@ macro_rules! examples {
 pub mod args;
 mod codes;
 mod completions;
+mod diff;
 mod exit;
 mod explain;
 mod input;
@@ -30,6 +31,7 @@ mod rules;
 mod solve;
 mod source;
 mod terminal;
+mod test;
 mod trace;
 
 use std::ffi::OsString;
@@ -116,6 +118,8 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
+        Command::Diff(arguments) => diff::run(arguments, terminal),
+        Command::Test(arguments) => test::run(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man::run(arguments),

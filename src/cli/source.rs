@@ -65,7 +65,7 @@ fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<Configu
 }
 
 /// Whether a file that begins so is a model. What begins like JSON is a model only if it says so: most traces are JSON.
-fn is_model(head: &[u8]) -> bool {
+pub fn is_model(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     match Language::of(&text) {
         Some(Language::Json) => text.contains("\"dyelog-model\""),

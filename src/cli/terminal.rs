@@ -1,5 +1,6 @@
 //! Words for people, on standard error.
 
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 
@@ -15,6 +16,8 @@ pub struct Terminal {
     output: Renderer,
     /// Texts that diagnostics point into.
     pub sources: Sources,
+    /// What was said, where nobody is to hear it yet.
+    heard: Option<RefCell<String>>,
 }
 
 impl Terminal {
@@ -31,7 +34,18 @@ impl Terminal {
             errors: renderer(AutoStream::choice(&std::io::stderr())),
             output: renderer(AutoStream::choice(&std::io::stdout())),
             sources: Sources::new(),
+            heard: None,
         }
+    }
+
+    /// One that keeps what it is told, without colour.
+    pub fn that_listens() -> Self {
+        Self { heard: Some(RefCell::default()), ..Self::new(Color::Never) }
+    }
+
+    /// What a terminal that listens was told.
+    pub fn heard(self) -> String {
+        self.heard.map(RefCell::into_inner).unwrap_or_default()
     }
 
     /// Shows diagnostics, in the order of their places, and how many there are.
@@ -58,8 +72,11 @@ impl Terminal {
     }
 
     /// Shows a text as it is.
-    #[expect(clippy::unused_self, reason = "who has no terminal has nobody to speak to")]
     pub fn say(&self, text: &str) {
+        if let Some(heard) = &self.heard {
+            heard.borrow_mut().push_str(text);
+            return;
+        }
         // Where standard error is closed there is nobody to tell.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }

@@ -4,16 +4,20 @@
 //! forms; a utilisation is a mean number of busy servers.
 
 pub mod codes;
+pub mod compare;
 pub mod csv;
 pub mod difference;
 pub mod draw;
 pub mod html;
+pub mod golden;
 pub mod json;
 mod load;
 mod look;
 pub mod matches;
 pub mod model;
 pub mod results;
+pub mod rule_docs;
+pub mod skeleton;
 pub mod table;
 pub mod trace;
 mod words;

@@ -179,6 +179,7 @@ fn precedences(model: &Model) -> Option<String> {
     (!text.is_empty()).then(|| format!("ORDER OF ACTIVITIES\n{text}"))
 }
 
+/// An arc of an activity graph in the notation of the text language.
 pub(crate) fn arc(model: &Model, precedence: &Precedence) -> String {
     let name = |activity: &crate::lqn::ActivityId| model.activities[activity.index()].name.to_string();
     let list =

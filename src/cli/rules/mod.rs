@@ -1,6 +1,10 @@
 //! `dyelog rules`.
 
+mod doc;
+mod draw;
 mod format;
+mod new;
+mod pick;
 
 use std::path::PathBuf;
 
@@ -21,6 +25,12 @@ pub enum Command {
     Check(CheckArguments),
     /// Put rule files into one style, comments and all
     Fmt(format::Arguments),
+    /// Draw a template as the paper's Table 1 does, as SVG
+    Draw(draw::Arguments),
+    /// Write what a rule file says as a page of a manual, in Markdown
+    Doc(doc::Arguments),
+    /// Make a template to start from, with a golden trace that passes its test
+    New(new::Arguments),
 }
 
 /// Arguments of `dyelog rules check`.
@@ -54,6 +64,9 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     match command {
         Command::Check(arguments) => check(arguments, terminal),
         Command::Fmt(arguments) => format::run(arguments, terminal),
+        Command::Draw(arguments) => draw::run(arguments, terminal),
+        Command::Doc(arguments) => doc::run(arguments, terminal),
+        Command::New(arguments) => new::run(arguments, terminal),
     }
 }
 

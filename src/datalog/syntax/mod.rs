@@ -17,7 +17,9 @@ pub use cursor::MAX_NESTING;
 pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
 pub use load::{MAX_FILES, load};
-pub use print::{print, print_items, print_rule, print_template};
+pub use print::{
+    print, print_condition, print_items, print_kind, print_rule, print_statements, print_template, print_term,
+};
 
 use crate::datalog::ast::{Rule, Span, Spanned, Template};
 use crate::datalog::codes;

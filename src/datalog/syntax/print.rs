@@ -85,6 +85,34 @@ pub fn print_template(template: &Template) -> String {
     text
 }
 
+/// The text of a term.
+pub fn print_term(value: &Term) -> String {
+    let mut text = String::new();
+    term(&mut text, value);
+    text
+}
+
+/// The text of a type label.
+pub fn print_kind(value: &KindPattern) -> String {
+    let mut text = String::new();
+    kind(&mut text, value);
+    text
+}
+
+/// The text of a condition.
+pub fn print_condition(value: &Condition) -> String {
+    let mut text = String::new();
+    condition(&mut text, value);
+    text
+}
+
+/// The text of statements, a line each, ending in a newline.
+pub fn print_statements(all: &[Statement]) -> String {
+    let mut text = String::new();
+    statements(&mut text, 0, all);
+    text
+}
+
 /// A string in quotes, with escapes.
 struct Quoted<'t>(&'t str);
 

@@ -8,6 +8,7 @@
 //! written under the picture.
 
 pub mod lqn;
+pub mod template;
 pub mod text;
 
 mod style;

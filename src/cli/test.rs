@@ -1,0 +1,253 @@
+//! `dyelog test`: golden traces of users.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, ValueEnum};
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::report::golden::{self, Outcome as Found};
+use dyelog::report::{self, Look, difference};
+
+use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome, codes, input, source};
+
+/// Endings of names that make a file a trace; a further `.gz` or `.zst` is taken off first.
+const ENDINGS: [&str; 8] =
+    [".angio.jsonl", ".angio", ".otlp.jsonl", ".otlp.json", ".jaeger.json", ".jsonl", ".ndjson", ".json"];
+/// What the names of accepted models end in.
+const ACCEPTED: &str = ".model.snap";
+/// Folders within folders are entered so deep.
+const DEPTH: usize = 16;
+
+/// Arguments of `dyelog test`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "the project's own traces" => "dyelog test traces --snapshots snapshots",
+    "one of them, with a rule file: exits with 1 since the model is another one" =>
+        "dyelog test traces --snapshots snapshots --filter acknowledged --rules examples/rules/acknowledged.dl",
+})]
+pub struct Arguments {
+    /// The folder with the traces, searched with the folders in it; rule files right in it are used, too
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// The folder of the accepted models, which lie beside their traces where this is not given
+    #[arg(long, value_name = "DIR")]
+    snapshots: Option<PathBuf>,
+    /// Only traces whose path has this in it; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Accept what is found
+    #[arg(short = 'U', long, conflicts_with = "review")]
+    update: bool,
+    /// Show each difference and ask whether to accept it
+    #[arg(short = 'i', long)]
+    review: bool,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    reduce: ReduceArguments,
+    /// The configuration; where none is given, a file beside a trace whose name is the trace's with `.toml`
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Forms of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+    /// The XML that build servers read
+    Junit,
+}
+
+/// A trace with the file of its accepted model.
+struct Golden {
+    trace: PathBuf,
+    stem: String,
+    accepted: PathBuf,
+}
+
+/// Compares the model of each trace with the accepted one.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let stdin = io::stdin();
+    if arguments.review && !stdin.is_terminal() {
+        let finding =
+            Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "`--review` asks questions, but nobody is there");
+        return Err(finding.with_hint("`--update` accepts everything").into());
+    }
+    let all = traces(arguments)?;
+    if all.is_empty() {
+        let place = Place::File { file: input::shown(&arguments.folder) };
+        let finding = Diagnostic::error(codes::ARGUMENTS, place, "there is no trace to test");
+        return Err(finding.with_note(format!("names of traces end in {}", ENDINGS.join(", "))).into());
+    }
+    let reduce = with_rules_of_the_folder(arguments)?;
+    let mut outcomes = Vec::new();
+    let mut asking = arguments.review;
+    for golden in all {
+        let found = model(&golden, arguments, &reduce);
+        let outcome = judge(&golden, &found, arguments.update, &mut asking, terminal)?;
+        outcomes.push((input::shown(&golden.trace).to_string(), outcome));
+    }
+    let text = match arguments.format {
+        Form::Text => golden::text(&outcomes),
+        Form::Json => golden::json(&outcomes),
+        Form::Junit => golden::junit(&outcomes),
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    Ok(if outcomes.iter().all(|(_, outcome)| outcome.is_good()) { Exit::Ok } else { Exit::Finding })
+}
+
+/// The arguments by themselves.
+#[derive(Debug, Parser)]
+struct Alone {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// Accepts the models of a folder's traces as they are; gives back their files.
+pub fn accept(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let words = ["test".into(), folder.as_os_str().to_owned(), "--update".into()];
+    let arguments = Alone::parse_from(words).arguments;
+    let reduce = with_rules_of_the_folder(&arguments)?;
+    let mut accepted = Vec::new();
+    for golden in traces(&arguments)? {
+        let found = model(&golden, &arguments, &reduce);
+        judge(&golden, &found, true, &mut false, &Terminal::that_listens())?;
+        accepted.push(golden.accepted);
+    }
+    Ok(accepted)
+}
+
+/// How to reduce traces: with the rule files given, or with those in the folder.
+fn with_rules_of_the_folder(arguments: &Arguments) -> Result<ReduceArguments, Failure> {
+    let mut reduce = arguments.reduce.clone();
+    if reduce.rules.is_empty() {
+        let rules = files(&arguments.folder)?.into_iter().filter(|path| path.extension().is_some_and(|e| e == "dl"));
+        reduce.rules = rules.collect();
+    }
+    Ok(reduce)
+}
+
+/// The traces of the folder, in the order of their paths.
+fn traces(arguments: &Arguments) -> Result<Vec<Golden>, Failure> {
+    let mut found = Vec::new();
+    let mut open = vec![(arguments.folder.clone(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        for path in files(&folder)? {
+            if path.is_dir() {
+                if depth < DEPTH {
+                    open.push((path, depth + 1));
+                }
+                continue;
+            }
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+            let Some(stem) = ENDINGS.iter().find_map(|ending| plain.strip_suffix(ending)) else { continue };
+            let shown = input::shown(&path);
+            if !arguments.filter.is_empty() && !arguments.filter.iter().any(|text| shown.contains(text.as_str())) {
+                continue;
+            }
+            let beside = path.parent().unwrap_or(Path::new("."));
+            let accepted = arguments.snapshots.as_deref().unwrap_or(beside).join(format!("{stem}{ACCEPTED}"));
+            found.push(Golden { stem: stem.to_owned(), accepted, trace: path });
+        }
+    }
+    found.sort_by(|left, right| left.trace.cmp(&right.trace));
+    Ok(found)
+}
+
+/// What a folder holds, hidden files left out, sorted.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error: &io::Error| {
+        let place = Place::File { file: input::shown(folder) };
+        Diagnostic::error(codes::UNREADABLE, place, format!("the folder cannot be read: {error}"))
+    };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| unreadable(&error))? {
+        let entry = entry.map_err(|error| unreadable(&error))?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            // `.` before a path says nothing.
+            paths.push(if folder == Path::new(".") { PathBuf::from(entry.file_name()) } else { entry.path() });
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The model of a trace as text, and what there is to say about it; the same as `dyelog model --format text` gives.
+fn model(golden: &Golden, arguments: &Arguments, reduce: &ReduceArguments) -> String {
+    let beside = golden.trace.with_file_name(format!("{}.toml", golden.stem));
+    let config = arguments.config.clone().or_else(|| beside.is_file().then_some(beside));
+    let files = vec![golden.trace.clone()];
+    let whole = SourceArguments { files, reading: arguments.reading.clone(), reduce: reduce.clone(), config };
+    let mut ear = Terminal::that_listens();
+    let text = match source::load(&whole, &mut ear) {
+        Ok(source) => report::model::text(&source.model, source.origins.as_ref(), Look::PLAIN),
+        Err(failure) => {
+            if let Failure::Input(diagnostics) = failure {
+                ear.report(&diagnostics);
+            }
+            ear.say(&format!("exit code {:?}\n", Some(Exit::Input as u8)));
+            String::new()
+        }
+    };
+    let words = ear.heard();
+    if words.is_empty() { text } else { format!("{text}--- on standard error ---\n{words}") }
+}
+
+/// A file's header, as the snapshots of `insta` have one, and the rest.
+fn split(text: &str) -> (&str, &str) {
+    let end = text.strip_prefix("---\n").and_then(|rest| rest.find("\n---\n")).map(|end| end + 9);
+    text.split_at(end.unwrap_or(0))
+}
+
+fn judge(golden: &Golden, found: &str, update: bool, asking: &mut bool, terminal: &Terminal) -> Result<Found, Failure> {
+    let file = if golden.accepted.exists() { Some(input::text(&golden.accepted)?.replace("\r\n", "\n")) } else { None };
+    let (header, accepted) = file.as_deref().map_or(("", ""), split);
+    let same = file.is_some() && accepted.trim_end() == found.trim_end();
+    let outcome = match &file {
+        Some(_) => Found::Compared(golden::compare(accepted, found)),
+        None => Found::New,
+    };
+    let accept = !same && (update || (*asking && !outcome.is_good() && ask(golden, accepted, found, asking, terminal)));
+    if !accept {
+        return Ok(outcome);
+    }
+    let mut output = Output::open(&OutputArguments { output: Some(golden.accepted.clone()) })?;
+    output.text(&format!("{header}{}\n", found.trim_end()))?;
+    output.finish()?;
+    Ok(Found::Accepted)
+}
+
+/// Shows a difference and asks for a decision; after `q` there are no more questions.
+fn ask(golden: &Golden, accepted: &str, found: &str, asking: &mut bool, terminal: &Terminal) -> bool {
+    terminal.say(&format!("\n{}\n{}", golden.trace.display(), difference::text(accepted, found, 3)));
+    loop {
+        terminal.say("accept this? [y]es, [n]o, [q]uit: ");
+        let _ = io::stderr().flush();
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer).unwrap_or(0);
+        match answer.trim() {
+            "y" | "yes" | "a" => return true,
+            "n" | "no" => return false,
+            _ if read == 0 => *asking = false,
+            "q" | "quit" => *asking = false,
+            _ => continue,
+        }
+        return false;
+    }
+}

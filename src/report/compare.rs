@@ -1,0 +1,333 @@
+//! Two models, or two sets of results, compared name by name: what appeared, what vanished, what changed.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+
+use crate::lqn::{Body, CallKind, Model, Work};
+use crate::report::Look;
+use crate::report::json::pretty;
+use crate::report::model::arc;
+use crate::report::table::Table;
+use crate::report::words::{kind, multiplicity, number, scheduling};
+
+/// A value of an element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Datum {
+    /// A number, which may differ a little.
+    Number(f64),
+    /// A word, which may not.
+    Word(String),
+}
+
+impl Datum {
+    fn shown(&self) -> String {
+        match self {
+            Self::Number(value) => number(*value),
+            Self::Word(word) => word.clone(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Number(value) => json!(value),
+            Self::Word(word) => json!(word),
+        }
+    }
+}
+
+/// Elements by what they are and what they are called, such as `("entry", "find")`, each with its values by name.
+pub type Elements = IndexMap<(String, String), IndexMap<String, Datum>>;
+
+/// How far numbers may be apart and still count as the same: whichever allows more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// In parts of the larger of the two.
+    pub relative: f64,
+    /// In the number's unit.
+    pub absolute: f64,
+}
+
+impl Tolerance {
+    fn allows(self, left: f64, right: f64) -> bool {
+        let apart = (left - right).abs();
+        left == right || apart <= self.absolute || apart <= self.relative * left.abs().max(right.abs())
+    }
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// What the element is, such as `entry`.
+    pub kind: String,
+    /// What it is called.
+    pub name: String,
+    /// Which of its values; `None` where the whole element came or went.
+    pub value: Option<String>,
+    /// What it was; `None` where it was not there.
+    pub before: Option<Datum>,
+    /// What it is; `None` where it is not there any more.
+    pub after: Option<Datum>,
+    /// Whether it appeared, vanished or changed.
+    pub what: What,
+}
+
+/// How something differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// Only the second has it.
+    Appeared,
+    /// Only the first has it.
+    Vanished,
+    /// Both have it, with other values.
+    Changed,
+}
+
+impl What {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Appeared => "appeared",
+            Self::Vanished => "vanished",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+/// The elements of a model.
+pub fn model(model: &Model) -> Elements {
+    let mut all = Listing(Elements::new());
+    for processor in &model.processors {
+        let mut values = all.element("processor", &processor.name);
+        values.word("scheduling", scheduling(processor.scheduling));
+        values.word("servers", &multiplicity(processor.multiplicity));
+        values.number("replicas", f64::from(processor.replicas));
+        values.number("speed", processor.speed);
+        values.number("quantum", processor.quantum.unwrap_or(0.0));
+    }
+    for task in &model.tasks {
+        let mut values = all.element("task", &task.name);
+        values.word("processor", &model.processors[task.processor.index()].name);
+        values.word("scheduling", scheduling(task.scheduling));
+        values.word("threads", &multiplicity(task.multiplicity));
+        values.number("replicas", f64::from(task.replicas));
+        values.number("priority", f64::from(task.priority));
+        values.number("think time", task.think_time);
+    }
+    for entry in &model.entries {
+        let mut values = all.element("entry", &entry.name);
+        values.word("task", &model.tasks[entry.task.index()].name);
+        values.number("arrivals", entry.open_arrival_rate.unwrap_or(0.0));
+        match &entry.body {
+            Body::Phases(phases) => {
+                for (phase, work) in phases.iter().enumerate() {
+                    values.work(&format!("phase {} ", phase + 1), work);
+                }
+            }
+            Body::Activities(first) => values.word("first activity", &model.activities[first.index()].name),
+        }
+        if let Body::Phases(phases) = &entry.body {
+            for (phase, work) in phases.iter().enumerate() {
+                all.requests(model, &entry.name, phase + 1, work);
+            }
+        }
+        for forwarding in &entry.forwarding {
+            let name = format!("{} -> {}", entry.name, model.entries[forwarding.to.index()].name);
+            all.element(kind(None::<CallKind>), &name).number("probability", forwarding.probability);
+        }
+    }
+    for activity in &model.activities {
+        let task = &model.tasks[activity.task.index()].name;
+        let mut values = all.element("activity", &format!("{task}: {}", activity.name));
+        values.work("", &activity.work);
+        let replies: Vec<&str> = activity.replies.iter().map(|entry| &*model.entries[entry.index()].name).collect();
+        values.word("replies to", &replies.join(", "));
+        all.requests(model, &activity.name, 1, &activity.work);
+    }
+    for task in &model.tasks {
+        for precedence in &task.precedences {
+            all.element("order", &format!("{}: {}", task.name, arc(model, precedence)));
+        }
+    }
+    all.0
+}
+
+struct Listing(Elements);
+
+struct Values<'v>(&'v mut IndexMap<String, Datum>);
+
+impl Listing {
+    fn element(&mut self, kind: &str, name: &str) -> Values<'_> {
+        Values(self.0.entry((kind.to_owned(), name.to_owned())).or_default())
+    }
+
+    fn requests(&mut self, model: &Model, from: &str, phase: usize, work: &Work) {
+        for call in &work.calls {
+            let phase = if phase > 1 { format!(", phase {phase}") } else { String::new() };
+            let to = &model.entries[call.to.index()].name;
+            let name = format!("{from} -> {to} ({}{phase})", kind(Some(call.kind)));
+            let values = self.element("request", &name).0;
+            // Calls to one entry from one place add up.
+            match values.entry("mean number".to_owned()).or_insert(Datum::Number(0.0)) {
+                Datum::Number(sum) => *sum += call.mean,
+                Datum::Word(_) => {}
+            }
+        }
+    }
+}
+
+impl Values<'_> {
+    fn number(&mut self, name: &str, value: f64) {
+        self.0.insert(name.to_owned(), Datum::Number(value));
+    }
+
+    fn word(&mut self, name: &str, word: &str) {
+        self.0.insert(name.to_owned(), Datum::Word(word.to_owned()));
+    }
+
+    fn work(&mut self, phase: &str, work: &Work) {
+        self.number(&format!("{phase}demand"), work.demand);
+        if work.think_time != 0.0 {
+            self.number(&format!("{phase}delay"), work.think_time);
+        }
+        if let Some(cv2) = work.cv2 {
+            self.number(&format!("{phase}variation"), cv2);
+        }
+    }
+}
+
+/// The elements of results, as `dyelog solve --format json` writes them; `None` where the document is none.
+pub fn results(document: &Value) -> Option<Elements> {
+    let sections = document.as_object().filter(|document| document.contains_key("solver"))?;
+    let mut all = Listing(Elements::new());
+    for (section, value) in sections {
+        let Some(rows) = value.as_array() else {
+            // How many iterations it took is nobody's concern.
+            if section != "iterations" {
+                flatten(section, value, all.element("solution", "").0);
+            }
+            continue;
+        };
+        for row in rows {
+            let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default();
+            let name = match row.get("name").and_then(Value::as_str) {
+                Some(name) => name.to_owned(),
+                None => format!("{} -> {} ({})", text("from"), text("to"), text("kind")),
+            };
+            let values = all.element(section, &name).0;
+            for (key, value) in row.as_object().into_iter().flatten() {
+                if !["name", "from", "to", "kind"].contains(&key.as_str()) {
+                    flatten(key, value, values);
+                }
+            }
+        }
+    }
+    Some(all.0)
+}
+
+/// A value under a name; the parts of lists are numbered, those of objects named. Not deeper than results are.
+fn flatten(name: &str, value: &Value, into: &mut IndexMap<String, Datum>) {
+    let mut open = vec![(name.to_owned(), value)];
+    while let Some((name, value)) = open.pop() {
+        match value {
+            Value::Null => {}
+            Value::Array(parts) => {
+                open.extend(parts.iter().enumerate().rev().map(|(at, part)| (format!("{name} {}", at + 1), part)));
+            }
+            Value::Object(parts) => {
+                open.extend(parts.iter().rev().map(|(key, part)| (format!("{name} {key}"), part)));
+            }
+            Value::Number(number) => drop(into.insert(name, Datum::Number(number.as_f64().unwrap_or(f64::NAN)))),
+            Value::Bool(_) | Value::String(_) => {
+                let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                into.insert(name, Datum::Word(word));
+            }
+        }
+    }
+}
+
+/// What differs between two sets of elements: what vanished and changed in the order of the first, then what appeared in that
+/// of the second.
+pub fn compare(before: &Elements, after: &Elements, tolerance: Tolerance) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let whole = |(kind, name): &(String, String), what| Difference {
+        kind: kind.clone(),
+        name: name.clone(),
+        value: None,
+        before: None,
+        after: None,
+        what,
+    };
+    for (key, old) in before {
+        let Some(new) = after.get(key) else {
+            found.push(whole(key, What::Vanished));
+            continue;
+        };
+        let added = new.keys().filter(|value| !old.contains_key(*value));
+        for value in old.keys().chain(added) {
+            let (left, right) = (old.get(value), new.get(value));
+            let same = match (left, right) {
+                (Some(Datum::Number(left)), Some(Datum::Number(right))) => tolerance.allows(*left, *right),
+                _ => left == right,
+            };
+            if !same {
+                let (before, after) = (left.cloned(), right.cloned());
+                found.push(Difference { value: Some(value.clone()), before, after, ..whole(key, What::Changed) });
+            }
+        }
+    }
+    found.extend(after.keys().filter(|key| !before.contains_key(*key)).map(|key| whole(key, What::Appeared)));
+    found
+}
+
+/// Differences as tables for people, with a line of counts.
+pub fn text(differences: &[Difference], look: impl Into<Look>) -> String {
+    let mut table = Table::new(&["", "WHAT", "NAME", "VALUE", ">BEFORE", ">AFTER", ">CHANGE"]);
+    let mut counts = BTreeMap::<What, usize>::new();
+    for difference in differences {
+        *counts.entry(difference.what).or_default() += 1;
+        let shown = |datum: &Option<Datum>| datum.as_ref().map(Datum::shown).unwrap_or_default();
+        table.row(vec![
+            difference.what.word().to_owned(),
+            difference.kind.clone(),
+            difference.name.clone(),
+            difference.value.clone().unwrap_or_default(),
+            shown(&difference.before),
+            shown(&difference.after),
+            share(difference).map(|share| format!("{:+.1} %", share * 100.0)).unwrap_or_default(),
+        ]);
+    }
+    if differences.is_empty() {
+        return "no difference\n".to_owned();
+    }
+    let words: Vec<String> = counts.into_iter().map(|(what, count)| format!("{count} {}", what.word())).collect();
+    format!("{}\n{}\n", table.render(look), words.join(", "))
+}
+
+/// By how much a number changed, in parts of what it was.
+fn share(difference: &Difference) -> Option<f64> {
+    match (&difference.before, &difference.after) {
+        (Some(Datum::Number(before)), Some(Datum::Number(after))) if *before != 0.0 => Some((after - before) / before),
+        _ => None,
+    }
+}
+
+/// Differences as JSON.
+pub fn json(differences: &[Difference]) -> String {
+    let list: Value = differences
+        .iter()
+        .map(|difference| {
+            let datum = |datum: &Option<Datum>| datum.as_ref().map(Datum::json);
+            json!({
+                "what": difference.what.word(),
+                "kind": difference.kind,
+                "name": difference.name,
+                "value": difference.value,
+                "before": datum(&difference.before),
+                "after": datum(&difference.after),
+            })
+        })
+        .collect();
+    pretty(&json!({ "differences": list }))
+}

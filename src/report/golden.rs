@@ -1,0 +1,227 @@
+//! A model's text against the accepted one, element by element, in the words of golden tests: validated, noisy, missing, wrong.
+//!
+//! The texts are those of `dyelog model --format text`: tables, whose rows are elements, and lines.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+
+use crate::report::json::pretty;
+
+/// What a comparison found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Elements that are as accepted.
+    pub validated: usize,
+    /// Elements that the accepted text lacks.
+    pub noisy: Vec<String>,
+    /// Elements that only the accepted text has.
+    pub missing: Vec<String>,
+    /// Elements with other values: as accepted, and as found.
+    pub wrong: Vec<(String, String)>,
+}
+
+impl Verdict {
+    /// Whether all is as accepted.
+    pub fn is_good(&self) -> bool {
+        self.noisy.is_empty() && self.missing.is_empty() && self.wrong.is_empty()
+    }
+
+    /// The counts, such as `12 validated, 1 wrong`.
+    pub fn summary(&self) -> String {
+        let counts = [
+            (self.validated, "validated"),
+            (self.noisy.len(), "noisy"),
+            (self.missing.len(), "missing"),
+            (self.wrong.len(), "wrong"),
+        ];
+        let words: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, word)| *count > 0 || *word == "validated")
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        words.join(", ")
+    }
+}
+
+/// Compares an accepted text with the one found. How wide columns are does not matter.
+pub fn compare(accepted: &str, found: &str) -> Verdict {
+    let (old, mut new) = (elements(accepted), elements(found));
+    let mut verdict = Verdict::default();
+    for (key, before) in old {
+        match new.shift_remove(&key) {
+            Some(after) if after == before => verdict.validated += 1,
+            Some(after) => verdict.wrong.push((before, after)),
+            None => verdict.missing.push(before),
+        }
+    }
+    verdict.noisy.extend(new.into_values());
+    verdict
+}
+
+/// Rows by their table and name, other lines by themselves; those that come again are numbered.
+fn elements(text: &str) -> IndexMap<(String, usize), String> {
+    let mut all = IndexMap::new();
+    let mut times: HashMap<String, usize> = HashMap::new();
+    let mut heading: Option<(String, usize)> = None;
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        if cells.is_empty() {
+            heading = None;
+            continue;
+        }
+        if heading.is_none() && is_heading(&cells) {
+            // A request is known by who makes it, to whom and how; all else by its name.
+            let names = if cells[0] == "REQUEST FROM" { 3 } else { 1 };
+            heading = Some((cells[0].to_owned(), names));
+            continue;
+        }
+        let (key, shown) = match &heading {
+            Some((table, names)) => {
+                let key = format!("{table} {}", cells[..cells.len().min(*names)].join("  "));
+                (key, format!("{} {}", table.to_lowercase(), cells.join("  ")))
+            }
+            None => (cells.join("  "), cells.join("  ")),
+        };
+        let time = times.entry(key.clone()).or_default();
+        *time += 1;
+        all.insert((key, *time), shown);
+    }
+    all
+}
+
+fn is_heading(cells: &[&str]) -> bool {
+    let capital = |cell: &&str| cell.split('(').next().is_some_and(|word| word.trim() == word.trim().to_uppercase());
+    cells.iter().all(capital) && cells[0].chars().any(char::is_alphabetic)
+}
+
+/// What became of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its model was compared with the accepted one.
+    Compared(Verdict),
+    /// No model has been accepted yet.
+    New,
+    /// What was found has just been accepted.
+    Accepted,
+}
+
+impl Outcome {
+    /// Whether nothing has to be done.
+    pub fn is_good(&self) -> bool {
+        match self {
+            Self::Compared(verdict) => verdict.is_good(),
+            Self::New => false,
+            Self::Accepted => true,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Compared(verdict) if verdict.is_good() => "validated",
+            Self::Compared(_) => "different",
+            Self::New => "new",
+            Self::Accepted => "accepted",
+        }
+    }
+}
+
+/// Traces with what became of them, as text for people.
+pub fn text(outcomes: &[(String, Outcome)]) -> String {
+    let mut text = String::new();
+    for (trace, outcome) in outcomes {
+        let detail = match outcome {
+            Outcome::Compared(verdict) => verdict.summary(),
+            Outcome::New => "no model of it is accepted yet".to_owned(),
+            Outcome::Accepted => String::new(),
+        };
+        text.push_str(format!("{:<9}  {trace}  {detail}", outcome.word()).trim_end());
+        text.push('\n');
+        let Outcome::Compared(verdict) = outcome else { continue };
+        for (word, lines) in [("noisy", &verdict.noisy), ("missing", &verdict.missing)] {
+            lines.iter().for_each(|line| text.push_str(&format!("  {word:<7}  {line}\n")));
+        }
+        for (before, after) in &verdict.wrong {
+            text.push_str(&format!("  wrong    {before}\n      now  {after}\n"));
+        }
+    }
+    let count = |word: &str| outcomes.iter().filter(|(_, outcome)| outcome.word() == word).count();
+    let words: Vec<String> = ["validated", "different", "new", "accepted"]
+        .into_iter()
+        .map(|word| (count(word), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    text.push_str(&format!("\n{} traces: {}\n", outcomes.len(), words.join(", ")));
+    text
+}
+
+/// The same as JSON.
+pub fn json(outcomes: &[(String, Outcome)]) -> String {
+    let list: Value = outcomes
+        .iter()
+        .map(|(trace, outcome)| {
+            let none = Verdict::default();
+            let verdict = if let Outcome::Compared(verdict) = outcome { verdict } else { &none };
+            let wrong: Vec<Value> =
+                verdict.wrong.iter().map(|(before, after)| json!({ "accepted": before, "found": after })).collect();
+            json!({
+                "trace": trace,
+                "outcome": outcome.word(),
+                "validated": verdict.validated,
+                "noisy": verdict.noisy,
+                "missing": verdict.missing,
+                "wrong": wrong,
+            })
+        })
+        .collect();
+    pretty(&json!({ "traces": list }))
+}
+
+/// The same in the XML that build servers read.
+pub fn junit(outcomes: &[(String, Outcome)]) -> String {
+    let failures = outcomes.iter().filter(|(_, outcome)| !outcome.is_good()).count();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"dyelog\" tests=\"{}\" failures=\"{failures}\">\n",
+        outcomes.len()
+    );
+    for (trace, outcome) in outcomes {
+        let name = quick_xml::escape::escape(trace.as_str());
+        if outcome.is_good() {
+            text.push_str(&format!("  <testcase name=\"{name}\"/>\n"));
+            continue;
+        }
+        let one = [(trace.clone(), outcome.clone())];
+        let told = self::text(&one);
+        let told = told.split("\n\n").next().unwrap_or_default();
+        text.push_str(&format!(
+            "  <testcase name=\"{name}\"><failure message=\"{}\">{}</failure></testcase>\n",
+            outcome.word(),
+            quick_xml::escape::escape(told)
+        ));
+    }
+    text.push_str("</testsuite>\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compare;
+
+    const ACCEPTED: &str = "operations traced: 1 of rpc\n\nENTRY     TASK    DEMAND (s)\nclient_1  client      0.0003\nfind      \
+                            server      0.0021\n\nREQUEST FROM  TO        KIND  MEAN NUMBER\nCu_rpc        client_1  sync            \
+                            1\nclient_1      find      sync            1\n";
+
+    #[test]
+    fn elements_are_validated_noisy_missing_or_wrong() {
+        assert_eq!(compare(ACCEPTED, ACCEPTED).summary(), "5 validated");
+        assert!(compare(ACCEPTED, &ACCEPTED.replace("  ", "    ")).is_good());
+        let found = ACCEPTED.replace("0.0021", "0.0022").replace("client_1      find  ", "client_1      seek  ");
+        let verdict = compare(ACCEPTED, &found);
+        assert_eq!(verdict.summary(), "3 validated, 1 noisy, 1 missing, 1 wrong");
+        assert_eq!(verdict.noisy, ["request from client_1  seek  sync  1"]);
+        assert_eq!(verdict.missing, ["request from client_1  find  sync  1"]);
+        assert_eq!(verdict.wrong, [("entry find  server  0.0021".to_owned(), "entry find  server  0.0022".to_owned())]);
+    }
+}
