@@ -44,3 +44,121 @@ fn codes_are_explained() {
         assert!(refused.err.contains(told), "{}", refused.err);
     }
 }
+
+/// The project's own traces, by the command that users have.
+#[test]
+fn the_golden_traces_are_validated() {
+    let all = run(&["test", "traces", "--snapshots", "snapshots"]);
+    assert_eq!((all.code, all.err.as_str()), (0, ""), "{}", all.out);
+    assert!(all.out.contains("validated  traces/shop.otlp.jsonl") && !all.out.contains("different"), "{}", all.out);
+    let other = &["--filter", "acknowledged", "--rules", "examples/rules/acknowledged.dl"];
+    let own = run(&[&["test", "traces", "--snapshots", "snapshots"][..], other].concat());
+    assert_eq!(own.code, 1);
+    for told in ["different  traces/acknowledged.angio", "missing  ", "1 traces: 1 different"] {
+        assert!(own.out.contains(told), "{told}: {}", own.out);
+    }
+}
+
+#[test]
+fn what_is_found_is_accepted_when_asked_for() {
+    let folder = Folder::new();
+    folder.file("call.angio", &fs::read_to_string("traces/rpc.angio").expect("it is bundled"));
+    let root = crate::cli::shown(&folder.path(""));
+    let new = run(&["test", &root]);
+    assert_eq!(new.code, 1);
+    assert!(new.out.contains("no model of it is accepted yet") && new.out.contains("1 traces: 1 new"), "{}", new.out);
+    let accepted = run(&["test", &root, "--update"]);
+    assert_eq!((accepted.code, folder.names().join(" ").as_str()), (0, "call.angio call.model.snap"));
+    assert_eq!(run(&["test", &root]).code, 0);
+    let kept = fs::read_to_string(folder.path("call.model.snap")).expect("it was accepted");
+    folder.file(
+        "call.model.snap",
+        &kept.replace("0.0021", "0.0022").replace("client_1      find  ", "client_1      seek  "),
+    );
+    let different = run(&["test", &root]);
+    assert_eq!(different.code, 1);
+    assert!(different.out.contains("1 noisy, 1 missing, 1 wrong"), "{}", different.out);
+    let json = run(&["test", &root, "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!(document["traces"][0]["outcome"], "different");
+    assert_eq!(document["traces"][0]["noisy"].as_array().map(Vec::len), Some(1));
+    let junit = run(&["test", &root, "--format", "junit"]);
+    assert!(junit.out.contains("tests=\"1\" failures=\"1\"") && junit.out.contains("&gt;") == junit.out.contains(">&"));
+    // A configuration beside the trace is its own.
+    folder.file("call.toml", "[task.server]\nthreads = 7\n");
+    run(&["test", &root, "-U"]);
+    assert!(fs::read_to_string(folder.path("call.model.snap")).expect("it is there").contains("FCFS              7"));
+    let asked = run(&["test", &root, "--review"]);
+    assert_eq!(asked.code, 2, "nobody is there to be asked");
+    assert_eq!(run(&["test", &crate::cli::shown(&folder.path("no-such-folder"))]).code, 2);
+    let empty = Folder::new();
+    assert_eq!(run(&["test", &crate::cli::shown(&empty.path(""))]).code, 2);
+}
+
+#[test]
+fn models_and_results_are_compared_by_name() {
+    let folder = Folder::new();
+    let file = |name: &str| crate::cli::shown(&folder.path(name));
+    let (model, results) = (file("shop.lqnx"), file("a.json"));
+    assert_eq!(run(&["model", "traces/shop.otlp.jsonl", "-o", &model]).code, 0);
+    let same = run(&["diff", &model, "traces/shop.otlp.jsonl"]);
+    assert_eq!((same.code, same.out.as_str()), (0, "no difference\n"));
+    let differ = run(&["diff", "traces/forwarding-1.angio", "traces/forwarding-2.angio"]);
+    assert_eq!(differ.code, 1);
+    for word in ["vanished  request", "appeared  forward", "changed   entry"] {
+        assert!(differ.out.contains(word), "{word}: {}", differ.out);
+    }
+    run(&["solve", "traces/rpc.angio", "--format", "json", "-o", &results]);
+    let text = fs::read_to_string(&results).expect("it was written");
+    let changed = folder.file("b.json", &text.replacen("0.125", "0.126", 1));
+    assert_eq!(run(&["diff", &results, &results]).code, 0);
+    assert_eq!(run(&["diff", &results, &changed]).code, 1);
+    assert_eq!(run(&["diff", &results, &changed, "--tolerance", "1%"]).code, 0);
+    assert_eq!(run(&["diff", &results, &changed, "--absolute", "0.01"]).code, 0);
+    let json = run(&["diff", &results, &changed, "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!(document["differences"][0]["value"], "utilization");
+    assert_eq!(document["differences"][0]["after"], 0.126);
+    assert_eq!(run(&["diff", &model, &results]).code, 2, "a model and results have nothing to compare");
+    assert_eq!(run(&["diff", &model, &model, "--tolerance", "much"]).code, 2);
+}
+
+#[test]
+fn templates_are_drawn_and_described() {
+    for template in ["basic_rpc", "nested_async_rpc", "forwarding", "parallel_branch", "begin"] {
+        let svg = run(&["rules", "draw", template]);
+        assert_eq!(svg.code, 0, "{}", svg.err);
+        assert!(svg.out.starts_with("<svg ") && svg.out.ends_with("</svg>\n") && svg.out.contains(">e1</text>"));
+        let mut reader = quick_xml::Reader::from_str(&svg.out);
+        while !matches!(reader.read_event().expect("it is XML"), quick_xml::events::Event::Eof) {}
+    }
+    assert!(run(&["rules", "draw", "forwarding"]).out.contains("repeat x in 1..n, at least 1"));
+    let unknown = run(&["rules", "draw", "forwardin"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("did you mean `forwarding`?"), "{}", unknown.err);
+    let page = run(&["rules", "doc", "rules/tlc.dl"]).out;
+    for told in ["## basic_rpc", "| e2 | `[j, k, m+1, Ac \\| b, w2]` |", "- `a != b`", "| `begins/3` |", "| `phase2` |"]
+    {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    assert!(!page.contains("parallel_branch"), "only the file itself is told of");
+}
+
+#[test]
+fn a_new_template_passes_its_test() {
+    let folder = Folder::new();
+    let root = crate::cli::shown(&folder.path(""));
+    let made = run(&["rules", "new", "ping", "--folder", &root]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let ping = crate::cli::shown(&folder.path("ping"));
+    let tested = run(&["test", &ping]);
+    assert_eq!(tested.code, 0, "{}{}", tested.out, tested.err);
+    let (rules, trace) = (format!("{ping}/ping.dl"), format!("{ping}/ping.angio"));
+    let matches = run(&["matches", &trace, "--rules", &rules, "--format", "csv"]);
+    assert!(matches.out.contains(",ping,"), "{}", matches.out);
+    let checked = run(&["rules", "check", &rules]);
+    assert!(checked.out.starts_with("nothing to say"), "{}", checked.out);
+    assert_eq!(run(&["rules", "fmt", "--check", &rules]).code, 0);
+    assert_eq!(run(&["rules", "new", "ping", "--folder", &root]).code, 2, "it is there already");
+    assert_eq!(run(&["rules", "new", "a-b", "--folder", &root]).code, 2);
+}

@@ -17,7 +17,7 @@ use crate::cli::terminal::Terminal;
 #[command(after_long_help = examples! {
     "template (iv) of the paper" => "dyelog rules draw forwarding -o forwarding.svg",
     "a template of one's own" =>
-        "dyelog rules draw acknowledged_send --rules examples/rules/acknowledged.dl -o acknowledged.svg",
+        "dyelog rules draw acknowledged --rules examples/rules/acknowledged.dl -o acknowledged.svg",
 })]
 pub struct Arguments {
     /// The template

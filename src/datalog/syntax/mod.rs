@@ -31,6 +31,12 @@ use term::Setting;
 /// Bytes that a rule file may have; a larger one is probably something else.
 pub const MAX_BYTES: usize = 16 << 20;
 
+/// Words that mean something of their own at some place. None is reserved: elsewhere each can be a name.
+pub const KEYWORDS: [&str; 17] = [
+    "template", "use", "include", "order", "longest", "expect", "match", "where", "model", "repeat", "in", "min",
+    "for", "starts", "count", "sum", "max",
+];
+
 /// What stands at the top level of a rule file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
