@@ -10,6 +10,7 @@ use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
 use dyelog::datalog::eval::{CompiledRules, Evaluator, compile};
 use dyelog::datalog::syntax::load;
 use dyelog::datalog::value::Value;
+use dyelog::tlc::Rules;
 
 fn main() {
     divan::main();
@@ -152,4 +153,20 @@ mod reference {
 fn crepe_from_one_node(bencher: Bencher, shape: &str) {
     let (nodes, edges) = edges(shape);
     bencher.bench(|| assert_eq!(reference::run(black_box(&edges)), nodes as usize - 1));
+}
+
+/// From text to plans: what every run of the program pays first.
+#[divan::bench]
+fn loading_the_nine_templates(bencher: Bencher) {
+    let text = include_str!("../rules/tlc.dl");
+    bencher.bench(|| {
+        let program = load("tlc.dl", black_box(text), &|_| None).expect("the shipped file loads");
+        Rules::of_program(program).expect("it is sound")
+    });
+}
+
+/// The same of all files that are loaded by default.
+#[divan::bench]
+fn loading_the_shipped_rules(bencher: Bencher) {
+    bencher.bench(Rules::shipped);
 }

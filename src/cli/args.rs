@@ -7,8 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{completions, explain, man, matches, model, report, rules, solve, trace};
-use crate::cli::{completions, diff, explain, man, matches, model, rules, solve, test, trace};
+use crate::cli::{completions, diff, explain, man, matches, model, report, rules, solve, test, trace};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///

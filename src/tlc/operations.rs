@@ -176,23 +176,26 @@ impl Compiler<'_, '_, '_> {
             self.variables.len() - 1
         });
         let solved = self.solved(task);
-        if let Some(solved) = &solved {
-            self.check_entry_task(solved, task.span);
-        }
+        let visited = solved.as_ref().is_none_or(|solved| self.check_entry_task(solved, task.span));
         // Made even where its task is wrong, so that one slip is reported once.
         let made = solved.clone().unwrap_or(Solved::Wildcard);
         self.made.push(Made { name: Arc::clone(&entry.value.name), position, task: made });
         solved?;
+        if !visited {
+            return None; // that nothing binds the task, either, would follow from it
+        }
         let task_value = self.model_value(task)?;
         let entry = EntryReference::New { variable: variable as u8, position };
         Some(Action::NewEntry { entry, interaction: kind?, task: task_value })
     }
 
-    /// A new entry serves a task that some node of the match runs on, and that no other entry of the match has.
-    fn check_entry_task(&mut self, task: &Solved, at: Span) {
+    /// A new entry serves a task that some node of the match runs on, and that no other entry of the match has. Gives back
+    /// whether a node runs on it.
+    fn check_entry_task(&mut self, task: &Solved, at: Span) -> bool {
         let glue = &self.pattern.nodes[self.pattern.glue];
         let round = self.pattern.round.iter().flat_map(|round| &round.nodes);
-        if !self.pattern.nodes.iter().chain(round).any(|node| node.task == *task) {
+        let visited = self.pattern.nodes.iter().chain(round).any(|node| node.task == *task);
+        if !visited {
             self.findings
                 .error(codes::ENTRY_TASK, at, "no node of the template runs on this task")
                 .notes
@@ -208,6 +211,7 @@ impl Compiler<'_, '_, '_> {
             let message = format!("entry `{}` of this template already serves this task", other.name);
             self.findings.error(codes::ENTRY_TASK_AGAIN, at, message);
         }
+        visited
     }
 
     fn operation(&mut self, name: &Ident, arguments: &[Spanned<Argument>], span: Span) -> Option<Action> {

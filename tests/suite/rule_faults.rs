@@ -40,13 +40,10 @@ fn annotated(text: &str) -> String {
             let more = if *last > end { "…" } else { "" };
             let level = if finding.severity == Severity::Error { "error" } else { "warning" };
             let marks = if width == 0 { "|".to_owned() } else { "^".repeat(width) };
-            let _ = writeln!(
-                out,
-                "{MARK} {}{marks}{more} {level} {}: {}",
-                " ".repeat(before),
-                finding.code,
-                finding.message
-            );
+            // Under the place; what begins before there is room for that is marked by an arrow.
+            let gap = if before < MARK.len() { "<".to_owned() } else { " ".repeat(before - MARK.len()) };
+            let (code, message) = (finding.code, &finding.message);
+            let _ = writeln!(out, "{MARK}{gap}{marks}{more} {level} {code}: {message}");
         }
         start = end;
     }

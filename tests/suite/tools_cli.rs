@@ -162,3 +162,21 @@ fn a_new_template_passes_its_test() {
     assert_eq!(run(&["rules", "new", "ping", "--folder", &root]).code, 2, "it is there already");
     assert_eq!(run(&["rules", "new", "a-b", "--folder", &root]).code, 2);
 }
+
+#[test]
+fn plans_are_told_in_words() {
+    let plan = run(&["rules", "plan", "async_rpc"]).out;
+    for told in ["e1 is the glue node: Fk", "e2 is the next node of e1's thread: Ed", "the first node of the thread that e1 forks"] {
+        assert!(plan.contains(told), "{told}: {plan}");
+    }
+    let forwarding = run(&["rules", "plan", "forwarding"]).out;
+    assert!(forwarding.contains("then from the last round to the first, at least 1:"), "{forwarding}");
+    let json = run(&["rules", "plan", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    let plans = document.as_array().expect("a list");
+    assert!(plans.len() >= 11);
+    for plan in plans {
+        assert!(plan["glue"]["node"] == "e1" && plan["steps"].is_array(), "{plan}");
+    }
+    assert_eq!(run(&["rules", "plan", "no_such"]).code, 2);
+}

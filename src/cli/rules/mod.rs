@@ -5,6 +5,7 @@ mod draw;
 mod format;
 mod new;
 mod pick;
+mod plan;
 
 use std::path::PathBuf;
 
@@ -25,6 +26,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Put rule files into one style, comments and all
     Fmt(format::Arguments),
+    /// Tell how the nodes of a template are reached
+    Plan(plan::Arguments),
     /// Draw a template as the paper's Table 1 does, as SVG
     Draw(draw::Arguments),
     /// Write what a rule file says as a page of a manual, in Markdown
@@ -64,6 +67,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     match command {
         Command::Check(arguments) => check(arguments, terminal),
         Command::Fmt(arguments) => format::run(arguments, terminal),
+        Command::Plan(arguments) => plan::run(arguments, terminal),
         Command::Draw(arguments) => draw::run(arguments, terminal),
         Command::Doc(arguments) => doc::run(arguments, terminal),
         Command::New(arguments) => new::run(arguments, terminal),

@@ -29,12 +29,14 @@ pub(super) const STYLE: &str = r#".dyelog{color:#1f2933}
 .dyelog .u1{fill:#fff7bc}.dyelog .u2{fill:#fec44f}.dyelog .u3{fill:#fe9929}.dyelog .u4{fill:#e66f1c}.dyelog .u5{fill:#8c2d04}
 .dyelog .band path{stroke-width:9;stroke-opacity:.38;stroke-linejoin:round;stroke-linecap:round}
 .dyelog .b0{stroke:#0072b2}.dyelog .b1{stroke:#e69f00}.dyelog .b2{stroke:#009e73}.dyelog .b3{stroke:#cc79a7}.dyelog .b4{stroke:#d55e00}.dyelog .b5{stroke:#56b4e9}
+.dyelog.template text{paint-order:stroke;stroke:#fff;stroke-width:3.5px;stroke-linejoin:round}
 .dyelog .frame{fill:none;stroke:#7b8794;stroke-width:1;stroke-dasharray:5 4}
 .dyelog .on1{fill:#1f2933}.dyelog .on5{fill:#fff}
 @media (prefers-color-scheme:dark){
 .dyelog{color:#e4e7eb}
 .dyelog .dim{fill:#a8b3bf}
 .dyelog .ground{fill:#14191e}
+.dyelog.template text{stroke:#14191e}
 .dyelog .task{fill:#1b2229;stroke:#9fb6c9}
 .dyelog .ref .task,.dyelog .ref .name{fill:#3a2f1a}
 .dyelog .rule{stroke:#9fb6c9}

@@ -1,0 +1,213 @@
+//! Plans of templates in words: how each node is reached from what is known, and what is compared there.
+
+use serde_json::{Value as Json, json};
+
+use crate::report::json::pretty;
+use crate::tlc::plan::{Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, Slot, Step, Value};
+
+/// Plans as text for people.
+pub fn text(plans: &[&Plan], all: &[Plan]) -> String {
+    let mut text = String::new();
+    for plan in plans {
+        text.push_str(if text.is_empty() { "" } else { "\n" });
+        let words = Words { plan, all };
+        text.push_str(&format!("{} (order {})\n", plan.name, plan.order));
+        text.push_str(&format!("  {} is the glue node: {}\n", words.slot(0), kind(plan.glue_kind)));
+        for part in words.parts() {
+            if !part.title.is_empty() {
+                text.push_str(&format!("  {}:\n", part.title));
+            }
+            let indent = if part.title.is_empty() { "  " } else { "    " };
+            for step in part.steps {
+                text.push_str(&format!("{indent}{}\n", words.step(step)));
+            }
+        }
+    }
+    text
+}
+
+/// The same as JSON: a list of plans, each with its steps. Steps that bind a node name it and its kind.
+pub fn json(plans: &[&Plan], all: &[Plan]) -> String {
+    let list: Json = plans
+        .iter()
+        .map(|plan| {
+            let words = Words { plan, all };
+            let steps: Vec<Json> = words
+                .parts()
+                .into_iter()
+                .flat_map(|part| part.steps.iter().map(move |step| (part.name, step)))
+                .map(|(part, step)| match step {
+                    Step::Go { to, edge, kind: tag, consumed } => json!({
+                        "part": part,
+                        "node": words.slot(*to),
+                        "kind": kind(*tag),
+                        "consumed": consumed,
+                        "access": words.edge(*edge),
+                    }),
+                    step => json!({ "part": part, "check": words.step(step) }),
+                })
+                .collect();
+            json!({
+                "template": &*plan.name,
+                "order": plan.order,
+                "glue": { "node": words.slot(0), "kind": kind(plan.glue_kind) },
+                "steps": steps,
+            })
+        })
+        .collect();
+    pretty(&list)
+}
+
+fn kind(tag: KindTag) -> &'static str {
+    match tag {
+        KindTag::Begin => "Be",
+        KindTag::Activity => "Ac",
+        KindTag::End => "Ed",
+        KindTag::Fork => "Fk",
+        KindTag::Join => "Jn",
+        KindTag::Any => "any",
+    }
+}
+
+/// Steps that are taken together.
+struct Part<'p> {
+    name: &'static str,
+    title: String,
+    steps: &'p [Step],
+}
+
+struct Words<'p> {
+    plan: &'p Plan,
+    all: &'p [Plan],
+}
+
+impl<'p> Words<'p> {
+    fn parts(&self) -> Vec<Part<'p>> {
+        let plan = self.plan;
+        let mut parts = vec![Part { name: "head", title: String::new(), steps: &plan.head }];
+        if let Some(repetition) = &plan.repetition {
+            let order = if repetition.backward { "from the last round to the first" } else { "from the first round on" };
+            let most = if repetition.longest { ", as many as there are" } else { "" };
+            let title = format!("then {order}, at least {}{most}", repetition.min);
+            parts.push(Part { name: "round", title, steps: &repetition.steps });
+            parts.push(Part { name: "tail", title: "after the rounds".to_owned(), steps: &plan.tail });
+        }
+        if let Some(steps) = &plan.tail_of_none {
+            parts.push(Part { name: "none", title: "where there is no round".to_owned(), steps });
+        }
+        parts.retain(|part| part.name == "head" || !part.steps.is_empty());
+        parts
+    }
+
+    fn slot(&self, slot: Slot) -> &str {
+        self.plan.slot_names.get(slot as usize).map_or("?", |name| name)
+    }
+
+    fn step(&self, step: &Step) -> String {
+        match step {
+            Step::Go { to, edge, kind: tag, consumed } => {
+                let only = if *consumed { "" } else { ", looked at only" };
+                format!("{} is {}: {}{only}", self.slot(*to), self.edge(*edge), kind(*tag))
+            }
+            Step::Equal(left, right) => format!("check that {} = {}", self.value(*left), self.value(*right)),
+            Step::Compare(left, comparison, right) => {
+                format!("check that {} {comparison} {}", self.value(*left), self.value(*right))
+            }
+            Step::CompareExpressions(left, comparison, right) => {
+                format!("check that {} {comparison} {}", self.expression(left), self.expression(right))
+            }
+            Step::Distinct(left, right) => {
+                format!("check that {} and {} are two nodes", self.slot(*left), self.slot(*right))
+            }
+            Step::Holds { negated, relation, arguments } => {
+                let arguments: Vec<String> = arguments.iter().map(|argument| self.argument(argument)).collect();
+                let not = if *negated { "not " } else { "" };
+                format!("ask that {not}{relation}({})", arguments.join(", "))
+            }
+            Step::NotStarts(template, slot) => {
+                let name = self.all.get(*template as usize).map_or("?", |plan| &*plan.name);
+                format!("check that {name} has no match that starts at {}", self.slot(*slot))
+            }
+        }
+    }
+
+    fn edge(&self, edge: Edge) -> String {
+        let place = |delta: i32, line: &str, slot: Slot| match delta {
+            1 => format!("the next node of {}'s {line}", self.slot(slot)),
+            -1 => format!("the node before {} in its {line}", self.slot(slot)),
+            delta if delta > 0 => format!("{delta} nodes after {} in its {line}", self.slot(slot)),
+            delta => format!("{} nodes before {} in its {line}", -i64::from(delta), self.slot(slot)),
+        };
+        match edge {
+            Edge::InThread(slot, delta) => place(delta, "thread", slot),
+            Edge::InTask(slot, delta) => place(delta, "task", slot),
+            Edge::BeginOf(slot) => format!("the first node of the thread that {} forks", self.slot(slot)),
+            Edge::ForkOfThreadOf(slot) => format!("the fork of {}'s thread", self.slot(slot)),
+            Edge::First(value) => format!("the first node of thread {}", self.value(value)),
+            Edge::Last(value) => format!("the last node of thread {}", self.value(value)),
+            Edge::Accepted(value) => {
+                format!("the node that accepted the visit to which thread {} belongs", self.value(value))
+            }
+            Edge::Fork(value) => format!("the fork of thread {}", self.value(value)),
+            Edge::Join(value) => format!("the wait for thread {}", self.value(value)),
+            Edge::At(thread, position) => {
+                format!("node {} of thread {}", self.value(position), self.value(thread))
+            }
+        }
+    }
+
+    fn value(&self, value: Value) -> String {
+        let plus = |text: String, offset: i64| match offset {
+            0 => text,
+            offset => format!("{text}{offset:+}"),
+        };
+        match value {
+            Value::Field(slot, Field::Node, offset) => plus(self.slot(slot).to_owned(), offset),
+            Value::Field(slot, field, offset) => plus(format!("{}.{}", self.slot(slot), word(field)), offset),
+            Value::Carry(number, offset) => plus(format!("carried[{number}]"), offset),
+            Value::Integer(number) => number.to_string(),
+            Value::Symbol(number) => {
+                format!("{:?}", self.plan.symbols.get(number as usize).map_or("?", |symbol| symbol))
+            }
+        }
+    }
+
+    fn argument(&self, argument: &RelationArgument) -> String {
+        match argument {
+            RelationArgument::Integer(value) => self.value(*value),
+            RelationArgument::TaskName(slot) => format!("{}.task", self.slot(*slot)),
+            RelationArgument::Name(slot, field) => format!("{}.{}", self.slot(*slot), word(*field)),
+            RelationArgument::Symbol(number) => self.value(Value::Symbol(*number)),
+            RelationArgument::Free => "_".to_owned(),
+        }
+    }
+
+    /// From the order of a stack machine back to brackets.
+    fn expression(&self, expression: &Expression) -> String {
+        let mut stack: Vec<String> = Vec::new();
+        for part in &expression.0 {
+            match part {
+                ExpressionPart::Value(value) => stack.push(self.value(*value)),
+                ExpressionPart::Apply(operator) => {
+                    let (right, left) = (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
+                    stack.push(format!("({left} {operator} {right})"));
+                }
+            }
+        }
+        stack.pop().unwrap_or_default()
+    }
+}
+
+/// A field as the paper calls it.
+fn word(field: Field) -> &'static str {
+    match field {
+        Field::Thread => "thread",
+        Field::Position => "position",
+        Field::Target => "target",
+        Field::Task | Field::TaskName => "task",
+        Field::Counter => "counter",
+        Field::Activity => "name",
+        Field::Service => "op",
+        Field::Node => "node",
+    }
+}
