@@ -16,8 +16,7 @@ use crate::cli::{Failure, Outcome, codes, input, source};
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "the models of two traces: exits with 1 since they differ" => "dyelog diff traces/forwarding-1.angio traces/forwarding-2.angio",
-    "a trace against its model in another language" =>
-        "dyelog model traces/shop.otlp.jsonl -o shop.lqnx && dyelog diff shop.lqnx traces/shop.otlp.jsonl --tolerance 0.01%",
+    "as a CI job compares the models of two recordings" => "dyelog diff traces/rpc.angio traces/rpc.angio --tolerance 5%",
 })]
 pub struct Arguments {
     /// The model or results before: a model file, results in JSON, or a trace

@@ -86,7 +86,8 @@ impl<'p> Words<'p> {
         let plan = self.plan;
         let mut parts = vec![Part { name: "head", title: String::new(), steps: &plan.head }];
         if let Some(repetition) = &plan.repetition {
-            let order = if repetition.backward { "from the last round to the first" } else { "from the first round on" };
+            let order =
+                if repetition.backward { "from the last round to the first" } else { "from the first round on" };
             let most = if repetition.longest { ", as many as there are" } else { "" };
             let title = format!("then {order}, at least {}{most}", repetition.min);
             parts.push(Part { name: "round", title, steps: &repetition.steps });

@@ -166,7 +166,11 @@ fn a_new_template_passes_its_test() {
 #[test]
 fn plans_are_told_in_words() {
     let plan = run(&["rules", "plan", "async_rpc"]).out;
-    for told in ["e1 is the glue node: Fk", "e2 is the next node of e1's thread: Ed", "the first node of the thread that e1 forks"] {
+    for told in [
+        "e1 is the glue node: Fk",
+        "e2 is the next node of e1's thread: Ed",
+        "the first node of the thread that e1 forks",
+    ] {
         assert!(plan.contains(told), "{told}: {plan}");
     }
     let forwarding = run(&["rules", "plan", "forwarding"]).out;
