@@ -51,6 +51,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         .collect();
     let (charts, limits) = if arguments.no_curves { Default::default() } else { growth(&source) };
     let title = arguments.title.clone().unwrap_or_else(|| title(arguments));
+    let pictures = match &source.reduced {
+        Some(reduced) => html::operations(&reduced.rules, &reduced.names, &reduced.samples)?,
+        None => Vec::new(),
+    };
     let report = Report {
         title: &title,
         date: arguments.date.as_deref(),
@@ -61,7 +65,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         findings: &source.findings,
         limits: &limits,
         charts: &charts,
-        pictures: &[],
+        pictures: &pictures,
     };
     let mut output = Output::open(&arguments.output)?;
     output.text(&html::page(&report))?;
@@ -76,9 +80,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 /// What growing loads would do.
 fn growth(source: &Source) -> (Vec<Chart>, Vec<Limit>) {
     let progress = Progress::steps("solving under growing loads", None);
-    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |model| {
-        progress.advance(1);
-        solve::layered(model, &LayeredOptions::default()).ok()
+    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |models| {
+        let one = |model| {
+            progress.advance(1);
+            solve::layered(model, &LayeredOptions::default()).ok()
+        };
+        models.iter().map(one).collect()
     });
     progress.done();
     grown

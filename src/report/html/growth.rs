@@ -40,15 +40,14 @@ struct Point {
     results: Option<Results>,
 }
 
+/// Solves models of one source of load, in the order of the load; gives nothing where it cannot.
+pub type Solve<'s> = dyn FnMut(&[Model]) -> Vec<Option<Results>> + 's;
+
 /// Solves the model under growing loads, with a solver that gives nothing where it cannot, and draws what comes of it.
 ///
 /// For each scenario (or, of a model that was not made of traces, each reference task and each entry with open arrivals)
 /// there are curves of responses, of throughput and of utilisations; and what saturates first.
-pub fn growth(
-    model: &Model,
-    origins: Option<&Origins>,
-    solve: &mut dyn FnMut(&Model) -> Option<Results>,
-) -> (Vec<Chart>, Vec<Limit>) {
+pub fn growth(model: &Model, origins: Option<&Origins>, solve: &mut Solve<'_>) -> (Vec<Chart>, Vec<Limit>) {
     let sources = sources(model, origins);
     let (mut charts, mut limits) = (Vec::new(), Vec::new());
     for source in sources.iter().take(SOURCES) {
@@ -146,10 +145,11 @@ impl Source {
     }
 }
 
-fn sweep(model: &Model, source: &Source, solve: &mut dyn FnMut(&Model) -> Option<Results>) -> Vec<Point> {
-    let mut at = |load: f64| Point {
-        load,
-        results: solve(&source.under(model, load)).filter(|results| results.convergence.converged),
+fn sweep(model: &Model, source: &Source, solve: &mut Solve<'_>) -> Vec<Point> {
+    let mut at = |loads: &[f64]| -> Vec<Point> {
+        let models: Vec<Model> = loads.iter().map(|load| source.under(model, *load)).collect();
+        let solved = solve(&models).into_iter().map(|results| results.filter(|results| results.convergence.converged));
+        loads.iter().zip(solved).map(|(load, results)| Point { load: *load, results }).collect()
     };
     let loads: Vec<f64> = match &source.kind {
         Kind::Closed { population, .. } => {
@@ -163,16 +163,13 @@ fn sweep(model: &Model, source: &Source, solve: &mut dyn FnMut(&Model) -> Option
             loads.into_iter().map(f64::from).collect()
         }
         Kind::Open { rate, .. } => {
-            let today = at(*rate);
-            let busiest = today
-                .results
-                .and_then(|results| bottleneck::ranked(model, &results).first().map(|busy| busy.share))
-                .unwrap_or(0.5);
-            let most = (rate / busiest.clamp(0.05, 1.0)).max(*rate);
+            let today = at(&[*rate]).pop().and_then(|point| point.results);
+            let busiest = today.and_then(|results| bottleneck::ranked(model, &results).first().map(|busy| busy.share));
+            let most = (rate / busiest.unwrap_or(0.5).clamp(0.05, 1.0)).max(*rate);
             (1..=PLACES).map(|place| most * 0.98 * f64::from(place) / f64::from(PLACES)).collect()
         }
     };
-    loads.into_iter().map(at).collect()
+    at(&loads)
 }
 
 fn draw(model: &Model, source: &Source, all: &[Source], points: &[Point]) -> Vec<Chart> {

@@ -20,8 +20,8 @@ mod writer;
 
 pub use self::bottleneck::Limit;
 pub use self::chart::{Chart, Measure, Series};
-pub use self::growth::growth;
-pub use self::pictures::Picture;
+pub use self::growth::{Solve, growth};
+pub use self::pictures::{Picture, operations};
 
 use crate::diagnostic::Diagnostic;
 use crate::lqn::Model;
@@ -113,15 +113,15 @@ pub fn page(report: &Report<'_>) -> String {
     html.open("body", &[]);
     html.element("a", &[("class", "skip"), ("href", "#content")], "Skip to the content");
     html.open("div", &[("class", "page")]);
+    html.open("header", &[]);
+    html.open("h1", &[]).name(report.title).close();
+    html.element("p", &[("class", "lead")], &summary::lead(report));
+    html.close();
     html.open("nav", &[("aria-label", "Parts of this report")]).open("ul", &[]);
     for (anchor, heading, _) in &sections {
         html.open("li", &[]).element("a", &[("href", &format!("#{anchor}"))], heading).close();
     }
     html.close().close();
-    html.open("header", &[]);
-    html.open("h1", &[]).name(report.title).close();
-    html.element("p", &[("class", "lead")], &summary::lead(report));
-    html.close();
     html.open("main", &[("id", "content"), ("tabindex", "-1")]);
     for (anchor, heading, text) in &sections {
         let label = format!("{anchor}-heading");

@@ -79,6 +79,3 @@ for (const chart of document.querySelectorAll(".chart")) {
     event.preventDefault();
   });
 }
-addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("details")) details.open = true;
-});
