@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 /// What growing loads would do.
 fn growth(source: &Source) -> (Vec<Chart>, Vec<Limit>) {
     let progress = Progress::steps("solving under growing loads", None);
-    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |models| {
+    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |_, models| {
         let one = |model| {
             progress.advance(1);
             solve::layered(model, &LayeredOptions::default()).ok()

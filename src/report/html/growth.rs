@@ -40,8 +40,8 @@ struct Point {
     results: Option<Results>,
 }
 
-/// Solves models of one source of load, in the order of the load; gives nothing where it cannot.
-pub type Solve<'s> = dyn FnMut(&[Model]) -> Vec<Option<Results>> + 's;
+/// Solves models of one source under ascending loads; gives nothing where it cannot.
+pub type Solve<'s> = dyn FnMut(&[f64], &[Model]) -> Vec<Option<Results>> + 's;
 
 /// Solves the model under growing loads, with a solver that gives nothing where it cannot, and draws what comes of it.
 ///
@@ -148,7 +148,8 @@ impl Source {
 fn sweep(model: &Model, source: &Source, solve: &mut Solve<'_>) -> Vec<Point> {
     let mut at = |loads: &[f64]| -> Vec<Point> {
         let models: Vec<Model> = loads.iter().map(|load| source.under(model, *load)).collect();
-        let solved = solve(&models).into_iter().map(|results| results.filter(|results| results.convergence.converged));
+        let solved =
+            solve(loads, &models).into_iter().map(|results| results.filter(|results| results.convergence.converged));
         loads.iter().zip(solved).map(|(load, results)| Point { load: *load, results }).collect()
     };
     let loads: Vec<f64> = match &source.kind {

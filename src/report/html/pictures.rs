@@ -84,9 +84,20 @@ fn write(html: &mut Html, title: &str, drawn: &Drawn, most: usize) {
         );
         html.element("p", &[], &text);
     } else {
-        html.open("div", &[("class", "picture"), ("tabindex", "0"), ("role", "region"), ("aria-label", title)]);
+        // What is not much wider than the page is made to fit; anything else would become too small to read, and scrolls.
+        let class = if width(&drawn.text) <= FITS { "picture fits" } else { "picture" };
+        html.open("div", &[("class", class), ("tabindex", "0"), ("role", "region"), ("aria-label", title)]);
         html.trusted(&drawn.text);
         html.close();
     }
     html.close();
+}
+
+/// The widest picture that is made to fit, in pixels.
+const FITS: f64 = 1200.0;
+
+/// The width of a picture by itself.
+fn width(svg: &str) -> f64 {
+    let after = svg.split_once(" width=\"").map(|(_, after)| after);
+    after.and_then(|after| after.split('"').next()).and_then(|width| width.parse().ok()).unwrap_or(f64::INFINITY)
 }
