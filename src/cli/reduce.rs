@@ -106,6 +106,8 @@ fn tell(report: &ReadReport, reduction: &Reduction, terminal: &Terminal) {
     let quality = &reduction.quality;
     let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
     terminal.report_first(&damaged, SHOWN, "; `dyelog trace check` tells of them");
+    let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();
+    terminal.report_first(&doubtful, SHOWN, "; `dyelog trace check` tells of them");
     if quality.restored + quality.set_aside > 0 {
         terminal.say(&format!(
             "of {} operations {} were well formed, {} restored and {} set aside\n",

@@ -128,7 +128,7 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
     let mut output = Output::open(&arguments.output)?;
     output.text(&text)?;
     output.finish()?;
-    let damaged = quality.restored + quality.set_aside > 0;
+    let damaged = quality.restored + quality.set_aside > 0 || !quality.doubtful.is_empty();
     let left_out = read.findings.iter().any(|finding| finding.severity != Severity::Note);
     Ok(if damaged || left_out { Exit::Finding } else { Exit::Ok })
 }

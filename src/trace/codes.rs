@@ -72,6 +72,10 @@ pub const ZERO_COUNTER: Code = Code("T038");
 pub const RESTORED: Code = Code("T040");
 /// An operation is set aside because it is damaged.
 pub const SET_ASIDE: Code = Code("T041");
+/// An operation came before, with the same events.
+pub const REPEATED: Code = Code("T042");
+/// An operation has the run of another one.
+pub const REUSED_RUN: Code = Code("T043");
 /// A document, or a line of it, is not JSON.
 pub const BAD_JSON: Code = Code("T101");
 /// There is no span in the input.

@@ -106,6 +106,29 @@ impl TraceNames {
     pub fn task_count(&self) -> usize {
         self.tasks.len()
     }
+
+    /// What was added since there were so many names and tasks.
+    pub fn additions(&self, names: usize, tasks: usize) -> Additions {
+        let names = (names..self.names.len()).map(|number| self.names.shared(Name(number as u32))).collect();
+        Additions { names, tasks: self.tasks.get(tasks..).unwrap_or_default().to_vec() }
+    }
+
+    /// Adds what was added to another table that was equal to this one then; they are equal again.
+    pub fn add(&mut self, additions: &Additions) {
+        for name in &additions.names {
+            self.names.intern(name);
+        }
+        for &task in &additions.tasks {
+            self.intern_task_named(task);
+        }
+    }
+}
+
+/// What was added to a table of names and tasks, so that a table elsewhere can follow.
+#[derive(Clone, Debug, Default)]
+pub struct Additions {
+    names: Vec<Arc<str>>,
+    tasks: Vec<Task>,
 }
 
 /// The type label `l` of a node (1998 paper §4), and `Join` for the synchronisation extension.

@@ -265,6 +265,7 @@ fn the_gate_counts_what_it_sets_aside() {
       line 17: thread 1 misses the counter 2 before this event [T028]
       line 19: task `A` misses the counter 2 before this event [T030]
       the event is `a,1,2,Ac | A,2`; nothing else fits the gaps
+      it has no time, no CPU demand and no names: what was measured there is missing from the model
 
     t.angio:28: operation `a` run `3` is set aside
       line 39: thread 2 misses the counters 3 to 8 before this event [T028]
@@ -279,6 +280,31 @@ fn the_gate_counts_what_it_sets_aside() {
     let errors = gate.finish().expect_err("the policy is strict");
     assert_eq!(errors.0.len(), 1);
     assert_eq!(errors.0[0].code.0, "T041");
+}
+
+#[test]
+fn operations_that_come_twice() {
+    let mut mixed: Vec<&str> = GOOD.split(';').collect();
+    mixed.reverse();
+    let other = GOOD.replacen("1,8,Ed | A,6", "1,8,Ac | A,6; 1,9,Ed | A,7", 1);
+    let text = format!(
+        "operation a run=1\n{0}operation a run=2\n{0}operation a run=1\n{1}operation a run=2\n{2}operation a run=2\n{2}",
+        lines(GOOD),
+        lines(&mixed.join(";")),
+        lines(&other),
+    );
+    let mut names = TraceNames::new();
+    let mut runs = Vec::new();
+    let mut sink = |_: &TraceNames, operation: Operation| {
+        runs.push(format!("{}:{}", operation.run, operation.line));
+        ControlFlow::Continue(())
+    };
+    let mut gate = Gate::new(Policy::default(), &mut sink);
+    read("t.angio", text.as_bytes(), &ReadOptions::default(), &mut names, &mut gate).expect("it can be read");
+    let report = gate.finish().expect("the policy is lenient");
+    assert_eq!(runs, ["1:1", "2:15", "2:43"]);
+    insta::assert_snapshot!(report.text(), @"");
+    assert_eq!(report.json()["doubtful"][0]["line"], 43);
 }
 
 /// An operation without a source.

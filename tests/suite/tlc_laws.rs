@@ -212,6 +212,75 @@ fn all_interactions_are_generated() {
     assert!(threads(&generated.truth) > Some(1000));
 }
 
+/// More than two batches for each thread, with damage and repeats in several of them.
+#[test]
+fn threads_that_reduce_while_the_reader_reads_change_nothing() {
+    let rules = Rules::shipped();
+    let mut generator = Generator::new(7, Shape { tasks: 40, depth: 4, ..Shape::default() });
+    let mut operations: Vec<Operation> =
+        (0..90).map(|run| generator.operation(&format!("r{run}"), 5000).operation).collect();
+    for damaged in [5, 33, 34, 71] {
+        operations[damaged].events.swap_remove(17);
+        operations[damaged].events.swap_remove(100);
+    }
+    operations.push(operations[3].clone());
+    let mut reused = operations[4].clone();
+    reused.run = operations[50].run.clone();
+    operations.insert(60, reused);
+    let outcome = |threads: usize| {
+        let options = ReduceOptions { threads, keep_matches: true, ..ReduceOptions::default() };
+        let reduction = reduce(&rules, &generator.names, options, &operations);
+        let rest = (reduction.quality, reduction.findings, reduction.matches, reduction.nodes, reduction.processed);
+        (dump(&reduction.submodel, true), rest)
+    };
+    let (submodel, rest) = outcome(1);
+    assert_eq!((rest.0.operations, rest.0.set_aside, rest.0.doubtful.len()), (92, 5, 1));
+    for threads in [2, 3, 5] {
+        let (other, others) = outcome(threads);
+        assert!(submodel == other, "{threads} threads make another sub-model");
+        assert!(rest == others, "{threads} threads tell something else");
+    }
+    let strict = |threads: usize| {
+        use dyelog::trace::Sink;
+        let options =
+            ReduceOptions { threads, policy: dyelog::trace::quality::Policy { strict: true }, ..ReduceOptions::default() };
+        let mut reducer = Reducer::new(&rules, options);
+        for operation in &operations {
+            assert_eq!(reducer.operation(&generator.names, operation.clone()), ControlFlow::Continue(()));
+        }
+        reducer.finish(&generator.names).expect_err("the policy is strict")
+    };
+    assert_eq!(strict(1).0.len(), 5);
+    assert_eq!(strict(1), strict(3));
+}
+
+/// The graph is the same, whatever order the events come in; only some orders let it be made in one pass.
+#[test]
+fn the_order_of_events_does_not_change_the_graph() {
+    for seed in 0..20 {
+        let mut generator = Generator::new(seed, Shape { tasks: 12, depth: 4, ..Shape::default() });
+        let operation = generator.operation("1", 300).operation;
+        let graph = |operation: Operation| {
+            let toeg = Toeg::build(operation).expect("what is generated is well-formed");
+            let nodes = 0..toeg.len() as u32;
+            let arcs: Vec<_> = nodes
+                .map(|node| (toeg.next_in_task(node), toeg.previous_in_task(node), toeg.thread_number(node)))
+                .collect();
+            let events = format!("{:?}", toeg.operation().events);
+            (toeg.threads().to_vec(), arcs, toeg.root(), events)
+        };
+        let as_it_came = graph(operation.clone());
+        let mut random = Random::new(seed);
+        let mut mixed = operation.clone();
+        random.shuffle(&mut mixed.events);
+        assert_eq!(as_it_came, graph(mixed.clone()));
+        mixed.events.sort_by_key(|event| (event.thread, event.index));
+        assert_eq!(as_it_came, graph(mixed.clone()));
+        mixed.events.reverse();
+        assert_eq!(as_it_came, graph(mixed));
+    }
+}
+
 /// What of a sub-model does not depend on its order of arrival. Lines of witnesses only where the input had one order.
 fn dump(submodel: &SubModel, lines: bool) -> String {
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{QualityReport, Verdict, examine};
+use super::{QualityReport, Repeat, Runs, Verdict, examine};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::trace::{Operation, Sink, Toeg, TraceNames};
 
@@ -18,6 +18,7 @@ pub struct Gate<'a> {
     policy: Policy,
     next: &'a mut dyn Sink,
     report: QualityReport,
+    runs: Runs,
     errors: Vec<Diagnostic>,
 }
 
@@ -27,7 +28,18 @@ const ERRORS: usize = 20;
 impl<'a> Gate<'a> {
     /// A gate in front of a sink.
     pub fn new(policy: Policy, next: &'a mut dyn Sink) -> Self {
-        Self { policy, next, report: QualityReport::default(), errors: Vec::new() }
+        Self { policy, next, report: QualityReport::default(), runs: Runs::default(), errors: Vec::new() }
+    }
+
+    /// Goes on without an operation, unless that is an error.
+    fn damaged(&mut self, finding: Diagnostic) -> ControlFlow<()> {
+        if self.policy.strict {
+            self.errors.push(Diagnostic { severity: Severity::Error, ..finding });
+            if self.errors.len() >= ERRORS {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// What came by.
@@ -42,6 +54,13 @@ impl<'a> Gate<'a> {
 
 impl Sink for Gate<'_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        if let Some(repeat) = self.runs.repeat(&operation) {
+            let finding = repeat.diagnostic(&operation, names);
+            self.report.repeated(repeat, &operation, names, finding.clone());
+            if repeat == Repeat::Same {
+                return self.damaged(finding);
+            }
+        }
         let mut operation = match Toeg::build(operation) {
             Ok(graph) => {
                 let operation = graph.into_operation();
@@ -54,17 +73,7 @@ impl Sink for Gate<'_> {
         self.report.record(&operation, names, &verdict);
         match verdict {
             Verdict::Sound | Verdict::Restored(_) => self.next.operation(names, operation),
-            Verdict::Damaged(damage) => {
-                if self.policy.strict {
-                    let mut error = damage.diagnostic(&operation, names, false);
-                    error.severity = Severity::Error;
-                    self.errors.push(error);
-                    if self.errors.len() >= ERRORS {
-                        return ControlFlow::Break(());
-                    }
-                }
-                ControlFlow::Continue(())
-            }
+            Verdict::Damaged(damage) => self.damaged(damage.diagnostic(&operation, names, false)),
         }
     }
 }

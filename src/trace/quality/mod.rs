@@ -22,7 +22,13 @@
 //! tells the task (the end of a scenario, on its client, is the usual case, and there the thread may as well have been cut
 //! off); two events are lost; a join may have been an activity. Of what explains the gaps the smallest loss is taken: a
 //! thread that lost its last two nodes, of which only one left a gap in its task, is taken to have lost its end. A restored
-//! event has no time, no CPU demand and no names.
+//! event has no time, no CPU demand and no names, and the report says so.
+//!
+//! # Operations that come twice
+//!
+//! The scenario and the run name an operation. One that has both of an earlier one, and its events, is the same once more,
+//! most often by a file that was given twice: it is set aside ([`Repeat::Same`]). One with other events is used, since the
+//! tracer may number runs anew in every process, and counted as doubtful ([`Repeat::OtherEvents`]).
 //!
 //! [`Toeg::build`]: crate::trace::Toeg::build
 
@@ -33,10 +39,12 @@ mod linear;
 mod relations;
 mod report;
 mod restore;
+mod runs;
 
 pub use finding::{Fault, Finding};
 pub use gate::{Gate, Policy};
 pub use report::{Counted, Kept, QualityReport};
+pub use runs::{Repeat, Runs};
 
 use rustc_hash::FxHashSet;
 
@@ -125,6 +133,7 @@ impl Damage {
         let mut diagnostic = if restored {
             Diagnostic::new(Severity::Note, codes::RESTORED, place, format!("{which}: one lost event is restored"))
                 .with_note(format!("the event is `{}`; nothing else fits the gaps", self.outcome))
+                .with_note("it has no time, no CPU demand and no names: what was measured there is missing from the model")
         } else {
             Diagnostic::warning(codes::SET_ASIDE, place, format!("{which} is set aside"))
                 .with_note(format!("no event is restored: {}", self.outcome))

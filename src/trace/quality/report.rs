@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Damage, Verdict};
+use super::{Damage, Repeat, Verdict};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::trace::{Operation, TraceNames};
+use crate::trace::{Operation, TraceNames, codes};
 
 /// How many operations came through, how many did not, and why. Two of them merge into one, in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,6 +29,8 @@ pub struct QualityReport {
     pub findings: BTreeMap<&'static str, Counted>,
     /// The first damaged operations, by file and line.
     pub damaged: Vec<Kept>,
+    /// The first operations that are used but doubtful: their run is that of another.
+    pub doubtful: Vec<Kept>,
 }
 
 /// How often something was found.
@@ -100,16 +102,32 @@ impl QualityReport {
             counted.findings += same.len() as u64;
             counted.operations += 1;
         }
-        self.damaged.push(Kept {
-            file: Arc::clone(&operation.file),
-            line: operation.line,
-            scenario: names.names.shared(operation.scenario),
-            run: Arc::clone(&operation.run),
-            restored,
-            finding: damage.diagnostic(operation, names, restored),
-        });
-        // Sorting now and then keeps the cost of dropping low.
-        if self.damaged.len() >= 2 * Self::KEPT {
+        self.damaged.push(Kept::new(operation, names, restored, damage.diagnostic(operation, names, restored)));
+        self.trim_now_and_then();
+    }
+
+    /// Counts an operation whose run came before. One that is the same again is set aside; another is yet to be examined.
+    pub fn repeated(&mut self, repeat: Repeat, operation: &Operation, names: &TraceNames, finding: Diagnostic) {
+        let counted = self.findings.entry(finding.code.0).or_default();
+        counted.what = repeat.title();
+        counted.findings += 1;
+        counted.operations += 1;
+        let kept = Kept::new(operation, names, false, finding);
+        match repeat {
+            Repeat::Same => {
+                self.operations += 1;
+                self.set_aside += 1;
+                self.events_set_aside += operation.events.len() as u64;
+                self.damaged.push(kept);
+            }
+            Repeat::OtherEvents => self.doubtful.push(kept),
+        }
+        self.trim_now_and_then();
+    }
+
+    /// Sorting now and then keeps the cost of dropping low.
+    fn trim_now_and_then(&mut self) {
+        if self.damaged.len().max(self.doubtful.len()) >= 2 * Self::KEPT {
             self.trim();
         }
     }
@@ -129,13 +147,16 @@ impl QualityReport {
             mine.operations += counted.operations;
         }
         self.damaged.extend(other.damaged);
+        self.doubtful.extend(other.doubtful);
         self.trim();
     }
 
     /// Keeps the first damaged operations only, by file and line.
     pub fn trim(&mut self) {
-        self.damaged.sort();
-        self.damaged.truncate(Self::KEPT);
+        for kept in [&mut self.damaged, &mut self.doubtful] {
+            kept.sort();
+            kept.truncate(Self::KEPT);
+        }
     }
 
     /// The report as text, for people.
@@ -154,7 +175,7 @@ impl QualityReport {
                 );
             }
         }
-        for kept in &self.damaged {
+        for kept in self.damaged.iter().chain(&self.doubtful) {
             let _ = write!(text, "\n{}:{}: {}\n", kept.file, kept.line, kept.finding.message);
             for label in &kept.finding.labels {
                 let _ = writeln!(text, "  {}{}", place(&label.place), label.text);
@@ -163,7 +184,9 @@ impl QualityReport {
                 let _ = writeln!(text, "  {note}");
             }
         }
-        let left = (self.restored + self.set_aside).saturating_sub(self.damaged.len() as u64);
+        let doubtful = self.findings.get(codes::REUSED_RUN.0).map_or(0, |counted| counted.operations);
+        let left = (self.restored + self.set_aside).saturating_sub(self.damaged.len() as u64)
+            + doubtful.saturating_sub(self.doubtful.len() as u64);
         if left > 0 {
             let _ = write!(text, "\nand {left} more that are counted above\n");
         }
@@ -180,6 +203,19 @@ impl QualityReport {
             all.extend(fields);
         }
         value
+    }
+}
+
+impl Kept {
+    fn new(operation: &Operation, names: &TraceNames, restored: bool, finding: Diagnostic) -> Self {
+        Self {
+            file: Arc::clone(&operation.file),
+            line: operation.line,
+            scenario: names.names.shared(operation.scenario),
+            run: Arc::clone(&operation.run),
+            restored,
+            finding,
+        }
     }
 }
 
