@@ -303,7 +303,23 @@ fn operations_that_come_twice() {
     read("t.angio", text.as_bytes(), &ReadOptions::default(), &mut names, &mut gate).expect("it can be read");
     let report = gate.finish().expect("the policy is lenient");
     assert_eq!(runs, ["1:1", "2:15", "2:43"]);
-    insta::assert_snapshot!(report.text(), @"");
+    insta::assert_snapshot!(report.text(), @"
+    operations           5   sound 3, restored 0, set aside 2
+    events              40   and 27 set aside
+
+    code  finding                        findings  operations
+    T042  operation that came before            2           2
+    T043  run of another operation              1           1
+
+    t.angio:29: operation `a` run `1` is set aside: it came before
+      its events are those of an earlier operation with the same scenario and run
+
+    t.angio:58: operation `a` run `2` is set aside: it came before
+      its events are those of an earlier operation with the same scenario and run
+
+    t.angio:43: operation `a` run `2` has the run of another operation
+      their events differ, so both are used
+    ");
     assert_eq!(report.json()["doubtful"][0]["line"], 43);
 }
 

@@ -242,8 +242,11 @@ fn threads_that_reduce_while_the_reader_reads_change_nothing() {
     }
     let strict = |threads: usize| {
         use dyelog::trace::Sink;
-        let options =
-            ReduceOptions { threads, policy: dyelog::trace::quality::Policy { strict: true }, ..ReduceOptions::default() };
+        let options = ReduceOptions {
+            threads,
+            policy: dyelog::trace::quality::Policy { strict: true },
+            ..ReduceOptions::default()
+        };
         let mut reducer = Reducer::new(&rules, options);
         for operation in &operations {
             assert_eq!(reducer.operation(&generator.names, operation.clone()), ControlFlow::Continue(()));

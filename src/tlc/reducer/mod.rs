@@ -129,7 +129,16 @@ impl<'r> Reducer<'r> {
             );
         }
         let here = Worker::new(options.merge);
-        Self { rules, options, pending: Vec::new(), pending_events: 0, runs: Runs::default(), here, posts: None, report }
+        Self {
+            rules,
+            options,
+            pending: Vec::new(),
+            pending_events: 0,
+            runs: Runs::default(),
+            here,
+            posts: None,
+            report,
+        }
     }
 
     /// Works on what is pending, or lets another thread work on it. Where enough errors are known there is nothing left to

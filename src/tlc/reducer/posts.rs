@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use crate::tlc::reducer::worker::{Report, Worker};
 use crate::tlc::reducer::{Pending, ReduceOptions};
 use crate::tlc::rules::Rules;
-use crate::trace::event::Additions;
 use crate::trace::TraceNames;
+use crate::trace::event::Additions;
 
 /// How many batches a thread may have before it, the one at hand included.
 const QUEUED: usize = 2;

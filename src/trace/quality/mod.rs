@@ -133,7 +133,9 @@ impl Damage {
         let mut diagnostic = if restored {
             Diagnostic::new(Severity::Note, codes::RESTORED, place, format!("{which}: one lost event is restored"))
                 .with_note(format!("the event is `{}`; nothing else fits the gaps", self.outcome))
-                .with_note("it has no time, no CPU demand and no names: what was measured there is missing from the model")
+                .with_note(
+                    "it has no time, no CPU demand and no names: what was measured there is missing from the model",
+                )
         } else {
             Diagnostic::warning(codes::SET_ASIDE, place, format!("{which} is set aside"))
                 .with_note(format!("no event is restored: {}", self.outcome))

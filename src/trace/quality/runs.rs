@@ -93,9 +93,9 @@ fn digest(event: &Event) -> u64 {
         event.time.to_bits(),
         event.cpu.to_bits(),
     ];
-    mix(words.into_iter().fold(0, |digest: u64, word| {
-        (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    }))
+    mix(words
+        .into_iter()
+        .fold(0, |digest: u64, word| (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)))
 }
 
 /// The finaliser of MurmurHash3.
