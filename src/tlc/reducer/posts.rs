@@ -35,7 +35,7 @@ struct Post {
 
 /// The threads, in the order in which they get batches.
 pub(super) struct Posts {
-    posts: Vec<Post>,
+    list: Vec<Post>,
     /// Batches given out, and reports taken back.
     given: usize,
     taken: usize,
@@ -44,17 +44,17 @@ pub(super) struct Posts {
 impl Posts {
     /// Starts so many threads; `None` where the system gives none.
     pub(super) fn start(count: usize, rules: &Arc<Rules>, options: ReduceOptions) -> Option<Self> {
-        let posts: Vec<Post> = (0..count).map_while(|_| Post::start(Arc::clone(rules), options)).collect();
-        (!posts.is_empty()).then_some(Self { posts, given: 0, taken: 0 })
+        let list: Vec<Post> = (0..count).map_while(|_| Post::start(Arc::clone(rules), options)).collect();
+        (!list.is_empty()).then_some(Self { list, given: 0, taken: 0 })
     }
 
     /// Gives out a batch; the reports that came back meanwhile go to `take`, in order.
     pub(super) fn give(&mut self, operations: Vec<Pending>, names: &TraceNames, take: &mut dyn FnMut(Report)) {
-        while self.given - self.taken >= QUEUED * self.posts.len() {
+        while self.given - self.taken >= QUEUED * self.list.len() {
             self.take_one(take);
         }
-        let at = self.given % self.posts.len();
-        let post = &mut self.posts[at];
+        let at = self.given % self.list.len();
+        let post = &mut self.list[at];
         let additions = names.additions(post.names, post.tasks);
         (post.names, post.tasks) = (names.names.len(), names.task_count());
         if post.batches.send(Batch { operations, additions }).is_err() {
@@ -72,12 +72,12 @@ impl Posts {
             drop(post.batches);
             post.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        self.posts.into_iter().map(join).collect()
+        self.list.into_iter().map(join).collect()
     }
 
     fn take_one(&mut self, take: &mut dyn FnMut(Report)) {
-        let at = self.taken % self.posts.len();
-        match self.posts[at].reports.recv() {
+        let at = self.taken % self.list.len();
+        match self.list[at].reports.recv() {
             Ok(report) => take(report),
             Err(_) => self.fail(at),
         }
@@ -86,7 +86,7 @@ impl Posts {
 
     /// Passes on the panic of a thread that ended before its time.
     fn fail(&mut self, at: usize) {
-        let Post { batches, thread, .. } = self.posts.swap_remove(at);
+        let Post { batches, thread, .. } = self.list.swap_remove(at);
         drop(batches);
         if let Err(panic) = thread.join() {
             std::panic::resume_unwind(panic);

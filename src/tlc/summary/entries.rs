@@ -32,6 +32,8 @@ struct Base {
 /// Finds entries of one sub-model by what they are in operations of one reader.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
+    /// How entries are told apart.
+    merge: EntryMerge,
     bases: Vec<Base>,
     /// By task and service, or by scenario and `None`; and by type.
     numbers: FxHashMap<(u32, Option<Name>, Interaction), u32>,
@@ -54,6 +56,11 @@ const UNSET: Name = Name(u32::MAX);
 const BACK: u32 = 1 << 8;
 
 impl Entries {
+    /// None found yet.
+    pub(super) fn new(merge: EntryMerge) -> Self {
+        Self { merge, ..Self::default() }
+    }
+
     /// The sub-model's name for a name of the trace.
     #[inline]
     pub(super) fn name(&mut self, submodel: &mut SubModel, names: &Names, name: Name) -> Name {
@@ -79,7 +86,6 @@ impl Entries {
     /// The entries of an operation, in its order, made in the sub-model where they are new.
     pub(super) fn find(
         &mut self,
-        merge: EntryMerge,
         submodel: &mut SubModel,
         toeg: &Toeg,
         names: &TraceNames,
@@ -92,9 +98,9 @@ impl Entries {
         own.clear();
         own.extend(outcome.entries.iter().map(|entry| self.base(submodel, names, scenario, entry)));
         self.own = own;
-        match merge {
+        match self.merge {
             EntryMerge::None => self.by_path(submodel, outcome, requests, found),
-            EntryMerge::Name | EntryMerge::Structure => self.by_requests(merge, submodel, outcome, requests, found),
+            EntryMerge::Name | EntryMerge::Structure => self.by_requests(submodel, outcome, requests, found),
         }
     }
 
@@ -165,7 +171,6 @@ impl Entries {
     /// By name where there is one and names count, else by requests, bottom-up.
     fn by_requests(
         &mut self,
-        merge: EntryMerge,
         submodel: &mut SubModel,
         outcome: &Outcome,
         requests: &Groups,
@@ -175,7 +180,7 @@ impl Entries {
         found.resize(self.own.len(), EntryIndex(0));
         for number in (0..self.own.len()).rev() {
             let base = &mut self.bases[self.own[number] as usize];
-            if base.is_customer || (merge == EntryMerge::Name && base.named) {
+            if base.is_customer || (self.merge == EntryMerge::Name && base.named) {
                 found[number] = match base.plain {
                     Some(entry) => entry,
                     None => *base.plain.insert(Self::ensure(submodel, base, base.digest.finish())),

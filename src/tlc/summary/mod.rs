@@ -37,8 +37,6 @@ pub enum EntryMerge {
 /// Folds operations of one reader into a sub-model.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// How entries are told apart.
-    merge: EntryMerge,
     /// What is known of entries and scenarios, but for work.
     submodel: SubModel,
     entries: Entries,
@@ -63,7 +61,7 @@ struct Scratch {
 impl Summary {
     /// Nothing folded yet.
     pub fn new(merge: EntryMerge) -> Self {
-        Self { merge, ..Self::default() }
+        Self { entries: Entries::new(merge), ..Self::default() }
     }
 
     /// The sub-model.
@@ -82,7 +80,7 @@ impl Summary {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.group(toeg, outcome);
         let Scratch { requests, found, .. } = &mut scratch;
-        self.entries.find(self.merge, &mut self.submodel, toeg, names, outcome, requests, found);
+        self.entries.find(&mut self.submodel, toeg, names, outcome, requests, found);
         let timed = toeg.operation().events.iter().any(|event| !event.time.is_nan());
         self.cuts.next_operation(toeg.operation());
         for number in 0..outcome.entries.len() {

@@ -28,7 +28,8 @@ const ROOM: Cut = Cut { operation: 0, scenario: None, run: u64::MAX, thread: u32
 /// The cuts of all entries, and the operation at hand.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
-    cuts: Vec<Cut>,
+    /// By entry.
+    list: Vec<Cut>,
     operation: u64,
     run: u64,
 }
@@ -51,11 +52,11 @@ impl Cuts {
         names: &TraceNames,
         accepted_at: NodeId,
     ) {
-        if self.cuts.len() <= index.index() {
-            self.cuts.resize(index.index() + 1, ROOM);
+        if self.list.len() <= index.index() {
+            self.list.resize(index.index() + 1, ROOM);
         }
         let operation = toeg.operation();
-        let cut = &self.cuts[index.index()];
+        let cut = &self.list[index.index()];
         if cut.scenario == Some(operation.scenario) && self.run > cut.run {
             return;
         }
@@ -69,7 +70,7 @@ impl Cuts {
         if entry.witnesses.len() == WITNESSES {
             let last = &entry.witnesses[WITNESSES - 1];
             let same_scenario = *last.scenario == *names.names.text(operation.scenario);
-            self.cuts[index.index()] = Cut {
+            self.list[index.index()] = Cut {
                 operation: if Arc::ptr_eq(&last.run, &operation.run) { self.operation } else { 0 },
                 scenario: same_scenario.then_some(operation.scenario),
                 run: beginning(&last.run),
