@@ -467,7 +467,7 @@ mod tests {
             ("rows - 1 ms", "0..11 a time cannot be taken from a number"),
             ("2 + seek * seek", "4..15 a time cannot be multiplied by a time"),
             ("rows / seek", "0..11 a number cannot be divided by a time"),
-            ("1 ms / (rows - 20)", "0..17 this divides by zero"),
+            ("1 ms / (rows - 20)", "0..18 this divides by zero"),
             ("min(1, 1 ms)", "0..12 times and numbers cannot be compared"),
             ("1e308 * rows", "0..12 the value is too large for a number"),
             ("lost", "a parameter without a value"),
