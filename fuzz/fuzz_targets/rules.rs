@@ -1,4 +1,4 @@
-//! Any text is read or refused; what is read prints to the same; what passes the checks can be asked, within limits.
+//! Any text is read or refused; what is read prints and is formatted to the same; what passes the checks can be asked, within limits.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
 use dyelog::datalog::check::check;
 use dyelog::datalog::eval::{Evaluator, Limits, compile};
-use dyelog::datalog::syntax::{load, parse_file, print, print_items};
+use dyelog::datalog::syntax::{format, load, parse_file, print, print_items};
 use dyelog::datalog::value::Value;
 use dyelog::diagnostic::{Renderer, Sources};
 use libfuzzer_sys::fuzz_target;
@@ -45,6 +45,12 @@ fuzz_target!(|text: &str| {
         let (again, diagnostics) = parse_file(0, &"printed.dl".into(), &printed);
         assert!(diagnostics.is_empty(), "{diagnostics:?} in {printed}");
         assert_eq!(printed, print_items(&again));
+    }
+    if let Ok(tidy) = format(&"fuzz.dl".into(), text) {
+        let (again, diagnostics) = parse_file(0, &"tidy.dl".into(), &tidy);
+        assert!(diagnostics.is_empty(), "{diagnostics:?} in {tidy}");
+        assert_eq!(printed, print_items(&again));
+        assert_eq!(format(&"tidy.dl".into(), &tidy).ok().as_ref(), Some(&tidy));
     }
     let Ok(program) = load("fuzz.dl", text, &|_| None) else { return };
     let _ = print(&program);

@@ -140,7 +140,9 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
         text.push('\n');
         let Outcome::Compared(verdict) = outcome else { continue };
         for (word, lines) in [("noisy", &verdict.noisy), ("missing", &verdict.missing)] {
-            lines.iter().for_each(|line| text.push_str(&format!("  {word:<7}  {line}\n")));
+            for line in lines {
+                text.push_str(&format!("  {word:<7}  {line}\n"));
+            }
         }
         for (before, after) in &verdict.wrong {
             text.push_str(&format!("  wrong    {before}\n      now  {after}\n"));

@@ -282,7 +282,7 @@ fn shape(svg: &mut Svg, kind: &KindPattern, (x, y): (f64, f64)) {
         KindPattern::Activity => svg.ellipse("task", (x, y), (s, s)),
         KindPattern::End => svg.rectangle("full", (x - s, y - s), (2.0 * s, 2.0 * s), 0.0),
         KindPattern::Fork(_) => {
-            svg.polygon("task", &[(x, y - s - 2.0), (x + s + 2.0, y), (x, y + s + 2.0), (x - s - 2.0, y)])
+            svg.polygon("task", &[(x, y - s - 2.0), (x + s + 2.0, y), (x, y + s + 2.0), (x - s - 2.0, y)]);
         }
         KindPattern::Join(_) => svg.polygon("task", &[(x - s, y - s), (x + s, y + s), (x + s, y - s), (x - s, y + s)]),
         KindPattern::Any => svg.ellipse("act", (x, y), (s + 3.0, s)),

@@ -71,9 +71,8 @@ pub(super) fn gap(pieces: &[Piece<'_>], at: usize) -> &'static str {
     use TokenKind as K;
     let (before, here) = (&pieces[at - 1], &pieces[at]);
     let tight = match (before.kind, here.kind) {
-        (_, K::Comma | K::CloseRound | K::CloseSquare | K::Dot | K::Colon)
+        (_, K::Comma | K::CloseRound | K::CloseSquare | K::Dot | K::Colon | K::Range)
         | (K::OpenRound | K::OpenSquare | K::Not | K::Range, _)
-        | (_, K::Range)
         | (K::OpenCurly, K::CloseCurly) => true,
         (K::Word, K::OpenSquare) => !names_kind(pieces, at - 1),
         (K::Word, K::OpenRound) => !names_aggregate(pieces, at - 1),
