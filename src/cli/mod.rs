@@ -4,7 +4,7 @@
 //! through the terminal and says how it [`Exit`]s, or fails with [`Failure`].
 
 /// The part of a command's help that shows it at work: what each line does, and the line. Every line is run by a test, in a
-/// folder that has the project's `traces/`, `examples/` and `rules/`.
+/// folder that has the project's `traces/`, `examples/`, `rules/` and `snapshots/`.
 macro_rules! examples {
     ($($does:literal => $line:literal),+ $(,)?) => {
         concat!("\u{1b}[1m\u{1b}[4mExamples:\u{1b}[0m", $("\n  # ", $does, "\n  ", $line),+)

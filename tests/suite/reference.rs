@@ -81,7 +81,7 @@ fn every_example_works() {
     let mut run = 0;
     for (name, help) in sections(&reference()) {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        for part in ["traces", "examples", "rules"] {
+        for part in ["traces", "examples", "rules", "snapshots"] {
             std::os::unix::fs::symlink(Path::new(ROOT).join(part), folder.path().join(part))
                 .expect("links can be made");
         }
