@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{completions, diff, explain, man, matches, model, report, rules, solve, test, trace};
+use crate::cli::{
+    completions, config, diff, explain, man, matches, merge, model, report, rules, solve, test, trace,
+};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
@@ -39,6 +41,11 @@ pub enum Command {
     Report(report::Arguments),
     /// List the interactions that the templates recognise in traces
     Matches(matches::Arguments),
+    /// Merge saved sub-models, or save what traces show
+    Merge(merge::Arguments),
+    /// Start and check configurations
+    #[command(subcommand)]
+    Config(config::Command),
     /// Look at traces: quality, figures, conversion
     #[command(subcommand)]
     Trace(trace::Command),
@@ -129,6 +136,17 @@ pub enum Merge {
     Structure,
     /// None: an entry for each place in the scenario.
     None,
+}
+
+impl Merge {
+    /// The name by which saved sub-models say how they were made.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Structure => "structure",
+            Self::None => "none",
+        }
+    }
 }
 
 impl From<Merge> for EntryMerge {

@@ -14,6 +14,7 @@ macro_rules! examples {
 pub mod args;
 mod codes;
 mod completions;
+mod config;
 mod diff;
 mod exit;
 mod explain;
@@ -21,6 +22,7 @@ mod input;
 mod interrupt;
 mod man;
 mod matches;
+mod merge;
 mod model;
 mod output;
 mod progress;
@@ -30,6 +32,7 @@ mod rule_files;
 mod rules;
 mod solve;
 mod source;
+mod submodels;
 mod terminal;
 mod test;
 mod trace;
@@ -116,6 +119,8 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Solve(arguments) => solve::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),
+        Command::Merge(arguments) => merge::run(arguments, terminal),
+        Command::Config(command) => config::run(command, terminal),
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),

@@ -1,15 +1,16 @@
 //! `dyelog model`.
 
 use clap::{Args, ValueEnum};
-use dyelog::lqn::Language;
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::lqn::{Language, saved};
 use dyelog::report;
 
-use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::Output;
-use crate::cli::source;
+use crate::cli::submodels::Given;
 use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, codes, input, source};
 
 /// Arguments of `dyelog model`.
 #[derive(Debug, Args)]
@@ -17,6 +18,7 @@ use crate::cli::terminal::Terminal;
     "a model of the bundled trace, in the text language of the LQN tool suite" => "dyelog model traces/shop.otlp.jsonl -o shop.lqn",
     "in tables for people, with users and processors as they are" => "dyelog model traces/shop.otlp.jsonl --config examples/shop/shop.toml --format text",
     "one model of several traces" => "dyelog model traces/figure-3.angio traces/figure-4.angio",
+    "what a trace shows, without a configuration, to merge with others" => "dyelog model traces/figure-3.angio --format submodel -o figure-3.json",
     "a model file in another language" => "dyelog model shop.lqn -o shop.lqnx",
 })]
 pub struct Arguments {
@@ -40,6 +42,8 @@ enum Format {
     Json,
     /// Tables for people, with the source of each demand
     Text,
+    /// A sub-model: counts and sums of what the traces show, to merge or to configure later
+    Submodel,
 }
 
 impl Arguments {
@@ -56,15 +60,36 @@ impl Arguments {
 
 /// Makes a model of traces, or puts a model into another language.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    if arguments.form() == Format::Submodel {
+        return submodel(arguments, terminal);
+    }
     let source = source::load(&arguments.source, terminal)?;
     let text = match arguments.form() {
         Format::Lqn => Language::Lqn.write(&source.model),
         Format::Lqnx => Language::Lqnx.write(&source.model),
         Format::Json => Language::Json.write(&source.model),
-        Format::Text => report::model::text(&source.model, source.origins.as_ref(), terminal.look(&arguments.output)),
+        // A sub-model is no model, and written above.
+        Format::Text | Format::Submodel => {
+            report::model::text(&source.model, source.origins.as_ref(), terminal.look(&arguments.output))
+        }
     };
     let mut output = Output::open(&arguments.output)?;
     output.text(&text)?;
+    output.finish()?;
+    Ok(Exit::Ok)
+}
+
+/// Writes what traces show, before any configuration.
+fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let SourceArguments { files, reading, reduce, config } = &arguments.source;
+    input::check_stdin_once(files.iter().chain(&reduce.rules))?;
+    if config.is_some() {
+        let message = "a sub-model holds what traces show: `--config` is for the model that is made of it";
+        return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
+    }
+    let Given { submodel, merge } = source::submodel(files, reading, reduce, terminal)?;
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&saved::write(&submodel, &merge))?;
     output.finish()?;
     Ok(Exit::Ok)
 }

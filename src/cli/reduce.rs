@@ -23,8 +23,8 @@ pub struct Reduced {
     pub reduction: Reduction,
     /// What the readers saw.
     pub reading: ReadReport,
-    /// Whether all operations came in the native format, whose tasks are sequential.
-    pub native: bool,
+    /// How entries were told apart.
+    pub merge: String,
 }
 
 /// Passes operations on and sees what kind of trace they come from.
@@ -82,7 +82,7 @@ pub fn reduce(
         }
     }
     let native = watch.native;
-    let reduction = match reducer.finish(&names) {
+    let mut reduction = match reducer.finish(&names) {
         Ok(reduction) => reduction,
         Err(Diagnostics(found)) => {
             errors.extend(found);
@@ -94,7 +94,8 @@ pub fn reduce(
         return Err(Failure::Input(errors));
     }
     tell(&report, &reduction, terminal);
-    Ok(Reduced { reduction, reading: report, native })
+    reduction.submodel.concurrent |= !native;
+    Ok(Reduced { reduction, reading: report, merge: arguments.merge.label().to_owned() })
 }
 
 /// Tells what was left out: the first findings of each kind, and figures.

@@ -1,15 +1,19 @@
 //! A model, from a model file or made of traces.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dyelog::diagnostic::{Diagnostic, Place, Severity};
-use dyelog::lqn::{self, Language, Model, Multiplicity};
+use dyelog::lqn::submodel::SubModel;
+use dyelog::lqn::{self, Language, Model, Multiplicity, saved};
 use dyelog::model::{self, Configuration, Origins};
+use dyelog::tlc::Reduction;
+use dyelog::trace::ReadReport;
 
-use crate::cli::args::SourceArguments;
+use crate::cli::args::{ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::reduce::{self, Reduced};
+use crate::cli::submodels::{self, Given};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes, input};
 
@@ -32,26 +36,74 @@ pub struct Source {
 pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
     let configuration = configuration(arguments.config.as_deref(), terminal)?;
-    let mut first = None;
-    if let ([file], None) = (&arguments.files[..], arguments.reading.from) {
-        let (head, whole) = input::peek(file)?;
-        if is_model(&head) {
-            return model_file(file, whole, arguments, terminal);
-        }
-        first = Some(whole);
-    }
-    let reduced = reduce::reduce(&arguments.files, first, &arguments.reading, &arguments.reduce, false, terminal)?;
-    let mut configuration = configuration;
-    if reduced.native {
-        // A task of the native format is one sequential flow of control.
-        configuration.defaults.threads.get_or_insert(Multiplicity::Finite(1));
-    }
+    let reduced = match submodel_or_model(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
+        Found::SubModel(reduced) => *reduced,
+        Found::Model(file, whole) => return model_file(&file, whole, arguments, terminal),
+    };
+    let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
     let (notes, warnings): (Vec<_>, Vec<_>) =
         findings.iter().cloned().partition(|finding| finding.severity == Severity::Note);
     terminal.report_first(&warnings, SHOWN, "");
     terminal.report_first(&notes, SHOWN, "; `--format text` shows the loads chosen");
     Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings })
+}
+
+/// What files are, told by the first one's content.
+enum Found {
+    SubModel(Box<Reduced>),
+    Model(PathBuf, Box<dyn Read + Send>),
+}
+
+fn submodel_or_model(
+    files: &[PathBuf],
+    reading: &ReadingArguments,
+    reduce: &ReduceArguments,
+    terminal: &mut Terminal,
+) -> Result<Found, Failure> {
+    let mut first = None;
+    // A file that cannot be read is told of below, together with the others.
+    if let ([file, ..], None) = (files, reading.from)
+        && let Ok((head, whole)) = input::peek(file)
+    {
+        if saved::is_saved(&String::from_utf8_lossy(&head)) {
+            let Given { submodel, merge } = submodels::load(files, Some(whole), terminal)?;
+            let reduction = Reduction { submodel, ..Reduction::default() };
+            let reduced = Reduced { reduction, reading: ReadReport::default(), merge };
+            return Ok(Found::SubModel(Box::new(reduced)));
+        }
+        if files.len() == 1 && is_model(&head) {
+            return Ok(Found::Model(file.clone(), whole));
+        }
+        first = Some(whole);
+    }
+    let reduced = reduce::reduce(files, first, reading, reduce, false, terminal)?;
+    Ok(Found::SubModel(Box::new(reduced)))
+}
+
+/// The sub-model of traces, or of saved sub-models.
+pub fn submodel(
+    files: &[PathBuf],
+    reading: &ReadingArguments,
+    reduce: &ReduceArguments,
+    terminal: &mut Terminal,
+) -> Result<Given, Failure> {
+    match submodel_or_model(files, reading, reduce, terminal)? {
+        Found::SubModel(reduced) => Ok(Given { submodel: reduced.reduction.submodel, merge: reduced.merge }),
+        Found::Model(file, _) => {
+            let message = "a complete model stands where traces or sub-models are needed";
+            Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: input::shown(&file) }, message).into())
+        }
+    }
+}
+
+/// The configuration with what holds for traces of this kind.
+pub fn with_defaults(mut configuration: Configuration, sub: &SubModel) -> Configuration {
+    if !sub.concurrent {
+        // A task of the native format is one sequential flow of control.
+        configuration.defaults.threads.get_or_insert(Multiplicity::Finite(1));
+    }
+    configuration
 }
 
 fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<Configuration, Failure> {

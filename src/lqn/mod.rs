@@ -15,6 +15,7 @@ pub mod layout;
 pub mod lint;
 pub mod model;
 pub mod results;
+pub mod saved;
 mod scheduling;
 pub mod submodel;
 pub mod text;

@@ -271,6 +271,9 @@ pub struct SubModel {
     pub scenarios: FxIndexMap<Name, ScenarioTotal>,
     /// Operations that were set aside because they are damaged.
     pub set_aside: u64,
+    /// Whether some operation came from traces whose tasks serve several requests at once, as services seen in spans do. Tasks of
+    /// the native format are sequential.
+    pub concurrent: bool,
 }
 
 impl SubModel {
@@ -367,6 +370,7 @@ impl SubModel {
             self.scenarios.entry(names[scenario.index()]).or_default().merge(total);
         }
         self.set_aside += other.set_aside;
+        self.concurrent |= other.concurrent;
     }
 
     /// Entries in an order that depends on nothing but what they are: customers first, then by task, instance, type,
@@ -417,7 +421,7 @@ impl WorkTotal {
         for ((kind, to), request) in &other.requests {
             let own = self.requests.entry((*kind, entries[to.index()])).or_default();
             own.count += request.count;
-            own.squares += request.squares;
+            own.squares = own.squares.saturating_add(request.squares);
         }
     }
 }

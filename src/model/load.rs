@@ -132,11 +132,25 @@ fn hint(scenario: &str) -> String {
 /// A name as a key of TOML.
 pub fn toml_key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if bare { name.to_owned() } else { format!("{name:?}") }
+    if bare { name.to_owned() } else { quoted(name) }
+}
+
+/// A text as a string of TOML.
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            character if character.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(character))),
+            character => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// A number with four digits that count.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }

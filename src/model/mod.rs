@@ -16,6 +16,7 @@ mod parts;
 mod profile;
 mod replicas;
 mod stability;
+mod starter;
 mod unused;
 mod variability;
 
@@ -24,3 +25,4 @@ pub use config::Configuration;
 pub use demand::DemandSource;
 pub use load::{Load, LoadReason};
 pub use origins::{ActivityOrigin, EntryOrigin, Origins, ScenarioOrigin, TaskOrigin};
+pub use starter::starter;

@@ -25,6 +25,7 @@ mod rule_texts;
 mod rules;
 mod solve;
 mod spans;
+mod submodel;
 mod support;
 mod terminal;
 mod tlc;

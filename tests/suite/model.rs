@@ -529,7 +529,7 @@ fn an_unknown_key_is_only_a_warning() {
 
 /// What one operation adds to a sub-model: an entry with work and requests.
 #[derive(Clone, Debug)]
-struct Piece {
+pub struct Piece {
     task: u8,
     service: u8,
     second: bool,
@@ -540,7 +540,7 @@ struct Piece {
     run: u8,
 }
 
-fn piece() -> impl Strategy<Value = Piece> {
+pub fn piece() -> impl Strategy<Value = Piece> {
     (
         0..4_u8,
         0..3_u8,
@@ -564,7 +564,7 @@ fn piece() -> impl Strategy<Value = Piece> {
 }
 
 /// The sub-model of one piece. Tasks ask only those of greater number, so that there is no circle.
-fn submodel_of(piece: &Piece) -> SubModel {
+pub fn submodel_of(piece: &Piece) -> SubModel {
     let mut sub = Sub::default();
     let scenario = ["s", "t"][usize::from(piece.run % 2)];
     let customer = sub.scenario(scenario, piece.invocations);
@@ -602,7 +602,7 @@ fn bytes_of(sub: &SubModel) -> String {
     format!("{}{findings:?}{:?}", Language::Lqn.write(&model), origins.scenarios)
 }
 
-fn merged(parts: &[SubModel]) -> SubModel {
+pub fn merged(parts: &[SubModel]) -> SubModel {
     parts.iter().fold(SubModel::new(), |mut sum, part| {
         sum.merge(part);
         sum

@@ -1,0 +1,107 @@
+//! `dyelog config`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::model::{self, Configuration};
+
+use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, input, source};
+
+/// The subcommands of `dyelog config`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write a commented configuration to start from, with what traces show and what is taken where they do not
+    Init(InitArguments),
+    /// Report what is wrong with a configuration; exits with 1 where there is an error
+    Check(CheckArguments),
+}
+
+/// Arguments of `dyelog config init`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a file to fill in" => "dyelog config init traces/shop.otlp.jsonl -o shop.toml",
+})]
+pub struct InitArguments {
+    /// Trace files, plain or compressed (gzip, zstd), or saved sub-models; `-` is standard input
+    #[arg(value_name = "TRACE|SUBMODEL", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    reduce: ReduceArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Arguments of `dyelog config check`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "alone" => "dyelog config check examples/case-study.toml",
+    "and whether it fits its traces" => "dyelog config check examples/case-study.toml traces/case-study.angio",
+})]
+pub struct CheckArguments {
+    /// The configuration
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Traces or saved sub-models that it shall fit
+    #[arg(value_name = "TRACE|SUBMODEL")]
+    traces: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    reduce: ReduceArguments,
+}
+
+/// Runs a subcommand of `dyelog config`.
+pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
+    match command {
+        Command::Init(arguments) => init(arguments, terminal),
+        Command::Check(arguments) => check(arguments, terminal),
+    }
+}
+
+fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
+    input::check_stdin_once(&arguments.files)?;
+    let sub = source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?.submodel;
+    let configuration = source::with_defaults(Configuration::default(), &sub);
+    let (model, _, origins) = model::complete(&sub, &configuration)?;
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&model::starter(&sub, &model, &origins))?;
+    output.finish()?;
+    Ok(Exit::Ok)
+}
+
+fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
+    input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
+    let name = input::shown(&arguments.file);
+    let text: Arc<str> = input::text(&arguments.file)?.into();
+    terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+    let mut findings: Vec<Diagnostic> = Vec::new();
+    match Configuration::parse(&name, &text) {
+        Err(Diagnostics(found)) => findings.extend(found),
+        Ok((configuration, found)) => {
+            findings.extend(found);
+            if !arguments.traces.is_empty() {
+                let sub =
+                    source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.submodel;
+                let configuration = source::with_defaults(configuration, &sub);
+                match model::complete(&sub, &configuration) {
+                    Ok((_, found, _)) => findings.extend(found),
+                    Err(Diagnostics(found)) => findings.extend(found),
+                }
+            }
+        }
+    }
+    let text = if findings.is_empty() { "nothing to say\n".to_owned() } else { terminal.render(&findings) };
+    let mut output = Output::open(&OutputArguments { output: None })?;
+    output.text(&text)?;
+    output.finish()?;
+    let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if wrong { Exit::Finding } else { Exit::Ok })
+}

@@ -1,0 +1,43 @@
+//! `dyelog merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dyelog::lqn::saved;
+
+use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::submodels::Given;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, input, source};
+
+/// Arguments of `dyelog merge`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "what one trace shows" => "dyelog merge traces/figure-3.angio -o one.json",
+    "and another" => "dyelog merge traces/figure-4.angio -o other.json",
+    "both as one" => "dyelog merge one.json other.json -o both.json",
+})]
+pub struct Arguments {
+    /// Saved sub-models, or traces; `-` is standard input
+    #[arg(value_name = "SUBMODEL|TRACE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    reduce: ReduceArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Merges sub-models: the same as making one of all their traces.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules))?;
+    let Given { submodel, merge } =
+        source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?;
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&saved::write(&submodel, &merge))?;
+    output.finish()?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,106 @@
+//! A configuration to start from: what the traces show, with every choice that was made for want of one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::lqn::submodel::{Interaction, Moments, SubModel};
+use crate::lqn::{Model, Multiplicity, Task};
+use crate::model::load::{quoted, short, toml_key};
+use crate::model::{Load, LoadReason, Origins, ScenarioOrigin};
+
+/// Thinking time of the customers that are suggested, seconds.
+const THINK_TIME: f64 = 1.0;
+
+/// Writes a commented configuration for a model that was completed without one. Read back, it gives no warning and leaves
+/// the model as it is.
+pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
+    let mut text = String::from(
+        "# What traces cannot tell. Every setting here is the one that is taken where there is none: change what you know\n\
+         # better, and leave out what you do not.\n",
+    );
+    text.push_str("\n# Who uses the system: customers with a think time, or arrivals at a rate.\n");
+    for scenario in &origins.scenarios {
+        scenario_of(&mut text, scenario);
+    }
+    text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
+    let mut processors: BTreeMap<&str, &Task> = BTreeMap::new();
+    for (task, origin) in model.tasks.iter().zip(&origins.tasks) {
+        // Further instances of a task take the settings of the first.
+        if origin.customer || processors.contains_key(&*origin.identifier) {
+            continue;
+        }
+        processors.insert(&origin.identifier, task);
+        let threads = match task.multiplicity {
+            Multiplicity::Infinite => "\"infinite\"".to_owned(),
+            Multiplicity::Finite(count) => count.to_string(),
+        };
+        let key = toml_key(&origin.identifier);
+        let _ = write!(text, "\n[task.{key}]\nprocessor = {}\nthreads = {threads}\n", quoted(&origin.identifier));
+    }
+    text.push_str("\n# Processors. Tasks that share a machine should name the same one.\n");
+    for name in processors.keys() {
+        let _ = write!(text, "\n[processor.{}]\nmultiplicity = 1\nscheduling = \"ps\"\n", toml_key(name));
+    }
+    demands(&mut text, sub);
+    text
+}
+
+fn scenario_of(text: &mut String, scenario: &ScenarioOrigin) {
+    let _ = write!(text, "\n[scenario.{}]\n# seen {}", toml_key(&scenario.name), times(scenario.operations));
+    if let Some(response) = scenario.observed_response {
+        let _ = write!(text, ", mean response {} s", short(response));
+    }
+    match scenario.load {
+        Load::Open { rate } => {
+            let _ = writeln!(text, ", {} a second", short(rate));
+            let _ = writeln!(text, "rate = {rate:?}");
+            let response = scenario.observed_response.unwrap_or(0.0);
+            let population = (rate * (response + THINK_TIME)).ceil().max(1.0);
+            text.push_str("# as many operations come from these customers:\n");
+            let _ = writeln!(text, "# population = {population}\n# think_time = \"{THINK_TIME} s\"");
+        }
+        Load::Closed { population, think_time } => {
+            let why = match scenario.reason {
+                LoadReason::Assumed => "; nothing tells of more than one at a time",
+                LoadReason::Configured | LoadReason::Observed => "",
+            };
+            let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{think_time} s\"");
+            text.push_str("# or arrivals, whatever happened to those before:\n# rate = \"10/s\"\n");
+        }
+    }
+}
+
+/// What activities there are, and what is known of them. All of it stands in comments.
+fn demands(text: &mut String, sub: &SubModel) {
+    let mut activities: BTreeMap<&str, (u64, Moments)> = BTreeMap::new();
+    let mut measured_otherwise = false;
+    for entry in sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer) {
+        for work in entry.work.values() {
+            measured_otherwise |= work.exclusive.count > 0;
+            for (name, total) in work.activities.iter().filter(|(name, _)| name.is_some()) {
+                let own = activities.entry(sub.names.text(*name)).or_default();
+                own.0 += total.count;
+                own.1.merge(&total.cpu);
+            }
+        }
+    }
+    text.push_str("\n# Processor time of activities, where it was not measured.\n");
+    if measured_otherwise {
+        text.push_str("# Without it, the time is taken in which a task waits for no other.\n");
+    }
+    text.push_str("[demand]\n# default = \"1 ms\"\n");
+    if activities.is_empty() {
+        return;
+    }
+    text.push_str("\n[demand.activity]\n");
+    for (name, (count, cpu)) in &activities {
+        let _ = match cpu.mean() {
+            Some(mean) => writeln!(text, "# {} is measured: {} s on average", toml_key(name), short(mean)),
+            None => writeln!(text, "# {} = \"1 ms\"    # seen {}", toml_key(name), times(*count)),
+        };
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,185 @@
+//! Saved sub-models: files merge as their traces would.
+
+use std::fs;
+use std::process::Command;
+
+use dyelog::lqn::saved;
+use dyelog::lqn::submodel::SubModel;
+use dyelog::tlc::{ReduceOptions, Rules};
+use proptest::prelude::*;
+
+use crate::model::{merged, piece, submodel_of};
+use crate::tlc::{bundled, reduce};
+
+fn read(text: &str) -> SubModel {
+    saved::parse(&"s.json".into(), text).unwrap_or_else(|errors| panic!("{errors}\n{text}")).0
+}
+
+/// The operations of a native trace, each as a text of its own.
+fn operations(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if line.starts_with("operation") {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    parts
+}
+
+#[test]
+fn a_file_is_what_was_saved() {
+    for name in ["case-study.angio", "fork-join.angio", "two-scenarios.angio", "lost-reply.angio"] {
+        let sub = reduce(&bundled(name), &Rules::shipped(), ReduceOptions::default()).submodel;
+        let text = saved::write(&sub, "name");
+        assert!(saved::is_saved(&text));
+        assert_eq!(saved::write(&read(&text), "name"), text, "{name}");
+    }
+    let rpc = reduce(&bundled("activity.angio"), &Rules::shipped(), ReduceOptions::default()).submodel;
+    let text = saved::write(&rpc, "name");
+    assert!(
+        text.starts_with("{\n  \"dyelog-submodel\": 1,\n  \"merge\": \"name\",\n  \"concurrent\": false,"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_trace_split_in_any_way_gives_the_same_file() {
+    let text: String =
+        ["two-scenarios.angio", "call-back.angio", "rpc.angio", "forwarding-2.angio"].map(bundled).concat();
+    let rules = Rules::shipped();
+    let parts = operations(&text);
+    assert!(parts.len() > 4);
+    let of = |part: &str| reduce(part, &rules, ReduceOptions::default()).submodel;
+    let whole = saved::write(&of(&parts.concat()), "name");
+    for split in 1..parts.len() {
+        let (left, right) = parts.split_at(split);
+        let (left, right) = (saved::write(&of(&left.concat()), "name"), saved::write(&of(&right.concat()), "name"));
+        for order in [[&left, &right], [&right, &left]] {
+            let mut sum = read(order[0]);
+            sum.merge(&read(order[1]));
+            // Lines are counted within a file, and show where an entry was seen.
+            assert_eq!(without_lines(&saved::write(&sum, "name")), without_lines(&whole), "split at {split}");
+        }
+    }
+}
+
+fn without_lines(text: &str) -> String {
+    let shown = |line: &&str| !["\"item\"", "\"file\""].iter().any(|key| line.trim_start().starts_with(key));
+    text.lines().filter(shown).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn mistakes_in_a_file_are_told() {
+    let sub = reduce(&bundled("rpc.angio"), &Rules::shipped(), ReduceOptions::default()).submodel;
+    let text = saved::write(&sub, "name");
+    for (from, to, code, words) in [
+        ("\"dyelog-submodel\": 1", "\"dyelog-submodel\": 2", "L010", "version 2"),
+        ("\"merge\"", "\"marge\"", "L001", "unknown field `marge`"),
+        ("\"kind\": \"sync\"", "\"kind\": \"snyc\"", "L001", "unknown variant `snyc`"),
+        ("\"to\": 1", "\"to\": 77", "L004", "there is no entry 77"),
+        ("\"interaction\": \"R\"", "\"interaction\": \"Q\"", "L004", "`Q` is no type of interaction"),
+        ("\"instance\": 1", "\"instance\": 0", "L004", "counted from 1"),
+        ("\"phase\": 1", "\"phase\": 9", "L004", "a phase is 1, 2 or 3"),
+        ("\"invocations\": 1", "\"invocations\": 9999999999999999", "L004", "more than can be counted"),
+        ("\"femtoseconds\": \"", "\"femtoseconds\": \"x", "L004", "no whole number"),
+        ("\"key\": \"", "\"key\": \"z", "L004", "no key of 32"),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        let Err(errors) = saved::parse(&"s.json".into(), &text.replacen(from, to, 1)) else {
+            panic!("{to} is believed")
+        };
+        let told = errors.0.iter().any(|finding| finding.code.0 == code && finding.message.contains(words));
+        assert!(told, "{to}: {errors}");
+    }
+}
+
+fn run(folder: &std::path::Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary was built for this test");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn files_merge_solve_and_take_a_configuration() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    let trace = |name: &str| format!("{}/traces/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (study, config) =
+        (trace("case-study.angio"), format!("{}/examples/case-study.toml", env!("CARGO_MANIFEST_DIR")));
+    let (two, spans) = (trace("two-scenarios.angio"), trace("shop.otlp.jsonl"));
+    for (source, file) in [(&study, "a.json"), (&two, "b.json"), (&spans, "c.json")] {
+        assert_eq!(run(at, &["model", source, "--format", "submodel", "-o", file]).0, 0);
+    }
+    let direct = run(at, &["model", &study, &two, &spans, "--format", "json"]);
+    assert_eq!(run(at, &["model", "c.json", "a.json", "b.json", "--format", "json"]).1, direct.1);
+    assert_eq!(run(at, &["merge", "b.json", "c.json", "a.json", "-o", "all.json"]).0, 0);
+    assert_eq!(run(at, &["model", "all.json", "--format", "json"]).1, direct.1);
+    let (code, again, _) = run(at, &["merge", "a.json", "b.json", "c.json"]);
+    assert_eq!((code, again), (0, fs::read_to_string(at.join("all.json")).expect("it was written")));
+    // Tasks of the native format stay sequential, and a configuration goes on top.
+    let solved = run(at, &["solve", "a.json", "--config", &config, "--format", "csv"]);
+    assert_eq!(solved.1, run(at, &["solve", &study, "--config", &config, "--format", "csv"]).1);
+    assert_eq!(solved.0, 0);
+
+    assert_eq!(run(at, &["model", &two, "--merge", "none", "--format", "submodel", "-o", "none.json"]).0, 0);
+    let (code, _, words) = run(at, &["merge", "b.json", "none.json"]);
+    assert!(code == 2 && words.contains("--merge none") && words.contains("--merge name"), "{words}");
+    let (code, _, words) = run(at, &["merge", "b.json", &two]);
+    assert!(code == 2 && words.contains("this is no saved sub-model"), "{words}");
+    let (code, _, words) = run(at, &["model", &study, "--format", "submodel", "--config", &config]);
+    assert!(code == 2 && words.contains("C005"), "{words}");
+}
+
+#[test]
+fn a_starting_configuration_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/traces")).expect("traces are there") {
+        let path = entry.expect("the folder is readable").path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            continue;
+        }
+        let trace = path.display().to_string();
+        let (code, _, words) = run(folder.path(), &["config", "init", &trace, "-o", "c.toml"]);
+        assert_eq!(code, 0, "{words}");
+        let (code, said, words) = run(folder.path(), &["config", "check", "c.toml"]);
+        assert_eq!((code, &*said, &*words), (0, "nothing to say\n", ""), "{trace}");
+        let plain = run(folder.path(), &["model", &trace]);
+        let configured = run(folder.path(), &["model", &trace, "--config", "c.toml"]);
+        assert_eq!(plain.1, configured.1, "{trace}");
+        assert!(!configured.2.contains("M011") && !configured.2.contains("M018"), "every choice is written down");
+    }
+    let text = fs::read_to_string(folder.path().join("c.toml")).expect("it was written");
+    assert!(text.starts_with("# What traces cannot tell."), "{text}");
+    fs::write(folder.path().join("bad.toml"), "[task.a]\nthreads = 0\n").expect("it can be written");
+    let (code, said, _) = run(folder.path(), &["config", "check", "bad.toml"]);
+    assert!(code == 1 && said.contains("M003"), "{said}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Merging what is read from files is reading what was merged, whatever the parts and their order.
+    #[test]
+    fn saving_and_merging_commute(pieces in prop::collection::vec(piece(), 1..8), turn in 0..8_usize) {
+        let parts: Vec<SubModel> = pieces.iter().map(submodel_of).collect();
+        let whole = saved::write(&merged(&parts), "name");
+        let mut read_back: Vec<SubModel> = parts.iter().map(|part| read(&saved::write(part, "name"))).collect();
+        let length = read_back.len();
+        read_back.rotate_left(turn % length);
+        prop_assert_eq!(saved::write(&merged(&read_back), "name"), whole);
+    }
+
+    #[test]
+    fn any_text_is_survived(text in "\\PC{0,200}") {
+        let _ = saved::parse(&"s.json".into(), &format!("{{\"dyelog-submodel\": 1{text}"));
+    }
+}
