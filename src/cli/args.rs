@@ -7,9 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{
-    completions, config, diff, explain, man, matches, merge, model, report, rules, solve, test, trace,
-};
+use crate::cli::{completions, config, diff, explain, man, matches, merge, model, report, rules, solve, test, trace};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
