@@ -91,10 +91,8 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
                 let sub =
                     source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.submodel;
                 let configuration = source::with_defaults(configuration, &sub);
-                match model::complete(&sub, &configuration) {
-                    Ok((_, found, _)) => findings.extend(found),
-                    Err(Diagnostics(found)) => findings.extend(found),
-                }
+                let told = model::complete(&sub, &configuration);
+                findings.extend(told.map_or_else(|Diagnostics(found)| found, |(_, found, _)| found));
             }
         }
     }

@@ -43,10 +43,9 @@ impl Made {
         }
         let sources = self.sources.iter_mut().chain(origins.iter_mut().map(|origin| &mut origin.source));
         sources.for_each(|source| *source = DemandSource::None);
-        for first in [self.sources.first_mut(), origins.first_mut().map(|origin| &mut origin.source)] {
-            if let Some(first) = first {
-                *first = DemandSource::Function;
-            }
+        let firsts = [self.sources.first_mut(), origins.first_mut().map(|origin| &mut origin.source)];
+        for first in firsts.into_iter().flatten() {
+            *first = DemandSource::Function;
         }
         self.total.demand = seconds;
     }

@@ -25,8 +25,12 @@ pub fn customer(name: &str, profile: &ProfileSettings, customers: &[Customer]) -
     let seen: Vec<u64> = members.iter().map(|(customer, _)| customer.total.invocations).collect();
     let weights: Vec<f64> = members.iter().map(|(_, weight)| *weight).collect();
     let factors = factors(&weights, &seen);
-    let mut total =
-        EntryTotal { invocations: 0, work: Default::default(), witnesses: Vec::new(), ..first.total.clone() };
+    let mut total = EntryTotal {
+        invocations: 0,
+        work: indexmap::IndexMap::default(),
+        witnesses: Vec::new(),
+        ..first.total.clone()
+    };
     let mut scenario_total = ScenarioTotal::default();
     for ((customer, _), factor) in members.iter().zip(&factors) {
         take_in(&mut total, &times(&customer.total, *factor));
