@@ -7,7 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
-use crate::cli::{completions, config, diff, explain, man, matches, merge, model, report, rules, solve, test, trace};
+use crate::cli::{
+    completions, config, diff, draw, explain, man, matches, merge, model, report, rules, solve, test, trace,
+};
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
 ///
@@ -44,6 +46,9 @@ pub enum Command {
     /// Start and check configurations
     #[command(subcommand)]
     Config(config::Command),
+    /// Draw models and operations, as SVG or DOT
+    #[command(subcommand)]
+    Draw(draw::Command),
     /// Look at traces: quality, figures, conversion
     #[command(subcommand)]
     Trace(trace::Command),

@@ -16,6 +16,7 @@ mod codes;
 mod completions;
 mod config;
 mod diff;
+mod draw;
 mod exit;
 mod explain;
 mod input;
@@ -121,6 +122,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Merge(arguments) => merge::run(arguments, terminal),
         Command::Config(command) => config::run(command, terminal),
+        Command::Draw(command) => draw::run(command, terminal),
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),

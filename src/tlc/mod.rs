@@ -17,6 +17,7 @@ pub mod pattern;
 pub mod plan;
 pub mod planner;
 pub mod program;
+pub mod recognise;
 pub mod reducer;
 pub mod reference;
 pub mod rules;

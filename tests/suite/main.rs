@@ -7,6 +7,7 @@ mod cli;
 mod code_texts;
 mod config;
 mod datalog;
+mod draw;
 mod editors;
 mod generator;
 mod golden;

@@ -8,8 +8,11 @@
 //! written under the picture.
 
 pub mod lqn;
+pub mod msc;
+pub mod operation;
 pub mod template;
 pub mod text;
+pub mod toeg;
 
 mod style;
 mod svg;

@@ -26,6 +26,17 @@ pub(super) const STYLE: &str = r#".dyelog{color:#1f2933}
 .dyelog .open{stroke:#33414e;stroke-width:1.5}
 .dyelog .small{fill:#52708a}
 .dyelog .focus .task{stroke-width:2.6}
+.dyelog .lane{fill:#f4f6f8}.dyelog .lane.odd{fill:#e9edf1}
+.dyelog .thread{stroke:#8796a5;stroke-opacity:.55;stroke-width:8;stroke-linecap:round}
+.dyelog .thread.fork{stroke-dasharray:10 11}.dyelog .thread.join{stroke-dasharray:1 12}
+.dyelog .line{stroke:#1f2933;stroke-width:1}
+.dyelog .dot{stroke:#1f2933;stroke-width:1.3}.dyelog .ring{fill:none;stroke:#1f2933;stroke-width:1}
+.dyelog .plain{fill:#fff}
+.dyelog .lifeline{stroke:#7b8794;stroke-width:1;stroke-dasharray:3 3}
+.dyelog .work{fill:#cfdeec;stroke:#2f4858;stroke-width:1}.dyelog .later{fill:#fff;stroke:#2f4858;stroke-width:1}
+.dyelog .reply{stroke-dasharray:3 3}.dyelog .unknown{stroke:#b42318;stroke-dasharray:2 4}
+.dyelog .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
+.dyelog .k0{fill:#f5c45e}.dyelog .k1{fill:#8fd0f5}.dyelog .k2{fill:#6fcfae}.dyelog .k3{fill:#f4ec7a}.dyelog .k4{fill:#8fb4ea}.dyelog .k5{fill:#f2a07b}.dyelog .k6{fill:#e3b0cf}
 .dyelog .u1{fill:#fff7bc}.dyelog .u2{fill:#fec44f}.dyelog .u3{fill:#fe9929}.dyelog .u4{fill:#e66f1c}.dyelog .u5{fill:#8c2d04}
 .dyelog .band path{stroke-width:9;stroke-opacity:.38;stroke-linejoin:round;stroke-linecap:round}
 .dyelog .b0{stroke:#0072b2}.dyelog .b1{stroke:#e69f00}.dyelog .b2{stroke:#009e73}.dyelog .b3{stroke:#cc79a7}.dyelog .b4{stroke:#d55e00}.dyelog .b5{stroke:#56b4e9}
@@ -47,6 +58,16 @@ pub(super) const STYLE: &str = r#".dyelog{color:#1f2933}
 .dyelog .arc{stroke:#cbd5df}
 .dyelog .flow{stroke:#86a5be}
 .dyelog .use{stroke:#6f8f6f}
+.dyelog .lane{fill:#1b2229}.dyelog .lane.odd{fill:#232c35}
+.dyelog .thread{stroke:#8c9bab}
+.dyelog .line{stroke:#e4e7eb}
+.dyelog .dot,.dyelog .ring{stroke:#e4e7eb}
+.dyelog .plain{fill:#14191e}
+.dyelog .lifeline{stroke:#8c9bab}
+.dyelog .work{fill:#2f4a63;stroke:#9fb6c9}.dyelog .later{fill:#14191e;stroke:#9fb6c9}
+.dyelog .unknown{stroke:#ff8a80}
+.dyelog .halo{stroke:#14191e}
+.dyelog .k0{fill:#f5c45e}.dyelog .k1{fill:#8fd0f5}.dyelog .k2{fill:#6fcfae}.dyelog .k3{fill:#f4ec7a}.dyelog .k4{fill:#8fb4ea}.dyelog .k5{fill:#f2a07b}.dyelog .k6{fill:#e3b0cf}
 .dyelog .full{fill:#cbd5df;stroke:#cbd5df}
 .dyelog .open{stroke:#cbd5df}
 .dyelog .small{fill:#86a5be}

@@ -18,6 +18,7 @@ pub(super) struct Svg {
 pub(super) enum Anchor {
     Start,
     Middle,
+    End,
 }
 
 impl Svg {
@@ -50,6 +51,7 @@ impl Svg {
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " m",
+            Anchor::End => " e",
         };
         let weight = match (face.bold, face.size < 12.0) {
             (true, _) => "n",
@@ -108,6 +110,17 @@ impl Svg {
             coordinate(rx),
             coordinate(ry)
         );
+    }
+
+    /// An arrowhead whose tip is at a place; the direction has length one.
+    pub fn arrowhead(&mut self, (x, y): (f64, f64), (dx, dy): (f64, f64), open: bool) {
+        let corner = |side: f64| (x - 8.0 * dx - side * dy, y - 8.0 * dy + side * dx);
+        if open {
+            let (left, right) = (corner(-4.0), corner(4.0));
+            self.path("open", &Path::from(left.0, left.1).line(x, y).line(right.0, right.1));
+        } else {
+            self.polygon("full", &[(x, y), corner(-3.5), corner(3.5)]);
+        }
     }
 
     /// The whole document. Its ids begin with `id`, so that several pictures can stand in one page.

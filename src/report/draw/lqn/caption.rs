@@ -78,12 +78,8 @@ fn draw(svg: &mut Svg, sign: Sign, x: f64, y: f64) {
         Sign::Colour(class) => svg.rectangle(&format!("name u{class}"), (x, y - 6.0), (26.0, 12.0), 0.0),
         Sign::Arc { class, head } => {
             svg.path(class, &Path::from(x, y).line(x + 26.0, y));
-            match head {
-                Some(true) => {
-                    svg.path("open", &Path::from(x + 18.0, y - 4.0).line(x + 26.0, y).line(x + 18.0, y + 4.0));
-                }
-                Some(false) => svg.polygon("full", &[(x + 26.0, y), (x + 18.0, y - 3.5), (x + 18.0, y + 3.5)]),
-                None => {}
+            if let Some(open) = head {
+                svg.arrowhead((x + 26.0, y), (1.0, 0.0), open);
             }
         }
     }

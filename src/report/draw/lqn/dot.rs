@@ -8,7 +8,7 @@ use crate::report::draw::lqn::LqnOptions;
 use crate::report::draw::lqn::numbers::{braces, entry_demands, means, short, time};
 use crate::report::draw::lqn::tasks::{Busy, busy_processor, busy_task};
 use crate::report::draw::lqn::view::{Caller, View};
-use crate::report::draw::text::clip;
+use crate::report::draw::text::{clip, quoted};
 
 /// The most characters of a name.
 const NAME: usize = 60;
@@ -127,19 +127,4 @@ fn cell(text: &mut String, port: &str, attributes: &str, lines: &[String]) {
         }
     }
     text.push_str("</td>");
-}
-
-/// A string as DOT has it.
-pub(in crate::report::draw) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -245,7 +245,8 @@ impl Picture<'_, '_> {
         } else {
             route.stretches.last().map_or((0.0, 0.0), |last| (last.x, last.bottom))
         };
-        arrowhead(&mut self.svg, (x + MARGIN, y + MARGIN), route.upwards, open);
+        let down = if route.upwards { -1.0 } else { 1.0 };
+        self.svg.arrowhead((x + MARGIN, y + MARGIN), (0.0, down), open);
         if let Some(place) = &route.label {
             self.svg.text((place.x + MARGIN, place.y + MARGIN), Anchor::Start, SMALL, "", &label);
         }
@@ -504,14 +505,4 @@ fn step(path: Path, place: usize, route: &Route, (x, y): (f64, f64)) -> Path {
     }
     let middle = f64::midpoint(start.1, end.1);
     path.curve((start.0, middle), (end.0, middle), end)
-}
-
-/// An arrowhead whose tip is at a place.
-pub(super) fn arrowhead(svg: &mut Svg, (x, y): (f64, f64), upwards: bool, open: bool) {
-    let back = if upwards { 8.0 } else { -8.0 };
-    if open {
-        svg.path("open", &Path::from(x - 4.0, y + back).line(x, y).line(x + 4.0, y + back));
-    } else {
-        svg.polygon("full", &[(x, y), (x - 3.5, y + back), (x + 3.5, y + back)]);
-    }
 }
