@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
-use dyelog::tlc::{ReduceOptions, Reducer, Reduction};
+use dyelog::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use dyelog::trace::quality::Policy;
-use dyelog::trace::{self, Operation, Origins, ReadOptions, ReadReport, Sink, TraceNames};
+use dyelog::trace::{self, Operation, Origins, ReadOptions, ReadReport, Sink, Toeg, TraceNames};
 
 use crate::cli::args::{ReadingArguments, ReduceArguments};
 use crate::cli::progress::Progress;
@@ -25,19 +25,56 @@ pub struct Reduced {
     pub reading: ReadReport,
     /// How entries were told apart.
     pub merge: String,
+    /// Operations to show; none of saved sub-models.
+    pub samples: Option<Samples>,
 }
+
+/// Operations that are kept to be shown.
+pub struct Samples {
+    /// The first sound operation of each of the first scenarios.
+    pub operations: Vec<Toeg>,
+    /// Names that they use.
+    pub names: TraceNames,
+    /// The rules that were used.
+    pub rules: Rules,
+}
+
+/// How many operations are kept to be shown.
+const SAMPLES: usize = 3;
+
+/// Larger operations are not kept to be shown, in events.
+const SAMPLE: usize = 5000;
+
+/// How many operations are looked at for samples.
+const ATTEMPTS: usize = 100;
 
 /// Passes operations on and sees what kind of trace they come from.
 struct Watch<'w, 'r> {
     reducer: &'w mut Reducer<'r>,
     progress: Progress,
     native: bool,
+    samples: Vec<Toeg>,
+    attempts: usize,
+}
+
+impl Watch<'_, '_> {
+    fn keep(&mut self, operation: &Operation) {
+        let known = self.samples.iter().any(|sample| sample.operation().scenario == operation.scenario);
+        if known || self.samples.len() == SAMPLES || self.attempts == ATTEMPTS || operation.events.len() > SAMPLE {
+            return;
+        }
+        self.attempts += 1;
+        if let Ok(sample) = Toeg::build(operation.clone()) {
+            self.samples.push(sample);
+        }
+    }
 }
 
 impl Sink for Watch<'_, '_> {
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
         self.progress.operation();
         self.native &= operation.origins == Origins::Lines;
+        self.keep(&operation);
         self.reducer.operation(names, operation)
     }
 }
@@ -64,7 +101,8 @@ pub fn reduce(
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, options);
     let progress = Progress::reading(files);
-    let mut watch = Watch { reducer: &mut reducer, progress: progress.clone(), native: true };
+    let mut watch =
+        Watch { reducer: &mut reducer, progress: progress.clone(), native: true, samples: Vec::new(), attempts: 0 };
     let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
     for file in files {
@@ -81,7 +119,7 @@ pub fn reduce(
             Err(Diagnostics(found)) => errors.extend(found),
         }
     }
-    let native = watch.native;
+    let (native, samples) = (watch.native, watch.samples);
     let mut reduction = match reducer.finish(&names) {
         Ok(reduction) => reduction,
         Err(Diagnostics(found)) => {
@@ -95,7 +133,9 @@ pub fn reduce(
     }
     tell(&report, &reduction, terminal);
     reduction.submodel.concurrent |= !native;
-    Ok(Reduced { reduction, reading: report, merge: arguments.merge.label().to_owned() })
+    let merge = arguments.merge.label().to_owned();
+    let samples = Some(Samples { operations: samples, names, rules });
+    Ok(Reduced { reduction, reading: report, merge, samples })
 }
 
 /// Tells what was left out: the first findings of each kind, and figures.

@@ -51,6 +51,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         .collect();
     let (charts, limits) = if arguments.no_curves { Default::default() } else { growth(&source) };
     let title = arguments.title.clone().unwrap_or_else(|| title(arguments));
+    let pictures = match source.reduced.as_ref().and_then(|reduced| reduced.samples.as_ref()) {
+        Some(samples) => html::operations(&samples.rules, &samples.names, &samples.operations)?,
+        None => Vec::new(),
+    };
     let report = Report {
         title: &title,
         date: arguments.date.as_deref(),
@@ -61,7 +65,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         findings: &source.findings,
         limits: &limits,
         charts: &charts,
-        pictures: &[],
+        pictures: &pictures,
     };
     let mut output = Output::open(&arguments.output)?;
     output.text(&html::page(&report))?;

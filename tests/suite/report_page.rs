@@ -96,6 +96,8 @@ fn the_page_of_the_shop_is_small_complete_and_the_same_each_time() {
         "POST /charges/{id}/{cents}",
         "Linearizer",
         "class=\"dyelog lqn\"",
+        "messages of one operation",
+        "its events, and what was recognised",
     ] {
         assert!(page.contains(words), "{words} is missing");
     }

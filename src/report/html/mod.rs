@@ -21,7 +21,7 @@ mod writer;
 pub use self::bottleneck::Limit;
 pub use self::chart::{Chart, Measure, Series};
 pub use self::growth::{Solve, growth};
-pub use self::pictures::Picture;
+pub use self::pictures::{Picture, operations};
 
 use crate::diagnostic::Diagnostic;
 use crate::lqn::Model;

@@ -1,10 +1,15 @@
 //! Pictures that the page holds.
 
-use crate::report::draw::Drawn;
+use crate::diagnostic::Diagnostics;
 use crate::report::draw::lqn::{self, LqnOptions};
+use crate::report::draw::operation::{OperationOptions, OperationView};
+use crate::report::draw::{self, Drawn};
 use crate::report::html::Report;
 use crate::report::html::units::count;
 use crate::report::html::writer::Html;
+use crate::tlc::Rules;
+use crate::tlc::recognise::recognise;
+use crate::trace::{Toeg, TraceNames};
 
 /// A picture of a trace, made by [`crate::report::draw`]. Its ids must be its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +28,28 @@ const ALL: usize = 700_000;
 
 /// Most tasks in the picture of the model.
 const TASKS: usize = 60;
+
+/// Most nodes in a picture of an operation.
+const NODES: usize = 120;
+
+/// Pictures of operations: the messages of each, and its graph with what the templates recognise.
+///
+/// # Errors
+/// When the evaluation of a rule file's relations gives up.
+pub fn operations(rules: &Rules, names: &TraceNames, samples: &[Toeg]) -> Result<Vec<Picture>, Diagnostics> {
+    let mut pictures = Vec::new();
+    for (number, toeg) in samples.iter().enumerate() {
+        let (outcome, matches) = recognise(rules, names, toeg)?;
+        let view = OperationView { toeg, names, outcome: &outcome, matches: &matches };
+        let options = |kind: &str| OperationOptions { limit: NODES, id: format!("{kind}-{number}") };
+        let scenario = names.names.text(toeg.operation().scenario);
+        let messages = draw::msc::svg(&view, &options("messages"));
+        pictures.push(Picture { title: format!("{scenario}: messages of one operation"), drawn: messages });
+        let graph = draw::toeg::svg(&view, &options("graph"));
+        pictures.push(Picture { title: format!("{scenario}: its events, and what was recognised"), drawn: graph });
+    }
+    Ok(pictures)
+}
 
 /// The model, coloured by what is busy.
 pub fn model(report: &Report<'_>, html: &mut Html) {
