@@ -1,5 +1,8 @@
 //! The layered solver: layers solved in turn until service times and throughputs agree.
 
+mod mixing;
+mod standing;
+
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -9,11 +12,13 @@ use crate::lqn::results::{Convergence, Results};
 use super::codes;
 use super::lanes::{Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
-use super::mva::{self, Load, Method, Stay};
+use super::mva::{self, Load, Memory, Method, Stay};
 use super::plan::Plan;
 use super::report;
 use super::times::{LaneTimes, Phases, Waits, group_times};
 use super::unseen::{Overlap, Shares, unseen};
+
+pub use standing::{Standing, layered_from};
 
 /// Groups of more customers than this are not followed through the layers: one of them hardly matters.
 const MOST_CUSTOMERS: f64 = 100.0;
@@ -73,7 +78,11 @@ pub fn layered_observed(
     let lanes = Lanes::new(&plan)?;
     let mut solver = Solver::new(&plan, &lanes)?;
     let convergence = solver.run(options, observer)?;
-    let results = report::results(&solver, convergence);
+    sound(report::results(&solver, convergence))
+}
+
+/// The results, if all of them are numbers.
+fn sound(results: Results) -> Result<Results, Diagnostics> {
     if report::is_sound(&results) {
         Ok(results)
     } else {
@@ -108,6 +117,8 @@ pub(super) struct Solver<'a> {
     /// By lane: executions in a cycle and mean time of one, of branches.
     branches: Vec<(f64, f64)>,
     methods: Vec<Option<Method>>,
+    /// By layer.
+    memories: Vec<Memory>,
     /// Stations that open load fills.
     pub saturated: Vec<String>,
     inner_failures: usize,
@@ -146,6 +157,7 @@ impl<'a> Solver<'a> {
             plan,
             lanes,
             methods: vec![None; layers.len()],
+            memories: vec![Memory::default(); layers.len()],
             layers,
             waits: Waits {
                 stays: lanes.lanes.iter().map(|lane| vec![Stay::default(); lane.stations.len()]).collect(),
@@ -309,7 +321,7 @@ impl<'a> Solver<'a> {
                 branches: &self.branches,
             },
         );
-        let solution = mva::solve(&built.network, thorough);
+        let solution = mva::solve(&built.network, thorough, &mut self.memories[number]);
         self.methods[number] = (!built.network.visits.is_empty()).then_some(solution.method);
         self.inner_failures += usize::from(!solution.converged);
         for (station, saturated) in layer.stations.iter().zip(&solution.saturated) {
@@ -329,7 +341,7 @@ impl<'a> Solver<'a> {
                 self.open_stays[entry.index()] = *stay;
             }
         }
-        let mut change = 0.0_f64;
+        let mut change = self.memories[number].change();
         for group in groups_of(self.lanes, layer) {
             self.evaluate(group);
             change = change.max(self.publish(group));

@@ -8,8 +8,12 @@
 //! - `mva/` solves queueing networks and knows nothing of all this;
 //! - `times` and `maximum` turn waits into times of phases and forks, `unseen` holds the interlock;
 //! - `layered` iterates over the layers, `report` reads the results off.
+//!
+//! [`layered_from`] starts from where it stood with a like model, and [`sweep`](sweep::sweep) solves many;
+//! [`bottleneck`] tells what limits a model.
 
 mod activities;
+pub mod bottleneck;
 mod check;
 pub mod codes;
 mod lanes;
@@ -19,7 +23,8 @@ mod maximum;
 mod mva;
 mod plan;
 mod report;
+pub mod sweep;
 mod times;
 mod unseen;
 
-pub use layered::{LayeredOptions, Observer, layered, layered_observed};
+pub use layered::{LayeredOptions, Observer, Standing, layered, layered_from, layered_observed};

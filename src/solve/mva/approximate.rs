@@ -7,7 +7,7 @@
 //! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
 
 use super::servers::{all_busy, variance_ratio};
-use super::{Discipline, Load, Method, Network, Solution, Stay, Visit, cycles};
+use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
 
 /// Which approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +36,11 @@ pub(super) fn linearizer_work(network: &Network) -> f64 {
 }
 
 /// Solves a network of any kind.
-pub(super) fn solve(network: &Network, core: Core) -> Solution {
+pub(super) fn solve(network: &Network, core: Core, memory: &mut Memory) -> Solution {
     let problem = Problem::new(network);
     let mut populations = problem.populations.clone();
     let mut state = problem.start(&populations);
-    let mut converged = problem.iterate(&populations, &mut state, None);
+    let mut converged = problem.iterate(&populations, &mut state, None, memory);
     let mut method = Method::Schweitzer;
     if core == Core::Linearizer {
         method = Method::Linearizer;
@@ -52,7 +52,7 @@ pub(super) fn solve(network: &Network, core: Core) -> Solution {
                 }
                 populations[chain] -= 1.0;
                 let mut fewer = state.clone();
-                problem.iterate(&populations, &mut fewer, Some(&deviations));
+                problem.iterate(&populations, &mut fewer, Some(&deviations), memory);
                 for (index, visit) in network.visits.iter().enumerate() {
                     let left = populations[visit.chain];
                     let all = problem.populations[visit.chain];
@@ -64,7 +64,7 @@ pub(super) fn solve(network: &Network, core: Core) -> Solution {
                 }
                 populations[chain] += 1.0;
             }
-            converged = problem.iterate(&populations, &mut state, Some(&deviations));
+            converged = problem.iterate(&populations, &mut state, Some(&deviations), memory);
         }
     }
     let saturated = (0..network.stations.len())
@@ -236,11 +236,30 @@ impl<'a> Problem<'a> {
         }
     }
 
-    fn iterate(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>) -> bool {
+    fn iterate(
+        &self,
+        populations: &[f64],
+        state: &mut State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        memory: &mut Memory,
+    ) -> bool {
+        memory.recall(&mut state.stays, &mut state.strain);
+        let limit = memory.steps();
+        let change = self.repeat(populations, state, deviations, limit.unwrap_or(ITERATIONS));
+        memory.keep(&state.stays, &state.strain);
+        if limit.is_some() {
+            memory.unfinished(change);
+        }
+        change < BOUND || limit.is_some()
+    }
+
+    /// Iterates at most so often; the largest relative change in the last step.
+    fn repeat(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>, limit: usize) -> f64 {
         let mut damping = 1.0;
-        for iteration in 0..ITERATIONS {
+        let mut change = 0.0_f64;
+        for iteration in 0..limit {
             self.flow(populations, state);
-            let mut change = 0.0_f64;
+            change = 0.0;
             for station in 0..self.visitors.len() {
                 let totals = self.totals(station, populations, state);
                 let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
@@ -268,15 +287,14 @@ impl<'a> Problem<'a> {
                 }
             }
             if change < BOUND {
-                self.flow(populations, state);
-                return true;
+                break;
             }
             if iteration % 100 == 99 && damping > 0.05 {
                 damping *= 0.7;
             }
         }
         self.flow(populations, state);
-        false
+        change
     }
 
     /// All visitors of a station together.

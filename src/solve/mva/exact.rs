@@ -3,7 +3,7 @@
 //! Demands are scaled by an estimate of each chain's throughput and the delay of each chain enters as a Poisson
 //! distribution, so that no normalisation constant overflows; all terms are positive, so nothing cancels.
 
-use super::{Discipline, Load, Method, Network, Solution, Stay, Visit, approximate, cycles};
+use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, approximate, cycles};
 
 /// The lattice of population vectors 0..=N, chain 0 fastest.
 struct Lattice {
@@ -84,8 +84,8 @@ pub(super) fn nearest(network: &Network) -> Option<Network> {
 }
 
 /// Solves a network to which [`applies`].
-pub(super) fn solve(network: &Network) -> Solution {
-    let rough = approximate::solve(network, approximate::Core::Schweitzer);
+pub(super) fn solve(network: &Network, memory: &mut Memory) -> Solution {
+    let rough = approximate::solve(network, approximate::Core::Schweitzer, memory);
     let chains: Vec<(usize, f64, f64)> = closed(network).collect();
     let populations: Vec<usize> = chains.iter().map(|chain| chain.1 as usize).collect();
     let lattice = Lattice::new(&populations);

@@ -8,7 +8,10 @@
 
 mod approximate;
 mod exact;
+mod memory;
 mod servers;
+
+pub(super) use memory::Memory;
 
 /// How a station serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,30 +134,31 @@ const EXACT_WORK: f64 = 4e5;
 /// How much work one Linearizer iteration may take.
 const LINEARIZER_WORK: f64 = 2e3;
 
-/// Solves a network. `thorough` permits the costlier methods.
-pub(super) fn solve(network: &Network, thorough: bool) -> Solution {
+/// Solves a network. `thorough` permits the costlier methods; iterations start from what the memory holds of them.
+pub(super) fn solve(network: &Network, thorough: bool, memory: &mut Memory) -> Solution {
+    memory.rewind();
     let closed = network.chains.iter().any(|load| matches!(load, Load::Closed { .. }));
     if !closed || network.visits.is_empty() {
-        let mut solution = approximate::solve(network, approximate::Core::Schweitzer);
+        let mut solution = approximate::solve(network, approximate::Core::Schweitzer, memory);
         solution.method = Method::Formula;
         return solution;
     }
     let small = exact::work(network) <= EXACT_WORK;
     if thorough && small && exact::applies(network) {
-        return exact::solve(network);
+        return exact::solve(network, memory);
     }
     let core = if thorough && approximate::linearizer_work(network) <= LINEARIZER_WORK {
         approximate::Core::Linearizer
     } else {
         approximate::Core::Schweitzer
     };
-    let rough = approximate::solve(network, core);
+    let rough = approximate::solve(network, core, memory);
     if thorough
         && small
         && let Some(near) = exact::nearest(network)
     {
-        let base = approximate::solve(&near, core);
-        let exact = exact::solve(&near);
+        let base = approximate::solve(&near, core, memory);
+        let exact = exact::solve(&near, memory);
         return correct(network, rough, &base, &exact);
     }
     rough

@@ -1,0 +1,204 @@
+//! Solving a model from where the solver stood with a like one.
+
+use crate::diagnostic::Diagnostics;
+use crate::lqn::model::Model;
+use crate::lqn::results::{Convergence, Results};
+use crate::solve::lanes::{Item, Lanes, Root};
+use crate::solve::mva::Memory;
+use crate::solve::plan::Plan;
+
+use super::mixing::Mixing;
+use super::{LayeredOptions, Observer, Run, Solver, sound};
+
+/// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
+///
+/// Whether two models have the same structure is seen when the second is solved: who circulates and which stations it
+/// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    shape: Vec<u32>,
+    /// All numbers of the solver's state.
+    row: Vec<f64>,
+    /// Those of the standing before, if this one was begun from it and had as many.
+    before: Option<Vec<f64>>,
+    /// Whether the row was moved away from where the solver stood, which is then in `before`.
+    is_moved: bool,
+    ends: Vec<Memory>,
+}
+
+impl Standing {
+    /// Goes on in the direction from the standing before to this one, by so much of the way between them: the start for a
+    /// model whose parameters have moved on along the same line. Does nothing where there is no standing before.
+    #[must_use]
+    pub fn moved(mut self, part: f64) -> Self {
+        if let Some(before) = self.before.as_mut().filter(|_| !self.is_moved) {
+            self.is_moved = true;
+            for (own, before) in self.row.iter_mut().zip(before) {
+                let end = *own;
+                // All of them are times, rates and factors, which cannot be negative.
+                *own = (end + part * (end - *before)).max(0.0);
+                *before = end;
+            }
+        }
+        self
+    }
+
+    /// Where the solver stood.
+    fn end(self) -> Option<Vec<f64>> {
+        if self.is_moved { self.before } else { Some(self.row) }
+    }
+}
+
+/// Solves a model, from where the solver stood with a like one if that is given and has the same structure. Gives where
+/// the solver stands now beside the results.
+///
+/// Without a start, or where the start leads nowhere, results are those of [`layered`](super::layered) to the last digit.
+/// With one they are those of the same fixed point, met from another side: figures differ by about as much as
+/// [`LayeredOptions::tolerance`] leaves open.
+///
+/// # Errors
+/// As [`layered`](super::layered).
+pub fn layered_from(
+    model: &Model,
+    options: &LayeredOptions,
+    start: Option<Standing>,
+    observer: &mut dyn Observer,
+) -> Result<(Results, Standing), Diagnostics> {
+    let plan = Plan::new(model)?;
+    let lanes = Lanes::new(&plan)?;
+    let shape = shape(&lanes);
+    let mut solver = Solver::new(&plan, &lanes)?;
+    let mut start = start.filter(|start| start.shape == shape);
+    let warm = start
+        .as_mut()
+        .and_then(|start| solver.go_on(start, options, observer))
+        .map(|convergence| super::report::results(&solver, convergence))
+        .filter(super::report::is_sound);
+    let before = warm.is_some().then(|| start.and_then(Standing::end)).flatten();
+    let results = if let Some(results) = warm {
+        results
+    } else {
+        solver = Solver::new(&plan, &lanes)?;
+        solver.memories.iter_mut().for_each(|memory| memory.keeps = true);
+        let convergence = solver.run(options, observer)?;
+        sound(super::report::results(&solver, convergence))?
+    };
+    Ok((results, solver.standing(shape, before)))
+}
+
+impl Solver<'_> {
+    /// Iterates from a start. `None` where that does not converge.
+    fn go_on(
+        &mut self,
+        start: &mut Standing,
+        options: &LayeredOptions,
+        observer: &mut dyn Observer,
+    ) -> Option<Convergence> {
+        self.memories = std::mem::take(&mut start.ends);
+        for memory in &mut self.memories {
+            memory.keeps = true;
+            memory.recalls = true;
+        }
+        let limit = options.iterations.div_ceil(2).max(1);
+        let mut mixing = Mixing::default();
+        let mut run = Run { converged: false, iterations: 0, residual: f64::INFINITY };
+        let mut row = start.row.clone();
+        let mut next = Vec::with_capacity(row.len());
+        while run.iterations < limit && !run.converged {
+            self.put(&row);
+            run.residual = self.sweep(true, 1.0);
+            run.iterations += 1;
+            observer.iteration(run.iterations, run.residual);
+            if !run.residual.is_finite() {
+                return None;
+            }
+            run.converged = run.residual < options.tolerance;
+            next.clear();
+            self.visit_state(&mut |value| next.push(*value));
+            if next.len() != row.len() {
+                return None;
+            }
+            mixing.mix(&mut row, &next);
+        }
+        let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
+        converged.then(|| Convergence {
+            converged,
+            iterations: run.iterations,
+            residual: run.residual,
+            method: self.method(),
+        })
+    }
+
+    /// Puts numbers in the place of the state's.
+    fn put(&mut self, row: &[f64]) {
+        let mut values = row.iter();
+        self.visit_state(&mut |value| {
+            if let Some(new) = values.next() {
+                *value = *new;
+            }
+        });
+        for group in (0..self.lanes.groups.len()).rev() {
+            self.evaluate(group);
+            self.update_requests(group);
+        }
+    }
+
+    /// Shows all numbers that the iteration turns on, in an order that depends on the structure only.
+    fn visit_state(&mut self, see: &mut dyn FnMut(&mut f64)) {
+        for stay in self.waits.stays.iter_mut().flatten().chain(&mut self.open_stays) {
+            see(&mut stay.wait);
+            see(&mut stay.stretch);
+        }
+        for time in self.waits.service.iter_mut().flatten() {
+            see(&mut time.mean);
+            see(&mut time.variance);
+        }
+        self.flows.iter_mut().flatten().for_each(&mut *see);
+        for numbers in [&mut self.throughputs, &mut self.cycles, &mut self.blocking] {
+            numbers.iter_mut().for_each(&mut *see);
+        }
+        for (count, time) in &mut self.branches {
+            see(count);
+            see(time);
+        }
+        for memory in &mut self.memories {
+            memory.visit(see);
+        }
+    }
+
+    fn standing(mut self, shape: Vec<u32>, before: Option<Vec<f64>>) -> Standing {
+        let mut row = Vec::new();
+        self.visit_state(&mut |value| row.push(*value));
+        let before = before.filter(|before| before.len() == row.len());
+        Standing { shape, row, before, is_moved: false, ends: self.memories }
+    }
+}
+
+/// The structure of a decomposition, flat: two with the same have state of the same shape and meaning.
+fn shape(lanes: &Lanes) -> Vec<u32> {
+    let mut shape: Vec<u32> = lanes.queues.iter().map(|queues| u32::from(*queues)).collect();
+    let index = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    for group in &lanes.groups {
+        shape.extend(match group.root {
+            Root::Customers(task) => [0, task.0],
+            Root::Threads(task) => [1, task.0],
+            Root::Stream { entry, later } => [2 + u32::from(later), entry.0],
+        });
+        shape.push(index(group.lanes.len()));
+    }
+    for lane in &lanes.lanes {
+        shape.extend([lane.group, lane.reach.len(), lane.items.len(), lane.stations.len()].map(index));
+        shape.extend(lane.stations.iter().map(|station| index(*station)));
+        for reach in &lane.reach {
+            shape.extend([reach.entry.0, index(reach.strand), index(reach.items.start)]);
+        }
+        shape.extend(lane.items.iter().flat_map(|item| match *item {
+            Item::Step { work, slot, phase, .. } => [index(work) << 2 | index(phase), slot],
+            Item::Call { slot, to, .. } => [to.0, slot],
+            Item::Inline { reach, .. } => [reach, 1],
+            Item::Send { to, .. } => [to.0, 2],
+            Item::Fork { fork, first_lane } => [index(fork), index(first_lane)],
+        }));
+    }
+    shape
+}

@@ -1,0 +1,266 @@
+//! Many like models, solved one from another.
+//!
+//! The points of a [`Grid`] are put in a line in which neighbours differ in one parameter, the line is cut into runs of a
+//! fixed length, and each run starts from scratch and goes on from point to point. What comes out thus depends on the
+//! grid alone, not on the number of threads. The last point of each run is solved from scratch as well: should that
+//! lead somewhere else, all points of the run are solved from scratch.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::diagnostic::Diagnostics;
+use crate::lqn::model::Model;
+use crate::lqn::results::Results;
+
+use super::{LayeredOptions, Standing, layered, layered_from};
+
+/// Points solved one from another at most.
+const RUN: usize = 256;
+/// By how much, relatively, throughputs may depend on the start.
+const SAME: f64 = 1e-4;
+
+/// Points that combine the values of some axes. A grid without axes has one point.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grid {
+    /// The values of each axis where they are numbers, for starts further along a line; any numbers otherwise. The last axis
+    /// is the one along which neighbours lie.
+    pub axes: Vec<Vec<f64>>,
+}
+
+impl Grid {
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.axes.iter().map(Vec::len).product()
+    }
+
+    /// Whether there is no point, because an axis has no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The position on each axis of the point of that number: the last axis runs fastest.
+    pub fn point(&self, number: usize) -> Vec<usize> {
+        let mut rest = number;
+        let mut point = vec![0; self.axes.len()];
+        for (place, axis) in point.iter_mut().zip(&self.axes).rev() {
+            *place = rest % axis.len().max(1);
+            rest /= axis.len().max(1);
+        }
+        point
+    }
+
+    /// The number of the point at that place of a line that turns at the end of each row, so that neighbours in the line
+    /// are neighbours on one axis.
+    fn in_line(&self, place: usize) -> usize {
+        let mut number = 0;
+        let mut size = self.len();
+        let mut rest = place;
+        let mut backwards = false;
+        for axis in &self.axes {
+            size /= axis.len().max(1);
+            let step = rest / size.max(1);
+            rest %= size.max(1);
+            let position = if backwards { axis.len() - 1 - step } else { step };
+            backwards ^= step % 2 == 1;
+            number += position * size;
+        }
+        number
+    }
+
+    /// How far the third point lies beyond the second, in terms of the way from the first to the second; zero where they
+    /// do not lie on one line of the grid.
+    fn stride(&self, first: usize, second: usize, third: usize) -> f64 {
+        let [first, second, third] = [first, second, third].map(|number| self.point(number));
+        let differ = |left: &[usize], right: &[usize]| {
+            let axes: Vec<usize> = (0..left.len()).filter(|axis| left[*axis] != right[*axis]).collect();
+            if let [axis] = axes[..] { Some(axis) } else { None }
+        };
+        match (differ(&first, &second), differ(&second, &third)) {
+            (Some(axis), Some(same)) if axis == same => {
+                let [a, b, c] = [first, second, third].map(|point| self.axes[axis][point[axis]]);
+                let stride = (c - b) / (b - a);
+                if stride.is_finite() && (0.0..=4.0).contains(&stride) { stride } else { 0.0 }
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// How a sweep goes about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepOptions {
+    /// Of each solution.
+    pub layered: LayeredOptions,
+    /// Threads to work on.
+    pub threads: usize,
+    /// Whether points start from their neighbours' solutions.
+    pub warm: bool,
+}
+
+impl Default for SweepOptions {
+    fn default() -> Self {
+        Self { layered: LayeredOptions::default(), threads: 1, warm: true }
+    }
+}
+
+/// Solves the model that `build` makes of each point, and gives what `read` takes from each solution: one a point, in the
+/// order of their numbers. `told` hears of every point that is done, from any thread.
+///
+/// A point that cannot be built or solved gives its reasons. One that did not converge is read like the others:
+/// [`Convergence`](crate::lqn::results::Convergence) tells.
+pub fn sweep<B, T, Build, Read>(
+    grid: &Grid,
+    options: &SweepOptions,
+    build: Build,
+    read: Read,
+    told: &(dyn Fn() + Sync),
+) -> Vec<Result<T, Diagnostics>>
+where
+    B: AsRef<Model>,
+    T: Send,
+    Build: Fn(&[usize]) -> Result<B, Diagnostics> + Sync,
+    Read: Fn(&B, &Results) -> T + Sync,
+{
+    let count = grid.len();
+    let runs: Vec<Range<usize>> = (0..count).step_by(RUN).map(|start| start..(start + RUN).min(count)).collect();
+    let solve = |run: &Range<usize>| {
+        let walk = Walk { grid, options, build: &build, read: &read, told };
+        walk.run(run.clone())
+    };
+    let parts = in_parallel(&runs, options.threads, &solve);
+    let mut results: Vec<Option<Result<T, Diagnostics>>> = (0..count).map(|_| None).collect();
+    for (place, result) in parts.into_iter().flatten().enumerate() {
+        results[grid.in_line(place)] = Some(result);
+    }
+    results.into_iter().flatten().collect()
+}
+
+/// What the function makes of each item, in their order, by so many threads.
+fn in_parallel<I: Sync, T: Send>(items: &[I], threads: usize, make: &(dyn Fn(&I) -> T + Sync)) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        while let Some((number, item)) = {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            items.get(number).map(|item| (number, item))
+        } {
+            made.push((number, make(item)));
+        }
+        made
+    };
+    let mut made = std::thread::scope(|scope| {
+        // Where the system gives no further threads, this one does the work.
+        let helpers: Vec<_> = (1..threads.min(items.len()))
+            .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
+        let mut made = work();
+        for helper in helpers {
+            match helper.join() {
+                Ok(others) => made.extend(others),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        made
+    });
+    made.sort_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, made)| made).collect()
+}
+
+/// A way along the line.
+struct Walk<'a, Build, Read> {
+    grid: &'a Grid,
+    options: &'a SweepOptions,
+    build: &'a Build,
+    read: &'a Read,
+    told: &'a (dyn Fn() + Sync),
+}
+
+impl<B, T, Build, Read> Walk<'_, Build, Read>
+where
+    B: AsRef<Model>,
+    Build: Fn(&[usize]) -> Result<B, Diagnostics>,
+    Read: Fn(&B, &Results) -> T,
+{
+    fn run(&self, run: Range<usize>) -> Vec<Result<T, Diagnostics>> {
+        let mut found = Vec::with_capacity(run.len());
+        let mut standing: Option<Standing> = None;
+        let mut last: Option<(B, Results)> = None;
+        for place in run.clone() {
+            let number = self.grid.in_line(place);
+            let started = standing.is_some();
+            if run.start + 2 <= place {
+                let [first, second] = [place - 2, place - 1].map(|place| self.grid.in_line(place));
+                let stride = self.grid.stride(first, second, number);
+                standing = standing.map(|standing| standing.moved(stride));
+            }
+            let solved = (self.build)(&self.grid.point(number)).and_then(|built| {
+                let (results, end) = layered_from(built.as_ref(), &self.options.layered, standing.take(), &mut ())?;
+                if results.convergence.converged && self.options.warm {
+                    standing = Some(end);
+                }
+                Ok((built, results))
+            });
+            found.push(match solved {
+                Ok((built, results)) => {
+                    let result = (self.read)(&built, &results);
+                    last = started.then_some((built, results));
+                    Ok(result)
+                }
+                Err(reasons) => {
+                    last = None;
+                    Err(reasons)
+                }
+            });
+            (self.told)();
+        }
+        match last {
+            Some((built, results)) if !self.agrees(&built, &results) => {
+                run.map(|place| self.alone(self.grid.in_line(place))).collect()
+            }
+            _ => found,
+        }
+    }
+
+    /// Whether the model solved from scratch has the same throughputs.
+    fn agrees(&self, built: &B, results: &Results) -> bool {
+        layered(built.as_ref(), &self.options.layered).is_ok_and(|scratch| {
+            scratch.tasks.iter().zip(&results.tasks).all(|(own, other)| {
+                (own.throughput - other.throughput).abs() <= SAME * own.throughput.abs().max(other.throughput.abs())
+            })
+        })
+    }
+
+    fn alone(&self, number: usize) -> Result<T, Diagnostics> {
+        let built = (self.build)(&self.grid.point(number))?;
+        let results = layered(built.as_ref(), &self.options.layered)?;
+        Ok((self.read)(&built, &results))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Grid;
+
+    #[test]
+    fn neighbours_in_line_differ_on_one_axis_by_one() {
+        let grid = Grid { axes: vec![vec![0.0; 3], vec![0.0; 4], vec![0.0; 5]] };
+        let mut seen: Vec<usize> = (0..grid.len()).map(|place| grid.in_line(place)).collect();
+        for pair in seen.windows(2) {
+            let (left, right) = (grid.point(pair[0]), grid.point(pair[1]));
+            let distance: usize = left.iter().zip(&right).map(|(left, right)| left.abs_diff(*right)).sum();
+            assert_eq!(distance, 1, "{left:?} {right:?}");
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..60).collect::<Vec<_>>());
+        assert_eq!(grid.point(7), [0, 1, 2]);
+    }
+
+    #[test]
+    fn strides_are_relative_and_along_one_axis() {
+        let grid = Grid { axes: vec![vec![1.0, 2.0], vec![1.0, 2.0, 4.0]] };
+        assert_eq!(grid.stride(0, 1, 2), 2.0);
+        assert_eq!(grid.stride(1, 2, 5), 0.0);
+        assert_eq!(Grid::default().len(), 1);
+        assert_eq!(Grid::default().point(0), Vec::<usize>::new());
+    }
+}
