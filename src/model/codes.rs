@@ -60,3 +60,15 @@ pub const FUNCTION_UNUSED: Code = Code("M027");
 pub const CUSTOMER_SETTING: Code = Code("M028");
 /// The model, under the load that was traced, does not respond as the traces did.
 pub const UNLIKE_TRACED: Code = Code("M030");
+/// A path of a parameter cannot be read.
+pub const PATH: Code = Code("M040");
+/// There is no such parameter.
+pub const NO_PARAMETER: Code = Code("M041");
+/// A parameter does not take that value.
+pub const PARAMETER_VALUE: Code = Code("M042");
+/// The values of a sweep cannot be read.
+pub const SWEEP: Code = Code("M043");
+/// A parameter changes nothing in the model.
+pub const NO_EFFECT: Code = Code("M044");
+/// There is no such figure of a model.
+pub const UNKNOWN_FIGURE: Code = Code("M045");

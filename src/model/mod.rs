@@ -12,6 +12,7 @@ mod demand;
 mod load;
 mod naming;
 mod origins;
+pub mod parameter;
 mod parts;
 mod profile;
 mod replicas;

@@ -16,11 +16,13 @@ mod look;
 pub mod matches;
 pub mod model;
 pub mod plan;
+pub mod plot;
 pub mod results;
 pub mod rule_docs;
 pub mod skeleton;
 pub mod table;
 pub mod trace;
+pub mod whatif;
 mod words;
 
 pub use load::{ScenarioResult, unlike_traced};

@@ -22,7 +22,7 @@ mod profiles;
 mod quantity;
 mod read;
 mod reader;
-mod units;
+pub(in crate::model) mod units;
 
 pub use evaluate::{DemandValues, Setting};
 pub use expression::Expression;

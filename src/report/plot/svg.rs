@@ -1,0 +1,175 @@
+//! Plots as SVG: drawn in the colour of the text around them, curves in colours for light and dark.
+
+use std::fmt::Write;
+
+use crate::report::plot::axis::Axis;
+use crate::report::plot::{Plot, Series};
+
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 28.0;
+const HEIGHT: f64 = 260.0;
+/// From the horizontal axis to the legend.
+const BELOW: f64 = 44.0;
+const LINE: f64 = 18.0;
+/// About the width of a character.
+const LETTER: f64 = 6.6;
+/// Curves have that many looks.
+const LOOKS: usize = 8;
+
+/// Colours that are told apart by people who see colours differently, too; for light and dark.
+const STYLE: &str = "<style>\
+.plot{font:12px system-ui,sans-serif;fill:currentColor}\
+.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor;stroke-opacity:.6;fill:none}\
+.curve{fill:none;stroke-width:1.8;stroke-linejoin:round}.doubt{fill:none;stroke-width:1.5}\
+.c0{stroke:#0b6bcb}.c1{stroke:#c2410c}.c2{stroke:#15803d}.c3{stroke:#a21caf}\
+.c4{stroke:#0e7490}.c5{stroke:#a16207}.c6{stroke:#be123c}.c7{stroke:#4d5562}\
+.c1,.c5{stroke-dasharray:7 3}.c2,.c6{stroke-dasharray:2 3}.c3,.c7{stroke-dasharray:9 3 2 3}\
+@media(prefers-color-scheme:dark){\
+.c0{stroke:#6cb6ff}.c1{stroke:#ffa657}.c2{stroke:#6bd58a}.c3{stroke:#e39bf5}\
+.c4{stroke:#5fd3e6}.c5{stroke:#e6c04b}.c6{stroke:#ff8fa3}.c7{stroke:#aab2bf}}\
+</style>";
+
+/// The plots one below the other, as one document ending in a newline.
+pub fn svg(plots: &[Plot]) -> String {
+    let mut body = String::new();
+    let mut top = 0.0;
+    for plot in plots {
+        top += panel(plot, top, &mut body);
+    }
+    let title: Vec<String> = plots.iter().map(|plot| escaped(&format!("{} over {}", plot.y, plot.x))).collect();
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {top}\" width=\"{WIDTH}\" height=\"{top}\" \
+         role=\"img\" class=\"plot\">\n<title>{}</title>\n{STYLE}\n{body}</svg>\n",
+        title.join("; ")
+    )
+}
+
+/// Draws a plot from that height on; how much height it takes.
+fn panel(plot: &Plot, top: f64, body: &mut String) -> f64 {
+    let (low, high, most) = plot.bounds().unwrap_or((0.0, 1.0, 1.0));
+    let across = Axis::across(&plot.scale, low, high);
+    let upward = Axis::upward(most);
+    let x = |value: f64| LEFT + across.part(value) * (WIDTH - LEFT - RIGHT);
+    let y = |value: f64| top + TOP + (1.0 - upward.part(value)) * HEIGHT;
+    let bottom = top + TOP + HEIGHT;
+    put(body, format_args!("<text x=\"4\" y=\"{}\" font-weight=\"600\">{}</text>", n(top + 16.0), escaped(&plot.y)));
+    for (value, label) in &upward.ticks {
+        let at = n(y(*value));
+        put(body, format_args!("<path class=\"grid\" d=\"M{LEFT} {at}H{}\"/>", WIDTH - RIGHT));
+        put(
+            body,
+            format_args!("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>", LEFT - 6.0, n(y(*value) + 4.0)),
+        );
+    }
+    let mut free = f64::NEG_INFINITY;
+    for (value, label) in &across.ticks {
+        let at = x(*value);
+        let half = label.chars().count() as f64 * LETTER / 2.0;
+        put(body, format_args!("<path class=\"axis\" d=\"M{} {}v4\"/>", n(at), n(bottom)));
+        // A label that would run into the one before is left out.
+        if at - half > free {
+            let middle = at.min(WIDTH - half - 2.0);
+            put(
+                body,
+                format_args!(
+                    "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    n(middle),
+                    n(bottom + 18.0),
+                    escaped(label)
+                ),
+            );
+            free = at + half + 6.0;
+        }
+    }
+    put(body, format_args!("<path class=\"axis\" d=\"M{LEFT} {}V{}H{}\"/>", n(top + TOP), n(bottom), WIDTH - RIGHT));
+    put(
+        body,
+        format_args!(
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+            WIDTH - RIGHT,
+            n(bottom + 34.0),
+            escaped(&plot.x)
+        ),
+    );
+    for (number, series) in plot.series.iter().enumerate() {
+        curve(series, number % LOOKS, &x, &y, body);
+    }
+    TOP + HEIGHT + BELOW + legend(plot, bottom + BELOW, body) + 12.0
+}
+
+fn curve(series: &Series, look: usize, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64, body: &mut String) {
+    let mut path = String::new();
+    let mut pen = 'M';
+    for (across, upward, _) in &series.points {
+        match upward {
+            Some(upward) => {
+                let _ = write!(path, "{pen}{} {}", n(x(*across)), n(y(*upward)));
+                pen = 'L';
+            }
+            None => pen = 'M',
+        }
+    }
+    put(
+        body,
+        format_args!("<path class=\"curve c{look}\" d=\"{path}\"><title>{}</title></path>", escaped(&series.name)),
+    );
+    let single = series.points.iter().filter(|point| point.1.is_some()).count() == 1;
+    for (across, upward, doubtful) in &series.points {
+        if let (Some(upward), true) = (upward, *doubtful || single) {
+            let radius = if *doubtful { 4 } else { 2 };
+            let (across, upward) = (n(x(*across)), n(y(*upward)));
+            put(body, format_args!("<circle class=\"doubt c{look}\" cx=\"{across}\" cy=\"{upward}\" r=\"{radius}\"/>"));
+        }
+    }
+}
+
+/// Draws the legend; how much height it takes.
+fn legend(plot: &Plot, top: f64, body: &mut String) -> f64 {
+    let mut at = (LEFT, top + 4.0);
+    let mut doubtful = false;
+    for (number, series) in plot.series.iter().enumerate() {
+        doubtful |= series.points.iter().any(|point| point.2);
+        let width = 30.0 + series.name.chars().count() as f64 * LETTER + 14.0;
+        if at.0 > LEFT && at.0 + width > WIDTH {
+            at = (LEFT, at.1 + LINE);
+        }
+        put(body, format_args!("<path class=\"curve c{}\" d=\"M{} {}h22\"/>", number % LOOKS, n(at.0), n(at.1)));
+        put(
+            body,
+            format_args!("<text x=\"{}\" y=\"{}\">{}</text>", n(at.0 + 28.0), n(at.1 + 4.0), escaped(&series.name)),
+        );
+        at.0 += width;
+    }
+    if doubtful {
+        at.1 += LINE;
+        put(body, format_args!("<text x=\"{LEFT}\" y=\"{}\">○ not converged</text>", n(at.1 + 4.0)));
+    }
+    at.1 + LINE - top
+}
+
+fn put(body: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to memory cannot fail.
+    let _ = writeln!(body, "{line}");
+}
+
+/// A coordinate with one decimal.
+fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            character if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,107 @@
+//! Sweeps as text, CSV and JSON.
+
+use serde_json::{Value as Json, json};
+
+use crate::model::parameter::Value;
+use crate::report::csv::Rows;
+use crate::report::json::pretty;
+use crate::report::look::Look;
+use crate::report::table::Table as Drawn;
+use crate::report::whatif::{Point, State, Table, VERSION};
+use crate::report::words::number;
+
+/// A table for people.
+pub fn text(table: &Table, look: Look) -> String {
+    let mut headings = Vec::new();
+    if table.subjects.len() > 1 {
+        headings.push("MODEL".to_owned());
+    }
+    for axis in &table.axes {
+        let unit = axis.kind.unit();
+        headings.push(if unit.is_empty() { format!(">{}", axis.path) } else { format!(">{} ({unit})", axis.path) });
+    }
+    headings.extend(table.measures.iter().map(|measure| format!(">{measure} ({})", measure.quantity.unit())));
+    headings.push("STATE".to_owned());
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let mut drawn = Drawn::new(&headings);
+    for point in &table.points {
+        let mut cells: Vec<String> = Vec::new();
+        if table.subjects.len() > 1 {
+            cells.push(table.subjects[point.subject].clone());
+        }
+        cells.extend(values(table, point).map(|value| match value {
+            Value::Number(value) => number(*value),
+            other => other.to_string(),
+        }));
+        cells.extend(point.figures.iter().map(|figure| figure.map(number).unwrap_or_default()));
+        // Nothing to say of those that are as they should be.
+        cells.push(if point.state == State::Converged { String::new() } else { point.state.word().to_uppercase() });
+        drawn.row(cells);
+    }
+    drawn.render(look)
+}
+
+/// The values of a point's parameters.
+fn values<'t>(table: &'t Table, point: &'t Point) -> impl Iterator<Item = &'t Value> {
+    table.axes.iter().zip(&point.at).map(|(axis, at)| &axis.values[*at])
+}
+
+/// A row each point: the subject where there are several, the parameters by their paths, the figures by their names, and
+/// `state`, which is `converged`, `not converged` or `failed`. Seconds and per second, with all digits.
+pub fn csv(table: &Table) -> String {
+    let mut header = Vec::new();
+    if table.subjects.len() > 1 {
+        header.push("model".to_owned());
+    }
+    header.extend(table.axes.iter().map(|axis| axis.path.clone()));
+    header.extend(table.measures.iter().map(ToString::to_string));
+    header.push("state".to_owned());
+    let mut rows = Rows::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    for point in &table.points {
+        let mut fields: Vec<String> = Vec::new();
+        if table.subjects.len() > 1 {
+            fields.push(table.subjects[point.subject].clone());
+        }
+        fields.extend(values(table, point).map(ToString::to_string));
+        fields.extend(point.figures.iter().map(|figure| figure.map(|figure| figure.to_string()).unwrap_or_default()));
+        fields.push(point.state.word().to_owned());
+        rows.add(&fields.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    rows.finish()
+}
+
+/// One JSON document, ending in a newline: `{"dyelog-sweep": 1, "parameters": [{"path", "unit", "values"}], "figures":
+/// [{"name", "unit"}], "models": […], "points": [{"model", "at": [positions], "values": […], "figures": […], "state",
+/// "reason"}]}`.
+pub fn json(table: &Table) -> String {
+    let value = |value: &Value| match value {
+        Value::Number(number) => json!(number),
+        other => json!(other.to_string()),
+    };
+    let axes = table.axes.iter().map(|axis| {
+        json!({ "path": axis.path, "unit": axis.kind.unit(), "values": axis.values.iter().map(value).collect::<Json>() })
+    });
+    let measures =
+        table.measures.iter().map(|measure| json!({ "name": measure.to_string(), "unit": measure.quantity.unit() }));
+    let points = table.points.iter().map(|point| {
+        let mut document = json!({
+            "model": table.subjects[point.subject],
+            "at": point.at,
+            "values": values(table, point).map(value).collect::<Json>(),
+            "figures": point.figures,
+            "state": point.state.word(),
+        });
+        if let (State::Doubtful(reason) | State::Failed(reason), Json::Object(document)) = (&point.state, &mut document)
+        {
+            document.insert("reason".into(), json!(reason));
+        }
+        document
+    });
+    pretty(&json!({
+        "dyelog-sweep": VERSION,
+        "models": table.subjects,
+        "parameters": axes.collect::<Json>(),
+        "figures": measures.collect::<Json>(),
+        "points": points.collect::<Json>(),
+    }))
+}

@@ -1,0 +1,176 @@
+//! Figures that a question asks for, by name.
+
+use std::fmt;
+
+use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::results::Results;
+use crate::lqn::{Model, Multiplicity, Scheduling, TaskId};
+use crate::model::parameter::Path;
+use crate::model::{Origins, codes};
+use crate::report::ScenarioResult;
+
+/// What is measured of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quantity {
+    /// Mean response time, seconds.
+    Response,
+    /// Per second.
+    Throughput,
+    /// Mean number of busy servers or threads.
+    Utilization,
+    /// Service time of all phases, seconds.
+    Service,
+}
+
+impl Quantity {
+    const ALL: [(&'static str, Self); 4] = [
+        ("response", Self::Response),
+        ("throughput", Self::Throughput),
+        ("utilization", Self::Utilization),
+        ("service", Self::Service),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
+    }
+
+    /// Its unit.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Response | Self::Service => "s",
+            Self::Throughput => "1/s",
+            Self::Utilization => "busy",
+        }
+    }
+}
+
+/// A figure of an element: `scenario.order.response`, `processor.db.utilization`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// `scenario`, `task`, `entry` or `processor`.
+    pub element: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What of it.
+    pub quantity: Quantity,
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Path::of(&[self.element, &self.name, self.quantity.name()]).fmt(f)
+    }
+}
+
+/// What there is of each kind of element; the first is meant where none is named.
+const OF: [(&str, &[Quantity]); 4] = [
+    ("scenario", &[Quantity::Response, Quantity::Throughput]),
+    ("task", &[Quantity::Utilization, Quantity::Throughput, Quantity::Response]),
+    ("entry", &[Quantity::Service, Quantity::Throughput, Quantity::Utilization, Quantity::Response]),
+    ("processor", &[Quantity::Utilization]),
+];
+
+impl Measure {
+    /// What is measured where nothing is asked for: response and throughput of each scenario, or of each reference task and
+    /// open entry of a model.
+    pub fn usual(model: &Model, origins: Option<&Origins>) -> Vec<Self> {
+        let both = [Quantity::Response, Quantity::Throughput];
+        let of =
+            |element: &'static str, name: &str| both.map(|quantity| Self { element, name: name.to_owned(), quantity });
+        if let Some(origins) = origins {
+            return origins.scenarios.iter().flat_map(|scenario| of("scenario", &scenario.name)).collect();
+        }
+        let sources = model.tasks.iter().filter(|task| task.scheduling == Scheduling::Reference);
+        let open = model.entries.iter().filter(|entry| entry.open_arrival_rate.is_some());
+        sources.flat_map(|task| of("task", &task.name)).chain(open.flat_map(|entry| of("entry", &entry.name))).collect()
+    }
+
+    /// Reads `processor.db`, `entry.lookup.throughput` and the like.
+    ///
+    /// # Errors
+    /// When the model has no such element, or there is no such figure of it.
+    pub fn parse(text: &str, model: &Model, origins: Option<&Origins>) -> Result<Self, Diagnostic> {
+        let path = Path::parse(text)?;
+        let known = Self::known(model, origins);
+        let found = match path.names()[..] {
+            [element, name] => known.iter().find(|own| own.element == element && own.name == name),
+            [element, name, quantity] => {
+                known.iter().find(|own| own.element == element && own.name == name && own.quantity.name() == quantity)
+            }
+            _ => None,
+        };
+        found.cloned().ok_or_else(|| {
+            let mut shown: Vec<String> = known.iter().map(ToString::to_string).collect();
+            let few: Vec<String> = shown.iter().take(8).map(|name| format!("`{name}`")).collect();
+            shown.extend(known.iter().map(|own| Path::of(&[own.element, &own.name]).to_string()));
+            Diagnostic::error(codes::UNKNOWN_FIGURE, Place::Nowhere, format!("there is no figure `{path}`"))
+                .with_note(format!("there are such as {}", few.join(", ")))
+                .with_similar(&path.to_string(), shown.iter().map(String::as_str))
+        })
+    }
+
+    /// All figures that there are.
+    pub fn known(model: &Model, origins: Option<&Origins>) -> Vec<Self> {
+        let mut known = Vec::new();
+        for (element, quantities) in OF {
+            let names: Vec<&str> = match element {
+                "scenario" => {
+                    origins.iter().flat_map(|origins| &origins.scenarios).map(|scenario| &*scenario.name).collect()
+                }
+                "task" => model.tasks.iter().map(|task| &*task.name).collect(),
+                "entry" => model.entries.iter().map(|entry| &*entry.name).collect(),
+                _ => model.processors.iter().map(|processor| &*processor.name).collect(),
+            };
+            for name in names {
+                known.extend(quantities.iter().map(|&quantity| Self { element, name: name.to_owned(), quantity }));
+            }
+        }
+        known
+    }
+
+    /// The figure in results; `None` where the element is not there or has no such figure.
+    pub fn of(&self, model: &Model, results: &Results, origins: Option<&Origins>) -> Option<f64> {
+        match self.element {
+            "scenario" => {
+                let scenarios = ScenarioResult::all(model, results, origins?);
+                let own = scenarios.iter().find(|scenario| *scenario.origin.name == *self.name)?;
+                match self.quantity {
+                    Quantity::Response => own.response,
+                    _ => Some(own.throughput),
+                }
+            }
+            "task" => {
+                let task = model.task_named(&self.name)?;
+                let result = &results.tasks[task.index()];
+                match self.quantity {
+                    Quantity::Utilization => Some(result.utilization),
+                    Quantity::Throughput => Some(result.throughput),
+                    _ => response(model, results, task),
+                }
+            }
+            "entry" => {
+                let result = &results.entries[model.entry_named(&self.name)?.index()];
+                Some(match self.quantity {
+                    Quantity::Utilization => result.utilization,
+                    Quantity::Throughput => result.throughput,
+                    Quantity::Service => result.service.iter().sum(),
+                    Quantity::Response => return result.open_response,
+                })
+            }
+            _ => Some(results.processors[model.processor_named(&self.name)?.index()].utilization),
+        }
+    }
+}
+
+/// The time of a customer's cycle without thinking (Little's law).
+fn response(model: &Model, results: &Results, task: TaskId) -> Option<f64> {
+    let own = &model.tasks[task.index()];
+    let throughput = results.tasks[task.index()].throughput;
+    match own.multiplicity {
+        Multiplicity::Finite(customers) if own.scheduling == Scheduling::Reference && throughput > 0.0 => {
+            let customers = f64::from(customers) * f64::from(own.replicas.max(1));
+            Some((customers / throughput - own.think_time).max(0.0))
+        }
+        _ => None,
+    }
+}

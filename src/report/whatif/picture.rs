@@ -1,0 +1,87 @@
+//! Sweeps as plots: one for each quantity, a curve for each figure, subject and value of the other parameter.
+
+use crate::model::parameter::Value;
+use crate::report::plot::{Plot, Scale, Series};
+use crate::report::whatif::{State, Table, Varied};
+use crate::report::words::number;
+
+/// The plots of a sweep: the first parameter along the horizontal axis. None where nothing was varied.
+pub fn plots(table: &Table) -> Vec<Plot> {
+    let Some((across, others)) = table.axes.split_first() else { return Vec::new() };
+    let mut quantities: Vec<_> = table.measures.iter().map(|measure| measure.quantity).collect();
+    quantities.sort_unstable();
+    quantities.dedup();
+    let (places, scale) = positions(across);
+    quantities
+        .into_iter()
+        .map(|quantity| {
+            let measures: Vec<usize> =
+                (0..table.measures.len()).filter(|number| table.measures[*number].quantity == quantity).collect();
+            let mut series: Vec<(Vec<usize>, Series)> = Vec::new();
+            for point in &table.points {
+                for &measure in &measures {
+                    let key = [&[measure, point.subject], &point.at[1..]].concat();
+                    let found = series.iter().position(|(own, _)| *own == key).unwrap_or_else(|| {
+                        let name = label(table, &key, others, measures.len() > 1);
+                        series.push((key, Series { name, points: Vec::new() }));
+                        series.len() - 1
+                    });
+                    let doubtful = point.state != State::Converged;
+                    let value = point.figures[measure].filter(|value| value.is_finite());
+                    series[found].1.points.push((places[point.at[0]], value, doubtful));
+                }
+            }
+            let alone = &table.measures[measures[0]];
+            let subject =
+                if measures.len() == 1 { format!("{} {}: ", alone.element, alone.name) } else { String::new() };
+            let unit = across.kind.unit();
+            Plot {
+                x: if unit.is_empty() { across.path.clone() } else { format!("{} ({unit})", across.path) },
+                y: format!("{subject}{} ({})", quantity.name(), quantity.unit()),
+                scale: scale.clone(),
+                series: series.into_iter().map(|(_, series)| series).collect(),
+            }
+        })
+        .collect()
+}
+
+/// Where the values of an axis lie. Words and the like get places of their own; what spans decades in equal ratios gets a
+/// logarithmic scale.
+fn positions(axis: &Varied) -> (Vec<f64>, Scale) {
+    let numbers: Option<Vec<f64>> =
+        axis.values.iter().map(|value| if let Value::Number(number) = value { Some(*number) } else { None }).collect();
+    match numbers {
+        Some(numbers) => {
+            let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = numbers.iter().copied().fold(0.0, f64::max);
+            let middle = numbers[numbers.len() / 2];
+            // As the values lie: half of them in the lower decades.
+            let logarithmic = low > 0.0 && numbers.len() > 2 && high / low >= 30.0 && middle < 0.25 * high;
+            (numbers, if logarithmic { Scale::Logarithmic } else { Scale::Linear })
+        }
+        None => {
+            let names = axis.values.iter().map(ToString::to_string).collect();
+            ((0..axis.values.len()).map(|place| place as f64).collect(), Scale::Named(names))
+        }
+    }
+}
+
+fn label(table: &Table, key: &[usize], others: &[Varied], several: bool) -> String {
+    let mut parts = Vec::new();
+    if several {
+        parts.push(table.measures[key[0]].name.clone());
+    }
+    for (axis, at) in others.iter().zip(&key[2..]) {
+        let value = match &axis.values[*at] {
+            Value::Number(value) => number(*value),
+            other => other.to_string(),
+        };
+        let unit = axis.kind.unit();
+        let gap = if unit.is_empty() { "" } else { " " };
+        parts.push(format!("{} = {value}{gap}{unit}", axis.path));
+    }
+    if table.subjects.len() > 1 {
+        parts.push(table.subjects[key[1]].clone());
+    }
+    if parts.is_empty() { table.measures[key[0]].name.clone() } else { parts.join(", ") }
+}
