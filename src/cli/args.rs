@@ -8,7 +8,7 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{
-    completions, config, diff, draw, explain, man, matches, merge, model, report, rules, solve, test, trace,
+    completions, config, diff, draw, explain, man, matches, merge, model, report, rules, solve, test, trace, whatif,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -37,6 +37,8 @@ pub enum Command {
     Model(model::Arguments),
     /// Solve a model, or the model that traces make
     Solve(solve::Arguments),
+    /// Solve a model with parameters changed, over ranges of values
+    Whatif(whatif::Arguments),
     /// Write all there is to tell about a model as one page of HTML
     Report(report::Arguments),
     /// List the interactions that the templates recognise in traces

@@ -37,6 +37,7 @@ mod submodels;
 mod terminal;
 mod test;
 mod trace;
+mod whatif;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
@@ -118,6 +119,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
     let outcome = match command {
         Command::Model(arguments) => model::run(arguments, terminal),
         Command::Solve(arguments) => solve::run(arguments, terminal),
+        Command::Whatif(arguments) => whatif::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Merge(arguments) => merge::run(arguments, terminal),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dyelog::diagnostic::{Diagnostic, Place, Severity};
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::{self, Language, Model, Multiplicity, saved};
+use dyelog::model::parameter::Subject;
 use dyelog::model::{self, Configuration, Origins};
 use dyelog::tlc::Reduction;
 use dyelog::trace::ReadReport;
@@ -35,18 +36,41 @@ pub struct Source {
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
 pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
-    let configuration = configuration(arguments.config.as_deref(), terminal)?;
+    let (configuration, _) = configuration(arguments.config.as_deref(), terminal)?;
     let reduced = match submodel_or_model(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
         Found::SubModel(reduced) => *reduced,
         Found::Model(file, whole) => return model_file(&file, whole, arguments, terminal),
     };
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
+    tell(&findings, terminal);
+    Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings })
+}
+
+/// What a question is about: a model file, or traces with the configuration.
+pub fn subject(files: &[PathBuf], arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Subject, Failure> {
+    input::check_stdin_once(files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
+    let (_, file) = configuration(arguments.config.as_deref(), terminal)?;
+    match submodel_or_model(files, &arguments.reading, &arguments.reduce, terminal)? {
+        Found::Model(file, whole) => Ok(Subject::of_model(model_file(&file, whole, arguments, terminal)?.model)),
+        Found::SubModel(reduced) => {
+            let (file, text) = file.unwrap_or_else(|| ("the configuration".into(), "".into()));
+            let sub = reduced.reduction.submodel;
+            // A task of the native format is one sequential flow of control.
+            let sequential = !sub.concurrent;
+            let subject = Subject::of_traces(sub, &file, &text, sequential)?;
+            tell(&subject.base().findings, terminal);
+            Ok(subject)
+        }
+    }
+}
+
+/// Shows what there is to say about the making of a model.
+fn tell(findings: &[Diagnostic], terminal: &Terminal) {
     let (notes, warnings): (Vec<_>, Vec<_>) =
         findings.iter().cloned().partition(|finding| finding.severity == Severity::Note);
     terminal.report_first(&warnings, SHOWN, "");
     terminal.report_first(&notes, SHOWN, "; `--format text` shows the loads chosen");
-    Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings })
 }
 
 /// What files are, told by the first one's content.
@@ -106,14 +130,17 @@ pub fn with_defaults(mut configuration: Configuration, sub: &SubModel) -> Config
     configuration
 }
 
-fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<Configuration, Failure> {
-    let Some(file) = file else { return Ok(Configuration::default()) };
+/// A file and its text.
+type Named = Option<(Arc<str>, Arc<str>)>;
+
+fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<(Configuration, Named), Failure> {
+    let Some(file) = file else { return Ok((Configuration::default(), None)) };
     let name = input::shown(file);
     let text: Arc<str> = input::text(file)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     let (configuration, findings) = Configuration::parse(&name, &text)?;
     terminal.report(&findings);
-    Ok(configuration)
+    Ok((configuration, Some((name, text))))
 }
 
 /// Whether a file that begins so is a model. What begins like JSON is a model only if it says so: most traces are JSON.

@@ -34,3 +34,4 @@ mod tlc_laws;
 mod tlc_rules;
 mod tools_cli;
 mod trace_cli;
+mod whatif;

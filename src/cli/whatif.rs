@@ -1,0 +1,293 @@
+//! `dyelog whatif`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog::lqn::results::Results;
+use dyelog::model::codes;
+use dyelog::model::parameter::{Asked, Change, Subject, Value};
+use dyelog::report::plot::{self, Ink};
+use dyelog::report::whatif::{self, Measure, Point, State, Table, Varied};
+use dyelog::solve::LayeredOptions;
+use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
+
+use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::progress::Progress;
+use crate::cli::source;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome};
+
+/// More points than these are refused.
+const MOST: usize = 1_000_000;
+
+/// Arguments of `dyelog whatif`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "more processors everywhere" => "dyelog whatif traces/shop.otlp.jsonl --vary defaults.multiplicity=1..4",
+    "a faster one, as a picture" =>
+    "dyelog whatif traces/shop.otlp.jsonl --vary processor.payment.speed=1,2,4 --format svg -o p.svg",
+    "a single thread, and how busy it is then" =>
+    "dyelog whatif traces/shop.otlp.jsonl --set task.payment.threads=1 --show task.payment",
+    "which parameters there are" => "dyelog whatif traces/shop.otlp.jsonl --list",
+})]
+pub struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    /// A parameter to vary and its values: `PATH=1,2,4`, `PATH=1..20`, `PATH=1..100 step 5`, `PATH=1 ms..5 ms in 9`,
+    /// `PATH=1..1000 log 20`, `PATH=x1,x2,+10%`. Given twice: every value of the one with every value of the other
+    #[arg(long, value_name = "PATH=VALUES")]
+    vary: Vec<String>,
+    /// A parameter to change for all points; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// A figure to show in place of response times and throughputs: `scenario.S`, `task.T`, `entry.E` or `processor.P`,
+    /// followed by `.response`, `.throughput`, `.utilization` or `.service` where it is not the usual one; may be repeated
+    #[arg(long, value_name = "FIGURE")]
+    show: Vec<String>,
+    /// Another trace or model to ask the same of, side by side; may be repeated
+    #[arg(long, value_name = "TRACE|MODEL")]
+    against: Vec<PathBuf>,
+    /// List the parameters that there are, with their values
+    #[arg(long, conflicts_with_all = ["vary", "show", "against"])]
+    list: bool,
+    /// The form of the results
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+    /// Draw plots for the terminal with plain letters
+    #[arg(long)]
+    ascii: bool,
+    /// Solve each point from scratch and not from its neighbour's solution: slower, the same within the solver's bound
+    #[arg(long)]
+    cold: bool,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Forms of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table for people
+    Text,
+    /// JSON
+    Json,
+    /// A row each point
+    Csv,
+    /// Curves as a picture
+    Svg,
+    /// Curves for the terminal
+    Plot,
+}
+
+/// Asks what if.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let mut subjects =
+        vec![(name(&arguments.source.files), source::subject(&arguments.source.files, &arguments.source, terminal)?)];
+    for file in &arguments.against {
+        let files = [file.clone()];
+        subjects.push((name(&files), source::subject(&files, &arguments.source, terminal)?));
+    }
+    for (_, subject) in &mut subjects {
+        set(subject, &arguments.set)?;
+    }
+    let mut output = Output::open(&arguments.output)?;
+    if arguments.list {
+        output.text(&list(&subjects[0].1))?;
+        output.finish()?;
+        return Ok(Exit::Ok);
+    }
+    let table = ask(arguments, &subjects, terminal)?;
+    let text = match arguments.format {
+        Format::Text => whatif::text(&table, terminal.look(&arguments.output)),
+        Format::Json => whatif::json(&table),
+        Format::Csv => whatif::csv(&table),
+        Format::Svg => plot::svg(&whatif::plots(&table)),
+        Format::Plot => {
+            let ink = if arguments.ascii { Ink::Ascii } else { Ink::Braille };
+            plot::terminal(&whatif::plots(&table), terminal.look(&arguments.output).width, ink)
+        }
+    };
+    output.text(&text)?;
+    output.finish()?;
+    Ok(verdict(&table, terminal))
+}
+
+/// Makes the changes that hold for all points.
+fn set(subject: &mut Subject, texts: &[String]) -> Result<(), Failure> {
+    let (changes, errors) = gather(texts.iter().map(|text| subject.change(text)));
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    Ok(subject.set(&changes)?)
+}
+
+/// What went well, and what went wrong.
+fn gather<T>(found: impl Iterator<Item = Result<T, Diagnostic>>) -> (Vec<T>, Vec<Diagnostic>) {
+    let (mut well, mut wrong) = (Vec::new(), Vec::new());
+    for found in found {
+        match found {
+            Ok(found) => well.push(found),
+            Err(error) => wrong.push(error),
+        }
+    }
+    (well, wrong)
+}
+
+fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Terminal) -> Result<Table, Failure> {
+    let (first, base) = (&subjects[0].1, subjects[0].1.base());
+    let mut errors = Vec::new();
+    if arguments.vary.len() > 2 {
+        errors.push(Diagnostic::error(codes::SWEEP, Place::Nowhere, "at most two parameters can be varied at a time"));
+    }
+    if arguments.vary.is_empty() && matches!(arguments.format, Format::Svg | Format::Plot) {
+        let message = "a plot needs a parameter that is varied: `--vary PATH=VALUES`";
+        errors.push(Diagnostic::error(codes::SWEEP, Place::Nowhere, message));
+    }
+    let (axes, mut wrong) = gather(arguments.vary.iter().map(|text| first.axis(text)));
+    errors.append(&mut wrong);
+    let (mut measures, mut wrong) =
+        gather(arguments.show.iter().map(|text| Measure::parse(text, &base.model, base.origins.as_ref())));
+    errors.append(&mut wrong);
+    for (name, other) in &subjects[1..] {
+        let missing = axes.iter().filter_map(|(path, _)| other.parameter(path).err());
+        errors.extend(missing.map(|error| error.with_note(format!("in {name}"))));
+    }
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    if measures.is_empty() {
+        for (_, subject) in subjects {
+            for measure in Measure::usual(&subject.base().model, subject.base().origins.as_ref()) {
+                if !measures.contains(&measure) {
+                    measures.push(measure);
+                }
+            }
+        }
+    }
+    let grid = Grid { axes: axes.iter().map(|(_, axis)| places(&axis.values)).collect() };
+    if grid.len() > MOST {
+        let message = format!("the sweep has {} points, more than {MOST}", grid.len());
+        return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message).into());
+    }
+    let options = SweepOptions {
+        layered: LayeredOptions::default(),
+        threads: arguments.source.reduce.thread_count(),
+        warm: !arguments.cold,
+    };
+    let progress = Progress::steps("solving", Some((grid.len() * subjects.len()) as u64));
+    let mut table = Table {
+        axes: axes
+            .iter()
+            .map(|(path, axis)| Varied { path: path.to_string(), kind: axis.kind, values: axis.values.clone() })
+            .collect(),
+        subjects: subjects.iter().map(|(name, _)| name.clone()).collect(),
+        measures,
+        points: Vec::new(),
+    };
+    for (number, (_, subject)) in subjects.iter().enumerate() {
+        let changes = |at: &[usize]| -> Vec<Change> {
+            let values = axes.iter().zip(at);
+            values.map(|((path, axis), at)| Change { path: path.clone(), value: axis.values[*at].clone() }).collect()
+        };
+        without_effect(subject, &changes, &table.axes, terminal);
+        let measures = &table.measures;
+        let read = |asked: &Asked, results: &Results| {
+            let of = |measure: &Measure| measure.of(&asked.model, results, asked.origins.as_ref());
+            let state = if results.convergence.converged {
+                State::Converged
+            } else {
+                State::Doubtful(results.doubts.join("; "))
+            };
+            (measures.iter().map(of).collect::<Vec<_>>(), state)
+        };
+        let found = sweep(&grid, &options, |at: &[usize]| subject.ask(&changes(at)), read, &|| progress.advance(1));
+        for (place, found) in found.into_iter().enumerate() {
+            let (figures, state) = found.unwrap_or_else(|Diagnostics(reasons)| {
+                let reasons: Vec<String> =
+                    reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
+                (vec![None; measures.len()], State::Failed(reasons.join("; ")))
+            });
+            table.points.push(Point { subject: number, at: grid.point(place), figures, state });
+        }
+    }
+    progress.done();
+    Ok(table)
+}
+
+/// Where values lie on their axis: numbers where they are, places in the list otherwise.
+fn places(values: &[Value]) -> Vec<f64> {
+    let numbers: Option<Vec<f64>> =
+        values.iter().map(|value| value.number().filter(|number| number.is_finite())).collect();
+    numbers.unwrap_or_else(|| (0..values.len()).map(|place| place as f64).collect())
+}
+
+/// Warns of parameters that are varied and make no difference.
+fn without_effect(subject: &Subject, changes: &dyn Fn(&[usize]) -> Vec<Change>, axes: &[Varied], terminal: &Terminal) {
+    for (number, axis) in axes.iter().enumerate() {
+        let at = |end: usize| -> Option<Asked> {
+            let mut at = vec![0; axes.len()];
+            at[number] = end;
+            subject.ask(&changes(&at)).ok()
+        };
+        let last = axis.values.len().saturating_sub(1);
+        if last > 0
+            && let (Some(first), Some(last)) = (at(0), at(last))
+            && first.model == last.model
+        {
+            let message = format!("`{}` makes no difference to the model", axis.path);
+            let finding = Diagnostic::warning(codes::NO_EFFECT, Place::Nowhere, message);
+            terminal.report(&[if axis.path.starts_with("demand.") {
+                finding
+                    .with_note("a demand that was measured counts more than one that is configured")
+                    .with_hint("change `entry.NAME.demand`, that of the finished model")
+            } else {
+                finding
+            }]);
+        }
+    }
+}
+
+/// Tells of points that cannot be relied on.
+fn verdict(table: &Table, terminal: &Terminal) -> Exit {
+    let count = |wanted: fn(&State) -> bool| table.points.iter().filter(|point| wanted(&point.state)).count();
+    let failed = count(|state| matches!(state, State::Failed(_)));
+    let doubtful = count(|state| matches!(state, State::Doubtful(_)));
+    let first = table.points.iter().find_map(|point| match &point.state {
+        State::Failed(reason) => Some(reason),
+        _ => None,
+    });
+    if let Some(reason) = first {
+        terminal.say(&format!("{failed} of {} points have no solution; the first: {reason}\n", table.points.len()));
+        if failed == table.points.len() {
+            return Exit::Input;
+        }
+    }
+    let first = table.points.iter().find_map(|point| match &point.state {
+        State::Doubtful(reason) => Some(reason),
+        _ => None,
+    });
+    if let Some(reason) = first {
+        terminal.say(&format!("{doubtful} of {} points did not converge; the first: {reason}\n", table.points.len()));
+    }
+    if failed + doubtful > 0 { Exit::NotConverged } else { Exit::Ok }
+}
+
+/// The parameters that there are: one a line, with its value where it has one.
+fn list(subject: &Subject) -> String {
+    let mut text = String::new();
+    for (path, kind) in subject.paths() {
+        let value = subject.number(&path, kind).map(|number| {
+            let unit = kind.unit();
+            format!(" = {number}{}{unit}", if unit.is_empty() { "" } else { " " })
+        });
+        text.push_str(&format!("{path}{}\n", value.unwrap_or_default()));
+    }
+    text
+}
+
+/// What a subject is called: its first file.
+fn name(files: &[PathBuf]) -> String {
+    files.first().map(|file| file.display().to_string()).unwrap_or_default()
+}

@@ -1,0 +1,265 @@
+//! Questions that begin with "what if": warm starts against cold, parameters by path, and the command, end to end.
+
+use std::fs;
+use std::process::Command;
+
+use dyelog::lqn::{self, Body, Model, Multiplicity};
+use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
+use dyelog::solve::{LayeredOptions, layered, layered_from};
+use serde_json::Value;
+
+const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes text");
+    (output.status.code().expect("it was not killed"), text(output.stdout), text(output.stderr))
+}
+
+fn whatif(arguments: &[&str]) -> (i32, String, String) {
+    run(&[&["whatif"], &CASE[..], arguments].concat())
+}
+
+/// The columns of CSV after its header.
+fn columns(csv: &str) -> Vec<Vec<String>> {
+    csv.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// The model of the case study.
+fn case_study() -> Model {
+    let (code, text, errors) = run(&[&["model"], &CASE[..], &["--format", "json"]].concat());
+    assert_eq!(code, 0, "{errors}");
+    lqn::parse_any(&std::sync::Arc::from("case"), &text).expect("it reads its own").0
+}
+
+fn varied(model: &Model, customers: f64, demand: f64) -> Model {
+    let mut model = model.clone();
+    let source = model.tasks.iter_mut().find(|task| task.scheduling == lqn::Scheduling::Reference);
+    source.expect("customers").multiplicity = Multiplicity::Finite(customers as u32);
+    let translate = model.task_named("NumTrans1").expect("it is in the case study");
+    let entry = model.tasks[translate.index()].entries[0];
+    if let Body::Phases(phases) = &mut model.entries[entry.index()].body {
+        phases[0].demand = demand;
+    }
+    model
+}
+
+#[test]
+fn a_start_elsewhere_leads_to_the_same_results() {
+    let model = case_study();
+    for (tolerance, bound) in [(1e-6, 2e-5), (1e-8, 1e-6)] {
+        let options = LayeredOptions { tolerance, iterations: 2000 };
+        let mut standing = None;
+        for customers in (1..=10).map(|step| f64::from(step * 8)) {
+            let model = varied(&model, customers, 0.0025);
+            let (warm, end) = layered_from(&model, &options, standing, &mut ()).expect("it can be solved");
+            standing = Some(end.moved(1.0));
+            let cold = layered(&model, &options).expect("it can be solved");
+            assert!(warm.convergence.converged && cold.convergence.converged, "{customers}");
+            for (warm, cold) in warm.entries.iter().zip(&cold.entries) {
+                for (warm, cold) in [(warm.throughput, cold.throughput), (warm.service[0], cold.service[0])] {
+                    let difference = (warm - cold).abs() / cold.abs().max(1e-12);
+                    assert!(difference < bound, "{customers} customers at {tolerance}: {warm} and {cold}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sweep_is_the_same_with_any_number_of_threads_and_point_by_point() {
+    let model = case_study();
+    let customers: Vec<f64> = (1..=60).map(f64::from).collect();
+    let demands: Vec<f64> = (0..6).map(|step| 0.0025 + 0.0005 * f64::from(step)).collect();
+    let grid = Grid { axes: vec![demands.clone(), customers.clone()] };
+    let build = |at: &[usize]| Ok(Box::new(varied(&model, customers[at[1]], demands[at[0]])));
+    let read = |_: &Box<Model>, results: &lqn::results::Results| {
+        assert!(results.convergence.converged);
+        results.entries.iter().map(|entry| entry.throughput).collect::<Vec<f64>>()
+    };
+    let with = |threads: usize, warm: bool| -> Vec<Vec<f64>> {
+        let options = SweepOptions { threads, warm, ..SweepOptions::default() };
+        let found = sweep(&grid, &options, build, read, &|| ());
+        found.into_iter().map(|point| point.expect("it can be solved")).collect()
+    };
+    let warm = with(1, true);
+    assert_eq!(warm.len(), 360);
+    // The same to the last bit.
+    assert_eq!(warm, with(4, true));
+    for (number, point) in warm.iter().enumerate().step_by(29) {
+        let at = grid.point(number);
+        let cold = layered(&varied(&model, customers[at[1]], demands[at[0]]), &LayeredOptions::default());
+        for (warm, cold) in point.iter().zip(&cold.expect("it can be solved").entries) {
+            assert!((warm - cold.throughput).abs() <= 2e-5 * cold.throughput, "{at:?}: {warm} {}", cold.throughput);
+        }
+    }
+}
+
+#[test]
+fn points_that_are_no_models_say_why() {
+    let grid = Grid { axes: vec![vec![0.0, 1.0, 2.0]] };
+    let model = case_study();
+    let build = |at: &[usize]| Ok(Box::new(varied(&model, 3.0, if at[0] == 1 { f64::NAN } else { 0.002 })));
+    let found = sweep(&grid, &SweepOptions::default(), build, |_, results| results.convergence.converged, &|| ());
+    assert_eq!(found[0], Ok(true));
+    assert!(found[1].as_ref().is_err_and(|reasons| reasons.to_string().contains("S001")));
+    assert_eq!(found[2], Ok(true));
+}
+
+#[test]
+fn two_curves_of_the_case_study() {
+    let (code, csv, errors) = whatif(&[
+        "--vary",
+        "scenario.set-up.population=1..60 step 6",
+        "--vary",
+        "demand.translate=2.5 ms,5 ms",
+        "--show",
+        "scenario.set-up.response",
+        "--format",
+        "csv",
+    ]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(csv.starts_with("scenario.set-up.population,demand.activity.translate,scenario.set-up.response,state\n"));
+    let rows = columns(&csv);
+    assert_eq!(rows.len(), 20);
+    let response = |row: usize| rows[row][2].parse::<f64>().expect("a number");
+    for step in 0..10 {
+        assert_eq!((rows[2 * step][1].as_str(), rows[2 * step + 1][1].as_str()), ("0.0025", "0.005"));
+        assert!(response(2 * step) < response(2 * step + 1), "the slower curve lies above");
+        assert!(step == 0 || response(2 * step) > response(2 * step - 2), "response times grow with the load");
+    }
+}
+
+#[test]
+fn forms_of_a_sweep() {
+    let sweep = ["--vary", "scenario.set-up.population=1,10", "--show", "scenario.set-up", "--show", "task.NumTrans1"];
+    let with = |more: &[&str]| {
+        let (code, out, errors) = whatif(&[&sweep, more].concat());
+        assert_eq!(code, 0, "{errors}");
+        out
+    };
+    let json: Value = serde_json::from_str(&with(&["--format", "json"])).expect("it is JSON");
+    assert_eq!(json["dyelog-sweep"], 1);
+    assert_eq!(json["parameters"][0]["path"], "scenario.set-up.population");
+    assert_eq!(json["figures"][1]["name"], "task.NumTrans1.utilization");
+    assert_eq!(json["points"][1]["values"][0], 10.0);
+    assert_eq!(json["points"][1]["state"], "converged");
+    let text = with(&[]);
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let svg = with(&["--format", "svg"]);
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert_eq!(svg.matches("class=\"curve c0\"").count(), 4, "two plots with a curve and a legend each: {svg}");
+    assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    let ascii = with(&["--format", "plot", "--ascii"]);
+    assert!(ascii.is_ascii() && ascii.contains("scenario.set-up.population"), "{ascii}");
+    let braille = with(&["--format", "plot"]);
+    assert!(braille.chars().any(|character| ('\u{2801}'..='\u{28ff}').contains(&character)), "{braille}");
+}
+
+#[test]
+fn parameters_of_all_kinds() {
+    let (code, list, _) = whatif(&["--list"]);
+    assert_eq!(code, 0);
+    for line in
+        ["scenario.set-up.population = 20", "processor.\"Processor 1\".speed = 1", "demand.activity.serve = 0.001 s"]
+    {
+        assert!(list.lines().any(|own| own == line), "{line} is not in\n{list}");
+    }
+    let response = |arguments: &[&str]| -> f64 {
+        let (code, csv, errors) = whatif(&[arguments, &["--format", "csv"]].concat());
+        assert_eq!(code, 0, "{arguments:?}: {errors}");
+        columns(&csv)[0][0].parse().expect("a response time")
+    };
+    let base = response(&[]);
+    for slower in [
+        "scenario.set-up.population=x2",
+        "scenario.set-up.think_time=500 ms",
+        "demand.serve=+20%",
+        "demand.task.NumTrans1.translate=9 ms",
+        "processor.\"Processor 3\".speed=0.5",
+        "task.NumTrans1.processor=Processor 1",
+    ] {
+        assert!(response(&["--set", slower]) > base * 1.001, "{slower}");
+    }
+    for faster in [
+        "processor.\"Processor 1\".multiplicity=2",
+        "task.ServCntrl1.threads=inf",
+        "demand.serve=x0.5",
+        "parameter.translation=1 ms",
+    ] {
+        assert!(response(&["--set", faster]) < base, "{faster}");
+    }
+    // An open load in the place of customers.
+    let (code, csv, errors) =
+        whatif(&["--set", "scenario.set-up.rate=10/s", "--show", "scenario.set-up.throughput", "--format", "csv"]);
+    assert_eq!((code, columns(&csv)[0][0].as_str()), (0, "10"), "{errors}");
+}
+
+#[test]
+fn what_there_is_not_has_a_code_and_a_hint() {
+    for (arguments, code, words) in [
+        (["--set", "scenario.setup.population=3"], "M041", "did you mean `scenario.set-up.population`?"),
+        (["--vary", "scenario.set-up.population=0..3"], "M043", "no whole number from 1"),
+        (["--set", "scenario.set-up.population=1.5"], "M042", "no whole number from 1"),
+        (["--set", "scenario.set-up.population"], "M040", "gives its parameter no value"),
+        (["--show", "task.NumTrans"], "M045", "did you mean"),
+        (["--format", "svg"], "M043", "--vary"),
+    ] {
+        let (exit, out, errors) = whatif(&arguments);
+        assert_eq!((exit, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(errors.contains(&format!("[{code}]")) && errors.contains(words), "{arguments:?}: {errors}");
+    }
+}
+
+#[test]
+fn points_without_a_steady_state_are_marked() {
+    let (code, csv, errors) = whatif(&["--vary", "scenario.set-up.rate=1,10,1000", "--format", "csv"]);
+    assert_eq!(code, 3, "{csv}{errors}");
+    let states: Vec<String> = columns(&csv).iter().map(|row| row[3].clone()).collect();
+    assert_eq!(states, ["converged", "converged", "not converged"]);
+    assert!(errors.contains("1 of 3 points did not converge") && errors.contains("saturated"), "{errors}");
+    let (_, text, _) = whatif(&["--vary", "scenario.set-up.rate=1,10,1000"]);
+    assert_eq!(text.matches("NOT CONVERGED").count(), 1, "{text}");
+}
+
+#[test]
+fn a_model_file_in_its_own_words_and_side_by_side() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let text = "G \"two tiers\" 1e-6 100 -1\nP 2\np cpu f\np clients i\n-1\nT 2\nt users r cycle -1 clients m 4 z 1\n\
+                t server n serve -1 cpu m 1\n-1\nE 2\ns cycle 0 -1\ny cycle serve 2 -1\ns serve 0.1 -1\n-1\n";
+    let slow = folder.path().join("slow.lqn");
+    let fast = folder.path().join("fast.lqn");
+    fs::write(&slow, text).expect("it can be written");
+    fs::write(&fast, text.replace("s serve 0.1", "s serve 0.05")).expect("it can be written");
+    let slow = slow.to_str().expect("a plain path");
+    let fast = fast.to_str().expect("a plain path");
+    for (change, bigger) in [
+        ("task.users.multiplicity=8", true),
+        ("task.users.think_time=0.1", true),
+        ("entry.serve.demand=x2", true),
+        ("entry.serve.phase2=0.05", true),
+        ("call.cycle.serve.mean=3", true),
+        ("entry.serve.rate=2", true),
+        ("processor.cpu.speed=2", false),
+    ] {
+        let ask = |more: &[&str]| -> f64 {
+            let asked = ["whatif", slow, "--show", "task.users.response", "--format", "csv"];
+            let (code, csv, errors) = run(&[&asked, more].concat());
+            assert_eq!(code, 0, "{change}: {errors}");
+            columns(&csv)[0][0].parse().expect("a number")
+        };
+        assert_eq!(ask(&["--set", change]) > ask(&[]), bigger, "{change}");
+    }
+    let vary = ["--vary", "task.users.multiplicity=1..3", "--format", "csv"];
+    let (code, csv, errors) = run(&[&["whatif", slow, "--against", fast], &vary[..]].concat());
+    assert_eq!(code, 0, "{errors}");
+    let rows = columns(&csv);
+    assert_eq!(rows.len(), 6);
+    assert_eq!((rows[0][0].as_str(), rows[3][0].as_str()), (slow, fast));
+    assert!((0..3).all(|row| rows[row][2].parse::<f64>().ok() > rows[row + 3][2].parse::<f64>().ok()), "{csv}");
+}
