@@ -28,7 +28,7 @@ const DEPTH: usize = 16;
 #[command(after_long_help = examples! {
     "the project's own traces" => "dyelog test traces --snapshots snapshots",
     "one of them, with a rule file: exits with 1 since the model is another one" =>
-        "dyelog test traces --snapshots snapshots --filter acknowledged --rules examples/rules/acknowledged.dl",
+        "dyelog test traces --snapshots snapshots --filter ackn --rules examples/rules/acknowledged.dl",
 })]
 pub struct Arguments {
     /// The folder with the traces, searched with the folders in it; rule files right in it are used, too
