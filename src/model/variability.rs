@@ -90,7 +90,9 @@ mod tests {
 
     fn measured(seconds: &[f64]) -> WorkTotal {
         let mut part = WorkTotal { visits: seconds.len() as u64, ..WorkTotal::default() };
-        seconds.iter().for_each(|&value| part.exclusive.add(value));
+        for &value in seconds {
+            part.exclusive.add(value);
+        }
         part
     }
 
