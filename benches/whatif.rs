@@ -69,11 +69,11 @@ fn main() {
             let build = |at: &[usize]| {
                 let values = [grid.axes[0][at[0]], grid.axes[1][at[1]]];
                 let (customers, demand) = if swapped { (values[0], values[1]) } else { (values[1], values[0]) };
-                Ok(Box::new(model(customers as u32, demand)))
+                Ok(model(customers as u32, demand))
             };
             let start = Instant::now();
             let options = SweepOptions { warm, ..SweepOptions::default() };
-            let found = sweep(&grid, &options, build, |_: &Box<Model>, results| results.convergence.converged, &|| ());
+            let found = sweep(&grid, &options, build, |_: &Model, results| results.convergence.converged, &|| ());
             let converged = found.iter().filter(|point| matches!(point, Ok(true))).count();
             (start.elapsed().as_secs_f64(), found.len(), converged)
         };

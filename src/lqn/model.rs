@@ -355,6 +355,12 @@ pub enum Fork {
     },
 }
 
+impl AsRef<Model> for Model {
+    fn as_ref(&self) -> &Model {
+        self
+    }
+}
+
 impl Model {
     /// The task of that name.
     pub fn task_named(&self, name: &str) -> Option<TaskId> {

@@ -54,14 +54,13 @@ impl Grid {
     fn in_line(&self, place: usize) -> usize {
         let mut number = 0;
         let mut size = self.len();
-        let mut rest = place;
-        let mut backwards = false;
         for axis in &self.axes {
+            // Each row of an axis goes the other way than the one before.
+            let row = place / size.max(1);
+            let rest = place % size.max(1);
             size /= axis.len().max(1);
             let step = rest / size.max(1);
-            rest %= size.max(1);
-            let position = if backwards { axis.len() - 1 - step } else { step };
-            backwards ^= step % 2 == 1;
+            let position = if row % 2 == 1 { axis.len() - 1 - step } else { step };
             number += position * size;
         }
         number

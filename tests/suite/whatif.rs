@@ -77,8 +77,8 @@ fn a_sweep_is_the_same_with_any_number_of_threads_and_point_by_point() {
     let customers: Vec<f64> = (1..=60).map(f64::from).collect();
     let demands: Vec<f64> = (0..6).map(|step| 0.0025 + 0.0005 * f64::from(step)).collect();
     let grid = Grid { axes: vec![demands.clone(), customers.clone()] };
-    let build = |at: &[usize]| Ok(Box::new(varied(&model, customers[at[1]], demands[at[0]])));
-    let read = |_: &Box<Model>, results: &lqn::results::Results| {
+    let build = |at: &[usize]| Ok(varied(&model, customers[at[1]], demands[at[0]]));
+    let read = |_: &Model, results: &lqn::results::Results| {
         assert!(results.convergence.converged);
         results.entries.iter().map(|entry| entry.throughput).collect::<Vec<f64>>()
     };
@@ -104,7 +104,7 @@ fn a_sweep_is_the_same_with_any_number_of_threads_and_point_by_point() {
 fn points_that_are_no_models_say_why() {
     let grid = Grid { axes: vec![vec![0.0, 1.0, 2.0]] };
     let model = case_study();
-    let build = |at: &[usize]| Ok(Box::new(varied(&model, 3.0, if at[0] == 1 { f64::NAN } else { 0.002 })));
+    let build = |at: &[usize]| Ok(varied(&model, 3.0, if at[0] == 1 { f64::NAN } else { 0.002 }));
     let found = sweep(&grid, &SweepOptions::default(), build, |_, results| results.convergence.converged, &|| ());
     assert_eq!(found[0], Ok(true));
     assert!(found[1].as_ref().is_err_and(|reasons| reasons.to_string().contains("S001")));

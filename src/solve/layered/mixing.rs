@@ -95,7 +95,7 @@ mod tests {
         let image = |point: &[f64]| vec![0.95 * point[0] + 0.1, 0.9 * point[1] + 0.05 * point[0] + 0.3];
         let mut point = vec![1.0, 1.0];
         let mut mixing = Mixing::default();
-        for _ in 0..12 {
+        for _ in 0..20 {
             let next = image(&point);
             mixing.mix(&mut point, &next);
         }
