@@ -8,7 +8,8 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{
-    completions, config, diff, draw, explain, man, matches, merge, model, report, rules, solve, test, trace, whatif,
+    bottleneck, completions, config, diff, draw, explain, man, matches, merge, model, report, rules, solve, test,
+    trace, whatif,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -39,6 +40,8 @@ pub enum Command {
     Solve(solve::Arguments),
     /// Solve a model with parameters changed, over ranges of values
     Whatif(whatif::Arguments),
+    /// Tell what limits a model: what saturates first under growing load, and what comes next
+    Bottleneck(bottleneck::Arguments),
     /// Write all there is to tell about a model as one page of HTML
     Report(report::Arguments),
     /// List the interactions that the templates recognise in traces

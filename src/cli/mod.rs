@@ -12,6 +12,7 @@ macro_rules! examples {
 }
 
 pub mod args;
+mod bottleneck;
 mod codes;
 mod completions;
 mod config;
@@ -119,6 +120,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
     let outcome = match command {
         Command::Model(arguments) => model::run(arguments, terminal),
         Command::Solve(arguments) => solve::run(arguments, terminal),
+        Command::Bottleneck(arguments) => bottleneck::run(arguments, terminal),
         Command::Whatif(arguments) => whatif::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),

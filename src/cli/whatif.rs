@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 }
 
 /// Makes the changes that hold for all points.
-fn set(subject: &mut Subject, texts: &[String]) -> Result<(), Failure> {
+pub fn set(subject: &mut Subject, texts: &[String]) -> Result<(), Failure> {
     let (changes, errors) = gather(texts.iter().map(|text| subject.change(text)));
     if !errors.is_empty() {
         return Err(Failure::Input(errors));

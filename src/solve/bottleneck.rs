@@ -101,6 +101,8 @@ pub struct Bottlenecks {
     pub sources: Vec<SourceBounds>,
     /// What saturates first as they grow in proportion, and what comes next when that is relieved.
     pub steps: Vec<Step>,
+    /// Whether there may be further steps, which the solver could not tell because it did not converge.
+    pub unsure: bool,
 }
 
 /// Finds what limits a model as its closed sources of load grow in proportion.
@@ -110,12 +112,17 @@ pub struct Bottlenecks {
 pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottlenecks, Diagnostics> {
     let sources = bounds(model)?;
     let mut steps = Vec::new();
+    let mut unsure = false;
     let mut relieved = model.clone();
     // Those that are relieved further on need a greater load to show.
     while steps.len() < MOST_STEPS {
         let now = bounds(&relieved)?;
         let Some(pushed) = push(&relieved, &now) else { break };
         let results = layered(&pushed, options)?;
+        if !(results.convergence.converged || steps.is_empty()) {
+            unsure = true;
+            break;
+        }
         let Some(resource) = lowest(&pushed, &results) else { break };
         let busy = |resource: Resource| part(&pushed, &results, resource);
         let processor = match resource {
@@ -142,7 +149,7 @@ pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottleneck
             }
         }
     }
-    Ok(Bottlenecks { sources, steps })
+    Ok(Bottlenecks { sources, steps, unsure })
 }
 
 /// The model under a load far beyond its bounds; `None` where nothing bounds it.

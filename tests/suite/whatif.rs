@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use dyelog::lqn::{self, Body, Model, Multiplicity};
+use dyelog::solve::bottleneck::{Resource, bottlenecks};
 use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
 use dyelog::solve::{LayeredOptions, layered, layered_from};
 use serde_json::Value;
@@ -262,4 +263,68 @@ fn a_model_file_in_its_own_words_and_side_by_side() {
     assert_eq!(rows.len(), 6);
     assert_eq!((rows[0][0].as_str(), rows[3][0].as_str()), (slow, fast));
     assert!((0..3).all(|row| rows[row][2].parse::<f64>().ok() > rows[row + 3][2].parse::<f64>().ok()), "{csv}");
+}
+
+/// The solver's throughput of the case study's customers.
+fn throughput(model: &Model, customers: f64) -> f64 {
+    let results = layered(&varied(model, customers, 0.0025), &LayeredOptions::default()).expect("it can be solved");
+    let source = model.tasks.iter().position(|task| task.scheduling == lqn::Scheduling::Reference);
+    results.tasks[source.expect("customers")].throughput
+}
+
+#[test]
+fn bounds_hold_for_what_the_solver_finds() {
+    let model = varied(&case_study(), 20.0, 0.0025);
+    let found = bottlenecks(&model, &LayeredOptions::default()).expect("it can be solved");
+    let [source] = &found.sources[..] else { panic!("one load") };
+    for customers in [1.0, 5.0, 20.0, 40.0, 60.0, 80.0, 120.0, 200.0] {
+        let (most, _) = source.of(customers);
+        let rate = throughput(&model, customers);
+        assert!(rate <= most * (1.0 + 1e-6), "{customers}: {rate} above {most}");
+    }
+    // One customer meets the bound; far beyond the knee nearly all that is possible is done.
+    assert!((throughput(&model, 1.0) / source.of(1.0).0 - 1.0).abs() < 0.01);
+    let first = &found.steps[0];
+    let knee = source.knee().expect("it is bounded");
+    assert!((first.throughputs[0] / throughput(&model, (3.0 * knee).ceil()) - 1.0).abs() < 0.01);
+    assert!(first.throughputs[0] <= source.limits[0].throughput() * (1.0 + 1e-6));
+    // What is relieved is no longer in the way.
+    for pair in found.steps.windows(2) {
+        assert!(pair[1].throughputs[0] >= pair[0].throughputs[0] * 0.999, "{:?}", found.steps);
+        assert!(pair[1].resource != pair[0].resource);
+    }
+}
+
+#[test]
+fn software_can_be_the_bottleneck() {
+    // One thread is held for 0.3 s a request, of which 0.05 s are its own; the disk is a delay.
+    let text = "G \"software\" 1e-6 100 -1\nP 3\np cpu s 0.1\np clients i\np disk i\n-1\nT 3\n\
+                t users r cycle -1 clients m 4 z 1\nt server n serve -1 cpu m 1\nt store i keep -1 disk i\n-1\n\
+                E 3\ns cycle 0 -1\ny cycle serve 1 -1\ns serve 0.05 -1\ny serve keep 1 -1\ns keep 0.25 -1\n-1\n";
+    let (model, _) = lqn::parse_any(&std::sync::Arc::from("software"), text).expect("it is a model");
+    let found = bottlenecks(&model, &LayeredOptions::default()).expect("it can be solved");
+    let source = &found.sources[0];
+    assert!((source.response - 0.3).abs() < 1e-9 && (source.limits[0].throughput() - 1.0 / 0.3).abs() < 1e-9);
+    let names: Vec<(&str, f64)> = found
+        .steps
+        .iter()
+        .map(|step| match step.resource {
+            Resource::Processor(id) => (&*model.processors[id.index()].name, step.throughputs[0]),
+            Resource::Task(id) => (&*model.tasks[id.index()].name, step.throughputs[0]),
+        })
+        .collect();
+    assert_eq!(names.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["server", "cpu"], "{names:?}");
+    assert!((names[0].1 - 1.0 / 0.3).abs() < 0.05 && (names[1].1 - 20.0).abs() < 0.5, "{names:?}");
+    assert!(found.steps[0].processor_utilization < 0.2);
+}
+
+#[test]
+fn the_command_tells_bottlenecks() {
+    let (code, text, errors) = run(&[&["bottleneck"], &CASE[..]].concat());
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("at most") && text.contains("first"), "{text}");
+    let (_, text, _) = run(&[&["bottleneck"], &CASE[..], &["--format", "json"]].concat());
+    let json: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(json["dyelog-bottlenecks"], 1);
+    assert!(json["sources"][0]["limits"][0]["throughput"].as_f64() > Some(1.0));
 }

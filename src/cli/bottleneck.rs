@@ -1,0 +1,62 @@
+//! `dyelog bottleneck`.
+
+use clap::{Args, ValueEnum};
+use dyelog::report;
+use dyelog::solve::LayeredOptions;
+use dyelog::solve::bottleneck::bottlenecks;
+
+use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, source, whatif};
+
+/// Arguments of `dyelog bottleneck`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "what limits the shop" => "dyelog bottleneck traces/shop.otlp.jsonl --config examples/shop/shop.toml",
+})]
+pub struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    /// A parameter to change first, by its path as under `whatif`; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// The form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Forms of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables for people
+    Text,
+    /// JSON
+    Json,
+}
+
+/// Tells what limits a model.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let mut subject = source::subject(&arguments.source.files, &arguments.source, terminal)?;
+    whatif::set(&mut subject, &arguments.set)?;
+    let model = &subject.base().model;
+    let found = bottlenecks(model, &LayeredOptions::default())?;
+    let text = match arguments.format {
+        Format::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
+        Format::Json => report::bottleneck::json(model, &found),
+    };
+    let mut output = Output::open(&arguments.output)?;
+    output.text(&text)?;
+    output.finish()?;
+    if found.sources.is_empty() {
+        terminal.say("no scenario has a population: bounds are those of closed loads\n");
+    }
+    if found.steps.iter().all(|step| step.converged) {
+        return Ok(Exit::Ok);
+    }
+    terminal.say("the solver did not converge under all loads: what is marked is not to be relied on\n");
+    Ok(Exit::NotConverged)
+}
