@@ -215,3 +215,12 @@ impl OutputArguments {
         self.output.as_deref().is_some_and(|path| path != Path::new("-"))
     }
 }
+
+/// The form of what is for people as well as for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+}

@@ -1,13 +1,13 @@
 //! `dyelog bottleneck`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dyelog::report;
 use dyelog::solve::LayeredOptions;
 use dyelog::solve::bottleneck::bottlenecks;
 
-use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, source, whatif};
 
@@ -23,19 +23,10 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
     #[command(flatten)]
     output: OutputArguments,
-}
-
-/// Forms of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Tables for people
-    Text,
-    /// JSON
-    Json,
 }
 
 /// Tells what limits a model.
@@ -45,12 +36,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let model = &subject.base().model;
     let found = bottlenecks(model, &LayeredOptions::default())?;
     let text = match arguments.format {
-        Format::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
-        Format::Json => report::bottleneck::json(model, &found),
+        Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
+        Form::Json => report::bottleneck::json(model, &found),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     if found.sources.is_empty() {
         terminal.say("no scenario has a population: bounds are those of closed loads\n");
     }

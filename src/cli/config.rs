@@ -9,7 +9,7 @@ use dyelog::model::{self, Configuration};
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input, source};
 
@@ -71,9 +71,7 @@ fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
     let sub = source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?.submodel;
     let configuration = source::with_defaults(Configuration::default(), &sub);
     let (model, _, origins) = model::complete(&sub, &configuration)?;
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&model::starter(&sub, &model, &origins))?;
-    output.finish()?;
+    output::write(&arguments.output, &model::starter(&sub, &model, &origins))?;
     Ok(Exit::Ok)
 }
 
@@ -97,9 +95,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
         }
     }
     let text = if findings.is_empty() { "nothing to say\n".to_owned() } else { terminal.render(&findings) };
-    let mut output = Output::open(&OutputArguments { output: None })?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&OutputArguments { output: None }, &text)?;
     let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
     Ok(if wrong { Exit::Finding } else { Exit::Ok })
 }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::report::compare::{self, Elements, Tolerance};
 
-use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
+use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, codes, input, source};
 
@@ -45,15 +45,6 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Forms of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A table for people
-    Text,
-    /// JSON
-    Json,
-}
-
 fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
     let value = number.trim().parse::<f64>().map_err(|_| "write a share such as `1%` or `0.01`".to_owned())?;
@@ -80,9 +71,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Form::Text => compare::text(&differences, terminal.look(&arguments.output)),
         Form::Json => compare::json(&differences),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     Ok(if differences.is_empty() { Exit::Ok } else { Exit::Finding })
 }
 

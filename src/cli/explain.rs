@@ -1,12 +1,12 @@
 //! `dyelog explain`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::report::codes as texts;
 
-use crate::cli::args::OutputArguments;
+use crate::cli::args::{Form, OutputArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, codes};
 
@@ -30,15 +30,6 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Forms of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For people
-    Text,
-    /// JSON
-    Json,
-}
-
 /// Explains a code, or lists all.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let text = match (&arguments.subject, arguments.format) {
@@ -46,9 +37,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         (None, Form::Json) => texts::json(texts::all()),
         (Some(subject), form) => code(subject, form)?,
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }
 

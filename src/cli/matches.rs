@@ -6,7 +6,7 @@ use dyelog::report;
 use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::reduce;
 use crate::cli::terminal::Terminal;
 
@@ -49,8 +49,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Format::Json => report::matches::json(matches),
         Format::Text => report::matches::text(matches, terminal.look(&arguments.output)),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }

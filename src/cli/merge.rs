@@ -7,7 +7,7 @@ use dyelog::lqn::saved;
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::submodels::Given;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input, source};
@@ -36,8 +36,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules))?;
     let Given { submodel, merge } =
         source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?;
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&saved::write(&submodel, &merge))?;
-    output.finish()?;
+    output::write(&arguments.output, &saved::write(&submodel, &merge))?;
     Ok(Exit::Ok)
 }

@@ -7,7 +7,7 @@ use dyelog::report;
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::submodels::Given;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, codes, input, source};
@@ -73,9 +73,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             report::model::text(&source.model, source.origins.as_ref(), terminal.look(&arguments.output))
         }
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }
 
@@ -88,8 +86,6 @@ fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
     }
     let Given { submodel, merge } = source::submodel(files, reading, reduce, terminal)?;
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&saved::write(&submodel, &merge))?;
-    output.finish()?;
+    output::write(&arguments.output, &saved::write(&submodel, &merge))?;
     Ok(Exit::Ok)
 }

@@ -30,6 +30,13 @@ struct Beside {
     target: PathBuf,
 }
 
+/// Writes a whole text to where `-o` asks for, standard output otherwise.
+pub fn write(arguments: &OutputArguments, text: &str) -> Result<(), Failure> {
+    let mut output = Output::open(arguments)?;
+    output.text(text)?;
+    output.finish()
+}
+
 impl Output {
     /// Opens what `-o` asks for, standard output otherwise.
     pub fn open(arguments: &OutputArguments) -> Result<Self, Failure> {

@@ -8,7 +8,7 @@ use dyelog::solve::{self, LayeredOptions};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::progress::Progress;
 use crate::cli::source::{self, Source};
 use crate::cli::terminal::Terminal;
@@ -67,9 +67,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         charts: &charts,
         pictures: &pictures,
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&html::page(&report))?;
-    output.finish()?;
+    output::write(&arguments.output, &html::page(&report))?;
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }

@@ -9,7 +9,7 @@ use dyelog::solve::{self, LayeredOptions};
 use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::source::{self, Source};
 use crate::cli::terminal::Terminal;
 
@@ -77,9 +77,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Format::Json => report::json::results(model, &results, origins),
         Format::Csv => report::csv::results(model, &results, origins),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }

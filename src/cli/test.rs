@@ -11,7 +11,7 @@ use dyelog::report::{self, Look, difference};
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, codes, input, source};
 
@@ -105,9 +105,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Form::Json => golden::json(&outcomes),
         Form::Junit => golden::junit(&outcomes),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     Ok(if outcomes.iter().all(|(_, outcome)| outcome.is_good()) { Exit::Ok } else { Exit::Finding })
 }
 
@@ -227,9 +225,10 @@ fn judge(golden: &Golden, found: &str, update: bool, asking: &mut bool, terminal
     if !accept {
         return Ok(outcome);
     }
-    let mut output = Output::open(&OutputArguments { output: Some(golden.accepted.clone()) })?;
-    output.text(&format!("{header}{}\n", found.trim_end()))?;
-    output.finish()?;
+    output::write(
+        &OutputArguments { output: Some(golden.accepted.clone()) },
+        &format!("{header}{}\n", found.trim_end()),
+    )?;
     Ok(Found::Accepted)
 }
 

@@ -11,9 +11,9 @@ use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::stat::TraceStat;
 use dyelog::trace::{self, Operation, ReadOptions, ReadReport, Sink, TraceNames, angio};
 
-use crate::cli::args::{OutputArguments, ReadingArguments, TraceArguments};
+use crate::cli::args::{Form, OutputArguments, ReadingArguments, TraceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, input};
@@ -58,15 +58,6 @@ pub struct StatArguments {
     format: Form,
     #[command(flatten)]
     output: OutputArguments,
-}
-
-/// Forms of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For people
-    Text,
-    /// JSON
-    Json,
 }
 
 /// Arguments of `dyelog trace convert`.
@@ -125,9 +116,7 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
             report::json::pretty(&document)
         }
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     let damaged = quality.restored + quality.set_aside > 0 || !quality.doubtful.is_empty();
     let left_out = read.findings.iter().any(|finding| finding.severity != Severity::Note);
     Ok(if damaged || left_out { Exit::Finding } else { Exit::Ok })

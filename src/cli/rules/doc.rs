@@ -7,7 +7,7 @@ use dyelog::report::rule_docs;
 
 use crate::cli::args::OutputArguments;
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::rules::pick;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input};
@@ -32,8 +32,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let name = input::shown(&arguments.file);
     let files = &rules.program().files;
     let number = files.iter().position(|file| file.name == name).unwrap_or_default();
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&rule_docs::markdown(rules.program(), number as u32))?;
-    output.finish()?;
+    output::write(&arguments.output, &rule_docs::markdown(rules.program(), number as u32))?;
     Ok(Exit::Ok)
 }

@@ -8,7 +8,7 @@ use dyelog::report::draw;
 use crate::cli::Outcome;
 use crate::cli::args::OutputArguments;
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::rules::pick;
 use crate::cli::terminal::Terminal;
 
@@ -35,8 +35,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let rules = pick::load(&arguments.rules, terminal)?;
     let template = pick::template(&rules, &arguments.template)?;
     let drawn = draw::template::svg(template, "template");
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&drawn.text)?;
-    output.finish()?;
+    output::write(&arguments.output, &drawn.text)?;
     Ok(Exit::Ok)
 }

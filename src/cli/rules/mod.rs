@@ -9,13 +9,13 @@ mod plan;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use dyelog::report;
 
-use crate::cli::args::OutputArguments;
+use crate::cli::args::{Form, OutputArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, codes, input, rule_files};
 
@@ -51,15 +51,6 @@ pub struct CheckArguments {
     format: Form,
     #[command(flatten)]
     output: OutputArguments,
-}
-
-/// Forms of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// With excerpts, for people
-    Text,
-    /// JSON
-    Json,
 }
 
 /// Runs a subcommand of `dyelog rules`.
@@ -102,9 +93,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
         Form::Text => terminal.render(&findings),
         Form::Json => report::json::diagnostics(&Report::new(&findings, &terminal.sources)),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
     Ok(if wrong { Exit::Finding } else { Exit::Ok })
 }

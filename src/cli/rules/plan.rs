@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dyelog::report;
 
 use crate::cli::Outcome;
-use crate::cli::args::OutputArguments;
+use crate::cli::args::{Form, OutputArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output;
 use crate::cli::rules::pick;
 use crate::cli::terminal::Terminal;
 
@@ -32,15 +32,6 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Forms of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For people
-    Text,
-    /// JSON
-    Json,
-}
-
 /// Tells how each node of a template is reached.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let rules = pick::load(&arguments.rules, terminal)?;
@@ -54,8 +45,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Form::Text => report::plan::text(&plans, rules.plans()),
         Form::Json => report::plan::json(&plans, rules.plans()),
     };
-    let mut output = Output::open(&arguments.output)?;
-    output.text(&text)?;
-    output.finish()?;
+    output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }
