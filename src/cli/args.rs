@@ -8,8 +8,8 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{
-    bottleneck, completions, config, diff, draw, explain, man, matches, merge, model, report, rules, solve, test,
-    trace, whatif,
+    bottleneck, completions, config, coverage, diff, draw, explain, man, matches, merge, model, report, rules, solve,
+    test, trace, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -66,6 +66,10 @@ pub enum Command {
     Test(test::Arguments),
     /// Explain the code of a finding
     Explain(explain::Arguments),
+    /// Tell why a template does not take a node: the step that fails, and how near it came
+    WhyNot(why_not::Arguments),
+    /// Tell which templates fired and which nodes none took; exits with 1 where there are such nodes
+    Coverage(coverage::Arguments),
     /// Write a completion script for a shell
     Completions(completions::Arguments),
     /// Write manual pages, or the reference of the whole command line

@@ -12,3 +12,5 @@ pub const NOT_TEXT: Code = Code("C003");
 pub const STDIN_TWICE: Code = Code("C004");
 /// Arguments that do not go together.
 pub const ARGUMENTS: Code = Code("C005");
+/// What was asked about is not there.
+pub const NOT_THERE: Code = Code("C006");

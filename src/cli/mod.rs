@@ -16,6 +16,7 @@ mod bottleneck;
 mod codes;
 mod completions;
 mod config;
+mod coverage;
 mod diff;
 mod draw;
 mod exit;
@@ -34,11 +35,13 @@ mod rule_files;
 mod rules;
 mod solve;
 mod source;
+mod study;
 mod submodels;
 mod terminal;
 mod test;
 mod trace;
 mod whatif;
+mod why_not;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
@@ -132,6 +135,8 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Diff(arguments) => diff::run(arguments, terminal),
         Command::Test(arguments) => test::run(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
+        Command::WhyNot(arguments) => why_not::run(arguments, terminal),
+        Command::Coverage(arguments) => coverage::run(arguments, terminal),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man::run(arguments),
     };

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod csv;
 pub mod difference;
 pub mod draw;
+pub mod explain;
 pub mod golden;
 pub mod html;
 pub mod json;

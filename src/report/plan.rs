@@ -58,7 +58,7 @@ pub fn json(plans: &[&Plan], all: &[Plan]) -> String {
     pretty(&list)
 }
 
-fn kind(tag: KindTag) -> &'static str {
+pub(super) fn kind(tag: KindTag) -> &'static str {
     match tag {
         KindTag::Begin => "Be",
         KindTag::Activity => "Ac",
@@ -76,9 +76,10 @@ struct Part<'p> {
     steps: &'p [Step],
 }
 
-struct Words<'p> {
-    plan: &'p Plan,
-    all: &'p [Plan],
+/// Says what steps of a plan do.
+pub(super) struct Words<'p> {
+    pub(super) plan: &'p Plan,
+    pub(super) all: &'p [Plan],
 }
 
 impl<'p> Words<'p> {
@@ -100,11 +101,11 @@ impl<'p> Words<'p> {
         parts
     }
 
-    fn slot(&self, slot: Slot) -> &str {
+    pub(super) fn slot(&self, slot: Slot) -> &str {
         self.plan.slot_names.get(slot as usize).map_or("?", |name| name)
     }
 
-    fn step(&self, step: &Step) -> String {
+    pub(super) fn step(&self, step: &Step) -> String {
         match step {
             Step::Go { to, edge, kind: tag, consumed } => {
                 let only = if *consumed { "" } else { ", looked at only" };
@@ -132,7 +133,7 @@ impl<'p> Words<'p> {
         }
     }
 
-    fn edge(&self, edge: Edge) -> String {
+    pub(super) fn edge(&self, edge: Edge) -> String {
         let place = |delta: i32, line: &str, slot: Slot| match delta {
             1 => format!("the next node of {}'s {line}", self.slot(slot)),
             -1 => format!("the node before {} in its {line}", self.slot(slot)),
@@ -157,7 +158,7 @@ impl<'p> Words<'p> {
         }
     }
 
-    fn value(&self, value: Value) -> String {
+    pub(super) fn value(&self, value: Value) -> String {
         let plus = |text: String, offset: i64| match offset {
             0 => text,
             offset => format!("{text}{offset:+}"),
@@ -173,7 +174,7 @@ impl<'p> Words<'p> {
         }
     }
 
-    fn argument(&self, argument: &RelationArgument) -> String {
+    pub(super) fn argument(&self, argument: &RelationArgument) -> String {
         match argument {
             RelationArgument::Integer(value) => self.value(*value),
             RelationArgument::TaskName(slot) => format!("{}.task", self.slot(*slot)),
@@ -184,7 +185,7 @@ impl<'p> Words<'p> {
     }
 
     /// From the order of a stack machine back to brackets.
-    fn expression(&self, expression: &Expression) -> String {
+    pub(super) fn expression(&self, expression: &Expression) -> String {
         let mut stack: Vec<String> = Vec::new();
         for part in &expression.0 {
             match part {

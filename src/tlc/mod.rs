@@ -10,6 +10,7 @@ mod commit;
 pub mod digest;
 pub mod driver;
 pub mod effects;
+pub mod explain;
 pub mod facts;
 pub mod matcher;
 pub mod operations;

@@ -50,27 +50,52 @@ impl Observer for Keep {
 /// # Errors
 /// When the evaluation of a rule file's relations gives up.
 pub fn recognise(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Result<(Outcome, Vec<Recognised>), Diagnostics> {
-    let Some(compiled) = rules.relations() else { return Ok(run(rules, names, toeg, &NoRelations)) };
-    let facts = GraphFacts::new(toeg, names);
-    let relations = RuleRelations::new(compiled, &facts);
-    let found = run(rules, names, toeg, &relations);
-    relations.failure().map_or(Ok(found), Err)
+    with_relations(rules, names, toeg, |relations| {
+        let symbols = Symbols::of(rules.code(), names);
+        let mut keep = Keep(Vec::new());
+        let mut engine = Plans::new(matcher(rules, names, toeg, &symbols, relations));
+        let outcome = driver::run(toeg, rules.plans(), &mut engine, &mut keep);
+        (outcome, keep.0)
+    })
 }
 
-fn run(rules: &Rules, names: &TraceNames, toeg: &Toeg, relations: &dyn Relations) -> (Outcome, Vec<Recognised>) {
-    let symbols = Symbols::of(rules.code(), names);
-    let budget = ROUNDS_PER_NODE * toeg.len() as u64;
-    let matcher = Matcher {
+/// Does something with the relations of the rules over a graph.
+///
+/// # Errors
+/// When their evaluation gives up.
+pub fn with_relations<T>(
+    rules: &Rules,
+    names: &TraceNames,
+    toeg: &Toeg,
+    work: impl FnOnce(&dyn Relations) -> T,
+) -> Result<T, Diagnostics> {
+    let Some(compiled) = rules.relations() else { return Ok(work(&NoRelations)) };
+    let facts = GraphFacts::new(toeg, names);
+    let relations = RuleRelations::new(compiled, &facts);
+    let done = work(&relations);
+    relations.failure().map_or(Ok(done), Err)
+}
+
+/// A matcher for one operation, with as large a budget as when traces are reduced.
+pub(super) fn matcher<'a>(
+    rules: &'a Rules,
+    names: &'a TraceNames,
+    toeg: &'a Toeg,
+    symbols: &'a Symbols,
+    relations: &'a dyn Relations,
+) -> Matcher<'a> {
+    Matcher {
         program: rules.code(),
         toeg,
         names,
-        symbols: &symbols,
+        symbols,
         relations,
-        budget: budget.into(),
+        budget: budget(toeg).into(),
         visits: Visits::default(),
-    };
-    let mut keep = Keep(Vec::new());
-    let mut engine = Plans::new(matcher);
-    let outcome = driver::run(toeg, rules.plans(), &mut engine, &mut keep);
-    (outcome, keep.0)
+    }
+}
+
+/// How many rounds of repetitions may be walked in an operation.
+pub(super) fn budget(toeg: &Toeg) -> u64 {
+    ROUNDS_PER_NODE * toeg.len() as u64
 }

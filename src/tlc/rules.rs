@@ -130,6 +130,13 @@ impl Rules {
         &self.code
     }
 
+    /// Whether a plan, by its number, is of a file of the user.
+    pub fn is_of_user(&self, plan: usize) -> bool {
+        let name = self.plans.get(plan).map(|plan| &plan.name);
+        let template = self.program.templates.iter().find(|template| Some(&template.name.value) == name);
+        template.is_some_and(|template| !from_default(&self.program, template.name.span.file))
+    }
+
     /// Findings that do not keep the rules from running.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::names::{Name, Names};
+use crate::trace::spans::model::SpanKind;
 
 /// Index of a [`Task`] in a [`TraceNames`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -211,8 +212,21 @@ impl Event {
 pub enum Origins {
     /// Line numbers of the file.
     Lines,
-    /// Indices into these names of items, such as span identifiers.
-    Items(Vec<Arc<str>>),
+    /// Indices into these spans.
+    Items(Vec<SpanItem>),
+}
+
+/// The span that events were read from, as its trace names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpanItem {
+    /// Its identifier.
+    pub id: Arc<str>,
+    /// The service that recorded it.
+    pub service: Name,
+    /// What it does.
+    pub name: Name,
+    /// Its part in a communication.
+    pub kind: SpanKind,
 }
 
 /// One execution of a scenario.
@@ -236,13 +250,21 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// The span that an event was read from, where it was read from one.
+    pub fn span_of(&self, event: &Event) -> Option<&SpanItem> {
+        match &self.origins {
+            Origins::Lines => None,
+            Origins::Items(items) => items.get(event.origin as usize),
+        }
+    }
+
     /// The place of an event in the source, for diagnostics.
     pub fn place(&self, event: &Event) -> crate::diagnostic::Place {
         use crate::diagnostic::Place;
         match &self.origins {
             Origins::Lines => Place::Line { file: Arc::clone(&self.file), line: event.origin, column: 0 },
             Origins::Items(items) => match items.get(event.origin as usize) {
-                Some(item) => Place::Item { file: Arc::clone(&self.file), item: item.to_string() },
+                Some(item) => Place::Item { file: Arc::clone(&self.file), item: item.id.to_string() },
                 None => Place::File { file: Arc::clone(&self.file) },
             },
         }

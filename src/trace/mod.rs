@@ -5,6 +5,7 @@ pub mod codes;
 pub mod detect;
 pub mod event;
 pub mod format;
+pub mod named;
 pub mod quality;
 pub mod read;
 pub mod spans;
@@ -12,7 +13,8 @@ pub mod stat;
 pub mod toeg;
 mod unpack;
 
-pub use event::{Event, Kind, Operation, Origins, Task, TaskId, TraceNames};
+pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
+pub use named::NodeName;
 pub use read::{ReadOptions, ReadReport, Sink, read};
 pub use toeg::{NodeId, Toeg};

@@ -4,7 +4,7 @@ mod doc;
 mod draw;
 mod format;
 mod new;
-mod pick;
+pub mod pick;
 mod plan;
 
 use std::path::PathBuf;

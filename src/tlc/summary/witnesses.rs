@@ -107,7 +107,7 @@ fn is_among_the_least(entry: &EntryTotal, operation: &Operation, names: &TraceNa
 fn witness(operation: &Operation, names: &TraceNames, event: &Event) -> Witness {
     let item: Arc<str> = match &operation.origins {
         Origins::Lines => event.origin.to_string().into(),
-        Origins::Items(items) => items.get(event.origin as usize).cloned().unwrap_or_default(),
+        Origins::Items(items) => items.get(event.origin as usize).map(|item| Arc::clone(&item.id)).unwrap_or_default(),
     };
     Witness {
         scenario: names.names.shared(operation.scenario),

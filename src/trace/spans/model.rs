@@ -49,6 +49,18 @@ impl SpanKind {
             .map_or(Self::Unspecified, |(_, kind)| *kind)
     }
 
+    /// What it is called.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unspecified => "no kind",
+            Self::Internal => "internal",
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+        }
+    }
+
     /// Whether the span stands on the calling side.
     pub fn calls(self) -> bool {
         matches!(self, Self::Client | Self::Producer)

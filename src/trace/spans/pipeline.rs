@@ -15,7 +15,7 @@ use crate::trace::spans::plan::{Manner, NONE, Plan, What};
 use crate::trace::spans::settle::{Tolerance, settle};
 use crate::trace::spans::skew::{Observation, Skew};
 use crate::trace::spans::toeg::Emitter;
-use crate::trace::{Operation, Origins, ReadReport, Sink, TraceNames, codes};
+use crate::trace::{Operation, Origins, ReadReport, Sink, SpanItem, TraceNames, codes};
 
 /// Gives out the operations that the spans form, in the order of their start.
 #[expect(clippy::too_many_arguments, reason = "the one meeting point of both readers")]
@@ -56,7 +56,7 @@ pub(super) fn operations(
             file: Arc::clone(&file),
             line: 0,
             start: Some(start),
-            origins: Origins::Items(tree.spans.iter().map(|span| forest.spans.span_text(span.id)).collect()),
+            origins: Origins::Items(tree.spans.iter().map(|span| item(&forest, span)).collect()),
             events,
         };
         report.operations += 1;
@@ -67,6 +67,10 @@ pub(super) fn operations(
     }
     missing.report(&mut report);
     Ok(report)
+}
+
+fn item(forest: &Forest, span: &Span) -> SpanItem {
+    SpanItem { id: forest.spans.span_text(span.id), service: span.service, name: span.name, kind: span.kind }
 }
 
 impl Missing {

@@ -124,7 +124,7 @@ fn identifiers_that_are_no_numbers() {
         jaeger(TABLE).replace("panID\":\"a\"", "panID\":\"span-a\"").replace("panID\":\"b\"", "panID\":\"span-b\"");
     let outcome = read("jaeger", named.as_bytes()).expect("it can be read");
     let dyelog::trace::Origins::Items(items) = &outcome.operations[0].origins else { panic!("items") };
-    assert_eq!(items.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["span-a", "span-b", "000000000000000c"]);
+    assert_eq!(items.iter().map(|item| &*item.id).collect::<Vec<&str>>(), ["span-a", "span-b", "000000000000000c"]);
 }
 
 #[test]
