@@ -409,19 +409,31 @@ impl EntryTotal {
     }
 }
 
+impl ActivityTotal {
+    /// Takes in what the other has seen.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.cpu.merge(&other.cpu);
+    }
+}
+
+impl RequestTotal {
+    /// Takes in what the other has seen.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+}
+
 impl WorkTotal {
     fn merge(&mut self, other: &Self, names: &[Name], entries: &[EntryIndex]) {
         self.visits += other.visits;
         for (name, activity) in &other.activities {
-            let own = self.activities.entry(names[name.index()]).or_default();
-            own.count += activity.count;
-            own.cpu.merge(&activity.cpu);
+            self.activities.entry(names[name.index()]).or_default().merge(activity);
         }
         self.exclusive.merge(&other.exclusive);
         for ((kind, to), request) in &other.requests {
-            let own = self.requests.entry((*kind, entries[to.index()])).or_default();
-            own.count += request.count;
-            own.squares = own.squares.saturating_add(request.squares);
+            self.requests.entry((*kind, entries[to.index()])).or_default().merge(request);
         }
     }
 }

@@ -27,6 +27,8 @@ struct Base {
     is_customer: bool,
     /// The entry whose key is that digest, once it was asked for.
     plain: Option<EntryIndex>,
+    /// The entry of that shape that requests nothing, once it was asked for.
+    leaf: Option<EntryIndex>,
 }
 
 /// Finds entries of one sub-model by what they are in operations of one reader.
@@ -123,6 +125,7 @@ impl Entries {
                 named: false,
                 is_customer: true,
                 plain: None,
+                leaf: None,
             },
             Some(task) => {
                 let task = names.task(task);
@@ -139,6 +142,7 @@ impl Entries {
                     named: entry.service.is_some(),
                     is_customer: false,
                     plain: None,
+                    leaf: None,
                 }
             }
         };
@@ -187,8 +191,13 @@ impl Entries {
                 };
                 continue;
             }
+            let requests = requests.of(number);
+            if let (true, Some(leaf)) = (requests.is_empty(), base.leaf) {
+                found[number] = leaf;
+                continue;
+            }
             self.children.clear();
-            for &request in requests.of(number) {
+            for &request in requests {
                 let request = &outcome.requests[request as usize];
                 let Some(kind) = kind_of(outcome, request.to) else { continue };
                 let how = u32::from(request_phase(outcome, request)) | (kind as u32) << 4;
@@ -204,6 +213,9 @@ impl Entries {
                 Some(&entry) => entry,
                 None => self.new_shape(submodel, self.own[number]),
             };
+            if requests.is_empty() {
+                self.bases[self.own[number] as usize].leaf = Some(found[number]);
+            }
         }
     }
 

@@ -45,9 +45,4 @@ impl Groups {
             _ => &[],
         }
     }
-
-    /// All numbers that have a group.
-    pub(super) fn all(&self) -> &[u32] {
-        &self.numbers
-    }
 }

@@ -7,6 +7,7 @@
 mod branches;
 mod entries;
 mod groups;
+mod rows;
 mod tables;
 mod witnesses;
 
@@ -101,9 +102,8 @@ impl Summary {
     ) {
         let Scratch { nodes, requests, branches, found, visits, made } = scratch;
         let (nodes, requests, index) = (nodes.of(number), requests.of(number), found[number]);
-        let entry = self.submodel.entry_mut(index);
-        entry.invocations += 1;
-        self.cuts.add_witness(entry, index, toeg, names, outcome.entries[number].accepted_at);
+        self.tables.invocation(index);
+        self.cuts.add_witness(&mut self.submodel, index, toeg, names, outcome.entries[number].accepted_at);
         let positions = (!branches.of_entry(number).is_empty()).then(|| {
             let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
             positions(toeg, outcome, nodes, requests, &key, branches, number)
@@ -117,11 +117,8 @@ impl Summary {
             if flags & ACTIVITY != 0 || !event.cpu.is_nan() {
                 let place = place_of(&mut self.tables, positions, node, phase);
                 let name = self.entries.name(&mut self.submodel, &names.names, event.activity);
-                let activity = self.tables.activity(index, place, name);
-                activity.count += u64::from(flags & ACTIVITY != 0);
-                if !event.cpu.is_nan() {
-                    activity.cpu.add(event.cpu);
-                }
+                let cpu = (!event.cpu.is_nan()).then_some(event.cpu);
+                self.tables.activity(index, place, name, u32::from(flags & ACTIVITY != 0), cpu);
                 visits.at(place);
             }
             if timed && let Some(seconds) = exclusive(toeg, outcome, node) {
@@ -145,7 +142,7 @@ impl Summary {
         made.sort_unstable();
         for same in made.chunk_by(|left, right| left == right) {
             let (place, kind, to) = same[0];
-            self.tables.request(index, place, kind, to, same.len() as u64);
+            self.tables.request(index, place, kind, to, same.len() as u32);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::lqn::submodel::{EntryIndex, EntryTotal, WITNESSES, Witness};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, SubModel, WITNESSES, Witness};
 use crate::names::Name;
 use crate::trace::toeg::NONE;
 use crate::trace::{Event, NodeId, Operation, Origins, Toeg, TraceNames};
@@ -46,7 +46,7 @@ impl Cuts {
     #[inline]
     pub(super) fn add_witness(
         &mut self,
-        entry: &mut EntryTotal,
+        submodel: &mut SubModel,
         index: EntryIndex,
         toeg: &Toeg,
         names: &TraceNames,
@@ -64,6 +64,7 @@ impl Cuts {
         if cut.operation == self.operation && (event.thread, event.index) > (cut.thread, cut.index) {
             return;
         }
+        let entry = submodel.entry_mut(index);
         if is_among_the_least(entry, operation, names, event) {
             entry.add_witness(&witness(operation, names, event));
         }
