@@ -1,6 +1,7 @@
 //! What an entry does: phases where its work is a sequence, a graph of activities where it has parallel branches.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, WorkTotal};
@@ -62,11 +63,12 @@ impl Bodies<'_, '_> {
         names: &mut Unique,
         origins: &mut Vec<ActivityOrigin>,
     ) -> Made {
-        let positions: BTreeMap<Position, &WorkTotal> = total.work.iter().map(|(at, work)| (*at, work)).collect();
+        let mut positions: Vec<At<'_>> = total.work.iter().map(|(at, work)| (*at, work)).collect();
+        positions.sort_unstable_by_key(|(at, _)| *at);
         self.demands.doubting = false;
-        let (everything, _) = self.work(total, positions.values().copied(), total.invocations);
+        let (everything, _) = self.work(total, positions.iter().map(|(_, work)| *work), total.invocations);
         self.demands.doubting = true;
-        if positions.keys().all(|at| at.branch.is_none()) {
+        if positions.iter().all(|(at, _)| at.branch.is_none()) {
             let (phases, sources) = self.phases(total, &positions);
             return Made { body: Body::Phases(phases), sources, total: everything };
         }
@@ -76,15 +78,11 @@ impl Bodies<'_, '_> {
         Made { body: Body::Activities(start), sources, total: everything }
     }
 
-    fn phases(
-        &mut self,
-        total: &EntryTotal,
-        positions: &BTreeMap<Position, &WorkTotal>,
-    ) -> (Vec<Work>, Vec<DemandSource>) {
-        let last = positions.keys().map(|at| at.phase.clamp(1, 3)).max().unwrap_or(1);
+    fn phases(&mut self, total: &EntryTotal, positions: &[At<'_>]) -> (Vec<Work>, Vec<DemandSource>) {
+        let last = positions.iter().map(|(at, _)| phase_of(*at)).max().unwrap_or(1);
         (1..=last)
             .map(|phase| {
-                let parts = positions.iter().filter(|(at, _)| at.phase.clamp(1, 3) == phase).map(|(_, work)| *work);
+                let parts = positions.iter().filter(|(at, _)| phase_of(*at) == phase).map(|(_, work)| *work);
                 self.work(total, parts, total.invocations)
             })
             .unzip()
@@ -99,7 +97,7 @@ impl Bodies<'_, '_> {
     ) -> (Work, DemandSource) {
         let mut work = Work::default();
         let mut source = DemandSource::None;
-        let mut calls: BTreeMap<(EntryId, CallKind), u64> = BTreeMap::new();
+        let mut calls: Vec<((EntryId, CallKind), u64)> = Vec::new();
         let mut sources = Vec::new();
         for part in parts {
             let (demand, from) = self.demands.of(self.identifier, part, times);
@@ -108,13 +106,18 @@ impl Bodies<'_, '_> {
             sources.push((part, from));
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
-                    *calls.entry((to, kind)).or_default() += request.count;
+                    calls.push(((to, kind), request.count));
                 }
             }
         }
         let per = times.max(1) as f64;
-        work.calls = calls.into_iter().map(|((to, kind), count)| Call { to, kind, mean: count as f64 / per }).collect();
-        variability::observe(&mut work, &sources, times, self.demands.names());
+        calls.sort_unstable_by_key(|(call, _)| *call);
+        let call = |same: &[((EntryId, CallKind), u64)]| {
+            let (to, kind) = same[0].0;
+            Call { to, kind, mean: same.iter().map(|(_, count)| count).sum::<u64>() as f64 / per }
+        };
+        work.calls = calls.chunk_by(|left, right| left.0 == right.0).map(call).collect();
+        variability::observe(&mut work, &sources, times, self.demands.alphabet());
         (work, source)
     }
 }
@@ -162,28 +165,33 @@ fn main_sources(parts: &[(f64, DemandSource)]) -> Vec<DemandSource> {
     if main.is_empty() { vec![DemandSource::None] } else { main }
 }
 
-/// Branches of a block with their positions, in order.
-type Branches<'w> = Vec<(Position, &'w WorkTotal)>;
+/// Work at a position.
+type At<'w> = (Position, &'w WorkTotal);
+
+/// The phase of a position, from 1 to 3.
+fn phase_of(at: Position) -> u8 {
+    at.phase.clamp(1, 3)
+}
 
 impl Graph<'_, '_, '_> {
-    /// Draws segments and blocks in their order, phase by phase; gives the first activity.
-    fn draw(&mut self, positions: &BTreeMap<Position, &WorkTotal>) -> ActivityId {
+    /// Draws segments and blocks in their order, phase by phase; gives the first activity. Positions come in their order.
+    fn draw(&mut self, positions: &[At<'_>]) -> ActivityId {
         let start = self.segment(0, 1, positions);
         let mut tail = start;
-        let phases = positions.keys().map(|at| at.phase.clamp(1, 3)).max().unwrap_or(1);
+        let mut ordered = positions.to_vec();
+        ordered.sort_by_key(|(at, _)| (phase_of(*at), at.stage));
+        let phases = ordered.last().map_or(1, |(at, _)| phase_of(*at));
         for phase in 1..=phases {
-            let here = |at: &Position| at.phase.clamp(1, 3) == phase;
-            let stages = positions.keys().filter(|at| here(at)).map(|at| at.stage);
+            let from = ordered.partition_point(|(at, _)| phase_of(*at) < phase);
+            let to = ordered.partition_point(|(at, _)| phase_of(*at) <= phase);
             // Stages may be sparse, so they are taken as they come, not counted.
-            let stages: std::collections::BTreeSet<u32> = stages.collect();
-            for stage in stages {
-                let mut blocks: BTreeMap<u64, Branches<'_>> = BTreeMap::new();
-                for (at, work) in positions.iter().filter(|(at, _)| here(at) && at.stage == stage) {
-                    if let Some(branch) = at.branch {
-                        blocks.entry(branch.block).or_default().push((*at, work));
-                    }
-                }
-                let has_work = positions.contains_key(&Position { stage, branch: None, phase });
+            for here in ordered[from..to].chunk_by(|(left, _), (right, _)| left.stage == right.stage) {
+                let stage = here[0].0.stage;
+                let branches = &here[here.partition_point(|(at, _)| at.branch.is_none())..];
+                let block_of = |at: &At<'_>| at.0.branch.map(|branch| branch.block);
+                let blocks: Vec<&[At<'_>]> =
+                    branches.chunk_by(|left, right| block_of(left) == block_of(right)).collect();
+                let has_work = here.iter().any(|(at, _)| at.branch.is_none() && at.phase == phase);
                 if !blocks.is_empty() {
                     let segment = self.segment(stage, phase, positions);
                     self.block(tail, &blocks, segment);
@@ -202,12 +210,12 @@ impl Graph<'_, '_, '_> {
     }
 
     /// One block between two activities: its branches in parallel, or one of its alternatives, or none.
-    fn block(&mut self, before: ActivityId, blocks: &BTreeMap<u64, Branches<'_>>, after: ActivityId) {
-        let visits = |branches: &Branches<'_>| branches.iter().map(|(_, work)| work.visits).max().unwrap_or(0);
-        let taken: u64 = blocks.values().map(visits).sum();
+    fn block(&mut self, before: ActivityId, blocks: &[&[At<'_>]], after: ActivityId) {
+        let visits = |branches: &[At<'_>]| branches.iter().map(|(_, work)| work.visits).max().unwrap_or(0);
+        let taken: u64 = blocks.iter().map(|branches| visits(branches)).sum();
         let all = self.total.invocations.max(taken).max(1);
         if blocks.len() == 1 && taken == all {
-            for branches in blocks.values() {
+            for branches in blocks {
                 let activities = self.branches(branches, "", taken);
                 self.precede(Join::Sequence(before), fork(&activities));
                 self.precede(join(activities), Fork::Sequence(after));
@@ -216,7 +224,7 @@ impl Graph<'_, '_, '_> {
         }
         let mut alternatives = Vec::new();
         let mut ends = Vec::new();
-        for (number, branches) in blocks.values().enumerate() {
+        for (number, branches) in blocks.iter().enumerate() {
             let times = visits(branches);
             let stage = branches[0].0.stage;
             let mark = format!("x{}", number + 1);
@@ -224,8 +232,8 @@ impl Graph<'_, '_, '_> {
             let (first, last) = if let [single] = activities[..] {
                 (single, single)
             } else {
-                let first = self.activity(&format!("fork{stage}{mark}"), Work::default(), None, DemandSource::None);
-                let last = self.activity(&format!("join{stage}{mark}"), Work::default(), None, DemandSource::None);
+                let first = self.activity(format_args!("fork{stage}{mark}"), Work::default(), None, DemandSource::None);
+                let last = self.activity(format_args!("join{stage}{mark}"), Work::default(), None, DemandSource::None);
                 self.precede(Join::Sequence(first), fork(&activities));
                 self.precede(join(activities), Fork::Sequence(last));
                 (first, last)
@@ -234,8 +242,8 @@ impl Graph<'_, '_, '_> {
             ends.push(last);
         }
         if taken < all {
-            let stage = blocks.values().next().map_or(0, |branches| branches[0].0.stage);
-            let skip = self.activity(&format!("skip{stage}"), Work::default(), None, DemandSource::None);
+            let stage = blocks.first().map_or(0, |branches| branches[0].0.stage);
+            let skip = self.activity(format_args!("skip{stage}"), Work::default(), None, DemandSource::None);
             alternatives.push(((all - taken) as f64 / all as f64, skip));
             ends.push(skip);
         }
@@ -243,28 +251,35 @@ impl Graph<'_, '_, '_> {
         self.precede(Join::Or(ends), Fork::Sequence(after));
     }
 
-    fn branches(&mut self, branches: &Branches<'_>, mark: &str, times: u64) -> Vec<ActivityId> {
+    fn branches(&mut self, branches: &[At<'_>], mark: &str, times: u64) -> Vec<ActivityId> {
         branches
             .iter()
             .enumerate()
             .map(|(number, (at, work))| {
                 let (done, source) = self.bodies.work(self.total, std::iter::once(*work), times);
                 let phase = if at.phase > 1 { format!("p{}", at.phase) } else { String::new() };
-                self.activity(&format!("b{}{phase}{mark}.{}", at.stage, number + 1), done, Some(*at), source)
+                let role = format_args!("b{}{phase}{mark}.{}", at.stage, number + 1);
+                self.activity(role, done, Some(*at), source)
             })
             .collect()
     }
 
     /// The activity of a segment, with no work where the traces show none.
-    fn segment(&mut self, stage: u32, phase: u8, positions: &BTreeMap<Position, &WorkTotal>) -> ActivityId {
+    fn segment(&mut self, stage: u32, phase: u8, positions: &[At<'_>]) -> ActivityId {
         let at = Position { stage, branch: None, phase };
-        let (work, source) =
-            self.bodies.work(self.total, positions.get(&at).copied().into_iter(), self.total.invocations);
+        let done = positions.binary_search_by_key(&at, |(at, _)| *at).ok().map(|place| positions[place].1);
+        let (work, source) = self.bodies.work(self.total, done.into_iter(), self.total.invocations);
         let phase = if phase > 1 { format!("p{phase}") } else { String::new() };
-        self.activity(&format!("s{stage}{phase}"), work, positions.contains_key(&at).then_some(at), source)
+        self.activity(format_args!("s{stage}{phase}"), work, done.is_some().then_some(at), source)
     }
 
-    fn activity(&mut self, role: &str, work: Work, position: Option<Position>, source: DemandSource) -> ActivityId {
+    fn activity(
+        &mut self,
+        role: fmt::Arguments<'_>,
+        work: Work,
+        position: Option<Position>,
+        source: DemandSource,
+    ) -> ActivityId {
         let id = ActivityId::from(self.model.activities.len());
         let wanted = format!("{}.{role}", self.model.entries[self.entry.index()].name);
         let name: Arc<str> = self.names.claim(&wanted);

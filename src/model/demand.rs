@@ -6,10 +6,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::submodel::{EntryTotal, Seconds, WorkTotal};
+use crate::lqn::submodel::{ActivityTotal, EntryTotal, Seconds, WorkTotal};
 use crate::model::codes;
 use crate::model::config::{DemandSettings, DemandValues, Setting};
-use crate::names::Names;
+use crate::model::naming::Alphabet;
+use crate::names::{Name, Names};
 
 /// Where a demand comes from: the first of these that is known (design of the project, in the order of trust).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -40,6 +41,7 @@ impl fmt::Display for DemandSource {
 /// Derives demands, and gathers what is doubtful about them.
 pub struct Demands<'a> {
     names: &'a Names,
+    alphabet: Alphabet,
     settings: &'a DemandSettings,
     values: &'a DemandValues,
     /// Whether another setting decides on the demand of the entry at hand.
@@ -61,6 +63,7 @@ impl<'a> Demands<'a> {
     pub fn new(names: &'a Names, settings: &'a DemandSettings, values: &'a DemandValues) -> Self {
         Self {
             names,
+            alphabet: Alphabet::of(names),
             settings,
             values,
             muted: false,
@@ -84,38 +87,41 @@ impl<'a> Demands<'a> {
         Some(seconds)
     }
 
-    /// The names that the work's activities have.
-    pub fn names(&self) -> &'a Names {
-        self.names
+    /// The order of the names that the work's activities have.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
     }
 
     /// Mean demand of work in seconds per invocation, of which there were `invocations`.
     pub fn of(&mut self, task: &str, work: &WorkTotal, invocations: u64) -> (f64, DemandSource) {
-        // Sums of floats depend on their order, so the activities come in the order of their names.
-        let activities: BTreeMap<&str, _> =
-            work.activities.iter().map(|(name, total)| (self.names.text(*name), total)).collect();
         let per = invocations.max(1) as f64;
-        if activities.values().any(|total| total.cpu.count > 0) {
+        if work.activities.values().any(|total| total.cpu.count > 0) {
             let mut sum = Seconds::default();
-            for (&name, total) in &activities {
+            for (name, total) in &work.activities {
                 sum = sum.plus(total.cpu.sum);
                 if self.doubting
                     && !self.muted
-                    && !name.is_empty()
+                    && name.is_some()
                     && total.cpu.count > 0
                     && total.cpu.count < total.count
                 {
-                    let seen = self.partial.entry((task.to_owned(), name.to_owned())).or_default();
+                    let name = self.names.text(*name).to_owned();
+                    let seen = self.partial.entry((task.to_owned(), name)).or_default();
                     seen.0 += total.cpu.count;
                     seen.1 += total.count;
                 }
             }
             return (sum.as_f64() / per, DemandSource::Cpu);
         }
+        let names = self.names;
+        let function = |(name, total): (Name, &ActivityTotal)| {
+            let name = names.text(name);
+            (name, total.count, self.values.of(task, name))
+        };
         let functions: Vec<(&str, u64, Option<f64>)> =
-            activities.iter().map(|(&name, total)| (name, total.count, self.values.of(task, name))).collect();
+            self.alphabet.activities(work).into_iter().map(function).collect();
         if self.doubting {
-            self.used.extend(activities.keys().filter_map(|name| self.values.setting(task, name)));
+            self.used.extend(functions.iter().filter_map(|(name, _, _)| self.values.setting(task, name)));
         }
         if functions.iter().any(|(_, _, seconds)| seconds.is_some()) {
             let mut sum = 0.0;

@@ -1,16 +1,46 @@
 //! Names of tasks and entries: readable, unique, and dependent on nothing but what the elements are.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::lqn::submodel::{EntryIndex, Interaction, SubModel};
-use crate::names::Name;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::lqn::submodel::{ActivityTotal, EntryIndex, Interaction, SubModel, WorkTotal};
+use crate::names::{Name, Names};
+
+/// The alphabetical order of names: sums of floats depend on their order, so what they are over comes in that of its names.
+#[derive(Debug, Default)]
+pub struct Alphabet {
+    /// The place of each name.
+    places: Vec<u32>,
+}
+
+impl Alphabet {
+    /// Of these names.
+    pub fn of(names: &Names) -> Self {
+        let mut order: Vec<Name> = (0..names.len() as u32).map(Name).collect();
+        order.sort_unstable_by_key(|name| names.text(*name));
+        let mut places = vec![0; order.len()];
+        for (place, name) in (0..).zip(order) {
+            places[name.index()] = place;
+        }
+        Self { places }
+    }
+
+    /// The activities of work in the order of their names.
+    pub fn activities<'w>(&self, work: &'w WorkTotal) -> Vec<(Name, &'w ActivityTotal)> {
+        let mut activities: Vec<(Name, &ActivityTotal)> =
+            work.activities.iter().map(|(name, total)| (*name, total)).collect();
+        activities.sort_unstable_by_key(|(name, _)| self.places.get(name.index()));
+        activities
+    }
+}
 
 /// Hands out names, adding `~2`, `~3` … where one is taken already.
 #[derive(Debug, Default)]
 pub struct Unique {
-    taken: HashSet<Arc<str>>,
-    next: HashMap<Arc<str>, u32>,
+    taken: FxHashSet<Arc<str>>,
+    next: FxHashMap<Arc<str>, u32>,
 }
 
 impl Unique {

@@ -169,13 +169,9 @@ fn add_work(own: &mut WorkTotal, other: &WorkTotal) {
     own.visits += other.visits;
     own.exclusive.merge(&other.exclusive);
     for (name, activity) in &other.activities {
-        let own = own.activities.entry(*name).or_default();
-        own.count += activity.count;
-        own.cpu.merge(&activity.cpu);
+        own.activities.entry(*name).or_default().merge(activity);
     }
     for (request, seen) in &other.requests {
-        let own = own.requests.entry(*request).or_default();
-        own.count += seen.count;
-        own.squares += seen.squares;
+        own.requests.entry(*request).or_default().merge(seen);
     }
 }

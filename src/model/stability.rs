@@ -74,6 +74,9 @@ pub fn check(model: &Model, totals: &[Work], rates: &[(EntryId, f64)]) -> Result
 
 /// Entries on a circle of requests, if there is one, in its order.
 pub fn circle(model: &Model, totals: &[Work]) -> Option<Vec<EntryId>> {
+    if order(model, totals).is_some() {
+        return None;
+    }
     let mut graph = petgraph::graph::DiGraph::<usize, ()>::new();
     let nodes: Vec<_> = (0..model.entries.len()).map(|entry| graph.add_node(entry)).collect();
     for entry in 0..model.entries.len() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
+
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::Model;
 use crate::lqn::submodel::{Interaction, SubModel};
@@ -12,7 +14,7 @@ use crate::names::Name;
 /// Warns of settings that have no effect, each with the name that may have been meant.
 pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
     let texts =
-        |names: BTreeSet<Name>| -> BTreeSet<&str> { names.into_iter().map(|name| sub.names.text(name)).collect() };
+        |names: FxHashSet<Name>| -> BTreeSet<&str> { names.into_iter().map(|name| sub.names.text(name)).collect() };
     let services = || sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
     let tasks = texts(services().map(|entry| entry.task).collect());
     let scenarios = texts(sub.scenarios.keys().copied().collect());

@@ -4,12 +4,10 @@
 //! more regular than that, and where branches run in parallel, or tasks queue first come, first served, it shows: the mean
 //! of the maximum of three exponentials is 1.8 times the mean of one. So what was observed often enough is told to them.
 
-use std::collections::BTreeMap;
-
 use crate::lqn::submodel::{Moments, WorkTotal};
 use crate::lqn::{CallOrder, Work};
 use crate::model::demand::DemandSource;
-use crate::names::Names;
+use crate::model::naming::Alphabet;
 
 /// How many executions must have been seen before anything is said of their spread: below, an estimate of a variance is worth
 /// less than the customary assumption.
@@ -17,7 +15,7 @@ const ENOUGH: u64 = 10;
 
 /// Sets the variability of work that was executed so many times: of its slices' length, from the parts with the sources of
 /// their demands, and of the number of its calls. `work` has its means already.
-pub fn observe(work: &mut Work, parts: &[(&WorkTotal, DemandSource)], times: u64, names: &Names) {
+pub fn observe(work: &mut Work, parts: &[(&WorkTotal, DemandSource)], times: u64, alphabet: &Alphabet) {
     if times < ENOUGH {
         return;
     }
@@ -25,7 +23,7 @@ pub fn observe(work: &mut Work, parts: &[(&WorkTotal, DemandSource)], times: u64
     if exact {
         work.call_order = CallOrder::Deterministic;
     }
-    let variance: Option<f64> = parts.iter().map(|(part, source)| variance(part, *source, times, names)).sum();
+    let variance: Option<f64> = parts.iter().map(|(part, source)| variance(part, *source, times, alphabet)).sum();
     if let Some(variance) = variance
         && work.demand > 0.0
     {
@@ -43,18 +41,17 @@ fn calls_are_exact(part: &WorkTotal, times: u64) -> bool {
 }
 
 /// The variance of a part's demand over the executions, square seconds; `None` where it cannot be told.
-fn variance(part: &WorkTotal, source: DemandSource, times: u64, names: &Names) -> Option<f64> {
+fn variance(part: &WorkTotal, source: DemandSource, times: u64, alphabet: &Alphabet) -> Option<f64> {
     match source {
         DemandSource::None => Some(0.0),
         DemandSource::Function => None,
         DemandSource::Exclusive => (part.exclusive.count == part.visits).then(|| spread(&part.exclusive, times)),
         DemandSource::Cpu => {
-            // Activities are taken as independent; sums of floats depend on their order, so they come in that of their names.
-            let measured: BTreeMap<&str, &Moments> =
-                part.activities.iter().map(|(name, activity)| (names.text(*name), &activity.cpu)).collect();
             // More than one measurement in an execution: their sums were not kept.
-            let single = measured.values().all(|cpu| cpu.count <= part.visits.min(times));
-            single.then(|| measured.values().map(|cpu| spread(cpu, times)).sum())
+            let single = part.activities.values().all(|activity| activity.cpu.count <= part.visits.min(times));
+            // Activities are taken as independent.
+            let variances = || alphabet.activities(part).into_iter().map(|(_, activity)| spread(&activity.cpu, times));
+            single.then(|| variances().sum())
         }
     }
 }
@@ -108,10 +105,10 @@ mod tests {
     #[test]
     fn constant_work_has_no_variance_and_a_few_executions_tell_nothing() {
         let mut constant = work(0.002, 0.0);
-        observe(&mut constant, &[(&measured(&[0.002; 10]), DemandSource::Exclusive)], 10, &Names::default());
+        observe(&mut constant, &[(&measured(&[0.002; 10]), DemandSource::Exclusive)], 10, &Alphabet::default());
         assert_eq!(constant.cv2, Some(0.0));
         let mut few = work(0.002, 0.0);
-        observe(&mut few, &[(&measured(&[0.002; 9]), DemandSource::Exclusive)], 9, &Names::default());
+        observe(&mut few, &[(&measured(&[0.002; 9]), DemandSource::Exclusive)], 9, &Alphabet::default());
         assert_eq!(few.cv2, None);
     }
 
@@ -119,7 +116,7 @@ mod tests {
     fn executions_without_work_count_as_zero() {
         // Ten executions, five of which take 2 s: mean 1, variance 1.
         let mut half = work(1.0, 0.0);
-        observe(&mut half, &[(&measured(&[2.0; 5]), DemandSource::Exclusive)], 10, &Names::default());
+        observe(&mut half, &[(&measured(&[2.0; 5]), DemandSource::Exclusive)], 10, &Alphabet::default());
         assert_eq!(half.cv2, Some(1.0));
     }
 
@@ -132,7 +129,7 @@ mod tests {
         };
         let seen = |count, squares| {
             let mut work = work(1.0, count as f64 / 10.0);
-            observe(&mut work, &[(&part(count, squares), DemandSource::Exclusive)], 10, &Names::default());
+            observe(&mut work, &[(&part(count, squares), DemandSource::Exclusive)], 10, &Alphabet::default());
             work.call_order
         };
         assert_eq!(seen(20, 40), CallOrder::Deterministic);
