@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::codes;
 use crate::lqn::submodel::{
-    Branch, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind, Seconds, SubModel,
-    WITNESSES, Witness, WorkTotal,
+    BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
+    Seconds, SubModel, WITNESSES, Witness, WorkTotal,
 };
 
 /// The version that is read and written.
@@ -63,6 +64,8 @@ struct EntryShape {
     invocations: u64,
     work: Vec<WorkShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    blocks: Vec<BlockShape>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
 }
 
@@ -87,6 +90,27 @@ struct WorkShape {
 struct BranchShape {
     block: String,
     branch: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlockShape {
+    key: String,
+    stage: u32,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    branch: Option<BranchShape>,
+    phase: u8,
+    times: u64,
+    branches: Vec<BranchTotalShape>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BranchTotalShape {
+    content: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    own: bool,
+    awaited: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -133,6 +157,34 @@ struct WitnessShape {
     index: u32,
     file: String,
     item: String,
+}
+
+impl BranchShape {
+    fn of(branch: Branch) -> Self {
+        Self { block: digits(branch.block), branch: branch.branch }
+    }
+}
+
+impl BlockShape {
+    fn of(key: u64, block: &BlockTotal) -> Self {
+        let branch = |branch: &BranchTotal| BranchTotalShape {
+            content: digits(branch.content),
+            own: branch.own,
+            awaited: branch.awaited,
+        };
+        Self {
+            key: digits(key),
+            stage: block.at.stage,
+            branch: block.at.branch.map(BranchShape::of),
+            phase: block.at.phase,
+            times: block.times,
+            branches: block.branches.iter().map(branch).collect(),
+        }
+    }
+}
+
+fn digits(word: u64) -> String {
+    format!("{word:016x}")
 }
 
 impl MomentsShape {
@@ -183,6 +235,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
 
 fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {
     let positions: BTreeMap<Position, &WorkTotal> = entry.work.iter().map(|(at, work)| (*at, work)).collect();
+    let blocks: BTreeMap<u64, &BlockTotal> = entry.blocks.iter().map(|(key, block)| (*key, block)).collect();
     EntryShape {
         key: format!("{:032x}", entry.key.0),
         task: sub.names.text(entry.task).to_owned(),
@@ -191,6 +244,7 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         service: sub.names.text(entry.service).to_owned(),
         invocations: entry.invocations,
         work: positions.into_iter().map(|(at, work)| work_shape(sub, at, work, numbers)).collect(),
+        blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
         witnesses: entry
             .witnesses
             .iter()
@@ -234,7 +288,7 @@ fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -
     requests.sort_by_key(|request| (request.kind, request.to));
     WorkShape {
         stage: at.stage,
-        branch: at.branch.map(|branch| BranchShape { block: format!("{:016x}", branch.block), branch: branch.branch }),
+        branch: at.branch.map(BranchShape::of),
         phase: at.phase,
         visits: work.visits,
         exclusive: MomentsShape::of(&work.exclusive),
@@ -346,6 +400,10 @@ impl Reader<'_> {
             document.entries.iter().enumerate().map(|(number, shape)| self.entry(&mut sub, number, shape)).collect();
         for (number, shape) in document.entries.iter().enumerate() {
             let Some(index) = indices[number] else { continue };
+            for (place, block) in shape.blocks.iter().enumerate() {
+                self.block(&mut sub, index, block, &format!("entries[{number}].blocks[{place}]"));
+            }
+            self.check_blocks(sub.entry(index), &format!("entries[{number}]"));
             for (place, work) in shape.work.iter().enumerate() {
                 self.work(&mut sub, index, work, &indices, &format!("entries[{number}].work[{place}]"));
             }
@@ -392,6 +450,57 @@ impl Reader<'_> {
         Some(index)
     }
 
+    fn position(&mut self, stage: u32, branch: Option<&BranchShape>, phase: u8, item: &str) -> Position {
+        let block = branch.map(|branch| hex(&branch.block, 16));
+        if block == Some(None) || !(1..=3).contains(&phase) {
+            self.wrong(item, "a block is 16 hexadecimal digits, a phase is 1, 2 or 3".to_owned());
+        }
+        let branch = branch.zip(block.flatten());
+        let branch = branch.map(|(branch, block)| Branch { block: block as u64, branch: branch.branch });
+        Position { stage, branch, phase }
+    }
+
+    fn block(&mut self, sub: &mut SubModel, index: EntryIndex, shape: &BlockShape, item: &str) {
+        let at = self.position(shape.stage, shape.branch.as_ref(), shape.phase, item);
+        let contents: Option<Vec<u128>> = shape.branches.iter().map(|branch| hex(&branch.content, 16)).collect();
+        let (Some(key), Some(contents)) = (hex(&shape.key, 16), contents) else {
+            self.wrong(item, "keys and contents are 16 hexadecimal digits".to_owned());
+            return;
+        };
+        let times = self.count(shape.times, MOST, item);
+        let mut branches = Vec::with_capacity(contents.len());
+        for (branch, content) in shape.branches.iter().zip(contents) {
+            let awaited = self.count(branch.awaited, MOST, item);
+            branches.push(BranchTotal { content: content as u64, own: branch.own, awaited });
+        }
+        if branches.iter().filter(|branch| branch.own).count() > 1 {
+            self.wrong(item, "a strand itself is one branch at most".to_owned());
+        }
+        if sub.entry_mut(index).blocks.insert(key as u64, BlockTotal { at, times, branches }).is_some() {
+            self.wrong(item, format!("block {} is there twice", shape.key));
+        }
+    }
+
+    /// Every block lies on the strand of the entry or of a branch, not within itself.
+    fn check_blocks(&mut self, entry: &EntryTotal, item: &str) {
+        let mut known: FxHashSet<u64> = FxHashSet::default();
+        for key in entry.blocks.keys() {
+            let mut path = vec![*key];
+            while let Some(branch) = path.last().and_then(|key| entry.blocks.get(key)).and_then(|block| block.at.branch)
+            {
+                if !has_branch(entry, branch) || path.len() > entry.blocks.len() {
+                    self.wrong(item, format!("block {} lies on no strand of the entry", digits(*key)));
+                    break;
+                }
+                if known.contains(&branch.block) {
+                    break;
+                }
+                path.push(branch.block);
+            }
+            known.extend(path);
+        }
+    }
+
     fn work(
         &mut self,
         sub: &mut SubModel,
@@ -400,13 +509,10 @@ impl Reader<'_> {
         entries: &[Option<EntryIndex>],
         item: &str,
     ) {
-        let block = shape.branch.as_ref().map(|branch| hex(&branch.block, 16));
-        if block == Some(None) || !(1..=3).contains(&shape.phase) {
-            self.wrong(item, "a block is 16 hexadecimal digits, a phase is 1, 2 or 3".to_owned());
+        let at = self.position(shape.stage, shape.branch.as_ref(), shape.phase, item);
+        if at.branch.is_some_and(|branch| !has_branch(sub.entry(index), branch)) {
+            self.wrong(item, "the entry has no such branch".to_owned());
         }
-        let branch = shape.branch.as_ref().zip(block.flatten());
-        let branch = branch.map(|(branch, block)| Branch { block: block as u64, branch: branch.branch });
-        let at = Position { stage: shape.stage, branch, phase: shape.phase };
         if sub.entry(index).work.contains_key(&at) {
             self.wrong(item, "work of this position is there twice".to_owned());
         }
@@ -436,6 +542,10 @@ impl Reader<'_> {
         }
         sub.entry_mut(index).work.insert(at, work);
     }
+}
+
+fn has_branch(entry: &EntryTotal, branch: Branch) -> bool {
+    entry.blocks.get(&branch.block).is_some_and(|block| (branch.branch as usize) < block.branches.len())
 }
 
 fn hex(text: &str, digits: usize) -> Option<u128> {

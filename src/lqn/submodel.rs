@@ -143,13 +143,14 @@ pub struct EntryKey(pub u128);
 
 /// Where in an invocation work is done.
 ///
-/// An invocation is a sequence `segment 0, block 1, segment 1, block 2, …`. A block is an AND-fork whose branches are all
-/// joined before the next segment. Entries without parallel branches have segment 0 only.
+/// An invocation is a *strand*, a sequence `segment 0, block 1, segment 1, block 2, …`. A [block](BlockTotal) forks branches,
+/// each of which is a strand of its own, with segments and blocks in it, and may wait for them. Entries without parallel branches
+/// have segment 0 only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// How many blocks came before; for a branch, including its own block (so blocks count from 1).
+    /// Of a segment, how many blocks came before it on its strand; of a block, the same with itself, so that blocks count from 1.
     pub stage: u32,
-    /// The branch; `None` for the sequence itself.
+    /// The branch whose strand it is; `None` for the strand of the entry itself.
     pub branch: Option<Branch>,
     /// The phase, 1 to 3.
     pub phase: u8,
@@ -158,10 +159,52 @@ pub struct Position {
 /// A branch of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Branch {
-    /// Which of the alternative blocks seen at this stage: a digest of the block's branches.
+    /// Which block: its key in [`EntryTotal::blocks`].
     pub block: u64,
     /// Which branch of it, from 0, in the order of their digests.
     pub branch: u32,
+}
+
+/// A block: branches that begin at one place of a strand, and a place where the strand waits for all or some of them.
+///
+/// Its key is a digest of where it is and of what is done in it, so that blocks of different invocations that look the same are
+/// the same, and others are alternatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockTotal {
+    /// Where it is: a strand, and its place among the blocks of that strand and phase.
+    pub at: Position,
+    /// How often it was seen.
+    pub times: u64,
+    /// Its branches.
+    pub branches: Vec<BranchTotal>,
+}
+
+/// A branch, over all times that its block was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchTotal {
+    /// Digest of what it requests, by which branches are alike; 0 where it makes no requests.
+    pub content: u64,
+    /// Whether it is no thread of its own, but what the strand itself does until it waits.
+    pub own: bool,
+    /// How often the strand waited for its end. Always, for a branch of an AND-join; sometimes, where any so many of several are
+    /// enough.
+    pub awaited: u64,
+}
+
+impl BlockTotal {
+    /// Takes in the other, of the same key.
+    pub fn merge(&mut self, other: &Self) {
+        self.at = self.at.max(other.at);
+        self.times += other.times;
+        if self.branches.len() < other.branches.len() {
+            self.branches.resize(other.branches.len(), BranchTotal::default());
+        }
+        for (own, branch) in self.branches.iter_mut().zip(&other.branches) {
+            own.content = own.content.max(branch.content);
+            own.own |= branch.own;
+            own.awaited += branch.awaited;
+        }
+    }
 }
 
 /// How a request is made.
@@ -224,6 +267,8 @@ pub struct EntryTotal {
     pub invocations: u64,
     /// Its work by position.
     pub work: FxIndexMap<Position, WorkTotal>,
+    /// Where it forks branches, by key; empty without parallel branches.
+    pub blocks: FxIndexMap<u64, BlockTotal>,
     /// The least origins of invocations, in order, at most [`WITNESSES`].
     pub witnesses: Vec<Witness>,
 }
@@ -326,6 +371,7 @@ impl SubModel {
             service,
             invocations: 0,
             work: FxIndexMap::default(),
+            blocks: FxIndexMap::default(),
             witnesses: Vec::new(),
         });
         self.by_key.insert(key, index);
@@ -361,6 +407,9 @@ impl SubModel {
             own.invocations += entry.invocations;
             for (position, work) in &entry.work {
                 own.work.entry(*position).or_default().merge(work, &names, &indices);
+            }
+            for (key, block) in &entry.blocks {
+                own.blocks.entry(*key).or_default().merge(block);
             }
             for witness in &entry.witnesses {
                 own.add_witness(witness);

@@ -1,12 +1,11 @@
 //! What an entry does: phases where its work is a sequence, a graph of activities where it has parallel branches.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
 use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, WorkTotal};
-use crate::lqn::{Activity, ActivityId, Body, Call, CallKind, EntryId, Fork, Join, Model, Precedence, TaskId, Work};
+use crate::lqn::{Activity, Body, Call, CallKind, EntryId, Model, TaskId, Work};
 use crate::model::demand::{DemandSource, Demands};
+use crate::model::graph::{Graph, Site};
 use crate::model::naming::Unique;
 use crate::model::origins::ActivityOrigin;
 use crate::model::variability;
@@ -68,13 +67,12 @@ impl Bodies<'_, '_> {
         self.demands.doubting = false;
         let (everything, _) = self.work(total, positions.iter().map(|(_, work)| *work), total.invocations);
         self.demands.doubting = true;
-        if positions.iter().all(|(at, _)| at.branch.is_none()) {
+        if total.blocks.is_empty() {
             let (phases, sources) = self.phases(total, &positions);
             return Made { body: Body::Phases(phases), sources, total: everything };
         }
-        let mut graph = Graph { bodies: self, total, entry, task, model, names, origins, sources: Vec::new() };
-        let start = graph.draw(&positions);
-        let sources = main_sources(&graph.sources);
+        let (start, sources) = Graph::draw(self, total, positions, Site { entry, task, model, names, origins });
+        let sources = main_sources(&sources);
         Made { body: Body::Activities(start), sources, total: everything }
     }
 
@@ -89,7 +87,7 @@ impl Bodies<'_, '_> {
     }
 
     /// Work that was done so many times, on average.
-    fn work<'w>(
+    pub(super) fn work<'w>(
         &mut self,
         total: &EntryTotal,
         parts: impl Iterator<Item = &'w WorkTotal>,
@@ -137,18 +135,6 @@ pub fn is_answered(interaction: Interaction) -> bool {
     matches!(interaction, Interaction::Rendezvous | Interaction::Forwarding)
 }
 
-/// An activity graph in the making.
-struct Graph<'g, 'b, 'a> {
-    bodies: &'g mut Bodies<'b, 'a>,
-    total: &'g EntryTotal,
-    entry: EntryId,
-    task: TaskId,
-    model: &'g mut Model,
-    names: &'g mut Unique,
-    origins: &'g mut Vec<ActivityOrigin>,
-    sources: Vec<(f64, DemandSource)>,
-}
-
 /// The sources of a hundredth of all demand or more, in the order of trust: branches that do nothing but call have a few
 /// microseconds of their own, which are not worth a word.
 fn main_sources(parts: &[(f64, DemandSource)]) -> Vec<DemandSource> {
@@ -166,145 +152,9 @@ fn main_sources(parts: &[(f64, DemandSource)]) -> Vec<DemandSource> {
 }
 
 /// Work at a position.
-type At<'w> = (Position, &'w WorkTotal);
+pub type At<'w> = (Position, &'w WorkTotal);
 
 /// The phase of a position, from 1 to 3.
-fn phase_of(at: Position) -> u8 {
+pub fn phase_of(at: Position) -> u8 {
     at.phase.clamp(1, 3)
-}
-
-impl Graph<'_, '_, '_> {
-    /// Draws segments and blocks in their order, phase by phase; gives the first activity. Positions come in their order.
-    fn draw(&mut self, positions: &[At<'_>]) -> ActivityId {
-        let start = self.segment(0, 1, positions);
-        let mut tail = start;
-        let mut ordered = positions.to_vec();
-        ordered.sort_by_key(|(at, _)| (phase_of(*at), at.stage));
-        let phases = ordered.last().map_or(1, |(at, _)| phase_of(*at));
-        for phase in 1..=phases {
-            let from = ordered.partition_point(|(at, _)| phase_of(*at) < phase);
-            let to = ordered.partition_point(|(at, _)| phase_of(*at) <= phase);
-            // Stages may be sparse, so they are taken as they come, not counted.
-            for here in ordered[from..to].chunk_by(|(left, _), (right, _)| left.stage == right.stage) {
-                let stage = here[0].0.stage;
-                let branches = &here[here.partition_point(|(at, _)| at.branch.is_none())..];
-                let block_of = |at: &At<'_>| at.0.branch.map(|branch| branch.block);
-                let blocks: Vec<&[At<'_>]> =
-                    branches.chunk_by(|left, right| block_of(left) == block_of(right)).collect();
-                let has_work = here.iter().any(|(at, _)| at.branch.is_none() && at.phase == phase);
-                if !blocks.is_empty() {
-                    let segment = self.segment(stage, phase, positions);
-                    self.block(tail, &blocks, segment);
-                    tail = segment;
-                } else if has_work && (stage, phase) != (0, 1) {
-                    let segment = self.segment(stage, phase, positions);
-                    self.precede(Join::Sequence(tail), Fork::Sequence(segment));
-                    tail = segment;
-                }
-            }
-            if phase == 1 && is_answered(self.total.interaction) {
-                self.model.activities[tail.index()].replies.push(self.entry);
-            }
-        }
-        start
-    }
-
-    /// One block between two activities: its branches in parallel, or one of its alternatives, or none.
-    fn block(&mut self, before: ActivityId, blocks: &[&[At<'_>]], after: ActivityId) {
-        let visits = |branches: &[At<'_>]| branches.iter().map(|(_, work)| work.visits).max().unwrap_or(0);
-        let taken: u64 = blocks.iter().map(|branches| visits(branches)).sum();
-        let all = self.total.invocations.max(taken).max(1);
-        if blocks.len() == 1 && taken == all {
-            for branches in blocks {
-                let activities = self.branches(branches, "", taken);
-                self.precede(Join::Sequence(before), fork(&activities));
-                self.precede(join(activities), Fork::Sequence(after));
-            }
-            return;
-        }
-        let mut alternatives = Vec::new();
-        let mut ends = Vec::new();
-        for (number, branches) in blocks.iter().enumerate() {
-            let times = visits(branches);
-            let stage = branches[0].0.stage;
-            let mark = format!("x{}", number + 1);
-            let activities = self.branches(branches, &mark, times);
-            let (first, last) = if let [single] = activities[..] {
-                (single, single)
-            } else {
-                let first = self.activity(format_args!("fork{stage}{mark}"), Work::default(), None, DemandSource::None);
-                let last = self.activity(format_args!("join{stage}{mark}"), Work::default(), None, DemandSource::None);
-                self.precede(Join::Sequence(first), fork(&activities));
-                self.precede(join(activities), Fork::Sequence(last));
-                (first, last)
-            };
-            alternatives.push((times as f64 / all as f64, first));
-            ends.push(last);
-        }
-        if taken < all {
-            let stage = blocks.first().map_or(0, |branches| branches[0].0.stage);
-            let skip = self.activity(format_args!("skip{stage}"), Work::default(), None, DemandSource::None);
-            alternatives.push(((all - taken) as f64 / all as f64, skip));
-            ends.push(skip);
-        }
-        self.precede(Join::Sequence(before), Fork::Or(alternatives));
-        self.precede(Join::Or(ends), Fork::Sequence(after));
-    }
-
-    fn branches(&mut self, branches: &[At<'_>], mark: &str, times: u64) -> Vec<ActivityId> {
-        branches
-            .iter()
-            .enumerate()
-            .map(|(number, (at, work))| {
-                let (done, source) = self.bodies.work(self.total, std::iter::once(*work), times);
-                let phase = if at.phase > 1 { format!("p{}", at.phase) } else { String::new() };
-                let role = format_args!("b{}{phase}{mark}.{}", at.stage, number + 1);
-                self.activity(role, done, Some(*at), source)
-            })
-            .collect()
-    }
-
-    /// The activity of a segment, with no work where the traces show none.
-    fn segment(&mut self, stage: u32, phase: u8, positions: &[At<'_>]) -> ActivityId {
-        let at = Position { stage, branch: None, phase };
-        let done = positions.binary_search_by_key(&at, |(at, _)| *at).ok().map(|place| positions[place].1);
-        let (work, source) = self.bodies.work(self.total, done.into_iter(), self.total.invocations);
-        let phase = if phase > 1 { format!("p{phase}") } else { String::new() };
-        self.activity(format_args!("s{stage}{phase}"), work, done.is_some().then_some(at), source)
-    }
-
-    fn activity(
-        &mut self,
-        role: fmt::Arguments<'_>,
-        work: Work,
-        position: Option<Position>,
-        source: DemandSource,
-    ) -> ActivityId {
-        let id = ActivityId::from(self.model.activities.len());
-        let wanted = format!("{}.{role}", self.model.entries[self.entry.index()].name);
-        let name: Arc<str> = self.names.claim(&wanted);
-        self.sources.push((work.demand, source));
-        self.model.activities.push(Activity { name, task: self.task, work, replies: Vec::new() });
-        self.model.tasks[self.task.index()].activities.push(id);
-        self.origins.push(ActivityOrigin { entry: self.entry, position, source });
-        id
-    }
-
-    fn precede(&mut self, join: Join, fork: Fork) {
-        self.model.tasks[self.task.index()].precedences.push(Precedence { join, fork: Some(fork) });
-    }
-}
-
-fn fork(activities: &[ActivityId]) -> Fork {
-    match activities {
-        [single] => Fork::Sequence(*single),
-        several => Fork::And(several.to_vec()),
-    }
-}
-
-fn join(activities: Vec<ActivityId>) -> Join {
-    match activities[..] {
-        [single] => Join::Sequence(single),
-        _ => Join::And { activities, quorum: None },
-    }
 }

@@ -9,6 +9,7 @@ pub mod codes;
 mod complete;
 pub mod config;
 mod demand;
+mod graph;
 mod load;
 mod naming;
 mod origins;

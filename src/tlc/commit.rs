@@ -197,13 +197,15 @@ impl<'a> Commit<'a> {
     }
 
     #[inline(never)]
-    fn add_branch(&mut self, entry: Whose, begin: ModelNode, join: ModelNode, this: This<'_>) {
-        let (begin, join) = (this.node(begin), this.node(join));
+    fn add_branch(&mut self, entry: Whose, begin: ModelNode, join: Option<ModelNode>, this: This<'_>) {
+        let (begin, join) = (this.node(begin), join.map_or(NONE, |join| this.node(join)));
         let entry = self.whose(entry, this);
         self.outcome.branches.push(Branch { entry, begin, join });
         let branch = self.outcome.branches.len() as u32;
         self.put(begin, Context { entry, phase: this.context.phase, branch });
-        self.put(join, this.context);
+        if join != NONE {
+            self.put(join, this.context);
+        }
     }
 
     #[inline(always)]

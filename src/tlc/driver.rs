@@ -69,7 +69,8 @@ pub struct Branch {
     pub entry: EntryNumber,
     /// Its first node.
     pub begin: NodeId,
-    /// The node that waits for it.
+    /// The node that waits for it; [`NONE`] where the template does not say it: then it is the one that joins the thread on which
+    /// the branch ends, if any does.
     pub join: NodeId,
 }
 

@@ -76,8 +76,8 @@ pub enum Effect {
         entry: Whose,
         /// The branch's first node.
         begin: ModelNode,
-        /// The node that waits for it.
-        join: ModelNode,
+        /// The node that waits for it, where the template says it.
+        join: Option<ModelNode>,
     },
     /// Does all that for each round from that one on.
     For(i64, Vec<Effect>),

@@ -78,6 +78,12 @@ pub const OPERATIONS: &[Operation] = &[
         parameters: &[Parameter::Entry, Parameter::Node, Parameter::Node],
         doc: "the thread that begins at the first node is a parallel branch of the entry, which the second node waits for",
     },
+    Operation {
+        name: "forkBranch",
+        parameters: &[Parameter::Entry, Parameter::Node],
+        doc: "the thread that begins at the node is a parallel branch of the entry, up to a join of the thread on which it ends, or \
+              without one",
+    },
 ];
 
 /// The `model` part of a plan.
@@ -244,7 +250,12 @@ impl Compiler<'_, '_, '_> {
             "addBranch" => Some(Action::AddBranch {
                 entry: self.entry(&arguments[0])?,
                 begin: self.node(&arguments[1])?,
-                join: self.node(&arguments[2])?,
+                join: Some(self.node(&arguments[2])?),
+            }),
+            "forkBranch" => Some(Action::AddBranch {
+                entry: self.entry(&arguments[0])?,
+                begin: self.node(&arguments[1])?,
+                join: None,
             }),
             other => unreachable!("operation {other} is in the registry but has no meaning"),
         }

@@ -302,14 +302,14 @@ pub enum Action {
         /// The entry that owns it.
         entry: EntryReference,
     },
-    /// `addBranch`: the thread that begins at a node is a branch of the entry, up to the join.
+    /// `addBranch` and `forkBranch`: the thread that begins at a node is a branch of the entry, up to the join.
     AddBranch {
         /// The entry.
         entry: EntryReference,
         /// The branch's first node.
         begin: ModelNode,
-        /// The node that waits for it.
-        join: ModelNode,
+        /// The node that waits for it, where the template says it.
+        join: Option<ModelNode>,
     },
     /// `for x in FROM..n { … }`
     For {

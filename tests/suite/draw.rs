@@ -408,12 +408,15 @@ fn nothing_collides_in_bundled_traces() {
 }
 
 /// The book's pictures and how they are made.
-const PICTURES: [(&str, &[&str]); 5] = [
+const PICTURES: [(&str, &[&str]); 8] = [
     ("shop-model.svg", &["draw", "lqn", "traces/shop.otlp.jsonl"]),
     ("shop-busy.svg", &["draw", "lqn", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml", "--results"]),
     ("figure-3.svg", &["draw", "toeg", "traces/figure-3.angio"]),
     ("figure-3-model.svg", &["draw", "lqn", "traces/figure-3.angio"]),
     ("forwarding.svg", &["draw", "msc", "traces/forwarding-2.angio"]),
+    ("parallel-branch.svg", &["rules", "draw", "parallel_branch"]),
+    ("nested-fork.svg", &["draw", "lqn", "traces/nested-fork.angio"]),
+    ("quorum.svg", &["draw", "lqn", "traces/quorum.angio"]),
 ];
 
 /// `INSTA_UPDATE=always` draws them anew.

@@ -98,6 +98,10 @@ golden! {
     self_call: written("self-call");
     lost_reply: written("lost-reply");
     fork_join: written("fork-join");
+    nested_fork: written("nested-fork");
+    quorum: written("quorum");
+    join_in_steps: written("join-in-steps");
+    unawaited_branch: written("unawaited-branch");
     two_scenarios: written("two-scenarios");
     acknowledged: written("acknowledged");
     case_study: written("case-study");

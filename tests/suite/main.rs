@@ -13,6 +13,7 @@ mod explain_cli;
 mod generator;
 mod golden;
 mod house;
+mod join;
 mod lqn;
 mod lqn_faults;
 mod lqn_lint;

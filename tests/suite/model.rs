@@ -4,7 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dyelog::diagnostic::{Diagnostic, Severity};
 use dyelog::lqn::submodel::{
-    Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel, Witness,
+    BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel,
+    Witness,
 };
 use dyelog::lqn::{Body, CallKind, Fork, Language, Model, Multiplicity, lint};
 use dyelog::model::{Configuration, DemandSource, Load, LoadReason, Origins, complete};
@@ -187,17 +188,22 @@ fn branches_become_a_graph_with_its_reply_after_the_first_phase() {
     let (left, right) =
         (sub.entry("l", 1, Interaction::Rendezvous, "", 10), sub.entry("r", 1, Interaction::Rendezvous, "", 10));
     sub.request(customer, FIRST, RequestKind::Synchronous, page, 10);
-    let branch = |stage, block, branch| Position { stage, branch: Some(Branch { block, branch }), phase: 1 };
+    let branch = |block, branch| Position { stage: 0, branch: Some(Branch { block, branch }), phase: 1 };
+    for (stage, block, branches, times) in [(1, 7, 2, 10), (2, 3, 1, 4), (2, 5, 2, 1)] {
+        let at = Position { stage, branch: None, phase: 1 };
+        let branches = vec![BranchTotal { content: 0, own: false, awaited: times }; branches];
+        sub.0.entry_mut(page).blocks.insert(block, BlockTotal { at, times, branches });
+    }
     sub.activity(page, FIRST, "", 10, Some(0.001));
     for (number, to) in [(0, left), (1, right)] {
-        sub.visits(page, branch(1, 7, number), 10);
-        sub.request(page, branch(1, 7, number), RequestKind::Synchronous, to, 10);
+        sub.visits(page, branch(7, number), 10);
+        sub.request(page, branch(7, number), RequestKind::Synchronous, to, 10);
     }
     // At the second stage one of two blocks, or none.
     for (block, branches, visits) in [(3, 1, 4), (5, 2, 1)] {
         for number in 0..branches {
-            sub.visits(page, branch(2, block, number), visits);
-            sub.activity(page, branch(2, block, number), "", visits, Some(0.01));
+            sub.visits(page, branch(block, number), visits);
+            sub.activity(page, branch(block, number), "", visits, Some(0.01));
         }
     }
     sub.activity(page, Position { stage: 2, branch: None, phase: 2 }, "", 10, Some(0.003));
@@ -234,26 +240,26 @@ fn branches_become_a_graph_with_its_reply_after_the_first_phase() {
     A web
       s "page.s0" 0.001
       s "page.s1" 0
+      s "page.s2" 0
+      s "page.s2p2" 0.003
       s "page.b1.1" 0
       y "page.b1.1" l_1 1
       s "page.b1.2" 0
       y "page.b1.2" r_1 1
-      s "page.s2" 0
       s "page.b2x1.1" 0.01
       s "page.b2x2.1" 0.01
       s "page.b2x2.2" 0.01
-      s "page.fork2x2" 0
-      s "page.join2x2" 0
-      s "page.skip2" 0
-      s "page.s2p2" 0.003
+      s "page.b2x2.fork" 0
+      s "page.b2x2.join" 0
+      s "page.b2.skip" 0
      :
+      "page.s2"[page] -> "page.s2p2";
       "page.s0" -> "page.b1.1" & "page.b1.2";
       "page.b1.1" & "page.b1.2" -> "page.s1";
-      "page.fork2x2" -> "page.b2x2.1" & "page.b2x2.2";
-      "page.b2x2.1" & "page.b2x2.2" -> "page.join2x2";
-      "page.s1" -> (0.4) "page.b2x1.1" + (0.1) "page.fork2x2" + (0.5) "page.skip2";
-      "page.b2x1.1" + "page.join2x2" + "page.skip2" -> "page.s2";
-      "page.s2"[page] -> "page.s2p2"
+      "page.b2x2.fork" -> "page.b2x2.1" & "page.b2x2.2";
+      "page.b2x2.1" & "page.b2x2.2" -> "page.b2x2.join";
+      "page.s1" -> (0.4) "page.b2x1.1" + (0.1) "page.b2x2.fork" + (0.5) "page.b2.skip";
+      "page.b2x1.1" + "page.b2x2.join" + "page.b2.skip" -> "page.s2"
     -1
     "#);
     assert_eq!(model.activities.len(), origins.activities.len());

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lqn::submodel::{EntryIndex, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use crate::tlc::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
-use crate::tlc::summary::branches::{Branches, Positions, positions};
+use crate::tlc::summary::branches::{Branches, Invocation, Positions, positions};
 use crate::tlc::summary::entries::Entries;
 use crate::tlc::summary::groups::Groups;
 use crate::tlc::summary::tables::{Place, Tables};
@@ -104,10 +104,14 @@ impl Summary {
         let (nodes, requests, index) = (nodes.of(number), requests.of(number), found[number]);
         self.tables.invocation(index);
         self.cuts.add_witness(&mut self.submodel, index, toeg, names, outcome.entries[number].accepted_at);
-        let positions = (!branches.of_entry(number).is_empty()).then(|| {
+        let branches = branches.of_entry(number);
+        let positions = (!branches.is_empty()).then(|| {
             let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
-            positions(toeg, outcome, nodes, requests, &key, branches, number)
+            positions(Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches }, &key)
         });
+        for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
+            self.submodel.entry_mut(index).blocks.entry(*key).or_default().merge(block);
+        }
         let positions = positions.as_ref();
         visits.clear();
         for &node in nodes {
@@ -184,7 +188,7 @@ impl Scratch {
             let from = outcome.requests[request as usize].from as usize;
             (from < entries).then_some(from)
         });
-        self.branches.fill(toeg, outcome);
+        self.branches.fill(outcome);
     }
 }
 
@@ -205,8 +209,8 @@ fn request_phase(outcome: &Outcome, request: &Request) -> u8 {
 /// Where work of a phase is done at a node; [`NONE`] is in no branch.
 #[inline]
 fn place_of(tables: &mut Tables, positions: Option<&Positions>, node: NodeId, phase: u8) -> Place {
-    match positions.and_then(|positions| positions.get(&node)) {
-        Some(&(stage, branch)) => tables.place(Position { stage, branch, phase }),
+    match positions.and_then(|positions| positions.of(node)) {
+        Some((stage, branch)) => tables.place(Position { stage, branch, phase }),
         None => Place::of_phase(phase),
     }
 }
