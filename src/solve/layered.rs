@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::model::{EntryId, Model};
 use crate::lqn::results::{Convergence, Results};
 
+use super::chain;
 use super::codes;
 use super::lanes::{Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
@@ -32,11 +33,13 @@ pub struct LayeredOptions {
     pub tolerance: f64,
     /// Most outer iterations, over all restarts.
     pub iterations: u32,
+    /// Models of at most so many states are solved exactly, from these; 0 for none.
+    pub states: usize,
 }
 
 impl Default for LayeredOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-6, iterations: 600 }
+        Self { tolerance: 1e-6, iterations: 600, states: 20_000 }
     }
 }
 
@@ -77,6 +80,9 @@ pub fn layered_observed(
     let plan = Plan::new(model)?;
     let lanes = Lanes::new(&plan)?;
     let mut solver = Solver::new(&plan, &lanes)?;
+    if let Some(results) = chain::solve(&plan, options.states) {
+        return sound(results);
+    }
     let convergence = solver.run(options, observer)?;
     sound(report::results(&solver, convergence))
 }

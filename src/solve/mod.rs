@@ -7,13 +7,15 @@
 //! - `lanes` finds who circulates, `layers` which of them share stations;
 //! - `mva/` solves queueing networks and knows nothing of all this;
 //! - `times` and `maximum` turn waits into times of phases and forks, `unseen` holds the interlock;
-//! - `layered` iterates over the layers, `report` reads the results off.
+//! - `chain/` solves small models exactly, by their states;
+//! - `layered` iterates over the layers of others, `report` reads the results off.
 //!
 //! [`layered_from`] starts from where it stood with a like model, and [`sweep`](sweep::sweep) solves many;
 //! [`bottleneck`] tells what limits a model.
 
 mod activities;
 pub mod bottleneck;
+mod chain;
 mod check;
 pub mod codes;
 mod lanes;

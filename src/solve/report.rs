@@ -1,10 +1,11 @@
 //! From the state of the layered solver to results, element by element.
 
-use crate::lqn::model::Scheduling;
+use crate::lqn::model::{Model, Scheduling, Task};
 use crate::lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
 use super::lanes::{Item, Root};
 use super::layered::Solver;
+use super::plan::Plan;
 
 /// A sum of values by weight.
 #[derive(Clone, Copy, Default)]
@@ -55,6 +56,28 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
             open_response: entry.open_arrival_rate.filter(|rate| *rate > 0.0).map(|_| sums.answers[index].value()),
         });
     }
+    let (tasks, processors) = by_task_and_processor(model, &entries);
+    let activities = (0..model.activities.len())
+        .map(|index| {
+            let work = sums.works[plan.first_activity + index];
+            ActivityResult { throughput: work.weight, service: work.value() }
+        })
+        .collect();
+    let calls = plan
+        .rows
+        .iter()
+        .zip(&sums.rows)
+        .map(|(&(from, to, kind), mean)| CallResult { from, to, kind, waiting: mean.value() })
+        .collect();
+    let doubts = doubts(solver, &convergence);
+    Results { solver: "layered", convergence, processors, tasks, entries, activities, calls, doubts }
+}
+
+/// Results of tasks and processors from those of their entries.
+pub(super) fn by_task_and_processor(
+    model: &Model,
+    entries: &[EntryResult],
+) -> (Vec<TaskResult>, Vec<ProcessorResult>) {
     let tasks: Vec<TaskResult> = model
         .tasks
         .iter()
@@ -72,20 +95,21 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
     for (task, result) in model.tasks.iter().zip(&tasks) {
         processors[task.processor.index()].utilization += result.processor_utilization;
     }
-    let activities = (0..model.activities.len())
-        .map(|index| {
-            let work = sums.works[plan.first_activity + index];
-            ActivityResult { throughput: work.weight, service: work.value() }
-        })
-        .collect();
-    let calls = plan
-        .rows
-        .iter()
-        .zip(&sums.rows)
-        .map(|(&(from, to, kind), mean)| CallResult { from, to, kind, waiting: mean.value() })
-        .collect();
-    let doubts = doubts(solver, &convergence);
-    Results { solver: "layered", convergence, processors, tasks, entries, activities, calls, doubts }
+    (tasks, processors)
+}
+
+/// What is taken for something simpler of sources that choose among entries.
+pub(super) fn doubts_of_sources(plan: &Plan) -> impl Iterator<Item = String> {
+    let several = |task: &&Task| {
+        let first = task.entries.first().map(|entry| plan.entries[entry.index()].task);
+        first.is_some_and(|task| plan.is_source(task)) && task.entries.len() > 1
+    };
+    plan.model.tasks.iter().filter(several).map(|task| {
+        format!(
+            "reference task `{}` has several entries; each cycle is taken to choose one of them at random",
+            task.name
+        )
+    })
 }
 
 struct Sums {
@@ -211,17 +235,9 @@ fn doubts(solver: &Solver, convergence: &Convergence) -> Vec<String> {
             convergence.residual
         ));
     }
-    for (index, entry) in solver.plan.entries.iter().enumerate() {
+    doubts.extend(doubts_of_sources(solver.plan));
+    for entry in &solver.plan.entries {
         let task = &solver.plan.model.tasks[entry.task.index()];
-        if solver.plan.is_source(entry.task)
-            && task.entries.len() > 1
-            && task.entries.first().is_some_and(|first| first.index() == index)
-        {
-            doubts.push(format!(
-                "reference task `{}` has several entries; each cycle is taken to choose one of them at random",
-                task.name
-            ));
-        }
         if solver.lanes.queues[entry.task.index()] && task.scheduling == Scheduling::ProcessorSharing {
             doubts.push(format!("task `{}`: its order of service is taken as processor sharing", task.name));
         }

@@ -1,0 +1,113 @@
+//! How likely each state of a chain is.
+
+/// Sweeps at most.
+const MOST: usize = 4000;
+/// Chains up to this size are solved by elimination.
+const SMALL: usize = 120;
+
+/// Probabilities of states from the rates between them, and the sweeps that it took; nothing where they are not found.
+pub(super) fn stationary(states: usize, moves: &[(u32, u32, f64)]) -> Option<(Vec<f64>, usize)> {
+    if states <= SMALL {
+        return Some((eliminate(states, moves)?, 0));
+    }
+    let incoming = Incoming::new(states, moves);
+    let mut probabilities = vec![1.0 / states as f64; states];
+    for sweep in 1..=MOST {
+        let mut change = 0.0;
+        for state in 0..states {
+            change += incoming.relax(state, &mut probabilities);
+        }
+        let mut back = 0.0;
+        for state in (0..states).rev() {
+            back += incoming.relax(state, &mut probabilities);
+        }
+        change += back;
+        let total: f64 = probabilities.iter().sum();
+        if !total.is_finite() || total <= 0.0 {
+            return None;
+        }
+        probabilities.iter_mut().for_each(|value| *value /= total);
+        if change < 1e-11 * total {
+            return Some((probabilities, sweep));
+        }
+    }
+    None
+}
+
+/// Moves by where they lead.
+struct Incoming {
+    first: Vec<u32>,
+    from: Vec<u32>,
+    rate: Vec<f64>,
+    /// One over the rate out of each state.
+    out: Vec<f64>,
+}
+
+impl Incoming {
+    fn new(states: usize, moves: &[(u32, u32, f64)]) -> Self {
+        let mut first = vec![0_u32; states + 1];
+        let mut out = vec![0.0; states];
+        for &(from, to, rate) in moves.iter().filter(|(from, to, _)| from != to) {
+            first[to as usize + 1] += 1;
+            out[from as usize] += rate;
+        }
+        for state in 0..states {
+            first[state + 1] += first[state];
+        }
+        let mut next = first.clone();
+        let count = first[states] as usize;
+        let (mut sources, mut rates) = (vec![0; count], vec![0.0; count]);
+        for &(from, to, rate) in moves.iter().filter(|(from, to, _)| from != to) {
+            let place = next[to as usize] as usize;
+            next[to as usize] += 1;
+            sources[place] = from;
+            rates[place] = rate;
+        }
+        let out = out.into_iter().map(|rate: f64| if rate > 0.0 { 1.0 / rate } else { 0.0 }).collect();
+        Self { first, from: sources, rate: rates, out }
+    }
+
+    fn relax(&self, state: usize, probabilities: &mut [f64]) -> f64 {
+        let range = self.first[state] as usize..self.first[state + 1] as usize;
+        let flow: f64 =
+            self.from[range.clone()].iter().zip(&self.rate[range]).map(|(from, rate)| probabilities[*from as usize] * rate).sum();
+        let new = flow * self.out[state];
+        let change = (new - probabilities[state]).abs();
+        probabilities[state] = new;
+        change
+    }
+}
+
+/// Elimination without subtraction (Grassmann, Taksar and Heyman 1985).
+fn eliminate(states: usize, moves: &[(u32, u32, f64)]) -> Option<Vec<f64>> {
+    let mut rates = vec![0.0; states * states];
+    for &(from, to, rate) in moves.iter().filter(|(from, to, _)| from != to) {
+        rates[from as usize * states + to as usize] += rate;
+    }
+    let mut out = vec![0.0; states];
+    for last in (1..states).rev() {
+        let total: f64 = rates[last * states..last * states + last].iter().sum();
+        out[last] = total;
+        if total <= 0.0 {
+            return None;
+        }
+        let (before, row) = rates.split_at_mut(last * states);
+        for from in before.chunks_exact_mut(states) {
+            let part = from[last] / total;
+            if part > 0.0 {
+                for to in 0..last {
+                    from[to] += part * row[to];
+                }
+            }
+        }
+    }
+    let mut probabilities = vec![0.0; states];
+    probabilities[0] = 1.0;
+    for state in 1..states {
+        let flow: f64 = (0..state).map(|from| probabilities[from] * rates[from * states + state]).sum();
+        probabilities[state] = flow / out[state];
+    }
+    let total: f64 = probabilities.iter().sum();
+    probabilities.iter_mut().for_each(|value| *value /= total);
+    total.is_finite().then_some(probabilities)
+}
