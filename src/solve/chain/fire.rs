@@ -77,11 +77,19 @@ impl Firing<'_> {
             }
             Op::Call { to, .. } => way.todo.push(Todo::Arrive(stack, *to)),
             Op::Send { request, next } => {
-                if let Op::Request { to, dropped, .. } = program.ops[*request as usize] {
-                    self.send(*request, to, dropped, way);
+                let run = Todo::Run(self.stacks.with_top(stack, *next));
+                let Op::Request { to, dropped, .. } = program.ops[*request as usize] else { return None };
+                let begun = program.begin[to.index()] as usize;
+                if program.reach[*next as usize] & program.reach[begun] != 0 {
+                    let mut other = way.clone();
+                    other.probability *= 0.5;
+                    way.probability *= 0.5;
+                    other.todo.push(run);
+                    self.send(*request, to, dropped, &mut other);
+                    ways.push(other);
                 }
-                let next = self.stacks.with_top(stack, *next);
-                way.todo.push(Todo::Run(next));
+                self.send(*request, to, dropped, way);
+                way.todo.push(run);
             }
             Op::Reply { forwards, next } => self.reply(stack, forwards, *next, way, ways),
             Op::Fork(branches) => {
@@ -93,9 +101,7 @@ impl Firing<'_> {
                 } else {
                     way.open_fork(stack, branches.len() as u32)?
                 };
-                for branch in branches.iter().rev() {
-                    way.todo.push(Todo::Run(self.stacks.push(root, *branch)));
-                }
+                self.begin_branches(root, branches, way, ways);
             }
             Op::Join { join, need, all, next } => self.join(stack, *join, (*need, *all), *next, way)?,
             Op::End => self.end(stack, way, ways),
@@ -207,14 +213,16 @@ impl Firing<'_> {
     /// way without the answer.
     fn either_first(&mut self, own: Todo, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;
-        let processor = |entry: u32| program.processor[program.entry_task[entry as usize] as usize];
-        let own_processor = match own {
-            Todo::Run(stack) => processor(program.entry[self.stacks.top(stack) as usize]),
-            Todo::Release(task) => program.processor[task as usize],
-            Todo::Arrive(..) => NONE,
+        let reached = match own {
+            Todo::Run(stack) => program.reach[self.stacks.top(stack) as usize],
+            Todo::Release(task) => program.task_reach[task as usize],
+            Todo::Arrive(..) => 0,
         };
-        let theirs = program.entry[self.stacks.top(caller) as usize];
-        if theirs != NONE && processor(theirs) == own_processor && program.keeps_order(own_processor) {
+        let theirs = match program.ops[self.stacks.top(caller) as usize] {
+            Op::Call { next, .. } => program.reach[next as usize],
+            _ => 0,
+        };
+        if reached & theirs != 0 {
             let mut other = before;
             other.probability *= 0.5;
             way.probability *= 0.5;
@@ -223,6 +231,32 @@ impl Firing<'_> {
             ways.push(other);
         }
         way.todo.push(own);
+    }
+
+    /// Branches of a fork begin in any order, where that matters.
+    fn begin_branches(&mut self, root: u32, branches: &[Pc], way: &mut Way, ways: &mut Vec<Way>) {
+        let mut seen = 0;
+        let mut meet = false;
+        for branch in branches {
+            let reach = self.program.reach[*branch as usize];
+            meet |= seen & reach != 0;
+            seen |= reach;
+        }
+        // All orders of two, and for more each in each place.
+        let orders = if meet { branches.len() } else { 1 };
+        way.probability /= orders as f64;
+        for first in (0..orders).rev() {
+            let mut todo = way.todo.clone();
+            for place in (0..branches.len()).rev() {
+                let branch = branches[(first + place) % branches.len()];
+                todo.push(Todo::Run(self.stacks.push(root, branch)));
+            }
+            if first == 0 {
+                way.todo = todo;
+            } else {
+                ways.push(Way { todo, ..way.clone() });
+            }
+        }
     }
 
     fn join(&mut self, stack: u32, join: u32, (need, all): (u32, u32), next: Pc, way: &mut Way) -> Option<()> {

@@ -100,7 +100,9 @@ pub(super) struct Program {
     pub entry_priority: Vec<i32>,
     /// By task: what processor it runs on does first.
     pub task_priority: Vec<i32>,
-    pub processor: Vec<u32>,
+    /// By instruction and by task: bits of queues, where order matters, that may be met without time passing.
+    pub reach: Vec<u64>,
+    pub task_reach: Vec<u64>,
     /// By task: where its cycle begins, if it is a source.
     pub cycle: Vec<Pc>,
     pub customers: Vec<u32>,
@@ -116,11 +118,6 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Whether it matters in which order threads come to a processor.
-    pub fn keeps_order(&self, processor: u32) -> bool {
-        !matches!(self.stations[processor as usize].order, Order::Sharing | Order::Delay)
-    }
-
     /// Event of a request of a row of the results.
     pub fn row_event(&self, row: usize) -> usize {
         self.entries + self.works + row
@@ -129,6 +126,50 @@ impl Program {
     /// Event of a request that found no room.
     pub fn lost_event(&self, row: usize) -> usize {
         self.entries + self.works + self.rows + row
+    }
+}
+
+impl Program {
+    fn find_reach(&mut self) {
+        let bit = |number: usize| 1_u64 << (number % 64);
+        self.reach = vec![0; self.ops.len()];
+        // Ends of cycles lead back, so that it takes a few passes; more than a few change nothing that matters.
+        for _ in 0..8 {
+            let mut changed = false;
+            for pc in 0..self.ops.len() {
+                let of = |next: Pc| self.reach[next as usize];
+                let enters = |to: EntryId| {
+                    let task = self.entry_task[to.index()] as usize;
+                    let queues = self.threads[task].count.is_finite();
+                    of(self.begin[to.index()]) | if queues { bit(self.stations.len() + task) } else { 0 }
+                };
+                let found = match &self.ops[pc] {
+                    Op::Stage { station, .. } => match self.stations[*station as usize].order {
+                        Order::Sharing | Order::Delay => 0,
+                        _ => bit(*station as usize),
+                    },
+                    Op::Count { next, .. } | Op::Reply { next, .. } | Op::Join { next, .. } => of(*next),
+                    Op::Choose(ways) => ways.iter().fold(0, |all, way| all | of(way.1)),
+                    Op::Call { to, .. } => enters(*to),
+                    Op::Send { request, next } => of(*request) | of(*next),
+                    Op::Request { to, .. } | Op::Forward { to, .. } => enters(*to),
+                    Op::Fork(branches) => branches.iter().fold(0, |all, branch| all | of(*branch)),
+                    Op::End => {
+                        let task = self.entry_task[self.entry[pc] as usize] as usize;
+                        if self.cycle[task] == NONE { 0 } else { of(self.cycle[task]) }
+                    }
+                };
+                changed |= found != self.reach[pc];
+                self.reach[pc] = found;
+            }
+            if !changed {
+                break;
+            }
+        }
+        self.task_reach = vec![0; self.threads.len()];
+        for (entry, task) in self.entry_task.iter().enumerate() {
+            self.task_reach[*task as usize] |= self.reach[self.begin[entry] as usize];
+        }
     }
 }
 
@@ -144,7 +185,9 @@ pub(super) fn compile(plan: &Plan) -> Option<Program> {
         compiler.entry(index)?;
     }
     compiler.sources()?;
-    Some(compiler.program)
+    let mut program = compiler.program;
+    program.find_reach();
+    Some(program)
 }
 
 struct Compiler<'a> {
@@ -196,7 +239,6 @@ impl Compiler<'_> {
             let count = if order == Order::Delay { f64::INFINITY } else { self.plan.threads[index] };
             self.program.threads.push(Threads { count, order, lock });
             self.program.task_priority.push(task.priority);
-            self.program.processor.push(task.processor.0);
         }
         self.program.entries = model.entries.len();
         self.program.works = self.plan.works.len();
