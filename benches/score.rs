@@ -138,9 +138,7 @@ fn errors(model: &Model, results: &Results, table: &str, column: &str) -> [Vec<F
         let reference = place.and_then(|place| fields.get(place)?.parse::<f64>().ok());
         let Some(reference) = reference.filter(|value| *value > 1e-9) else { continue };
         let (kind, value) = match (fields[0], fields[2]) {
-            ("task", "tput") => {
-                (0, model.task_named(fields[1]).map(|task| results.tasks[task.index()].throughput))
-            }
+            ("task", "tput") => (0, model.task_named(fields[1]).map(|task| results.tasks[task.index()].throughput)),
             ("entry", metric @ ("svc1" | "svc2")) => {
                 let phase = usize::from(metric == "svc2");
                 (1, model.entry_named(fields[1]).map(|entry| results.entries[entry.index()].service[phase]))

@@ -1,7 +1,7 @@
 //! What a solver says of a model. Shapes follow the model: one row an element, in the model's order.
 //!
 //! Times are seconds, rates per second; a utilisation is the mean number of busy servers (so it may exceed 1 on a
-//! multiserver).
+//! multiserver). Where an element is replicated, its figures are those of one copy.
 
 use crate::lqn::model::{ActivityId, CallKind, EntryId};
 
@@ -49,7 +49,8 @@ pub struct ProcessorResult {
 /// Results of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskResult {
-    /// Invocations of all entries per second; of a reference task, cycles per second.
+    /// Invocations of all entries per second; of a reference task, cycles per second; of a semaphore or a lock, how often
+    /// it is taken.
     pub throughput: f64,
     /// Mean number of busy threads (waiting for replies counts as busy).
     pub utilization: f64,

@@ -172,17 +172,17 @@ fn push(model: &Model, sources: &[SourceBounds]) -> Option<Model> {
 
 /// The busy part of a resource's servers; zero where they have no limit.
 fn part(model: &Model, results: &Results, resource: Resource) -> f64 {
-    let (busy, multiplicity, copies) = match resource {
+    let (busy, multiplicity) = match resource {
         Resource::Processor(id) => {
             let processor = &model.processors[id.index()];
-            (results.processors[id.index()].utilization, processor.multiplicity, processor.replicas)
+            (results.processors[id.index()].utilization, processor.multiplicity)
         }
         Resource::Task(id) => {
             let task = &model.tasks[id.index()];
-            (results.tasks[id.index()].utilization, task.multiplicity, task.replicas)
+            (results.tasks[id.index()].utilization, task.multiplicity)
         }
     };
-    busy / (servers(multiplicity) * f64::from(copies.max(1)))
+    busy / servers(multiplicity)
 }
 
 /// The saturated resource that waits for no other saturated one; the busiest of several.

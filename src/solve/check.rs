@@ -1,7 +1,7 @@
 //! What the solver asks of a model before it starts, and what it will take for something simpler.
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::lqn::model::{Body, Fork, Join, Model, Multiplicity, Scheduling, TaskId, Work};
+use crate::lqn::model::{Body, Fork, Join, Model, Multiplicity, Scheduling, Task, TaskId, Work};
 
 use super::codes;
 use super::plan::is_source;
@@ -16,7 +16,6 @@ pub(super) fn check(model: &Model) -> Result<(), Diagnostics> {
     if findings.0.is_empty() {
         numbers(model, &mut findings);
         sources(model, &mut findings);
-        features(model, &mut findings);
     }
     if findings.0.is_empty() { Ok(()) } else { Err(Diagnostics(findings.0)) }
 }
@@ -186,17 +185,19 @@ fn sources(model: &Model, findings: &mut Findings) {
     }
 }
 
-fn features(model: &Model, findings: &mut Findings) {
-    for task in &model.tasks {
-        if task.scheduling == Scheduling::Semaphore
+/// What only the states of the whole model can tell.
+pub(super) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
+    let lock = |task: &&Task| {
+        matches!(task.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock)
             || task.entries.iter().any(|id| model.entries[id.index()].semaphore.is_some())
-        {
-            findings.add(
-                codes::UNSUPPORTED,
-                format!("task `{}` is a semaphore, which the layered solver cannot do", task.name),
-            );
-        }
-    }
+    };
+    let error = |task: &Task| {
+        let what = format!("task `{}` is a lock, and the model has too many states to solve it exactly", task.name);
+        Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, what).with_note(
+            "layers do not know locks: what is held is released by another request than the one that took it",
+        )
+    };
+    model.tasks.iter().filter(lock).map(error).collect()
 }
 
 /// What will be taken for something simpler, in words.

@@ -10,11 +10,13 @@ use crate::lqn::model::{EntryId, Model};
 use crate::lqn::results::{Convergence, Results};
 
 use super::chain;
+use super::check;
 use super::codes;
 use super::lanes::{Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
 use super::mva::{self, Load, Memory, Method, Stay};
 use super::plan::Plan;
+use super::replicas;
 use super::report;
 use super::times::{LaneTimes, Phases, Waits, group_times};
 use super::unseen::{Overlap, Shares, unseen};
@@ -77,14 +79,43 @@ pub fn layered_observed(
     options: &LayeredOptions,
     observer: &mut dyn Observer,
 ) -> Result<Results, Diagnostics> {
+    if replicas::any(model) {
+        return of_copies(model, &mut |model| one_by_one(model, options, observer));
+    }
+    one_by_one(model, options, observer)
+}
+
+/// Solves a model with replicas: unfolded where that is not too much, else with the copies of a task as one.
+fn of_copies(
+    model: &Model,
+    solve: &mut dyn FnMut(&Model) -> Result<Results, Diagnostics>,
+) -> Result<Results, Diagnostics> {
+    check::check(model)?;
+    if let Some(copies) = replicas::unfold(model) {
+        return Ok(copies.fold(model, solve(&copies.model)?));
+    }
+    let mut results = solve(model)?;
+    replicas::of_one(model, &mut results);
+    Ok(results)
+}
+
+/// Solves a model whose replicas are taken as one queue.
+fn one_by_one(model: &Model, options: &LayeredOptions, observer: &mut dyn Observer) -> Result<Results, Diagnostics> {
     let plan = Plan::new(model)?;
     let lanes = Lanes::new(&plan)?;
     let mut solver = Solver::new(&plan, &lanes)?;
     if let Some(results) = chain::solve(&plan, options.states) {
         return sound(results);
     }
+    in_layers(model)?;
     let convergence = solver.run(options, observer)?;
     sound(report::results(&solver, convergence))
+}
+
+/// Refuses what layers cannot say.
+fn in_layers(model: &Model) -> Result<(), Diagnostics> {
+    let found = check::beyond_layers(model);
+    if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
 }
 
 /// The results, if all of them are numbers.

@@ -4,6 +4,7 @@
 //!
 //! - `check` refuses what cannot be solved and names what will be taken for something simpler;
 //! - `activities` reduces activity graphs to strands, `plan` a model to entries in a topological order;
+//! - `replicas` unfolds copies of tasks and processors;
 //! - `lanes` finds who circulates, `layers` which of them share stations;
 //! - `mva/` solves queueing networks and knows nothing of all this;
 //! - `times` and `maximum` turn waits into times of phases and forks, `unseen` holds the interlock;
@@ -24,6 +25,7 @@ mod layers;
 mod maximum;
 mod mva;
 mod plan;
+mod replicas;
 mod report;
 pub mod sweep;
 mod times;

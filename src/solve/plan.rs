@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
-use crate::lqn::model::{CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
+use crate::lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
 use crate::lqn::results::Caller;
 
 use super::activities::{Shape, StepWork, shape};
@@ -81,6 +81,9 @@ pub(super) struct PlannedEntry {
     pub later: bool,
 }
 
+/// Who calls whom, and whether it waits.
+pub(super) type Row = (Caller, EntryId, Option<CallKind>);
+
 /// A model made ready.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
@@ -97,7 +100,8 @@ pub(super) struct Plan<'a> {
     /// Position of each entry in the order.
     pub rank: Vec<usize>,
     /// Callers and targets, row by row.
-    pub rows: Vec<(Caller, EntryId, Option<CallKind>)>,
+    pub rows: Vec<Row>,
+    next_row: usize,
     /// Threads of each task, copies included; infinite where there is no limit.
     pub threads: Vec<f64>,
     /// What was taken for something simpler.
@@ -116,7 +120,8 @@ impl<'a> Plan<'a> {
             entries: Vec::new(),
             order: Vec::new(),
             rank: Vec::new(),
-            rows: Vec::new(),
+            rows: rows(model),
+            next_row: 0,
             threads: model
                 .tasks
                 .iter()
@@ -138,27 +143,21 @@ impl<'a> Plan<'a> {
 
     fn add_works(&mut self) {
         let model = self.model;
-        for (index, entry) in model.entries.iter().enumerate() {
+        for entry in &model.entries {
             self.first_phase.push(self.works.len());
-            if let crate::lqn::model::Body::Phases(phases) = &entry.body {
-                for (phase, work) in phases.iter().take(3).enumerate() {
-                    let caller = Caller::Phase(EntryId::from(index), phase as u8 + 1);
-                    self.add_work(work, entry.task, caller);
+            if let Body::Phases(phases) = &entry.body {
+                for work in phases.iter().take(3) {
+                    self.add_work(work, entry.task);
                 }
             }
         }
         self.first_activity = self.works.len();
-        for (index, activity) in model.activities.iter().enumerate() {
-            self.add_work(&activity.work, activity.task, Caller::Activity(index.into()));
-        }
-        for (index, entry) in model.entries.iter().enumerate() {
-            for forward in &entry.forwarding {
-                self.rows.push((Caller::Forward(EntryId::from(index)), forward.to, None));
-            }
+        for activity in &model.activities {
+            self.add_work(&activity.work, activity.task);
         }
     }
 
-    fn add_work(&mut self, work: &Work, task: TaskId, caller: Caller) {
+    fn add_work(&mut self, work: &Work, task: TaskId) {
         let model = self.model;
         let copies = |to: EntryId| {
             let target = model.entries[to.index()].task;
@@ -171,10 +170,10 @@ impl<'a> Plan<'a> {
                 to: call.to,
                 synchronous: call.kind == CallKind::Synchronous,
                 mean: call.mean * copies(call.to),
-                row: self.rows.len(),
+                row: self.next_row,
                 forwarded: false,
             });
-            self.rows.push((caller, call.to, Some(call.kind)));
+            self.next_row += 1;
         }
         let slices = 1.0 + calls.iter().map(|call| call.mean).sum::<f64>();
         let speed = model.processors[model.tasks[task.index()].processor.index()].speed;
@@ -366,6 +365,28 @@ impl<'a> Plan<'a> {
         }
         rows.into_iter().map(|(row, probability)| (self.rows[row].1, probability, row)).collect()
     }
+}
+
+/// Rows of the results of calls: those of entries by phase, then of activities, then forwardings.
+pub(super) fn rows(model: &Model) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut add = |caller: Caller, work: &Work| {
+        rows.extend(work.calls.iter().map(|call| (caller, call.to, Some(call.kind))));
+    };
+    for (index, entry) in model.entries.iter().enumerate() {
+        if let Body::Phases(phases) = &entry.body {
+            for (phase, work) in (1..=3).zip(phases) {
+                add(Caller::Phase(EntryId::from(index), phase), work);
+            }
+        }
+    }
+    for (index, activity) in model.activities.iter().enumerate() {
+        add(Caller::Activity(index.into()), &activity.work);
+    }
+    for (index, entry) in model.entries.iter().enumerate() {
+        rows.extend(entry.forwarding.iter().map(|forward| (Caller::Forward(EntryId::from(index)), forward.to, None)));
+    }
+    rows
 }
 
 /// Whether the task is a source of load.

@@ -1,6 +1,6 @@
 //! From the state of the layered solver to results, element by element.
 
-use crate::lqn::model::{Model, Scheduling, Task};
+use crate::lqn::model::{Model, Scheduling, SemaphoreRole, Task};
 use crate::lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
 use super::lanes::{Item, Root};
@@ -74,18 +74,17 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
 }
 
 /// Results of tasks and processors from those of their entries.
-pub(super) fn by_task_and_processor(
-    model: &Model,
-    entries: &[EntryResult],
-) -> (Vec<TaskResult>, Vec<ProcessorResult>) {
+pub(super) fn by_task_and_processor(model: &Model, entries: &[EntryResult]) -> (Vec<TaskResult>, Vec<ProcessorResult>) {
     let tasks: Vec<TaskResult> = model
         .tasks
         .iter()
         .map(|task| {
             let of =
                 |value: fn(&EntryResult) -> f64| task.entries.iter().map(|id| value(&entries[id.index()])).sum::<f64>();
+            // A lock is used once for each time that it is taken, however it is given back.
+            let uses = task.entries.iter().filter(|id| !gives_back(model.entries[id.index()].semaphore));
             TaskResult {
-                throughput: of(|entry| entry.throughput),
+                throughput: uses.map(|id| entries[id.index()].throughput).sum(),
                 utilization: of(|entry| entry.utilization),
                 processor_utilization: of(|entry| entry.processor_utilization),
             }
@@ -96,6 +95,10 @@ pub(super) fn by_task_and_processor(
         processors[task.processor.index()].utilization += result.processor_utilization;
     }
     (tasks, processors)
+}
+
+fn gives_back(role: Option<SemaphoreRole>) -> bool {
+    matches!(role, Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock | SemaphoreRole::WriteUnlock))
 }
 
 /// What is taken for something simpler of sources that choose among entries.

@@ -69,13 +69,13 @@ impl Busy {
 /// Processors and tasks with a limited number of servers, the busiest first.
 pub fn ranked(model: &Model, results: &Results) -> Vec<Busy> {
     let mut all: Vec<Busy> = Vec::new();
-    let servers = |multiplicity: Multiplicity, replicas: u32| match multiplicity {
-        Multiplicity::Finite(servers) => Some(u64::from(servers) * u64::from(replicas.max(1))),
+    // Of one copy, as its use is.
+    let servers = |multiplicity: Multiplicity| match multiplicity {
+        Multiplicity::Finite(servers) => Some(u64::from(servers.max(1))),
         Multiplicity::Infinite => None,
     };
     for (place, (processor, result)) in model.processors.iter().zip(&results.processors).enumerate() {
-        if let Some(servers) = servers(processor.multiplicity, processor.replicas).filter(|_| result.utilization > 0.0)
-        {
+        if let Some(servers) = servers(processor.multiplicity).filter(|_| result.utilization > 0.0) {
             let share = result.utilization / servers as f64;
             all.push(Busy { processor: true, place, name: processor.name.to_string(), servers, share });
         }
@@ -84,7 +84,7 @@ pub fn ranked(model: &Model, results: &Results) -> Vec<Busy> {
         if task.scheduling == Scheduling::Reference {
             continue;
         }
-        if let Some(servers) = servers(task.multiplicity, task.replicas) {
+        if let Some(servers) = servers(task.multiplicity) {
             let share = result.utilization / servers as f64;
             all.push(Busy { processor: false, place, name: task.name.to_string(), servers, share });
         }

@@ -26,11 +26,9 @@ fn descending(values: impl Iterator<Item = f64>) -> Vec<usize> {
     order
 }
 
-fn share(utilization: f64, servers: Multiplicity, replicas: u32) -> Cell {
+fn share(utilization: f64, servers: Multiplicity) -> Cell {
     match servers {
-        Multiplicity::Finite(servers) => {
-            Cell::Share(utilization / (f64::from(servers.max(1)) * f64::from(replicas.max(1))))
-        }
+        Multiplicity::Finite(servers) => Cell::Share(utilization / f64::from(servers.max(1))),
         Multiplicity::Infinite => Cell::Blank,
     }
 }
@@ -60,7 +58,7 @@ fn processors(report: &Report<'_>, html: &mut Html) {
                 Cell::Name(processor.name.to_string()),
                 Cell::Text(multiplicity(processor.multiplicity)),
                 Cell::Quantity(number(utilization), utilization),
-                share(utilization, processor.multiplicity, processor.replicas),
+                share(utilization, processor.multiplicity),
             ]
         });
     }
@@ -87,7 +85,7 @@ fn tasks(report: &Report<'_>, html: &mut Html) {
                 Cell::Text(multiplicity(task.multiplicity)),
                 per_second(result.throughput),
                 Cell::Quantity(number(result.utilization), result.utilization),
-                if is_load { Cell::Blank } else { share(result.utilization, task.multiplicity, task.replicas) },
+                if is_load { Cell::Blank } else { share(result.utilization, task.multiplicity) },
             ]
         });
     }

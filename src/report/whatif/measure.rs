@@ -168,8 +168,7 @@ fn response(model: &Model, results: &Results, task: TaskId) -> Option<f64> {
     let throughput = results.tasks[task.index()].throughput;
     match own.multiplicity {
         Multiplicity::Finite(customers) if own.scheduling == Scheduling::Reference && throughput > 0.0 => {
-            let customers = f64::from(customers) * f64::from(own.replicas.max(1));
-            Some((customers / throughput - own.think_time).max(0.0))
+            Some((f64::from(customers) / throughput - own.think_time).max(0.0))
         }
         _ => None,
     }

@@ -21,8 +21,7 @@ pub(super) struct Chain {
 
 /// Explores all states, if there are at most so many.
 pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Chain> {
-    let mut chain =
-        Chain { keys: IndexMap::default(), stacks: Stacks::new(), moves: Vec::new(), events: Vec::new() };
+    let mut chain = Chain { keys: IndexMap::default(), stacks: Stacks::new(), moves: Vec::new(), events: Vec::new() };
     let mut key = Vec::new();
     let mut state = State::new(program);
     let mut first = Way { state: state.clone(), probability: 1.0, todo: Vec::new(), events: Vec::new() };

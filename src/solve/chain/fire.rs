@@ -342,7 +342,8 @@ impl Firing<'_> {
         let mut place = queue.len();
         if matches!(threads.order, Order::Priority | Order::Preemptive) {
             let priority = |stack: u32| program.entry_priority[target(program, self.stacks, stack).index()];
-            place = queue.iter().position(|other| priority(*other) < program.entry_priority[to.index()]).unwrap_or(place);
+            place =
+                queue.iter().position(|other| priority(*other) < program.entry_priority[to.index()]).unwrap_or(place);
         }
         queue.insert(place, stack);
     }

@@ -85,8 +85,11 @@ impl Measured {
             .rows
             .iter()
             .enumerate()
-            .map(|(row, &(from, to, kind))| {
-                CallResult { from, to, kind, waiting: rate(counts.waiting[row], program.row_event(row)) }
+            .map(|(row, &(from, to, kind))| CallResult {
+                from,
+                to,
+                kind,
+                waiting: rate(counts.waiting[row], program.row_event(row)),
             })
             .collect();
         let doubts = plan.doubts.iter().cloned().chain(report::doubts_of_sources(plan)).collect();

@@ -4,9 +4,7 @@
 //! The number of a pending instruction is all that a thread remembers, so deterministic calls are unrolled and geometric
 //! ones are a coin thrown after each slice. An activity graph is compiled once for each entry that starts it.
 
-use crate::lqn::model::{
-    ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId,
-};
+use crate::lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
 use crate::solve::plan::{Plan, PlannedWork, is_source};
 
 /// The number of an instruction.
@@ -386,7 +384,8 @@ impl Compiler<'_> {
             // Chandy 1975).
             let stages = (1.0 / cv2 - 1e-9).ceil().max(2.0);
             let n = stages;
-            let only = (2.0 * n * cv2 + n - 2.0 - (n * n + 4.0 - 4.0 * n * cv2).sqrt()) / (2.0 * (cv2 + 1.0) * (n - 1.0));
+            let only =
+                (2.0 * n * cv2 + n - 2.0 - (n * n + 4.0 - 4.0 * n * cv2).sqrt()) / (2.0 * (cv2 + 1.0) * (n - 1.0));
             let rate = (n - only * (n - 1.0)) / work.slice;
             let mut more = stage(rate, 0, 0.0);
             for _ in 2..stages as usize {
@@ -529,7 +528,8 @@ impl Compiler<'_> {
                 self.program.unbounded = true;
                 let arrival = self.program.events as u32;
                 self.program.events += 2;
-                let request = self.push_outside(Op::Request { to: EntryId::from(index), row: NONE, dropped: arrival + 1 });
+                let request =
+                    self.push_outside(Op::Request { to: EntryId::from(index), row: NONE, dropped: arrival + 1 });
                 self.program.sources.push(Source { rate: entry.open, request, arrival });
             }
         }

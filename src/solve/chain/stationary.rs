@@ -69,8 +69,11 @@ impl Incoming {
 
     fn relax(&self, state: usize, probabilities: &mut [f64]) -> f64 {
         let range = self.first[state] as usize..self.first[state + 1] as usize;
-        let flow: f64 =
-            self.from[range.clone()].iter().zip(&self.rate[range]).map(|(from, rate)| probabilities[*from as usize] * rate).sum();
+        let flow: f64 = self.from[range.clone()]
+            .iter()
+            .zip(&self.rate[range])
+            .map(|(from, rate)| probabilities[*from as usize] * rate)
+            .sum();
         let new = flow * self.out[state];
         let change = (new - probabilities[state]).abs();
         probabilities[state] = new;

@@ -8,13 +8,13 @@ use crate::solve::mva::Memory;
 use crate::solve::plan::Plan;
 
 use super::mixing::Mixing;
-use super::{LayeredOptions, Observer, Run, Solver, sound};
+use super::{LayeredOptions, Observer, Run, Solver, chain, in_layers, of_copies, replicas, sound};
 
 /// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
 ///
 /// Whether two models have the same structure is seen when the second is solved: who circulates and which stations it
 /// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Standing {
     shape: Vec<u32>,
     /// All numbers of the solver's state.
@@ -24,6 +24,8 @@ pub struct Standing {
     /// Whether the row was moved away from where the solver stood, which is then in `before`.
     is_moved: bool,
     ends: Vec<Memory>,
+    /// The sizes of the last like model that had too many states.
+    too_many: Option<Vec<u32>>,
 }
 
 impl Standing {
@@ -64,11 +66,42 @@ pub fn layered_from(
     start: Option<Standing>,
     observer: &mut dyn Observer,
 ) -> Result<(Results, Standing), Diagnostics> {
+    if !replicas::any(model) {
+        return go_on(model, options, start, observer);
+    }
+    let mut start = start;
+    let mut end = Standing::default();
+    let results = of_copies(model, &mut |model| {
+        let (results, standing) = go_on(model, options, start.take(), observer)?;
+        end = standing;
+        Ok(results)
+    })?;
+    Ok((results, end))
+}
+
+fn go_on(
+    model: &Model,
+    options: &LayeredOptions,
+    start: Option<Standing>,
+    observer: &mut dyn Observer,
+) -> Result<(Results, Standing), Diagnostics> {
     let plan = Plan::new(model)?;
     let lanes = Lanes::new(&plan)?;
     let shape = shape(&lanes);
     let mut solver = Solver::new(&plan, &lanes)?;
     let mut start = start.filter(|start| start.shape == shape);
+    let sizes = sizes(&plan);
+    // Whoever has more customers and threads has more states.
+    let known = start.as_mut().and_then(|start| start.too_many.take());
+    let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
+    let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
+    if too_many.is_none()
+        && let Some(results) = chain::solve(&plan, options.states)
+    {
+        return Ok((sound(results)?, Standing { shape, ..Standing::default() }));
+    }
+    in_layers(model)?;
+    start = start.filter(|start| !start.row.is_empty());
     let warm = start
         .as_mut()
         .and_then(|start| solver.go_on(start, options, observer))
@@ -83,7 +116,9 @@ pub fn layered_from(
         let convergence = solver.run(options, observer)?;
         sound(super::report::results(&solver, convergence))?
     };
-    Ok((results, solver.standing(shape, before)))
+    let mut standing = solver.standing(shape, before);
+    standing.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
+    Ok((results, standing))
 }
 
 impl Solver<'_> {
@@ -170,8 +205,18 @@ impl Solver<'_> {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
         let before = before.filter(|before| before.len() == row.len());
-        Standing { shape, row, before, is_moved: false, ends: self.memories }
+        Standing { shape, row, before, ends: self.memories, ..Standing::default() }
     }
+}
+
+/// Numbers that do not shrink unless the number of states may.
+fn sizes(plan: &Plan) -> Vec<u32> {
+    let threads = plan.threads.iter().map(|count| if *count < 1e9 { *count as u32 } else { u32::MAX });
+    let works = plan.works.iter().flat_map(|work| {
+        let calls = work.calls.iter().map(|call| u32::from(call.mean > 0.0));
+        [work.slice > 0.0, work.think > 0.0].map(u32::from).into_iter().chain(calls)
+    });
+    threads.chain(works).collect()
 }
 
 /// The structure of a decomposition, flat: two with the same have state of the same shape and meaning.
