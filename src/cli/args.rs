@@ -8,8 +8,8 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{
-    bottleneck, completions, config, coverage, diff, draw, explain, man, matches, merge, model, report, rules, solve,
-    test, trace, whatif, why_not,
+    bottleneck, completions, config, coverage, diff, draw, explain, man, matches, merge, model, report, rules,
+    simulate, solve, test, trace, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -38,6 +38,8 @@ pub enum Command {
     Model(model::Arguments),
     /// Solve a model, or the model that traces make
     Solve(solve::Arguments),
+    /// Simulate a model, or the model that traces make: intervals, percentiles
+    Simulate(simulate::Arguments),
     /// Solve a model with parameters changed, over ranges of values
     Whatif(whatif::Arguments),
     /// Tell what limits a model: what saturates first under growing load, and what comes next

@@ -33,6 +33,7 @@ mod reduce;
 mod report;
 mod rule_files;
 mod rules;
+mod simulate;
 mod solve;
 mod source;
 mod study;
@@ -124,6 +125,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Model(arguments) => model::run(arguments, terminal),
         Command::Solve(arguments) => solve::run(arguments, terminal),
         Command::Bottleneck(arguments) => bottleneck::run(arguments, terminal),
+        Command::Simulate(arguments) => simulate::run(arguments, terminal),
         Command::Whatif(arguments) => whatif::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),

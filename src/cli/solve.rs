@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::lqn::lint;
+use dyelog::lqn::results::Results;
 use dyelog::report;
-use dyelog::solve::{self, LayeredOptions};
+use dyelog::solve::{self, LayeredOptions, SimulateOptions};
 
 use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -37,11 +38,13 @@ pub struct Arguments {
 enum Solver {
     /// Mean value analysis in layers
     Layered,
+    /// Discrete events, with the defaults of `dyelog simulate`
+    Simulate,
 }
 
 /// Forms of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub enum Format {
     /// Tables for people
     Text,
     /// JSON
@@ -53,11 +56,26 @@ enum Format {
 /// Solves a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
-    let (model, origins) = (&source.model, source.origins.as_ref());
     let solved = match arguments.solver {
-        Solver::Layered => solve::layered(model, &LayeredOptions::default()),
+        Solver::Layered => solve::layered(&source.model, &LayeredOptions::default()),
+        Solver::Simulate => {
+            let threads = arguments.source.reduce.thread_count();
+            solve::simulate(&source.model, &SimulateOptions { threads, ..SimulateOptions::default() })
+        }
     };
-    let doubtful = lint(&source);
+    tell(&source, solved, arguments.format, &arguments.output, terminal)
+}
+
+/// Tells what a solver made of a model, and what is doubtful about it.
+pub fn tell(
+    source: &Source,
+    solved: Result<Results, Diagnostics>,
+    format: Format,
+    output: &OutputArguments,
+    terminal: &mut Terminal,
+) -> Outcome {
+    let (model, origins) = (&source.model, source.origins.as_ref());
+    let doubtful = lint(source);
     let results = match solved {
         Ok(results) => results,
         Err(Diagnostics(found)) => return Err(Diagnostics([doubtful, found].concat()).into()),
@@ -72,12 +90,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     for doubt in &results.doubts {
         terminal.say(&format!("note: {doubt}\n"));
     }
-    let text = match arguments.format {
-        Format::Text => report::results::text(model, &results, origins, terminal.look(&arguments.output)),
+    let text = match format {
+        Format::Text => report::results::text(model, &results, origins, terminal.look(output)),
         Format::Json => report::json::results(model, &results, origins),
         Format::Csv => report::csv::results(model, &results, origins),
     };
-    output::write(&arguments.output, &text)?;
+    output::write(output, &text)?;
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }

@@ -24,6 +24,56 @@ pub struct Results {
     pub calls: Vec<CallResult>,
     /// What the solver left out or doubts, in words.
     pub doubts: Vec<String>,
+    /// What only a simulation tells.
+    pub simulated: Option<Simulated>,
+}
+
+/// What a simulation tells beside its figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Simulated {
+    /// Where its random numbers began.
+    pub seed: u64,
+    /// Independent runs.
+    pub replications: u32,
+    /// Events, over all replications.
+    pub events: u64,
+    /// Simulated time that was measured, over all replications, seconds.
+    pub time: f64,
+    /// The longest warm-up of a replication, seconds; it was left out.
+    pub warm_up: f64,
+    /// The widest of the intervals that the simulation was to make narrow, relative to its value.
+    pub precision: f64,
+    /// Of all figures.
+    pub half_widths: HalfWidths,
+    /// One an entry that answered anyone; of reference tasks, of whole cycles without the think time.
+    pub percentiles: Vec<Percentiles>,
+}
+
+/// Half widths of 95 % confidence intervals, in the place of the figures that they belong to. They are zero for what does not
+/// vary.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HalfWidths {
+    /// One a processor.
+    pub processors: Vec<ProcessorResult>,
+    /// One a task.
+    pub tasks: Vec<TaskResult>,
+    /// One an entry.
+    pub entries: Vec<EntryResult>,
+    /// One an activity.
+    pub activities: Vec<ActivityResult>,
+    /// One a call: of its waiting.
+    pub calls: Vec<f64>,
+}
+
+/// How response times of an entry are distributed: from request to answer, waiting included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Percentiles {
+    /// The entry.
+    pub entry: EntryId,
+    /// How many responses were seen.
+    pub count: u64,
+    /// Parts of all responses, as 0.95, with the time that they do not exceed, seconds, to within 0.8 %.
+    pub values: Vec<(f64, f64)>,
 }
 
 /// How a solver came to its results.

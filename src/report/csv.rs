@@ -1,17 +1,58 @@
 //! Results as CSV: a row each figure.
 
 use crate::lqn::Model;
-use crate::lqn::results::{Caller, Results};
+use crate::lqn::results::{CallResult, Caller, Results};
 use crate::model::Origins;
 use crate::report::ScenarioResult;
 use crate::report::words::{caller, kind};
 
 /// Results as CSV with the header `kind,name,metric,value`.
 ///
-/// Calls have the kind `sync`, `async` or `forward` and the name `FROM>TO`. Times are seconds, rates per second. Numbers have
+/// Of a simulation there is a fifth column, `half_width`, half of the 95 % interval, and rows `percentile95` and so on of response
+/// times. Calls have the kind `sync`, `async` or `forward` and the name `FROM>TO`. Times are seconds, rates per second. Numbers have
 /// all their digits.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
-    let mut rows = Rows::new(&["kind", "name", "metric", "value"]);
+    let Some(simulated) = &results.simulated else {
+        let mut rows = Rows::new(&["kind", "name", "metric", "value"]);
+        for (kind, name, metric, value) in figures(model, results, origins) {
+            rows.add(&[kind, &name, &metric, &value.to_string()]);
+        }
+        return rows.finish();
+    };
+    let half = &simulated.half_widths;
+    let calls = results.calls.iter().zip(&half.calls);
+    let widths = Results {
+        processors: half.processors.clone(),
+        tasks: half.tasks.clone(),
+        entries: half.entries.clone(),
+        activities: half.activities.clone(),
+        calls: calls.map(|(call, waiting)| CallResult { waiting: *waiting, ..call.clone() }).collect(),
+        ..results.clone()
+    };
+    let mut rows = Rows::new(&["kind", "name", "metric", "value", "half_width"]);
+    // Scenarios are sums of figures; they have no interval of their own.
+    let widths: Vec<f64> = figures(model, &widths, None).into_iter().map(|figure| figure.3).collect();
+    let all = figures(model, results, origins);
+    let scenarios = all.len() - widths.len();
+    for (index, (kind, name, metric, value)) in all.iter().enumerate() {
+        let width = index.checked_sub(scenarios).map(|index| widths[index].to_string()).unwrap_or_default();
+        rows.add(&[kind, name, metric, &value.to_string(), &width]);
+    }
+    for percentiles in &simulated.percentiles {
+        let name = &model.entries[percentiles.entry.index()].name;
+        for (part, time) in &percentiles.values {
+            rows.add(&["entry", name, &format!("percentile{}", 100.0 * part), &time.to_string(), ""]);
+        }
+    }
+    rows.finish()
+}
+
+/// Kind, name, metric and value.
+type Figure = (&'static str, String, String, f64);
+
+/// All figures, scenarios first.
+fn figures(model: &Model, results: &Results, origins: Option<&Origins>) -> Vec<Figure> {
+    let mut rows = Figures(Vec::new());
     for scenario in origins.map(|origins| ScenarioResult::all(model, results, origins)).unwrap_or_default() {
         let name = &scenario.origin.name;
         rows.figure("scenario", name, "throughput", scenario.throughput);
@@ -51,7 +92,16 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
         };
         rows.figure(kind(call.kind), &name, metric, call.waiting);
     }
-    rows.finish()
+    rows.0
+}
+
+/// Figures in the making.
+struct Figures(Vec<Figure>);
+
+impl Figures {
+    fn figure(&mut self, kind: &'static str, name: &str, metric: &str, value: f64) {
+        self.0.push((kind, name.to_owned(), metric.to_owned(), value));
+    }
 }
 
 /// CSV in the making.
@@ -68,10 +118,6 @@ impl Rows {
     /// Adds a row of as many fields as the header has.
     pub(crate) fn add(&mut self, fields: &[&str]) {
         self.0.write_record(fields).expect("memory takes every row, and all rows have as many fields");
-    }
-
-    fn figure(&mut self, kind: &str, name: &str, metric: &str, value: f64) {
-        self.add(&[kind, name, metric, &value.to_string()]);
     }
 
     /// The text.

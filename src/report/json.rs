@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::Report;
 use crate::lqn::Model;
-use crate::lqn::results::Results;
+use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, TaskResult};
 use crate::model::Origins;
 use crate::report::ScenarioResult;
 use crate::report::words::{caller, kind};
@@ -12,41 +12,57 @@ use crate::report::words::{caller, kind};
 /// Results as one JSON document, ending in a newline.
 ///
 /// Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
-/// `async` or `forward`. Where the model was made of traces, `scenarios` tells throughput and response time of each.
+/// `async` or `forward`. Of a simulation every element has
+/// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
+/// times. Where the model was made of traces, `scenarios` tells throughput and response time of each.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
     let mut document = Map::new();
     document.insert("solver".into(), json!(results.solver));
     document.insert("converged".into(), json!(results.convergence.converged));
     document.insert("iterations".into(), json!(results.convergence.iterations));
-    let processors = model
-        .processors
-        .iter()
-        .zip(&results.processors)
-        .map(|(processor, result)| json!({ "name": &*processor.name, "utilization": result.utilization }));
+    let half = results.simulated.as_ref().map(|simulated| &simulated.half_widths);
+    let processors =
+        model.processors.iter().zip(&results.processors).enumerate().map(|(index, (processor, result))| {
+            let figures = |result: &ProcessorResult| json!({ "utilization": result.utilization });
+            element(&[("name", &processor.name)], figures(result), half.map(|half| figures(&half.processors[index])))
+        });
     document.insert("processors".into(), processors.collect());
-    let tasks = model.tasks.iter().zip(&results.tasks).map(|(task, result)| {
-        json!({ "name": &*task.name, "throughput": result.throughput, "utilization": result.utilization })
+    let tasks = model.tasks.iter().zip(&results.tasks).enumerate().map(|(index, (task, result))| {
+        let figures =
+            |result: &TaskResult| json!({ "throughput": result.throughput, "utilization": result.utilization });
+        element(&[("name", &task.name)], figures(result), half.map(|half| figures(&half.tasks[index])))
     });
     document.insert("tasks".into(), tasks.collect());
-    let entries = model.entries.iter().zip(&results.entries).map(|(entry, result)| {
-        json!({
-            "name": &*entry.name,
-            "task": &*model.tasks[entry.task.index()].name,
-            "throughput": result.throughput,
-            "service": result.service,
-            "utilization": result.utilization,
-        })
+    let entries = model.entries.iter().zip(&results.entries).enumerate().map(|(index, (entry, result))| {
+        let figures = |result: &EntryResult| {
+            let mut figures = json!({
+                "throughput": result.throughput,
+                "service": result.service,
+                "utilization": result.utilization,
+            });
+            // The other solvers' documents do not have it, and scripts may compare them as they are.
+            if let (Some(open), Some(_)) = (result.open_response, half) {
+                figures["open_response"] = json!(open);
+            }
+            figures
+        };
+        let names = [("name", &*entry.name), ("task", &*model.tasks[entry.task.index()].name)];
+        element(&names, figures(result), half.map(|half| figures(&half.entries[index])))
     });
     document.insert("entries".into(), entries.collect());
-    let calls = results.calls.iter().map(|call| {
-        json!({
-            "from": caller(model, call.from),
-            "to": &*model.entries[call.to.index()].name,
-            "kind": kind(call.kind),
-            "waiting": call.waiting,
-        })
+    let calls = results.calls.iter().enumerate().map(|(index, call)| {
+        let names = [
+            ("from", caller(model, call.from)),
+            ("to", &*model.entries[call.to.index()].name),
+            ("kind", kind(call.kind)),
+        ];
+        let figures = |waiting: f64| json!({ "waiting": waiting });
+        element(&names, figures(call.waiting), half.map(|half| figures(half.calls[index])))
     });
     document.insert("calls".into(), calls.collect());
+    if let Some(simulated) = &results.simulated {
+        document.insert("simulation".into(), simulation(model, simulated));
+    }
     if let Some(origins) = origins {
         let scenarios = ScenarioResult::all(model, results, origins).into_iter().map(|scenario| {
             json!({
@@ -60,6 +76,41 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
         document.insert("scenarios".into(), scenarios.collect());
     }
     pretty(&Value::Object(document))
+}
+
+/// An element with its names and figures, and beside them, where it was simulated, half widths of 95 % intervals under the
+/// names of the figures.
+fn element(names: &[(&str, &str)], figures: Value, half_width: Option<Value>) -> Value {
+    let mut element: Map<String, Value> = names.iter().map(|(key, name)| ((*key).to_owned(), json!(name))).collect();
+    if let Value::Object(figures) = figures {
+        element.extend(figures);
+    }
+    if let Some(half_width) = half_width {
+        element.insert("half_width".into(), half_width);
+    }
+    Value::Object(element)
+}
+
+/// What only a simulation tells.
+fn simulation(model: &Model, simulated: &Simulated) -> Value {
+    let percentiles = simulated.percentiles.iter().map(|percentiles| {
+        let values: Vec<Value> =
+            percentiles.values.iter().map(|(part, time)| json!({ "part": part, "time": time })).collect();
+        json!({
+            "entry": &*model.entries[percentiles.entry.index()].name,
+            "responses": percentiles.count,
+            "percentiles": values,
+        })
+    });
+    json!({
+        "seed": simulated.seed,
+        "replications": simulated.replications,
+        "events": simulated.events,
+        "time": simulated.time,
+        "warm_up": simulated.warm_up,
+        "precision": simulated.precision,
+        "responses": percentiles.collect::<Vec<_>>(),
+    })
 }
 
 /// A document on several lines, ending in a newline.

@@ -1,6 +1,6 @@
 //! Results as text for people.
 
-use crate::lqn::results::{Caller, Results};
+use crate::lqn::results::{Caller, HalfWidths, Results, Simulated};
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
@@ -29,11 +29,15 @@ pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: i
     section(&entries(model, results, origins));
     section(&activities(model, results));
     section(&calls(model, results));
+    section(&percentiles(model, results));
     text
 }
 
 fn convergence(results: &Results) -> String {
     let found = &results.convergence;
+    if let Some(simulated) = &results.simulated {
+        return simulation(results, simulated);
+    }
     let steps = if found.iterations == 1 { "iteration" } else { "iterations" };
     if found.converged {
         format!("solver {}: converged after {} {steps} ({})\n", results.solver, found.iterations, found.method)
@@ -46,6 +50,70 @@ fn convergence(results: &Results) -> String {
             number(found.residual)
         )
     }
+}
+
+fn simulation(results: &Results, simulated: &Simulated) -> String {
+    let found = &results.convergence;
+    let precise = if simulated.precision.is_finite() {
+        format!("; users and open arrivals to within ±{} %", number(100.0 * simulated.precision))
+    } else {
+        String::new()
+    };
+    format!(
+        "solver {}: {}{}{precise}; {} s measured after a warm-up of {} s\nbeside a figure: half of its 95 % confidence interval\n",
+        results.solver,
+        if found.converged { "" } else { "NOT CONVERGED after " },
+        found.method,
+        number(simulated.time),
+        number(simulated.warm_up)
+    )
+}
+
+/// A figure, with half of its interval where there is one.
+fn figure(value: f64, half_width: Option<f64>) -> String {
+    match half_width {
+        Some(half_width) if half_width > 0.0 && value != 0.0 => {
+            let share = 100.0 * half_width / value.abs();
+            if share >= 1000.0 {
+                format!("{} ±?", number(value))
+            } else {
+                format!("{} ±{}%", number(value), short(share))
+            }
+        }
+        _ => number(value),
+    }
+}
+
+/// A percentage with two digits that mean something.
+fn short(share: f64) -> String {
+    let digits = if share >= 10.0 {
+        0
+    } else if share >= 1.0 {
+        1
+    } else {
+        2
+    };
+    format!("{share:.digits$}")
+}
+
+fn half_widths(results: &Results) -> Option<&HalfWidths> {
+    results.simulated.as_ref().map(|simulated| &simulated.half_widths)
+}
+
+fn percentiles(model: &Model, results: &Results) -> Table {
+    let found = results.simulated.as_ref().map_or(&[][..], |simulated| &simulated.percentiles);
+    let parts: Vec<f64> =
+        found.first().map_or_else(Vec::new, |first| first.values.iter().map(|value| value.0).collect());
+    let headings: Vec<String> = parts.iter().map(|part| format!(">{} % (s)", number(100.0 * part))).collect();
+    let mut all = vec!["RESPONSE OF", ">RESPONSES"];
+    all.extend(headings.iter().map(String::as_str));
+    let mut table = Table::new(&all);
+    for percentiles in found {
+        let mut row = vec![model.entries[percentiles.entry.index()].name.to_string(), percentiles.count.to_string()];
+        row.extend(percentiles.values.iter().map(|value| number(value.1)));
+        table.row(row);
+    }
+    table
 }
 
 fn scenarios(model: &Model, results: &Results, origins: &Origins) -> Table {
@@ -73,7 +141,11 @@ fn processors(model: &Model, results: &Results) -> Table {
             table.row(vec![
                 Cell::from(&*processor.name),
                 multiplicity(processor.multiplicity).into(),
-                busy(result.utilization, processor.multiplicity),
+                busy(
+                    result.utilization,
+                    half_widths(results).map(|half| half.processors[number_of].utilization),
+                    processor.multiplicity,
+                ),
             ]);
         }
     }
@@ -81,12 +153,12 @@ fn processors(model: &Model, results: &Results) -> Table {
 }
 
 /// How many servers are busy.
-fn busy(utilization: f64, servers: Multiplicity) -> Cell {
+fn busy(utilization: f64, half_width: Option<f64>, servers: Multiplicity) -> Cell {
     let share = match servers {
         Multiplicity::Finite(servers) => utilization / f64::from(servers.max(1)),
         Multiplicity::Infinite => 0.0,
     };
-    Cell::toned(number(utilization), Tone::of_utilization(share))
+    Cell::toned(figure(utilization, half_width), Tone::of_utilization(share))
 }
 
 /// By processor: whether none but reference tasks run on it.
@@ -107,16 +179,17 @@ fn tasks(model: &Model, results: &Results) -> Table {
         ">UTILIZATION (busy threads)",
         ">OF ITS PROCESSOR (busy servers)",
     ]);
-    for (task, result) in model.tasks.iter().zip(&results.tasks) {
+    for (index, (task, result)) in model.tasks.iter().zip(&results.tasks).enumerate() {
+        let half = half_widths(results).map(|half| &half.tasks[index]);
         // Customers are always busy: they think or wait.
         let servers = if task.scheduling == Scheduling::Reference { Multiplicity::Infinite } else { task.multiplicity };
         table.row(vec![
             Cell::from(&*task.name),
             model.processors[task.processor.index()].name.to_string().into(),
             multiplicity(task.multiplicity).into(),
-            number(result.throughput).into(),
-            busy(result.utilization, servers),
-            number(result.processor_utilization).into(),
+            figure(result.throughput, half.map(|half| half.throughput)).into(),
+            busy(result.utilization, half.map(|half| half.utilization), servers),
+            figure(result.processor_utilization, half.map(|half| half.processor_utilization)).into(),
         ]);
     }
     table
@@ -135,16 +208,19 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
         "DEMAND FROM",
     ]);
     for (index, (entry, result)) in model.entries.iter().zip(&results.entries).enumerate() {
-        let later = |time: f64| if time == 0.0 { String::new() } else { number(time) };
+        let half = half_widths(results).map(|half| &half.entries[index]);
+        let service = |phase: usize| figure(result.service[phase], half.map(|half| half.service[phase]));
+        let later = |phase: usize| if result.service[phase] == 0.0 { String::new() } else { service(phase) };
+        let open = result.open_response.map(|open| figure(open, half.and_then(|half| half.open_response)));
         table.row(vec![
             entry.name.to_string(),
             model.tasks[entry.task.index()].name.to_string(),
-            number(result.throughput),
-            number(result.service[0]),
-            later(result.service[1]),
-            later(result.service[2]),
-            result.open_response.map(number).unwrap_or_default(),
-            number(result.utilization),
+            figure(result.throughput, half.map(|half| half.throughput)),
+            service(0),
+            later(1),
+            later(2),
+            open.unwrap_or_default(),
+            figure(result.utilization, half.map(|half| half.utilization)),
             origins.map(|origins| demand_sources(&origins.entries[index])).unwrap_or_default(),
         ]);
     }
@@ -153,12 +229,13 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
 
 fn activities(model: &Model, results: &Results) -> Table {
     let mut table = Table::new(&["ACTIVITY", "TASK", ">THROUGHPUT (1/s)", ">TIME (s)"]);
-    for (activity, result) in model.activities.iter().zip(&results.activities) {
+    for (index, (activity, result)) in model.activities.iter().zip(&results.activities).enumerate() {
+        let half = half_widths(results).map(|half| &half.activities[index]);
         table.row(vec![
             activity.name.to_string(),
             model.tasks[activity.task.index()].name.to_string(),
-            number(result.throughput),
-            number(result.service),
+            figure(result.throughput, half.map(|half| half.throughput)),
+            figure(result.service, half.map(|half| half.service)),
         ]);
     }
     table
@@ -166,7 +243,7 @@ fn activities(model: &Model, results: &Results) -> Table {
 
 fn calls(model: &Model, results: &Results) -> Table {
     let mut table = Table::new(&["CALL FROM", "TO", "KIND", ">PHASE", ">WAITING (s)"]);
-    for call in &results.calls {
+    for (index, call) in results.calls.iter().enumerate() {
         let phase = match call.from {
             Caller::Phase(_, phase) if phase > 1 => phase.to_string(),
             _ => String::new(),
@@ -176,7 +253,7 @@ fn calls(model: &Model, results: &Results) -> Table {
             model.entries[call.to.index()].name.to_string(),
             kind(call.kind).to_owned(),
             phase,
-            number(call.waiting),
+            figure(call.waiting, half_widths(results).map(|half| half.calls[index])),
         ]);
     }
     table

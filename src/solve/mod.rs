@@ -11,6 +11,8 @@
 //! - `chain/` solves small models exactly, by their states;
 //! - `layered` iterates over the layers of others, `report` reads the results off.
 //!
+//! [`simulate()`] finds it by discrete events; its parts are told in its folder.
+//!
 //! [`layered_from`] starts from where it stood with a like model, and [`sweep`](sweep::sweep) solves many;
 //! [`bottleneck`] tells what limits a model.
 
@@ -27,8 +29,10 @@ mod mva;
 mod plan;
 mod replicas;
 mod report;
+mod simulate;
 pub mod sweep;
 mod times;
 mod unseen;
 
 pub use layered::{LayeredOptions, Observer, Standing, layered, layered_from, layered_observed};
+pub use simulate::{Progress, SKETCH_ERROR, SimulateOptions, Watcher, simulate, simulate_watched};

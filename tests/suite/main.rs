@@ -26,6 +26,7 @@ mod rule_faults;
 mod rule_format;
 mod rule_texts;
 mod rules;
+mod simulate;
 mod solve;
 mod spans;
 mod submodel;

@@ -5,3 +5,4 @@ mod closed_forms;
 mod corpus;
 mod hostile;
 mod laws;
+mod simulation;

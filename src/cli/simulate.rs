@@ -1,0 +1,116 @@
+//! `dyelog simulate`.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use dyelog::solve::{Progress as Simulated, SimulateOptions, Watcher, simulate_watched};
+
+use crate::cli::Outcome;
+use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::progress::Progress;
+use crate::cli::solve::{Format, tell};
+use crate::cli::source;
+use crate::cli::terminal::Terminal;
+
+/// Arguments of `dyelog simulate`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "percentiles of response times, at the load that was traced" => "dyelog simulate traces/shop.otlp.jsonl",
+    "narrower intervals, from other random numbers" =>
+    "dyelog simulate traces/case-study.angio --config examples/case-study.toml --precision 0.005 --seed 7",
+    "for a program" => "dyelog simulate traces/shop.otlp.jsonl --format json -o results.json",
+})]
+pub struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    #[command(flatten)]
+    simulation: SimulationArguments,
+    /// The form of the results
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// How to simulate.
+#[derive(Clone, Debug, Args)]
+pub struct SimulationArguments {
+    /// Where random numbers begin: the same seed gives the same results, with any number of threads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Stop when the 95 % intervals of response times and throughputs of users and open arrivals are this narrow, relative to
+    /// the value
+    #[arg(long, value_name = "PART", default_value_t = 0.01, value_parser = precision)]
+    precision: f64,
+    /// Independent runs that make one sample
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    replications: u32,
+    /// Stop after this many events at the latest
+    #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+    events: u64,
+    /// Stop after this many seconds at the latest; what comes out then depends on the machine
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time: Option<Duration>,
+}
+
+impl SimulationArguments {
+    /// The library's form of them.
+    pub fn options(&self, threads: usize) -> SimulateOptions {
+        SimulateOptions {
+            seed: self.seed,
+            precision: self.precision,
+            replications: self.replications,
+            events: self.events,
+            threads,
+        }
+    }
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        _ => Err("a precision is a number between 0 and 1, such as 0.01 for 1 %".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "a number of seconds is not negative".into())
+}
+
+/// Shows progress and looks at the clock.
+struct Clock {
+    begun: Instant,
+    limit: Option<Duration>,
+    progress: Progress,
+    events: u64,
+}
+
+impl Watcher for Clock {
+    fn progress(&mut self, simulated: Simulated) -> ControlFlow<()> {
+        self.progress.advance(simulated.events - self.events);
+        self.events = simulated.events;
+        match self.limit {
+            Some(limit) if self.begun.elapsed() >= limit => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Simulates a model.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let source = source::load(&arguments.source, terminal)?;
+    let options = arguments.simulation.options(arguments.source.reduce.thread_count());
+    let mut clock = Clock {
+        begun: Instant::now(),
+        limit: arguments.simulation.time,
+        progress: Progress::steps("simulating events", None),
+        events: 0,
+    };
+    let simulated = simulate_watched(&source.model, &options, &mut clock);
+    clock.progress.done();
+    tell(&source, simulated, arguments.format, &arguments.output, terminal)
+}
