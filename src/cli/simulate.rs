@@ -18,7 +18,7 @@ use crate::cli::terminal::Terminal;
 #[command(after_long_help = examples! {
     "percentiles of response times, at the load that was traced" => "dyelog simulate traces/shop.otlp.jsonl",
     "narrower intervals, from other random numbers" =>
-    "dyelog simulate traces/case-study.angio --config examples/case-study.toml --precision 0.005 --seed 7",
+    "dyelog simulate traces/shop.otlp.jsonl --precision 0.005 --seed 7",
     "for a program" => "dyelog simulate traces/shop.otlp.jsonl --format json -o results.json",
 })]
 pub struct Arguments {
