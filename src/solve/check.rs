@@ -9,37 +9,20 @@ use super::plan::is_source;
 /// Enough errors to show at once.
 const MOST_ERRORS: usize = 100;
 
-/// Finds what keeps a model from being solved by the layered solver at all.
+/// Finds what keeps a model from being solved at all.
 pub(super) fn check(model: &Model) -> Result<(), Diagnostics> {
-    let mut findings = look(model);
-    if findings.0.is_empty() {
-        features(model, &mut findings);
-    }
-    findings.finish()
-}
-
-/// Finds what keeps a model from having a meaning, whoever solves it.
-pub(super) fn sound(model: &Model) -> Result<(), Diagnostics> {
-    look(model).finish()
-}
-
-fn look(model: &Model) -> Findings {
     let mut findings = Findings(Vec::new());
     references(model, &mut findings);
     if findings.0.is_empty() {
         numbers(model, &mut findings);
         sources(model, &mut findings);
     }
-    findings
+    if findings.0.is_empty() { Ok(()) } else { Err(Diagnostics(findings.0)) }
 }
 
 struct Findings(Vec<Diagnostic>);
 
 impl Findings {
-    fn finish(self) -> Result<(), Diagnostics> {
-        if self.0.is_empty() { Ok(()) } else { Err(Diagnostics(self.0)) }
-    }
-
     fn add(&mut self, code: Code, message: String) {
         if self.0.len() < MOST_ERRORS {
             self.0.push(Diagnostic::error(code, Place::Nowhere, message));

@@ -93,7 +93,17 @@ impl Measured {
             })
             .collect();
         let doubts = plan.doubts.iter().cloned().chain(report::doubts_of_sources(plan)).collect();
-        Results { solver: "layered", convergence, processors, tasks, entries, activities, calls, doubts }
+        Results {
+            solver: "layered",
+            convergence,
+            processors,
+            tasks,
+            entries,
+            activities,
+            calls,
+            doubts,
+            simulated: None,
+        }
     }
 
     fn counts(&self, program: &Program, chain: &Chain) -> Counts {

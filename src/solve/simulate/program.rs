@@ -223,7 +223,7 @@ pub(super) struct Program<'a> {
 impl<'a> Program<'a> {
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
-        check::sound(model)?;
+        check::check(model)?;
         features(model)?;
         let mut program = Self {
             model,
