@@ -1,28 +1,56 @@
 //! `dyelog explain`.
 
+mod element;
+mod node;
+
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::report::codes as texts;
+use dyelog::trace::NodeName;
+use dyelog::trace::quality::QualityReport;
 
-use crate::cli::args::{Form, OutputArguments};
+use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
+use crate::cli::source::{self, Source};
+use crate::cli::study::{self, OperationArguments};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, codes};
+use crate::cli::{Failure, Outcome, codes, input};
 
 /// Arguments of `dyelog explain`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "what a finding means, with an example of what brings it up" => "dyelog explain R070",
     "all codes" => "dyelog explain --list",
+    "what was made of the event of a line: template, variables, entry, phase, operations" => "dyelog explain traces/forwarding-1.angio:14",
+    "of a span" => "dyelog explain traces/shop.otlp.jsonl --node f7ffa2fb5dfd04f3",
+    "where an entry of the model comes from" => "dyelog explain traces/case-study.angio --entry F4",
+    "where the number of its requests comes from" => "dyelog explain traces/rpc.angio --request 'client_1 -> find'",
+    "where a demand comes from" => "dyelog explain traces/rpc.angio --demand find",
 })]
 pub struct Arguments {
-    /// The code of a finding, such as R070
-    #[arg(value_name = "CODE", required_unless_present = "list")]
-    subject: Option<String>,
+    /// The code of a finding, such as R070; or traces, and with them what of them to explain; or one event, as FILE:LINE
+    #[arg(value_name = "CODE|TRACE", required_unless_present_any = ["list", "node"])]
+    subjects: Vec<PathBuf>,
     /// List all codes
-    #[arg(long, conflicts_with = "subject")]
+    #[arg(long, conflicts_with_all = ["subjects", "question"])]
     list: bool,
+    #[command(flatten)]
+    question: Question,
+    #[command(flatten)]
+    operation: OperationArguments,
+    /// Show all the evidence, not only the first pieces
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    reduce: ReduceArguments,
+    /// A TOML file with what traces cannot tell: load, processors, threads, demands
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// The form of the answer
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
     format: Form,
@@ -30,19 +58,104 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Explains a code, or lists all.
+/// What of traces to explain.
+#[derive(Clone, Debug, Default, Args)]
+#[group(id = "question", multiple = false)]
+struct Question {
+    /// What was made of this node: FILE:LINE, SCENARIO,THREAD,COUNTER or THREAD,COUNTER as in the native format,
+    /// |TASK,COUNTER, or the identifier of a span
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// Where this entry of the model comes from
+    #[arg(long, value_name = "ENTRY")]
+    entry: Option<String>,
+    /// Where the requests of one entry of the model to another come from
+    #[arg(long, value_name = "ENTRY -> ENTRY")]
+    request: Option<String>,
+    /// Where the demand of this entry of the model comes from
+    #[arg(long, value_name = "ENTRY")]
+    demand: Option<String>,
+}
+
+impl Question {
+    fn is_none(&self) -> bool {
+        [&self.node, &self.entry, &self.request, &self.demand].into_iter().all(Option::is_none)
+    }
+}
+
+/// Explains a code, a node or an element of a model, or lists all codes.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let text = match (&arguments.subject, arguments.format) {
-        (None, Form::Text) => texts::list(terminal.look(&arguments.output)),
-        (None, Form::Json) => texts::json(texts::all()),
-        (Some(subject), form) => code(subject, form)?,
+    let question = &arguments.question;
+    let text = match &arguments.subjects[..] {
+        [] if question.is_none() => match arguments.format {
+            Form::Text => texts::list(terminal.look(&arguments.output)),
+            Form::Json => texts::json(texts::all()),
+        },
+        [subject] if question.is_none() => {
+            let subject = subject.display().to_string();
+            let name = NodeName::parse(&subject);
+            match name.file() {
+                Some(file) if Path::new(file).is_file() => node::explain(arguments, &subject, &[], terminal)?,
+                _ => code(&subject, arguments.format)?,
+            }
+        }
+        traces if question.is_none() => return Err(no_question(&traces[0]).into()),
+        traces => match &question.node {
+            Some(name) => node::explain(arguments, name, traces, terminal)?,
+            None => element::explain(arguments, traces, terminal)?,
+        },
     };
     output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }
 
+/// The model that the traces make.
+fn model(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> Result<Source, Failure> {
+    if let Some(stdin) = traces.iter().find(|trace| trace.as_path() == Path::new("-")) {
+        let place = Place::File { file: input::shown(stdin) };
+        let finding = Diagnostic::error(codes::ARGUMENTS, place, "traces to explain are read twice");
+        return Err(finding.with_hint("put them into a file").into());
+    }
+    let whole = SourceArguments {
+        files: traces.to_vec(),
+        reading: arguments.reading.clone(),
+        reduce: arguments.reduce.clone(),
+        config: arguments.config.clone(),
+    };
+    // What there is to say about the model is not what was asked for.
+    let mut ear = Terminal::that_listens();
+    let source = source::load(&whole, &mut ear);
+    terminal.sources = std::mem::take(&mut ear.sources);
+    let source = source?;
+    if source.reduced.as_ref().is_none_or(|reduced| reduced.samples.is_none()) {
+        let place = Place::File { file: input::shown(&traces[0]) };
+        let finding =
+            Diagnostic::error(codes::ARGUMENTS, place, "a model or a sub-model has no nodes to explain it by");
+        return Err(finding.with_hint("name the traces that it was made of").into());
+    }
+    Ok(source)
+}
+
+/// Tells what is missing from the explanation.
+fn tell(quality: &QualityReport, terminal: &Terminal) {
+    if quality.set_aside > 0 {
+        let count = quality.set_aside;
+        terminal.say(&format!("{count} damaged operations were set aside; `dyelog trace check` tells why\n"));
+    }
+}
+
+/// That it is not said what to explain.
+fn no_question(trace: &Path) -> Diagnostic {
+    let place = Place::File { file: input::shown(trace) };
+    Diagnostic::error(codes::ARGUMENTS, place, "it is not said what of the traces to explain")
+        .with_hint("`--node NODE`, `--entry ENTRY`, `--request \"ENTRY -> ENTRY\"` or `--demand ENTRY`")
+}
+
 fn code(subject: &str, form: Form) -> Result<String, Failure> {
     let Some(explanation) = texts::find(subject) else {
+        if Path::new(subject).exists() {
+            return Err(no_question(Path::new(subject)).into());
+        }
         let message = if texts::looks_like_code(subject) {
             format!("there is no code `{subject}`")
         } else {

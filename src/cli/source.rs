@@ -31,6 +31,8 @@ pub struct Source {
     pub reduced: Option<Reduced>,
     /// What there was to say about the model; it was shown.
     pub findings: Vec<Diagnostic>,
+    /// What the traces cannot tell.
+    pub configuration: Configuration,
 }
 
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
@@ -44,7 +46,7 @@ pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Sour
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
     tell(&findings, terminal);
-    Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings })
+    Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings, configuration })
 }
 
 /// What a question is about: a model file, or traces with the configuration.
@@ -168,5 +170,5 @@ fn model_file(
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     let (model, findings) = lqn::parse_any(&name, &text)?;
     terminal.report(&findings);
-    Ok(Source { model, origins: None, reduced: None, findings })
+    Ok(Source { model, origins: None, reduced: None, findings, configuration: Configuration::default() })
 }

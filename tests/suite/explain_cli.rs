@@ -76,3 +76,89 @@ fn a_node_that_is_not_there_comes_with_a_suggestion() {
     let template = run(&["why-not", "basic_rcp", "1,2", "traces/rpc.angio"]);
     assert!(template.code == 2 && template.err.contains("did you mean `basic_rpc`?"), "{}", template.err);
 }
+
+#[test]
+fn a_node_is_explained_by_the_match_that_took_it() {
+    let forwarded = run(&["explain", "traces/forwarding-1.angio:14"]);
+    assert_eq!((forwarded.code, forwarded.err.as_str()), (0, ""));
+    insta::assert_snapshot!("explain_node", forwarded.out);
+    assert_eq!(run(&["explain", "traces/forwarding-1.angio", "--node", "f1,1,2"]).out, forwarded.out);
+    let span = run(&["explain", "traces/shop.otlp.jsonl", "--node", "f7ffa2fb5dfd04f3"]);
+    insta::assert_snapshot!("explain_span", span.out);
+    let json = run(&["explain", "traces/fork-join.angio", "--node", "1,4", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!(document["dyelog-explanation"], 1);
+    let found = &document["nodes"][0]["match"];
+    assert_eq!((&found["template"], &found["role"]), (&Value::from("parallel_branch"), &Value::from("e1")));
+    assert_eq!(found["variables"]["a"], "gateway");
+    assert_eq!(found["did"][0]["caused"]["join"], "page,1,9");
+    assert_eq!(document["nodes"][0]["entry"]["name"], "page");
+    // What no template takes is said, too.
+    let folder = Folder::new();
+    let narrow = "template activity { order 7 match { e1 = Ac [j, k, m | a, v] { name: \"no such\" } } }\n";
+    let narrow = folder.file("narrow.dl", narrow);
+    let nobody = run(&["explain", "traces/rpc.angio:13", "--rules", &narrow]);
+    assert!(nobody.code == 0 && nobody.out.contains("no template takes it"), "{}", nobody.out);
+}
+
+#[test]
+fn elements_of_the_model_are_explained_down_to_events() {
+    for (name, arguments) in [
+        ("explain_entry", &["traces/case-study.angio", "--entry", "F4"][..]),
+        ("explain_request", &["traces/case-study.angio", "--request", "F4 -> R7 (sync)"]),
+        ("explain_demand", &["traces/rpc-phase2.angio", "--demand", "store"]),
+        ("explain_spans", &["traces/shop.otlp.jsonl", "--request", "POST /checkout/{id} -> GET /products/{id}"]),
+        ("explain_graph", &["traces/shop.otlp.jsonl", "--demand", "GET /product/{id}"]),
+    ] {
+        let explained = run(&[&["explain"][..], arguments].concat());
+        assert_eq!((explained.code, explained.err.as_str()), (0, ""), "{name}");
+        insta::assert_snapshot!(name, explained.out);
+    }
+    let all = run(&["explain", "traces/shop.otlp.jsonl", "--entry", "process confirmations", "--all"]);
+    assert_eq!(all.out.matches("process confirmations of mailer (consumer)").count(), 67);
+    let json = run(&["explain", "traces/shop.otlp.jsonl", "--demand", "GET /stock/{id}", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!((&document["dyelog-explanation"], &document["invocations"]), (&Value::from(1), &Value::from(133)));
+    assert_eq!(document["demands"][0]["source"], "cpu");
+    assert_eq!(document["evidence"]["examples"][0]["node"]["span"]["service"], "inventory");
+}
+
+#[test]
+fn demands_lead_to_the_lines_of_the_configuration() {
+    let folder = Folder::new();
+    let text = "[demand]\ndefault = \"1 ms\"\n\n[demand.activity]\nserve = \"2 ms\"\n\n[demand.entry]\nF4 = \"7 ms\"\n";
+    let config = folder.file("demands.toml", text);
+    let asked = |entry: &str| {
+        let told = run(&["explain", "traces/case-study.angio", "--config", &config, "--demand", entry]);
+        assert_eq!(told.code, 0, "{}", told.err);
+        told.out.replace(&config, "demands.toml")
+    };
+    assert!(asked("F4").contains("demand, phase 1: 0.007 s, set in demands.toml:8\n"), "{}", asked("F4"));
+    let function = "activity serve: 2 times, 0.002 s each, set in demands.toml:5\n";
+    assert!(asked("F5").contains(function), "{}", asked("F5"));
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_a_hint() {
+    for (arguments, told) in [
+        (&["traces/rpc.angio"][..], "`--node NODE`, `--entry ENTRY`"),
+        (&["traces/rpc.angio", "traces/figure-3.angio"], "`--node NODE`, `--entry ENTRY`"),
+        (&["traces/rpc.angio", "--demand", "finde"], "did you mean `find`?"),
+        (&["traces/rpc.angio", "--request", "find -> client_1"], "it makes none"),
+        (&["traces/rpc.angio", "--request", "client_1 -> client_1"], "it makes some to `find`"),
+        (&["traces/rpc.angio", "--request", "find"], "names no request"),
+        (&["traces/rpc.angio", "--node", "1,70"], "thread 1 of run `1` has nodes 1 to 7"),
+        (&["-", "--entry", "find"], "put them into a file"),
+        (&["traces/rpc.angio", "--entry", "find", "--node", "1,2"], "cannot be used with"),
+        (&["no-such.angio:7"], "is no code"),
+    ] {
+        let refused = run(&[&["explain"][..], arguments].concat());
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(refused.err.contains(told), "{arguments:?}: {}", refused.err);
+    }
+    let folder = Folder::new();
+    let saved = crate::cli::shown(&folder.path("rpc.json"));
+    assert_eq!(run(&["model", "traces/rpc.angio", "--format", "submodel", "-o", &saved]).code, 0);
+    let refused = run(&["explain", &saved, "--entry", "find"]);
+    assert!(refused.code == 2 && refused.err.contains("name the traces that it was made of"), "{}", refused.err);
+}

@@ -9,6 +9,7 @@ mod config;
 mod datalog;
 mod draw;
 mod editors;
+mod evidence;
 mod explain_cli;
 mod generator;
 mod golden;

@@ -1,9 +1,11 @@
 //! Explanations: what was made of a node and why, and which nodes an element of the model was made of.
 
 pub mod coverage;
+pub mod element;
+pub mod evidence;
 mod failure;
+pub mod node;
 mod view;
 pub mod why_not;
 
-pub use view::place_words;
 use view::{Described, match_words};

@@ -33,8 +33,8 @@ pub enum Caused {
     SecondPhase(NodeId),
     /// A node is to be tried later, as work of an entry.
     Trigger(NodeId, EntryNumber),
-    /// The thread that begins at the first node is a branch of the entry, which the second waits for.
-    Branch(EntryNumber, NodeId, NodeId),
+    /// The thread that begins at the first node is a branch of the entry, which the second waits for, if there is one.
+    Branch(EntryNumber, NodeId, Option<NodeId>),
     /// Nothing: a node that it names is not there.
     Nothing,
 }
@@ -116,8 +116,10 @@ impl<'s> Doing<'s, '_> {
                 Caused::Trigger(self.labelled(label)?, self.entry(argument(1)?)?)
             }
             "addBranch" => {
-                Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, self.node(argument(2)?)?)
+                let join = self.node(argument(2)?)?;
+                Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, Some(join))
             }
+            "forkBranch" => Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, None),
             _ => return None,
         })
     }

@@ -1,1 +1,166 @@
-//! Evidence
+//! From an element of the model down to the nodes that it was made of.
+
+use rustc_hash::FxHashSet;
+
+use crate::lqn::submodel::{EntryKey, RequestKind};
+use crate::tlc::driver::{ACTIVITY, EntryNumber, STRAY, THEN_NEXT_PHASE};
+use crate::tlc::explain::Study;
+use crate::tlc::summary::{EntryMerge, Summary, exclusive, kind_of, request_phase};
+use crate::trace::NodeId;
+use crate::trace::toeg::NONE;
+
+/// What is asked about an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// Its invocations.
+    Invocations,
+    /// Its requests to the entries with these keys.
+    Requests(FxHashSet<EntryKey>),
+    /// Its work.
+    Work,
+}
+
+/// A piece of evidence. Entries have their numbers within the operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Piece {
+    /// An invocation.
+    Invocation {
+        /// The entry.
+        entry: EntryNumber,
+        /// The node that accepts it; the root for a customer.
+        accepted_at: NodeId,
+        /// The match that opened the entry; [`None`] for the first of the operation.
+        opened_by: Option<usize>,
+    },
+    /// A request.
+    Request {
+        /// The node of the requester at which it is made.
+        at: NodeId,
+        /// The node that accepts it.
+        accepted_at: NodeId,
+        /// How it is made.
+        kind: RequestKind,
+        /// The phase of the requester.
+        phase: u8,
+        /// The match that it is part of.
+        made_by: Option<usize>,
+    },
+    /// Measured CPU of an event.
+    Cpu {
+        /// The node.
+        node: NodeId,
+        /// Its phase.
+        phase: u8,
+        /// Seconds.
+        seconds: f64,
+    },
+    /// Time up to the next node, in which the task was not waiting.
+    Exclusive {
+        /// The node.
+        node: NodeId,
+        /// The phase of that time.
+        phase: u8,
+        /// Seconds.
+        seconds: f64,
+    },
+    /// An activity.
+    Activity {
+        /// The node.
+        node: NodeId,
+        /// Its phase.
+        phase: u8,
+    },
+}
+
+/// Finds the evidence for one entry, operation by operation. It keeps nothing but what tells entries apart.
+#[derive(Debug)]
+pub struct Finder {
+    summary: Summary,
+    keys: FxHashSet<EntryKey>,
+    customer: bool,
+    about: About,
+}
+
+impl Finder {
+    /// For the entries with these keys, told apart in that way. A customer's invocations are those of the customer itself, even where
+    /// other entries stand for it.
+    pub fn new(merge: EntryMerge, keys: FxHashSet<EntryKey>, customer: bool, about: About) -> Self {
+        Self { summary: Summary::new(merge), keys, customer, about }
+    }
+
+    /// Gives the evidence that an operation has.
+    pub fn pieces(&mut self, study: &Study<'_>, give: &mut dyn FnMut(Piece)) {
+        let keys = self.summary.keys(study.toeg, study.names, &study.outcome);
+        let ours: Vec<bool> = keys.iter().map(|key| self.keys.contains(key)).collect();
+        if !ours.contains(&true) {
+            return;
+        }
+        match &self.about {
+            About::Invocations => {
+                let mine = (0..ours.len()).filter(|entry| ours[*entry]);
+                for entry in mine.filter(|entry| !self.customer || study.outcome.entries[*entry].task.is_none()) {
+                    let accepted_at = match study.outcome.entries[entry].accepted_at {
+                        NONE => study.toeg.root(),
+                        node => node,
+                    };
+                    let entry = entry as EntryNumber;
+                    give(Piece::Invocation { entry, accepted_at, opened_by: study.opener(entry) });
+                }
+            }
+            About::Requests(to) => requests(study, &ours, &keys, to, give),
+            About::Work => work(study, &ours, give),
+        }
+    }
+}
+
+fn requests(
+    study: &Study<'_>,
+    ours: &[bool],
+    keys: &[EntryKey],
+    to: &FxHashSet<EntryKey>,
+    give: &mut dyn FnMut(Piece),
+) {
+    let outcome = &study.outcome;
+    for request in &outcome.requests {
+        let (from, called) = (request.from as usize, request.to as usize);
+        if !ours.get(from).is_some_and(|ours| *ours) || !keys.get(called).is_some_and(|key| to.contains(key)) {
+            continue;
+        }
+        let Some(kind) = kind_of(outcome, request.to) else { continue };
+        let accepted_at = outcome.entries[called].accepted_at;
+        // What a new entry passes on is passed on by the node before, in whatever task.
+        let cause = |node: NodeId| match study.toeg.previous_in_thread(node) {
+            NONE => study.toeg.thread_of(node).fork,
+            previous => previous,
+        };
+        let at = match request.at {
+            NONE if accepted_at == NONE => NONE,
+            NONE => cause(accepted_at),
+            at => at,
+        };
+        let phase = request_phase(outcome, request);
+        give(Piece::Request { at, accepted_at, kind, phase, made_by: study.opener(request.to) });
+    }
+}
+
+fn work(study: &Study<'_>, ours: &[bool], give: &mut dyn FnMut(Piece)) {
+    let (toeg, outcome) = (study.toeg, &study.outcome);
+    for node in 0..toeg.len() as NodeId {
+        let owner = outcome.owner[node as usize];
+        if owner >= STRAY || !ours.get(owner as usize).is_some_and(|ours| *ours) {
+            continue;
+        }
+        let event = toeg.event(node);
+        let (phase, flags) = (outcome.phase(node), outcome.flags[node as usize]);
+        if flags & ACTIVITY != 0 {
+            give(Piece::Activity { node, phase });
+        }
+        if !event.cpu.is_nan() {
+            give(Piece::Cpu { node, phase, seconds: event.cpu });
+        }
+        if let Some(seconds) = exclusive(toeg, outcome, node) {
+            let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
+            give(Piece::Exclusive { node, phase, seconds });
+        }
+    }
+}

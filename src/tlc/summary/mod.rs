@@ -13,7 +13,7 @@ mod witnesses;
 
 use rustc_hash::FxHashMap;
 
-use crate::lqn::submodel::{EntryIndex, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
+use crate::lqn::submodel::{EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use crate::tlc::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
 use crate::tlc::summary::branches::{Branches, Invocation, Positions, positions};
 use crate::tlc::summary::entries::Entries;
@@ -89,6 +89,17 @@ impl Summary {
         }
         self.add_scenario(toeg, names, outcome, scratch.nodes.of(1), timed);
         self.scratch = scratch;
+    }
+
+    /// The keys of an operation's entries, in their order; counts nothing.
+    pub fn keys(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome) -> Vec<EntryKey> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.group(toeg, outcome);
+        let Scratch { requests, found, .. } = &mut scratch;
+        self.entries.find(&mut self.submodel, toeg, names, outcome, requests, found);
+        let keys = found.iter().map(|index| self.submodel.entry(*index).key).collect();
+        self.scratch = scratch;
+        keys
     }
 
     fn add_entry(
@@ -193,7 +204,7 @@ impl Scratch {
 }
 
 /// How an entry is requested; `None` where there is no such entry.
-fn kind_of(outcome: &Outcome, to: EntryNumber) -> Option<RequestKind> {
+pub(super) fn kind_of(outcome: &Outcome, to: EntryNumber) -> Option<RequestKind> {
     Some(match outcome.entries.get(to as usize)?.interaction {
         Interaction::Asynchronous => RequestKind::Asynchronous,
         Interaction::Forwarding => RequestKind::Forward,
@@ -202,7 +213,7 @@ fn kind_of(outcome: &Outcome, to: EntryNumber) -> Option<RequestKind> {
 }
 
 /// The phase of the requester in which a request is made.
-fn request_phase(outcome: &Outcome, request: &Request) -> u8 {
+pub(super) fn request_phase(outcome: &Outcome, request: &Request) -> u8 {
     if request.at == NONE { 1 } else { outcome.phase(request.at) }
 }
 
@@ -217,7 +228,7 @@ fn place_of(tables: &mut Tables, positions: Option<&Positions>, node: NodeId, ph
 
 /// The time from a node to the next of its visit, in which its task was not waiting for another: the next node of the
 /// thread is on the same task, and is no join.
-fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
+pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
     let next = toeg.next_in_thread(node);
     if next == NONE || outcome.owner[next as usize] != outcome.owner[node as usize] {
         return None;

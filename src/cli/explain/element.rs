@@ -1,0 +1,151 @@
+//! Where an element of the model comes from.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::lqn::submodel::{EntryKey, SubModel};
+use dyelog::lqn::{EntryId, Model};
+use dyelog::model::{DemandPart, DemandSource, Explained, RequestPart};
+use dyelog::report::explain::element::Subject;
+use dyelog::report::explain::evidence::Seen;
+use dyelog::tlc::explain::evidence::{About, Finder, Piece};
+
+use crate::cli::args::Form;
+use crate::cli::explain::{Arguments, model, study, tell};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, codes, rule_files};
+
+/// How many pieces of evidence are shown where not all are asked for.
+const SHOWN: usize = 5;
+
+/// Explains an entry, a request or a demand.
+pub fn explain(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> Result<String, Failure> {
+    let source = model(arguments, traces, terminal)?;
+    let (Some(reduced), Some(origins)) = (&source.reduced, &source.origins) else {
+        unreachable!("a model that was made of traces has both");
+    };
+    let sub = &reduced.reduction.submodel;
+    let question = &arguments.question;
+    let (name, callee) = match (&question.request, question.entry.as_ref().or(question.demand.as_ref())) {
+        (Some(request), _) => {
+            let (from, to) = ends(request)?;
+            (from, Some(to))
+        }
+        (None, name) => (name.map_or("", String::as_str), None),
+    };
+    let entry = entry_named(&source.model, name)?;
+    let explained = Explained::new(sub, &source.configuration, (&source.model, origins), entry)?;
+    let callee = callee.map(|name| entry_named(&source.model, name)).transpose()?;
+    let requests: Vec<&RequestPart> =
+        explained.requests.iter().filter(|request| callee.is_none_or(|callee| request.to == callee)).collect();
+    if let (Some(callee), true) = (callee, requests.is_empty()) {
+        return Err(no_request(&source.model, entry, callee, &explained).into());
+    }
+    let about = match callee {
+        Some(callee) => About::Requests([sub.entry(origins.entries[callee.index()].total).key].into_iter().collect()),
+        None if question.demand.is_some() => About::Work,
+        None => About::Invocations,
+    };
+    let seen = evidence(arguments, traces, sub, &explained, about, terminal)?;
+    let sources = &terminal.sources;
+    let position = |place: &Place| match place {
+        Place::Range { file, start, .. } => sources.position(file, *start).map(|(line, _)| line),
+        _ => None,
+    };
+    let subject = Subject { model: &source.model, origins, entry, explained: &explained, position: &position };
+    let look = terminal.look(&arguments.output);
+    Ok(match (arguments.format, callee) {
+        (Form::Json, _) => subject.json(&requests, &seen),
+        (Form::Text, Some(_)) => subject.request_text(&requests, &seen, look),
+        (Form::Text, None) if question.demand.is_some() => subject.demand_text(&seen, look),
+        (Form::Text, None) => subject.entry_text(&seen, look),
+    })
+}
+
+/// Reads the traces once more, for what the element was made of.
+fn evidence(
+    arguments: &Arguments,
+    traces: &[PathBuf],
+    sub: &SubModel,
+    explained: &Explained,
+    about: About,
+    terminal: &mut Terminal,
+) -> Result<Seen, Failure> {
+    let rules = rule_files::load(&arguments.reduce.rules, &mut terminal.sources)?;
+    let keys = explained.members.iter().map(|index| -> EntryKey { sub.entry(*index).key }).collect();
+    let mut finder = Finder::new(arguments.reduce.merge.into(), keys, explained.customer, about);
+    let mut seen = Seen::new(if arguments.all { usize::MAX } else { SHOWN });
+    let run = arguments.operation.run.as_deref();
+    let mut number = 0;
+    let quality = study::each(traces, &arguments.reading, &rules, |study, _| {
+        number += 1;
+        if run.is_none_or(|run| *run == **study.run()) {
+            finder.pieces(study, &mut |piece| {
+                if counts(explained, piece) {
+                    seen.take(study, number, piece);
+                }
+            });
+        }
+        ControlFlow::Continue(())
+    })?;
+    tell(&quality, terminal);
+    Ok(seen)
+}
+
+/// Whether a piece of evidence is of the source that decided on the demand where it was seen. In a graph of activities only the main
+/// source counts.
+fn counts(explained: &Explained, piece: Piece) -> bool {
+    let (phase, sources): (u8, &[DemandSource]) = match piece {
+        Piece::Cpu { phase, .. } => (phase, &[DemandSource::Cpu]),
+        Piece::Exclusive { phase, .. } => (phase, &[DemandSource::Exclusive]),
+        Piece::Activity { phase, .. } => (phase, &[DemandSource::Function, DemandSource::None]),
+        Piece::Invocation { .. } | Piece::Request { .. } => return true,
+    };
+    let parts = || explained.demands.iter();
+    if parts().any(|part| part.activity.is_some()) {
+        let main = parts().max_by(|left, right| left.seconds.total_cmp(&right.seconds));
+        return main.is_some_and(|part| sources.contains(&part.source));
+    }
+    let here = |part: &&DemandPart| part.position.is_none_or(|position| position.phase.clamp(1, 3) == phase);
+    parts().filter(here).any(|part| sources.contains(&part.source))
+}
+
+/// The two entries of `FROM -> TO`, or of `FROM>TO`, a kind in brackets behind it left out.
+fn ends(text: &str) -> Result<(&str, &str), Failure> {
+    let (from, to) = text.split_once("->").or_else(|| text.split_once('>')).ok_or_else(|| {
+        let message = format!("`{text}` names no request");
+        Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message)
+            .with_hint("write `--request \"ENTRY -> ENTRY\"`, the one that calls first")
+    })?;
+    let kinds = ["(sync)", "(async)", "(forward)"];
+    let to = to.trim();
+    let to = kinds.iter().find_map(|kind| to.strip_suffix(kind)).unwrap_or(to);
+    Ok((from.trim(), to.trim()))
+}
+
+fn entry_named(model: &Model, name: &str) -> Result<EntryId, Failure> {
+    if let Some(place) = model.entries.iter().position(|entry| *entry.name == *name) {
+        return Ok(EntryId::from(place));
+    }
+    let names: Vec<&str> = model.entries.iter().map(|entry| &*entry.name).collect();
+    let message = format!("the model has no entry `{name}`");
+    let finding =
+        Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message).with_similar(name, names.iter().copied());
+    Err(finding.with_note(list("there are", &names)).into())
+}
+
+fn no_request(model: &Model, from: EntryId, to: EntryId, explained: &Explained) -> Diagnostic {
+    let name = |entry: EntryId| &*model.entries[entry.index()].name;
+    let message = format!("entry `{}` makes no request to `{}`", name(from), name(to));
+    let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message);
+    let called: Vec<&str> = explained.requests.iter().map(|request| name(request.to)).collect();
+    finding.with_note(if called.is_empty() { "it makes none".to_owned() } else { list("it makes some to", &called) })
+}
+
+fn list(words: &str, names: &[&str]) -> String {
+    const FEW: usize = 12;
+    let shown: Vec<String> = names.iter().take(FEW).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > FEW { format!(" and {} more", names.len() - FEW) } else { String::new() };
+    format!("{words} {}{more}", shown.join(", "))
+}

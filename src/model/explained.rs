@@ -1,0 +1,236 @@
+//! What the numbers of an entry of a complete model were computed from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostics, Place};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, Position, RequestKind, SubModel, WorkTotal};
+use crate::lqn::{ActivityId, EntryId, Model};
+use crate::model::config::{Configuration, Setting};
+use crate::model::demand::{DemandSource, Demands};
+use crate::model::origins::Origins;
+use crate::model::parts::Parts;
+
+/// An entry of a model with the sums that its numbers are made of.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The sub-model's entries that it stands for: one, or for a customer those of its scenarios and of tasks that stand for it.
+    pub members: Vec<EntryIndex>,
+    /// Whether it is a customer.
+    pub customer: bool,
+    /// Their sums.
+    pub total: EntryTotal,
+    /// Its demand, by position; the demand of a phase is the sum of its parts.
+    pub demands: Vec<DemandPart>,
+    /// Its requests.
+    pub requests: Vec<RequestPart>,
+}
+
+/// The demand at one position of an entry.
+#[derive(Clone, Debug)]
+pub struct DemandPart {
+    /// Where in the invocation; [`None`] where the configuration gives the demand of the whole.
+    pub position: Option<Position>,
+    /// The activity of the model that it is the demand of, where the entry is a graph of activities.
+    pub activity: Option<ActivityId>,
+    /// Seconds, each of so many `times`.
+    pub seconds: f64,
+    /// What sums were divided by: invocations, or how often a branch was taken.
+    pub times: u64,
+    /// Which source decided.
+    pub source: DemandSource,
+    /// The setting that decided, where one of the whole entry did.
+    pub given: Option<Place>,
+    /// Invocations that did work there.
+    pub visits: u64,
+    /// Exclusive times seen.
+    pub exclusive: Moments,
+    /// Activities seen, by name.
+    pub activities: Vec<ActivityPart>,
+}
+
+/// An activity at one position of an entry.
+#[derive(Clone, Debug)]
+pub struct ActivityPart {
+    /// Its name, which may be empty.
+    pub name: Arc<str>,
+    /// How often it was seen.
+    pub count: u64,
+    /// Measured CPU times.
+    pub cpu: Moments,
+    /// Seconds of its resource function and where that is written, where there is one.
+    pub function: Option<(f64, Place)>,
+}
+
+/// Requests to one entry.
+#[derive(Clone, Debug)]
+pub struct RequestPart {
+    /// The entry of the model.
+    pub to: EntryId,
+    /// How they were made.
+    pub kind: RequestKind,
+    /// How many.
+    pub count: u64,
+    /// How many of them in each phase.
+    pub phases: BTreeMap<u8, u64>,
+}
+
+impl Explained {
+    /// What an entry of a model was computed from, the model having been made of that sub-model with that configuration.
+    ///
+    /// # Errors
+    /// When the configuration's demands cannot be worked out.
+    pub fn new(
+        sub: &SubModel,
+        configuration: &Configuration,
+        (model, origins): (&Model, &Origins),
+        entry: EntryId,
+    ) -> Result<Self, Diagnostics> {
+        let values = configuration.demands()?;
+        let task = model.entries[entry.index()].task;
+        let (identifier, customer) = {
+            let origin = &origins.tasks[task.index()];
+            (Arc::clone(&origin.identifier), origin.customer)
+        };
+        let origin = &origins.entries[entry.index()];
+        let (members, total) = if customer {
+            of_customer(sub, configuration, &identifier, origin.total)
+        } else {
+            (vec![origin.total], sub.entry(origin.total).clone())
+        };
+        let mut demands = Demands::new(&sub.names, &configuration.demand, &values);
+        demands.doubting = false;
+        let name = &model.entries[entry.index()].name;
+        let demands = match demands.of_entry(name, &total) {
+            Some(seconds) => vec![DemandPart {
+                position: None,
+                activity: None,
+                seconds,
+                times: 1,
+                source: DemandSource::Function,
+                given: configuration.demand.entries.get(&**name).map(|demand| demand.place.clone()),
+                visits: total.invocations,
+                exclusive: Moments::default(),
+                activities: Vec::new(),
+            }],
+            None => positions(&total)
+                .into_iter()
+                .map(|(position, work)| {
+                    let own = origins
+                        .activities
+                        .iter()
+                        .position(|activity| activity.entry == entry && activity.position == Some(position));
+                    // A strand is come to as often as its block.
+                    let block = position.branch.and_then(|branch| total.blocks.get(&branch.block));
+                    let times = block.map_or(total.invocations, |block| block.times);
+                    let (seconds, source) = demands.of(&identifier, work, times);
+                    DemandPart {
+                        position: Some(position),
+                        activity: own.map(ActivityId::from),
+                        seconds,
+                        times,
+                        source,
+                        given: None,
+                        visits: work.visits,
+                        exclusive: work.exclusive,
+                        activities: activities(sub, configuration, &values, &identifier, work),
+                    }
+                })
+                .collect(),
+        };
+        let requests = requests(&total, origins, &members);
+        Ok(Self { members, customer, total, demands, requests })
+    }
+}
+
+/// The entries that a customer stands for, and their sums.
+fn of_customer(
+    sub: &SubModel,
+    configuration: &Configuration,
+    scenario: &str,
+    first: EntryIndex,
+) -> (Vec<EntryIndex>, EntryTotal) {
+    let mut parts = Parts::new(sub);
+    let services = parts.entries.clone();
+    parts.configure(configuration, &mut Vec::new());
+    let Some(customer) = parts.customers.iter().find(|customer| *customer.scenario == *scenario) else {
+        return (vec![first], sub.entry(first).clone());
+    };
+    let own = |index: &EntryIndex| {
+        let entry = sub.entry(*index);
+        let of = |name: &str| sub.names.text(entry.task) == name || sub.names.text(entry.service) == name;
+        let member = customer.members.iter().any(|(name, _)| of(name));
+        entry.interaction == Interaction::Customer && (*index == customer.first || of(scenario) || member)
+    };
+    let mut members: Vec<EntryIndex> = sub.canonical_order().into_iter().filter(own).collect();
+    // Entries of tasks that stand for a customer are no entries of the model; those that this one begins are its own.
+    let folded = services.into_iter().filter(|index| !parts.entries.contains(index));
+    let begun = |index: &EntryIndex| {
+        let works = members.iter().flat_map(|member| sub.entry(*member).work.values());
+        works.flat_map(|work| work.requests.keys()).any(|(_, to)| to == index)
+    };
+    let folded: Vec<EntryIndex> = folded.filter(begun).collect();
+    members.extend(folded);
+    (members, customer.total.clone())
+}
+
+/// Work by position, in order.
+fn positions(total: &EntryTotal) -> BTreeMap<Position, &WorkTotal> {
+    total.work.iter().map(|(position, work)| (*position, work)).collect()
+}
+
+fn activities(
+    sub: &SubModel,
+    configuration: &Configuration,
+    values: &crate::model::config::DemandValues,
+    task: &str,
+    work: &WorkTotal,
+) -> Vec<ActivityPart> {
+    let mut activities: Vec<ActivityPart> = work
+        .activities
+        .iter()
+        .map(|(name, seen)| {
+            let text = sub.names.shared(*name);
+            let place = values.setting(task, &text).map(|setting| place_of(configuration, &setting));
+            let function = values.of(task, &text).map(|seconds| (seconds, place.unwrap_or(Place::Nowhere)));
+            ActivityPart { name: text, count: seen.count, cpu: seen.cpu, function }
+        })
+        .collect();
+    activities.sort_by(|left, right| left.name.cmp(&right.name));
+    activities
+}
+
+fn place_of(configuration: &Configuration, setting: &Setting) -> Place {
+    let demand = &configuration.demand;
+    let found = match setting {
+        Setting::TaskActivity(task, activity) => {
+            demand.tasks.get(task).and_then(|own| own.activities.get(activity)).map(|own| &own.place)
+        }
+        Setting::Activity(activity) => demand.activities.get(activity).map(|own| &own.place),
+        Setting::TaskDefault(task) => demand.tasks.get(task).and_then(|own| own.default.as_ref()).map(|own| &own.place),
+        Setting::Default => demand.default.as_ref().map(|own| &own.place),
+    };
+    found.cloned().unwrap_or(Place::Nowhere)
+}
+
+fn requests(total: &EntryTotal, origins: &Origins, members: &[EntryIndex]) -> Vec<RequestPart> {
+    let entries: BTreeMap<EntryIndex, EntryId> = origins
+        .entries
+        .iter()
+        .enumerate()
+        .filter(|(_, origin)| origin.interaction != Interaction::Customer)
+        .map(|(place, origin)| (origin.total, EntryId::from(place)))
+        .collect();
+    let mut sums: BTreeMap<(EntryId, RequestKind), (u64, BTreeMap<u8, u64>)> = BTreeMap::new();
+    for (position, work) in &total.work {
+        for ((kind, to), request) in &work.requests {
+            if let (Some(&entry), false) = (entries.get(to), members.contains(to)) {
+                let sum = sums.entry((entry, *kind)).or_default();
+                sum.0 += request.count;
+                *sum.1.entry(position.phase.clamp(1, 3)).or_default() += request.count;
+            }
+        }
+    }
+    let part = |((to, kind), (count, phases))| RequestPart { to, kind, count, phases };
+    sums.into_iter().map(part).collect()
+}

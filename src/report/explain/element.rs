@@ -1,0 +1,274 @@
+//! Where an entry, its demand or a request of the model comes from, as text and JSON.
+
+use serde_json::{Value, json};
+
+use crate::diagnostic::Place;
+use crate::lqn::submodel::Interaction;
+use crate::lqn::{Body, EntryId, Model, Work};
+use crate::model::{DemandPart, DemandSource, Explained, Origins, RequestPart};
+use crate::report::explain::evidence::{Seen, kind_word};
+use crate::report::explain::view::{place_json, place_words};
+use crate::report::json::pretty;
+use crate::report::look::{Look, Tone};
+use crate::report::words::{kind, number};
+
+/// A model and what is known of one of its entries.
+pub struct Subject<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Where its elements come from.
+    pub origins: &'a Origins,
+    /// The entry.
+    pub entry: EntryId,
+    /// What its numbers were computed from.
+    pub explained: &'a Explained,
+    /// Line and column of places in texts that are kept.
+    pub position: &'a dyn Fn(&Place) -> Option<usize>,
+}
+
+impl Subject<'_> {
+    fn name(&self, entry: EntryId) -> &str {
+        &self.model.entries[entry.index()].name
+    }
+
+    fn task(&self, entry: EntryId) -> &str {
+        &self.model.tasks[self.model.entries[entry.index()].task.index()].name
+    }
+
+    fn heading(&self, look: Look) -> String {
+        let name = self.name(self.entry);
+        let origin = &self.origins.entries[self.entry.index()];
+        let what = match origin.interaction {
+            Interaction::Customer => "of the customer, who begins the operations",
+            Interaction::Rendezvous => "called by remote procedure call or rendezvous",
+            Interaction::Asynchronous => "called asynchronously",
+            Interaction::Forwarding => "called by forwarding",
+        };
+        format!("{} of task {}, {what}\n", look.paint(Tone::Heading, &format!("entry {name}")), self.task(self.entry))
+    }
+
+    fn place(&self, place: &Place) -> String {
+        match (self.position)(place) {
+            Some(line) => format!("{}:{line}", place_words(place)),
+            None => place_words(place),
+        }
+    }
+
+    /// The demand of the model, by phase; of a graph of activities the sum.
+    fn demands_in_model(&self) -> Vec<f64> {
+        match &self.model.entries[self.entry.index()].body {
+            Body::Phases(phases) => phases.iter().map(|work| work.demand).collect(),
+            Body::Activities(_) => {
+                let own = self.origins.activities.iter().zip(&self.model.activities);
+                vec![own.filter(|(origin, _)| origin.entry == self.entry).map(|(_, own)| own.work.demand).sum()]
+            }
+        }
+    }
+
+    fn demand_lines(&self) -> String {
+        self.explained.demands.iter().map(|part| self.demand_line(part)).collect()
+    }
+
+    fn where_in_entry(&self, part: &DemandPart) -> String {
+        match (part.activity, part.position) {
+            (Some(activity), _) => format!("activity {}", self.model.activities[activity.index()].name),
+            (None, Some(position)) => format!("phase {}", position.phase.clamp(1, 3)),
+            (None, None) => "phase 1".to_owned(),
+        }
+    }
+
+    /// How a demand was computed, in one line or more.
+    fn demand_line(&self, part: &DemandPart) -> String {
+        let at = self.where_in_entry(part);
+        let seconds = number(part.seconds);
+        let times = times(part.times);
+        if let Some(place) = &part.given {
+            return format!("demand, {at}: {seconds} s, set in {}\n", self.place(place));
+        }
+        match part.source {
+            DemandSource::None => format!("demand, {at}: 0, because nothing tells: no CPU times, functions or times\n"),
+            DemandSource::Cpu => {
+                let cpu = part.activities.iter().fold(crate::lqn::submodel::Moments::default(), |mut sum, own| {
+                    sum.merge(&own.cpu);
+                    sum
+                });
+                let (sum, events) = (number(cpu.sum.as_f64()), cpu.count);
+                format!("demand, {at}: {seconds} s = {sum} s of CPU measured on {events} events / {times}\n")
+            }
+            DemandSource::Exclusive => {
+                let own = &part.exclusive;
+                let sum = number(own.sum.as_f64());
+                let scale = if own.count == part.visits || own.count == 0 {
+                    String::new()
+                } else {
+                    format!(" x {} / {} (visits without times are taken to be like the others)", part.visits, own.count)
+                };
+                format!("demand, {at}: {seconds} s = {sum} s of exclusive time{scale} / {times}\n")
+            }
+            DemandSource::Function => {
+                let mut text = format!("demand, {at}: {seconds} s, by functions of the configuration / {times}\n");
+                for own in &part.activities {
+                    let name = if own.name.is_empty() { "without a name" } else { &own.name };
+                    let function = match &own.function {
+                        Some((seconds, place)) => {
+                            format!("{} s each, set in {}", number(*seconds), self.place(place))
+                        }
+                        None => "no function: nothing".to_owned(),
+                    };
+                    text.push_str(&format!("  activity {name}: {} times, {function}\n", own.count));
+                }
+                text
+            }
+        }
+    }
+
+    fn request_line(&self, request: &RequestPart) -> String {
+        let total = self.explained.total.invocations;
+        let mean = request.count as f64 / total.max(1) as f64;
+        let phases = if request.phases.keys().any(|phase| *phase > 1) {
+            let parts = request.phases.iter().map(|(phase, count)| format!("{count} in phase {phase}"));
+            format!("; {}", parts.collect::<Vec<_>>().join(", "))
+        } else {
+            String::new()
+        };
+        format!(
+            "request {} -> {} ({}): {} = {} / {}{phases}\n",
+            self.name(self.entry),
+            self.name(request.to),
+            kind_word(request.kind),
+            number(mean),
+            request.count,
+            times(total)
+        )
+    }
+
+    /// Who requests the entry in the model, how, and how often on average.
+    fn callers(&self) -> Vec<(&str, &'static str, f64)> {
+        let mut callers = Vec::new();
+        let mut take = |name, work: &Work| {
+            for call in work.calls.iter().filter(|call| call.to == self.entry) {
+                callers.push((name, kind(Some(call.kind)), call.mean));
+            }
+        };
+        for entry in &self.model.entries {
+            if let Body::Phases(phases) = &entry.body {
+                phases.iter().for_each(|work| take(&*entry.name, work));
+            }
+        }
+        self.model.activities.iter().for_each(|activity| take(&*activity.name, &activity.work));
+        for entry in &self.model.entries {
+            let own = entry.forwarding.iter().filter(|forwarding| forwarding.to == self.entry);
+            callers.extend(own.map(|forwarding| (&*entry.name, kind(None), forwarding.probability)));
+        }
+        callers
+    }
+
+    /// Where an entry comes from, with its invocations as evidence.
+    pub fn entry_text(&self, seen: &Seen, look: Look) -> String {
+        let mut text = self.heading(look);
+        let total = self.explained.total.invocations;
+        let from = seen.templates_words();
+        text.push_str(&format!("{}, in {}; opened {from}\n", times(total), operations(seen.operations)));
+        text.push_str(&self.demand_lines());
+        for request in &self.explained.requests {
+            text.push_str(&self.request_line(request));
+        }
+        for (caller, kind, mean) in self.callers() {
+            let (name, mean) = (self.name(self.entry), number(mean));
+            text.push_str(&format!("requested by {caller} -> {name} ({kind}): {mean}\n"));
+        }
+        if let Some(rate) = self.model.entries[self.entry.index()].open_arrival_rate {
+            text.push_str(&format!("requested from outside: {} per second\n", number(rate)));
+        }
+        text.push('\n');
+        text.push_str(&seen.table(&["ENTRY", "ACCEPTED AT", "BY"], look));
+        text
+    }
+
+    /// Where the demand of an entry comes from, with the events as evidence.
+    pub fn demand_text(&self, seen: &Seen, look: Look) -> String {
+        let mut text = self.heading(look);
+        text.push_str(&format!("{}, in {}\n", times(self.explained.total.invocations), operations(seen.operations)));
+        text.push_str(&self.demand_lines());
+        let model: Vec<String> =
+            self.demands_in_model().iter().map(|demand| format!("{} s", number(*demand))).collect();
+        text.push_str(&format!("in the model: {}\n\n", model.join(", then ")));
+        text.push_str(&seen.table(&["NODE", ">PHASE", "WHAT", ">SECONDS", "NAMES"], look));
+        text
+    }
+
+    /// Where requests come from, with the requests as evidence.
+    pub fn request_text(&self, requests: &[&RequestPart], seen: &Seen, look: Look) -> String {
+        let mut text = String::new();
+        for request in requests {
+            text.push_str(&look.paint(Tone::Heading, &self.request_line(request)));
+        }
+        text.push_str(&format!("in {}; recognised {}\n\n", operations(seen.operations), seen.templates_words()));
+        text.push_str(&seen.table(&["MADE AT", "ACCEPTED AT", "BY"], look));
+        text
+    }
+
+    /// The same as JSON: `{"dyelog-explanation": 1, "entry", "task", "type", "invocations", "demands", "requests", "evidence"}`.
+    pub fn json(&self, requests: &[&RequestPart], seen: &Seen) -> String {
+        let explained = self.explained;
+        let demands = explained.demands.iter().map(|part| self.demand_json(part));
+        let requests = requests.iter().map(|request| {
+            json!({
+                "to": self.name(request.to),
+                "kind": kind_word(request.kind),
+                "count": request.count,
+                "mean": request.count as f64 / explained.total.invocations.max(1) as f64,
+                "phases": request.phases,
+            })
+        });
+        pretty(&json!({
+            "dyelog-explanation": 1,
+            "entry": self.name(self.entry),
+            "task": self.task(self.entry),
+            "type": self.origins.entries[self.entry.index()].interaction.label(),
+            "invocations": explained.total.invocations,
+            "demands_in_model": self.demands_in_model(),
+            "demands": demands.collect::<Value>(),
+            "requests": requests.collect::<Value>(),
+            "evidence": seen.json(),
+        }))
+    }
+
+    fn demand_json(&self, part: &DemandPart) -> Value {
+        let place = |place: &Place| {
+            let mut json = place_json(place);
+            if let Some(line) = (self.position)(place) {
+                json["line"] = json!(line);
+            }
+            json
+        };
+        let activities = part.activities.iter().map(|own| {
+            json!({
+                "name": &*own.name,
+                "count": own.count,
+                "cpu_events": own.cpu.count,
+                "cpu": own.cpu.sum.as_f64(),
+                "function": own.function.as_ref().map(|(seconds, at)| json!({ "seconds": seconds, "place": place(at) })),
+            })
+        });
+        json!({
+            "phase": part.position.map_or(1, |position| position.phase.clamp(1, 3)),
+            "activity": part.activity.map(|activity| &*self.model.activities[activity.index()].name),
+            "seconds": part.seconds,
+            "times": part.times,
+            "source": part.source,
+            "set_in": part.given.as_ref().map(place),
+            "visits": part.visits,
+            "exclusive": { "count": part.exclusive.count, "sum": part.exclusive.sum.as_f64() },
+            "activities": activities.collect::<Value>(),
+        })
+    }
+}
+
+fn times(invocations: u64) -> String {
+    if invocations == 1 { "1 invocation".to_owned() } else { format!("{invocations} invocations") }
+}
+
+fn operations(count: u64) -> String {
+    if count == 1 { "1 operation".to_owned() } else { format!("{count} operations") }
+}
