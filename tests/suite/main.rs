@@ -1,6 +1,7 @@
 //! Integration tests: one binary, a module a subject.
 
 mod angio;
+mod book_console;
 mod browser;
 mod case_study;
 mod cli;

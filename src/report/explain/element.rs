@@ -152,10 +152,14 @@ impl Subject<'_> {
         };
         for entry in &self.model.entries {
             if let Body::Phases(phases) = &entry.body {
-                phases.iter().for_each(|work| take(&*entry.name, work));
+                for work in phases {
+                    take(&*entry.name, work);
+                }
             }
         }
-        self.model.activities.iter().for_each(|activity| take(&*activity.name, &activity.work));
+        for activity in &self.model.activities {
+            take(&*activity.name, &activity.work);
+        }
         for entry in &self.model.entries {
             let own = entry.forwarding.iter().filter(|forwarding| forwarding.to == self.entry);
             callers.extend(own.map(|forwarding| (&*entry.name, kind(None), forwarding.probability)));

@@ -1,0 +1,183 @@
+//! The console blocks of the book and of the README are true: every command in them is run, and shows what the page shows.
+//!
+//! A block is marked ```` ```console ````. Lines that begin with `$ ` are commands, the lines behind them what they print: data alone, or
+//! with the words about it before or behind. `…` stands for any text within its line, and alone on a line for any lines. The blocks of a
+//! page share a scratch folder that has the project's `traces`, `examples`, `rules` and `snapshots`. A block whose output depends on
+//! time or on what is not in the project is marked ```` ```console,not-run ````.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A command of a page, and what the page says that it prints.
+struct Shown {
+    line: usize,
+    command: String,
+    output: Vec<String>,
+}
+
+/// All pages, in order.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![Path::new(ROOT).join("README.md")];
+    let mut open = vec![Path::new(ROOT).join("book/src")];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).expect("the book is bundled") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+fn commands(text: &str) -> Vec<Shown> {
+    let mut found: Vec<Shown> = Vec::new();
+    let mut inside = false;
+    let mut any_yet = false;
+    for (number, line) in text.lines().enumerate() {
+        if !inside {
+            inside = line.trim() == "```console";
+            any_yet = false;
+        } else if line.trim() == "```" {
+            inside = false;
+        } else if let Some(command) = line.trim_start().strip_prefix("$ ") {
+            any_yet = true;
+            found.push(Shown { line: number + 1, command: command.to_owned(), output: Vec::new() });
+        } else {
+            let shown = found.last_mut().filter(|_| any_yet).expect("a block begins with a command");
+            if shown.command.ends_with('\\') && shown.output.is_empty() {
+                shown.command.push('\n');
+                shown.command.push_str(line.trim_start().trim_start_matches("> "));
+            } else {
+                shown.output.push(line.to_owned());
+            }
+        }
+    }
+    for shown in &mut found {
+        while shown.output.last().is_some_and(|line| line.trim().is_empty()) {
+            shown.output.pop();
+        }
+    }
+    found
+}
+
+/// Whether a line is as shown, `…` being any text.
+fn line_fits(shown: &str, found: &str) -> bool {
+    let (shown, found) = (shown.trim_end(), found.trim_end());
+    let mut parts = shown.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = found.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// Whether lines are as shown; where not, the first line shown that does not fit.
+fn lines_fit<'s>(shown: &'s [String], found: &[&str]) -> Result<(), &'s str> {
+    let mut at = 0;
+    let mut skipping = false;
+    for line in shown {
+        if line.trim() == "…" {
+            skipping = true;
+            continue;
+        }
+        let place = if skipping {
+            found[at..].iter().position(|own| line_fits(line, own)).map(|place| at + place)
+        } else {
+            found.get(at).filter(|own| line_fits(line, own)).map(|_| at)
+        };
+        match place {
+            Some(place) => at = place + 1,
+            None => return Err(line),
+        }
+        skipping = false;
+    }
+    if skipping || at == found.len() { Ok(()) } else { Err("(there is more than is shown)") }
+}
+
+fn run(command: &str, folder: &Path) -> (String, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_dyelog")).parent().expect("it lies in a folder").display().to_string();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("HOME", folder)
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null())
+        .output()
+        .expect("there is a shell");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (text(output.stdout), text(output.stderr))
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_book_shows_is_what_the_program_prints() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("pages are text");
+        let shown = commands(&text);
+        if shown.is_empty() {
+            continue;
+        }
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for part in ["traces", "examples", "rules", "snapshots"] {
+            std::os::unix::fs::symlink(Path::new(ROOT).join(part), folder.path().join(part))
+                .expect("links can be made");
+        }
+        for one in shown {
+            count += 1;
+            let name = page.strip_prefix(ROOT).unwrap_or(&page).display();
+            if !one.command.starts_with("dyelog ") {
+                wrong.push(format!("{name}:{}: `{}` is no command of dyelog", one.line, one.command));
+                continue;
+            }
+            let (data, words) = run(&one.command, folder.path());
+            let forms = [data.clone(), format!("{words}{data}"), format!("{data}{words}")];
+            let fits = forms.iter().any(|form| lines_fit(&one.output, &form.lines().collect::<Vec<_>>()).is_ok());
+            if !fits {
+                let first = lines_fit(&one.output, &data.lines().collect::<Vec<_>>()).expect_err("it does not fit");
+                wrong.push(format!("{name}:{}: $ {}\nnot as shown: {first}\n{data}{words}", one.line, one.command));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} commands print something else:\n\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(count >= 10, "only {count} commands were found");
+}
+
+#[test]
+fn elisions_stand_for_text_and_for_lines() {
+    let own = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+    for (shown, fits) in [
+        (&["a b c", "d"][..], true),
+        (&["a … c", "d"], true),
+        (&["…", "d"], true),
+        (&["a b c", "…"], true),
+        (&["…"], true),
+        (&["a…", "…"], true),
+        (&["a b c"], false),
+        (&["d", "…"], false),
+        (&["a … d", "d"], false),
+        (&["a b c", "d", "e"], false),
+        (&["…", "e"], false),
+    ] {
+        assert_eq!(lines_fit(&own(shown), &["a b c", "d"]).is_ok(), fits, "{shown:?}");
+    }
+    let page = "```console\n$ dyelog a \\\n  b\nx\n\n$ dyelog c\n```\n```console,not-run\n$ dyelog d\n```\n";
+    let found: Vec<(String, usize)> = commands(page).into_iter().map(|one| (one.command, one.output.len())).collect();
+    assert_eq!(found, [("dyelog a \\\nb".to_owned(), 1), ("dyelog c".to_owned(), 0)]);
+}
