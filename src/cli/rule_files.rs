@@ -21,7 +21,11 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
     for file in files {
         match input::text(file) {
             Ok(text) => texts.push((input::shown(file), text.into())),
-            Err(finding) => unreadable.push(finding),
+            // Those that are shipped but not loaded by default go by the names under which `use` finds them.
+            Err(finding) => match shipped_text(&file.to_string_lossy()) {
+                Some(text) => texts.push((input::shown(file), text)),
+                None => unreadable.push(finding),
+            },
         }
     }
     if !unreadable.is_empty() {

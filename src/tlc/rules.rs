@@ -15,10 +15,11 @@ use crate::tlc::program::Program as TemplateProgram;
 use crate::tlc::{check, planner};
 
 /// The shipped rule files, by the names under which `use` finds them.
-pub const SHIPPED: [(&str, &str); 4] = [
+pub const SHIPPED: [(&str, &str); 5] = [
     ("tlc.dl", include_str!("../../rules/tlc.dl")),
     ("ext/join.dl", include_str!("../../rules/ext/join.dl")),
     ("ext/continued.dl", include_str!("../../rules/ext/continued.dl")),
+    ("ext/multicast.dl", include_str!("../../rules/ext/multicast.dl")),
     ("paper/tlc-1998.dl", include_str!("../../rules/paper/tlc-1998.dl")),
 ];
 

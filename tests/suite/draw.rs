@@ -408,7 +408,7 @@ fn nothing_collides_in_bundled_traces() {
 }
 
 /// The book's pictures and how they are made.
-const PICTURES: [(&str, &[&str]); 8] = [
+const PICTURES: [(&str, &[&str]); 12] = [
     ("shop-model.svg", &["draw", "lqn", "traces/shop.otlp.jsonl"]),
     ("shop-busy.svg", &["draw", "lqn", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml", "--results"]),
     ("figure-3.svg", &["draw", "toeg", "traces/figure-3.angio"]),
@@ -416,6 +416,10 @@ const PICTURES: [(&str, &[&str]); 8] = [
     ("forwarding.svg", &["draw", "msc", "traces/forwarding-2.angio"]),
     ("parallel-branch.svg", &["rules", "draw", "parallel_branch"]),
     ("nested-fork.svg", &["draw", "lqn", "traces/nested-fork.angio"]),
+    ("multicast-template.svg", &["rules", "draw", "multicast", "--rules", "ext/multicast.dl"]),
+    ("multicast.svg", &["draw", "lqn", "traces/multicast.angio"]),
+    ("async-forwarding-template.svg", &["rules", "draw", "async_forwarding"]),
+    ("async-forwarding.svg", &["draw", "lqn", "traces/async-forwarding.angio"]),
     ("quorum.svg", &["draw", "lqn", "traces/quorum.angio"]),
 ];
 

@@ -8,6 +8,7 @@
 //! Left out is what no reader of labels could tell apart: a task that ends right after it sent a message, answered by
 //! another message (that is an asynchronous RPC), and forwarding that comes back to a task of its own chain.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use dyelog::names::Name;
@@ -63,11 +64,15 @@ pub struct Shape {
     pub attributes: bool,
     /// Whether tasks fork branches for themselves and join them.
     pub branches: bool,
+    /// Whether branches fork branches, make calls that are answered on another thread, and are left without a join.
+    pub nested: bool,
+    /// Whether messages go to several receivers at once. Needs attributes.
+    pub multicast: bool,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { mix: Mix::All, tasks: 300, depth: 6, attributes: true, branches: true }
+        Self { mix: Mix::All, tasks: 300, depth: 6, attributes: true, branches: true, nested: false, multicast: false }
     }
 }
 
@@ -192,6 +197,9 @@ struct Run<'g> {
     requests: Vec<(u32, u32)>,
     next_visit: u32,
     clock: u64,
+    /// Of branches that are open, the truth's entry, and of those that have ended, the thread on which they did.
+    open_branches: HashMap<u32, usize>,
+    branch_ends: HashMap<u32, u32>,
 }
 
 impl<'g> Run<'g> {
@@ -211,6 +219,8 @@ impl<'g> Run<'g> {
             requests: Vec::new(),
             next_visit: 1,
             clock: 0,
+            open_branches: HashMap::new(),
+            branch_ends: HashMap::new(),
         }
     }
 
@@ -322,7 +332,7 @@ impl<'g> Run<'g> {
             Called::Joins(back, first, count) => {
                 self.strands[strand].thread = back;
                 for branch in first..first + count {
-                    self.emit(back, Kind::Join(branch), &frame);
+                    self.join(back, branch, &frame);
                 }
                 self.strands[strand].frames.pop();
                 return;
@@ -350,7 +360,7 @@ impl<'g> Run<'g> {
             _ if !may_call => self.alone("activity", thread, Kind::Activity, frame),
             0..25 => self.alone("activity", thread, Kind::Activity, frame),
             84..94 => self.message(strand, thread, frame),
-            94.. if shape.branches && !matches!(frame.called, Called::Branch(..)) => {
+            94.. if shape.branches && (shape.nested || !matches!(frame.called, Called::Branch(..))) => {
                 self.branches(strand, thread, frame);
             }
             50..62 if !frame.pinned => self.call(strand, thread, frame, Called::Answered),
@@ -422,6 +432,16 @@ impl<'g> Run<'g> {
     }
 
     fn message(&mut self, strand: usize, thread: u32, frame: &Frame) {
+        if self.generator.shape.multicast {
+            if frame.sent {
+                // Two messages of one operation side by side are one to two receivers.
+                self.alone("activity", thread, Kind::Activity, frame);
+            }
+            if self.random().below(3) == 0 {
+                self.multicast(strand, thread, frame);
+                return;
+            }
+        }
         let Some(callee) = self.visit(frame, Called::Message, &[]) else { return };
         let new = self.new_thread();
         self.emit(thread, Kind::Fork(new), frame);
@@ -430,6 +450,41 @@ impl<'g> Run<'g> {
         self.top(strand).sent = true;
         self.accept(new, Kind::Begin, &callee);
         self.strands.push(Strand { thread: new, frames: vec![callee] });
+    }
+
+    fn multicast(&mut self, strand: usize, thread: u32, frame: &Frame) {
+        let count = 1 + self.random().below(4);
+        let receivers: Vec<Frame> = (0..count).filter_map(|_| self.visit(frame, Called::Message, &[])).collect();
+        for (number, receiver) in receivers.iter().enumerate() {
+            let new = self.new_thread();
+            self.emit(thread, Kind::Fork(new), frame);
+            if number == 0 {
+                self.interaction(if receivers.len() > 1 { "multicast" } else { "asynchronous" }, thread, frame);
+            }
+            let task = self.generator.tasks[receiver.task];
+            self.truth.last_mut().expect("it was noted").responders.push(task);
+            self.top(strand).sent = true;
+        }
+        let threads = self.lengths.len() - receivers.len() + 1..;
+        for (thread, receiver) in threads.zip(receivers) {
+            self.accept(thread as u32, Kind::Begin, &receiver);
+            self.strands.push(Strand { thread: thread as u32, frames: vec![receiver] });
+        }
+    }
+
+    /// Waits for a branch, unless nobody does.
+    fn join(&mut self, thread: u32, branch: u32, frame: &Frame) {
+        let truth = self.open_branches.remove(&branch).expect("it was forked");
+        let end = self.branch_ends.remove(&branch).expect("it has ended");
+        if self.generator.shape.nested && self.random().below(6) == 0 {
+            self.truth[truth].template = "open_branch";
+            return;
+        }
+        self.emit(thread, Kind::Join(end), frame);
+        if end != branch {
+            self.truth[truth].template = "open_branch";
+            self.interaction("wait", thread, frame);
+        }
     }
 
     fn branches(&mut self, strand: usize, thread: u32, frame: &Frame) {
@@ -442,6 +497,7 @@ impl<'g> Run<'g> {
             self.emit(thread, Kind::Fork(branch), frame);
             let truth = self.interaction("parallel_branch", thread, frame);
             self.truth[truth].responders.push(self.generator.tasks[frame.task]);
+            self.open_branches.insert(branch, truth);
         }
         if self.random().below(2) == 0 {
             self.alone("activity", thread, Kind::Activity, frame);
@@ -449,7 +505,8 @@ impl<'g> Run<'g> {
         for branch in (first..first + count).rev() {
             let steps = self.random().below(4);
             let called = Called::Branch(branch, false);
-            self.strands[strand].frames.push(Frame { called, steps, pinned: true, sent: false, ..*frame });
+            let pinned = !self.generator.shape.nested;
+            self.strands[strand].frames.push(Frame { called, steps, pinned, own_thread: true, sent: false, ..*frame });
         }
     }
 
@@ -460,6 +517,9 @@ impl<'g> Run<'g> {
                     self.alone("activity", thread, Kind::Activity, frame);
                 }
                 self.alone("end", thread, Kind::End, frame);
+                if let Called::Branch(branch, _) = frame.called {
+                    self.branch_ends.insert(branch, thread);
+                }
                 self.strands[strand].frames.pop();
                 if !matches!(frame.called, Called::Branch(..)) {
                     self.idle.push(frame.task);
@@ -505,7 +565,10 @@ impl<'g> Run<'g> {
     /// What a visit does after its reply.
     fn rest(&mut self, thread: u32, frame: &Frame) {
         let steps = self.random().below(4);
-        let rest = Frame { called: Called::Rest, phase: 2, steps, pinned: false, sent: false, ..*frame };
+        // One that replies by a message and ends there, and is forwarded to by the one that it replied to, looks like one that is
+        // answered. More calls make that less rare.
+        let sent = self.generator.shape.nested;
+        let rest = Frame { called: Called::Rest, phase: 2, steps, pinned: false, sent, ..*frame };
         self.strands.push(Strand { thread, frames: vec![rest] });
     }
 

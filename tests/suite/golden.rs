@@ -93,6 +93,7 @@ golden! {
     activity: written("activity");
     rpc_in_rpc_phase2: written("rpc-in-rpc-phase2");
     async_rpc_in_forwarder: written("async-rpc-in-forwarder");
+    async_forwarding: written("async-forwarding");
     call_back: written("call-back");
     reply_on_another_thread: written("reply-on-another-thread");
     self_call: written("self-call");
@@ -102,6 +103,7 @@ golden! {
     quorum: written("quorum");
     join_in_steps: written("join-in-steps");
     unawaited_branch: written("unawaited-branch");
+    multicast: written("multicast");
     two_scenarios: written("two-scenarios");
     acknowledged: written("acknowledged");
     case_study: written("case-study");
@@ -111,12 +113,25 @@ golden! {
 /// The guide on writing templates: with the user's rule file the acknowledgement is no entry any more.
 #[test]
 fn acknowledged_with_its_own_template() {
-    let arguments = ["traces/acknowledged.angio", "--rules", "examples/rules/acknowledged.dl"];
-    let with = |command: &'static str, format| {
-        dyelog(&[[command].as_slice(), arguments.as_slice(), ["--format", format].as_slice()].concat())
+    with_rules("acknowledged", "examples/rules/acknowledged.dl", "own-rule");
+}
+
+/// An extension that is shipped but not loaded by default: the matches differ, and the model is the same.
+#[test]
+fn multicast_with_its_extension() {
+    with_rules("multicast", "ext/multicast.dl", "extension");
+    let model = |rules: &[&'static str]| {
+        let (model, _) = dyelog(&[&["model", "traces/multicast.angio", "--format", "lqn"], rules].concat());
+        model
     };
-    accept("acknowledged.own-rule.model", &with("model", "text"));
-    accept("acknowledged.own-rule.matches", &with("matches", "csv"));
+    assert_eq!(model(&["--rules", "ext/multicast.dl"]), model(&[]));
+}
+
+fn with_rules(trace: &str, rules: &str, how: &str) {
+    let file = format!("traces/{trace}.angio");
+    let with = |command, format| dyelog(&[command, &file, "--rules", rules, "--format", format]);
+    accept(&format!("{trace}.{how}.model"), &with("model", "text"));
+    accept(&format!("{trace}.{how}.matches"), &with("matches", "csv"));
 }
 
 /// The case study of the 1998 paper with its configuration: the model of its Figure 9.

@@ -8,8 +8,8 @@ use dyelog::lqn::Language;
 use dyelog::lqn::submodel::{SubModel, WorkTotal};
 use dyelog::model::{self, Configuration};
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
-use dyelog::tlc::facts::NoRelations;
-use dyelog::tlc::matcher::{Matcher, Symbols};
+use dyelog::tlc::facts::{GraphFacts, NoRelations, RuleRelations};
+use dyelog::tlc::matcher::{Matcher, Relations, Symbols};
 use dyelog::tlc::visits::Visits;
 use dyelog::tlc::{EntryMerge, ReduceOptions, Reducer, Reduction, Rules};
 use dyelog::trace::{Operation, ReadOptions, Toeg, TraceNames, angio, read};
@@ -32,19 +32,24 @@ impl Observer for Note {
             "nested_async_rpc" => "nested_async_rpc",
             "asynchronous" => "asynchronous",
             "parallel_branch" => "parallel_branch",
+            "open_branch" => "open_branch",
+            "wait" => "wait",
+            "multicast" => "multicast",
             "activity" => "activity",
             "begin" => "begin",
             "end" => "end",
             _ => "another template",
         };
         let accepts: &[&str] = match template {
-            "basic_rpc" | "rpc_phase2" | "forwarding" | "asynchronous" => &["e2"],
+            "basic_rpc" | "rpc_phase2" | "forwarding" | "asynchronous" | "multicast" => &["e2"],
             "async_rpc" | "nested_async_rpc" => &["e3"],
-            "parallel_branch" => &["b"],
+            "parallel_branch" | "open_branch" => &["b"],
             _ => &[],
         };
+        let accepts_in_round = usize::from(template == "multicast");
         let slots = (0..plan.slot_names.len()).filter(|&slot| accepts.contains(&&*plan.slot_names[slot]));
-        let nodes = slots.map(|slot| found.slots[slot]).chain(found.rounds.chunks(2).map(|round| round[0]));
+        let nodes =
+            slots.map(|slot| found.slots[slot]).chain(found.rounds.chunks(2).map(|round| round[accepts_in_round]));
         let responders = nodes.map(|node| toeg.event(node).task).collect();
         self.0.push(Interaction { thread: glue.thread, node: glue.index, template, initiator: glue.task, responders });
     }
@@ -53,18 +58,20 @@ impl Observer for Note {
 fn outcome(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> (Outcome, Vec<Interaction>) {
     let symbols = Symbols::of(rules.code(), names);
     let budget = u64::MAX.into();
+    let facts = GraphFacts::new(toeg, names);
+    let asked = rules.relations().map(|relations| RuleRelations::new(relations, &facts));
     let matcher = Matcher {
         program: rules.code(),
         toeg,
         names,
         symbols: &symbols,
-        relations: &NoRelations,
+        relations: asked.as_ref().map_or(&NoRelations as &dyn Relations, |asked| asked),
         budget,
         visits: Visits::default(),
     };
     let mut engine = Plans::new(matcher);
-    // The rules ask nothing but what plans have turned into navigation.
-    assert!(rules.relations().is_none());
+    // The rules loaded by default ask nothing but what plans have turned into navigation.
+    assert!(rules.relations().is_none() || !rules.is_default());
     let mut note = Note(Vec::new());
     let outcome = driver::run(toeg, rules.plans(), &mut engine, &mut note);
     (outcome, note.0)
@@ -147,13 +154,56 @@ fn reduce(rules: &Rules, names: &TraceNames, options: ReduceOptions, operations:
 }
 
 fn recover(shape: Shape, nodes: usize, seeds: std::ops::Range<u64>) {
-    let rules = Rules::shipped();
+    recover_by(&Rules::shipped(), shape, nodes, seeds);
+}
+
+fn recover_by(rules: &Rules, shape: Shape, nodes: usize, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let mut generator = Generator::new(seed, shape);
         let generated = generator.operation("1", nodes);
         assert!(generated.operation.events.len() >= nodes);
-        check_reduction(&rules, &generator.names, &generated);
-        check_recovery(&rules, &generator.names, generated);
+        check_reduction(rules, &generator.names, &generated);
+        check_recovery(rules, &generator.names, generated);
+    }
+}
+
+/// Branches within branches, branches that move to other threads, and such that nobody waits for.
+#[test]
+fn every_interaction_within_branches_is_recovered() {
+    let shape = Shape { nested: true, ..Shape::default() };
+    for tasks in [12, 40, 300] {
+        recover(Shape { tasks, ..shape }, 60, 0..60);
+        recover(Shape { tasks, depth: 12, ..shape }, 600, 0..20);
+    }
+    recover(Shape { tasks: 800, depth: 10, ..shape }, 20_000, 0..3);
+    for seed in 0..5 {
+        let mut generator = Generator::new(seed, shape);
+        let operation = generator.operation("1", 1000).operation;
+        crate::tlc::engines_agree(&generator.text([&operation]));
+    }
+    let truth = Generator::new(1, shape).operation("1", 20_000).truth;
+    for template in ["parallel_branch", "open_branch", "wait"] {
+        let count = truth.iter().filter(|item| item.template == template).count();
+        assert!(count >= 50, "{template}: {count}");
+    }
+}
+
+/// Messages to several receivers, between other messages and asynchronous RPCs.
+#[test]
+fn every_multicast_is_recovered() {
+    let name: std::sync::Arc<str> = "ext/multicast.dl".into();
+    let text = dyelog::tlc::rules::shipped_text(&name).expect("it is shipped");
+    let rules = Rules::with_user_files(&[(name, text)], &|_| None).expect("it loads");
+    let shape = Shape { multicast: true, nested: true, ..Shape::default() };
+    for tasks in [12, 40, 300] {
+        recover_by(&rules, Shape { tasks, ..shape }, 60, 0..60);
+        recover_by(&rules, Shape { tasks, depth: 12, ..shape }, 600, 0..20);
+    }
+    recover_by(&rules, Shape { tasks: 800, depth: 10, ..shape }, 20_000, 0..2);
+    let truth = Generator::new(1, shape).operation("1", 20_000).truth;
+    for receivers in 2..=4 {
+        let of = |item: &&Interaction| item.template == "multicast" && item.responders.len() == receivers;
+        assert!(truth.iter().filter(of).count() >= 20, "{receivers} receivers");
     }
 }
 

@@ -176,7 +176,13 @@ impl<'t> Planner<'t> {
     /// Plans the repetition: backward if its end is known, else forward.
     fn round(&mut self, findings: &mut Findings<'_>) -> bool {
         let Some(round) = &self.pattern.round else { return true };
-        let linked: Vec<Arc<str>> = linked(&round.nodes);
+        let equations = self.equations();
+        let mut linked: Vec<Arc<str>> = linked(&round.nodes);
+        for (name, _) in &equations {
+            if !linked.contains(name) {
+                linked.push(Arc::clone(name));
+            }
+        }
         if linked.len() > MAX_SLOTS {
             let message = format!("{} variables link the rounds of the sequence", linked.len());
             let finding = findings.error(codes::TOO_MANY_NODES, round.span, message);
@@ -199,6 +205,16 @@ impl<'t> Planner<'t> {
                 self.route.sites.insert((Arc::clone(name), known), Value::Carry(number as u8, 0));
                 if let Some(field) = self.route.types.get(&(Arc::clone(name), outside)).copied() {
                     self.route.types.insert((Arc::clone(name), known), field);
+                }
+            }
+            for (name, step) in &equations {
+                let (known, unknown) = ((Arc::clone(name), known), (Arc::clone(name), unknown));
+                if let (Some(site), false) = (self.route.sites.get(&known), self.route.sites.contains_key(&unknown)) {
+                    let value = plus(*site, if backward { -step } else { *step });
+                    self.route.sites.insert(unknown.clone(), value);
+                }
+                if let Some(field) = self.route.types.get(&known).copied() {
+                    self.route.types.insert(unknown, field);
                 }
             }
             let reached = self.reach_round(&round.nodes.iter().collect::<Vec<_>>());
@@ -227,6 +243,29 @@ impl<'t> Planner<'t> {
             self.steps = head;
         }
         false
+    }
+
+    /// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does.
+    fn equations(&self) -> Vec<(Arc<str>, i64)> {
+        let mut equations = Vec::new();
+        for condition in &self.template.conditions {
+            let Condition::Compare(left, Comparison::Equal, right) = &condition.value else { continue };
+            let solved = |term: &Spanned<Term>| match &term.value {
+                Term::Variable(variable, offset) => Some((self.scope.key(variable, true)?, *offset)),
+                _ => None,
+            };
+            let (Some(left), Some(right)) = (solved(left), solved(right)) else { continue };
+            let (next, here) = if left.0.1 == At::Next { (left, right) } else { (right, left) };
+            if next.0.1 == At::Next
+                && here.0.1 == At::Here
+                && next.0.0 == here.0.0
+                && let Some(step) = here.1.checked_sub(next.1)
+                && !equations.iter().any(|(name, _)| *name == next.0.0)
+            {
+                equations.push((next.0.0, step));
+            }
+        }
+        equations
     }
 
     fn reach_round(&mut self, nodes: &[&'t Node]) -> bool {
