@@ -1,17 +1,22 @@
 //! `dyelog simulate`.
 
+use std::io;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dyelog::solve::{Progress as Simulated, SimulateOptions, Watcher, simulate_watched};
+use dyelog::lqn::Model;
+use dyelog::solve::{self, Progress as Simulated, SimulateOptions, TraceOptions, Watcher, simulate_watched};
+use dyelog::trace::{Operation, TraceNames, angio};
 
-use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::solve::{Format, tell};
 use crate::cli::source;
 use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome};
 
 /// Arguments of `dyelog simulate`.
 #[derive(Debug, Args)]
@@ -19,6 +24,8 @@ use crate::cli::terminal::Terminal;
     "percentiles of response times, at the load that was traced" => "dyelog simulate traces/shop.otlp.jsonl",
     "narrower intervals, from other random numbers" =>
     "dyelog simulate traces/shop.otlp.jsonl --precision 0.005 --seed 7",
+    "the trace of a run, as of a real system" =>
+    "dyelog simulate traces/shop.otlp.jsonl --trace run.angio --operations 100",
     "for a program" => "dyelog simulate traces/shop.otlp.jsonl --format json -o results.json",
 })]
 pub struct Arguments {
@@ -26,6 +33,13 @@ pub struct Arguments {
     source: SourceArguments,
     #[command(flatten)]
     simulation: SimulationArguments,
+    /// Write the trace of the simulation's beginning to this file, as `.angio` text, or as JSON lines if its name ends in
+    /// `.jsonl`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Operations to trace: cycles of users and open arrivals
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "trace")]
+    operations: u64,
     /// The form of the results
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     format: Format,
@@ -100,9 +114,38 @@ impl Watcher for Clock {
     }
 }
 
+/// Writes the trace of so many operations.
+fn write_trace(model: &Model, seed: u64, operations: u64, path: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    let options = TraceOptions { seed, operations, skip: operations / 10, ..TraceOptions::default() };
+    let lines = path.extension().is_some_and(|extension| extension == "jsonl");
+    let mut output = Output::open(&OutputArguments { output: Some(path.to_owned()) })?;
+    let traced = output.attempt(|mut output| {
+        let mut broken: io::Result<()> = Ok(());
+        let mut sink = |names: &TraceNames, operation: Operation| {
+            broken = if lines {
+                angio::write_jsonl(&mut output, names, &operation)
+            } else {
+                angio::write_text(&mut output, names, &operation)
+            };
+            if broken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let traced = solve::trace(model, &options, &mut sink);
+        broken.map(|()| traced)
+    })?;
+    output.finish()?;
+    let traced = traced?;
+    if !traced.complete {
+        terminal.say(&format!("note: {} operations were traced, not {operations}\n", traced.operations));
+    }
+    Ok(())
+}
+
 /// Simulates a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
+    if let Some(path) = &arguments.trace {
+        write_trace(&source.model, arguments.simulation.seed, arguments.operations, path, terminal)?;
+    }
     let options = arguments.simulation.options(arguments.source.reduce.thread_count());
     let mut clock = Clock {
         begun: Instant::now(),

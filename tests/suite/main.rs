@@ -29,6 +29,7 @@ mod rule_format;
 mod rule_texts;
 mod rules;
 mod simulate;
+mod simulate_law;
 mod solve;
 mod spans;
 mod submodel;

@@ -559,7 +559,8 @@ impl<'p, P: Probe> Engine<'p, P> {
             self.series.sums[sum] += 1.0;
             self.series.sums[sum + 1] += response;
         }
-        self.probe.reply(self.now, strand, (client != NONE).then_some(client));
+        let last = self.program.steps[self.strands[strand].step as usize].after == 0 && found.strands == 1;
+        self.probe.reply(self.now, strand, (client != NONE).then_some(client), last);
         if client != NONE {
             found.client = NONE;
             self.ready.push(client);
@@ -602,7 +603,6 @@ impl<'p, P: Probe> Engine<'p, P> {
                     let other = first + self.random.below(count);
                     self.ready.swap(first + count - 1, other);
                 }
-                self.probe.forked(self.now, strand);
                 self.finish_strand(strand);
                 None
             }
@@ -614,7 +614,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                 if *counter == total {
                     *counter = 0;
                 }
-                self.probe.join(self.now, strand, slot, goes_on);
+                self.probe.join(self.now, strand, goes_on);
                 if goes_on {
                     return Some(Next::After(then));
                 }
@@ -625,6 +625,11 @@ impl<'p, P: Probe> Engine<'p, P> {
     }
 
     fn end(&mut self, strand: u32) {
+        let visit = self.strands[strand].visit;
+        if self.visits[visit].strands == 1 && !self.visits[visit].replied {
+            // Activities that never answer: the request is taken as answered at their end.
+            self.reply(strand, visit);
+        }
         self.probe.end(self.now, strand);
         self.finish_strand(strand);
     }
@@ -633,10 +638,6 @@ impl<'p, P: Probe> Engine<'p, P> {
         let visit = self.strands[strand].visit;
         self.visits[visit].strands -= 1;
         if self.visits[visit].strands == 0 {
-            if !self.visits[visit].replied {
-                // Activities that never answer: the request is taken as answered at their end.
-                self.reply(strand, visit);
-            }
             self.strands.give(strand);
             self.finish(visit);
         } else {

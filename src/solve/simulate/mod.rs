@@ -2,6 +2,7 @@
 //!
 //! - `program` turns a model into tables, `engine` runs them, `stations` are its processors, `timers` the events to come;
 //! - `random` has the generator and the distributions, `series` sums by bins of time, `sketch` distributions of times;
+//! - `record` writes the trace of what is simulated, as one of those who watch through `probe`;
 //! - `estimate` makes intervals, `run` decides how long to simulate, `report` gives the results.
 //!
 //! # The meaning of a model
@@ -22,12 +23,15 @@ mod pool;
 mod probe;
 mod program;
 mod random;
+mod record;
 mod report;
 mod run;
 mod series;
 mod sketch;
 mod stations;
 mod timers;
+mod trace;
 
 pub use run::{Progress, SimulateOptions, Watcher, simulate, simulate_watched};
 pub use sketch::SKETCH_ERROR;
+pub use trace::{TraceOptions, Traced, trace};

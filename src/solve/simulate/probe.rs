@@ -15,14 +15,13 @@ pub(super) trait Probe {
     fn accept(&mut self, _time: f64, _visit: u32, _strand: u32) {}
     /// A strand had so much of a processor.
     fn slice(&mut self, _time: f64, _strand: u32, _demand: f64) {}
-    /// A strand answers the request that its visit serves; the client, if one waits, goes on.
-    fn reply(&mut self, _time: f64, _strand: u32, _client: Option<u32>) {}
+    /// A strand answers the request that its visit serves; the client, if one waits, goes on. It may be the last that the strand
+    /// and its visit do.
+    fn reply(&mut self, _time: f64, _strand: u32, _client: Option<u32>, _last: bool) {}
     /// A strand begins another beside it.
     fn fork(&mut self, _time: f64, _strand: u32, _branch: u32) {}
-    /// All branches that a strand began have begun, and it ends.
-    fn forked(&mut self, _time: f64, _strand: u32) {}
-    /// A strand comes to that join of its visit and goes on, or ends there.
-    fn join(&mut self, _time: f64, _strand: u32, _slot: u32, _goes_on: bool) {}
+    /// A strand comes to a join of its visit and goes on, or ends there.
+    fn join(&mut self, _time: f64, _strand: u32, _goes_on: bool) {}
     /// A strand has nothing more to do.
     fn end(&mut self, _time: f64, _strand: u32) {}
     /// A visit has ended with its last strand.

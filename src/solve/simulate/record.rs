@@ -1,0 +1,454 @@
+//! The trace that a tracer of the simulated system would write.
+//!
+//! A cycle of a customer or an open arrival is an operation, with all that follows from it. A request whose sender waits travels
+//! on the sender's thread and comes back on it (basic RPC); an answer by a server that goes on working, and every other
+//! message, is a fork (1998 paper, Table 1). Branches of a visit are threads that it forks for itself and joins.
+//!
+//! The task node counter orders what a visit does by cause, not by time: a branch takes its numbers where it was forked. Numbers
+//! are therefore given when an operation is complete.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::names::Name;
+use crate::trace::{Event, Kind, Operation, Origins, Sink, Task, TaskId, TraceNames};
+
+use super::probe::Probe;
+use super::program::{NONE, Program};
+
+/// What a strand stands for in the trace.
+#[derive(Clone, Copy, Debug)]
+struct StrandNote {
+    visit: u32,
+    thread: u32,
+    log: u32,
+    group: u32,
+    /// The group that it is forking.
+    forking: u32,
+    cpu: f64,
+    /// Its thread went on with the client that it answered.
+    gone: bool,
+}
+
+/// How a request comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comes {
+    /// On the thread of its sender.
+    Along(u32),
+    /// On a thread of its own.
+    Alone(u32),
+}
+
+/// What a visit stands for in the trace.
+#[derive(Clone, Copy, Debug)]
+struct VisitNote {
+    operation: u32,
+    entry: u32,
+    comes: Comes,
+    forwarded: bool,
+    task: TaskId,
+    instance: u32,
+}
+
+/// An event of a visit, or all of a branch.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Event(u32),
+    Branch(u32),
+}
+
+/// Branches forked at once.
+#[derive(Clone, Debug)]
+struct Group {
+    visit: u32,
+    thread: u32,
+    log: u32,
+    outer: u32,
+    /// Their threads, and whether they have ended.
+    branches: Vec<(u32, bool)>,
+    closed: bool,
+}
+
+/// An operation under way.
+#[derive(Debug, Default)]
+struct Underway {
+    scenario: Name,
+    number: u64,
+    start: f64,
+    events: Vec<Event>,
+    /// Nodes of each thread so far.
+    threads: Vec<u32>,
+    logs: Vec<Vec<Item>>,
+    /// The task and log of each visit, in the order in which they began.
+    visits: Vec<(TaskId, u32)>,
+    /// Instances of tasks that are taken.
+    taken: Vec<(u32, Vec<bool>)>,
+    groups: Vec<Group>,
+    /// Visits that have not ended.
+    live: u32,
+}
+
+/// Writes down what it is told, for a number of operations from a first one on.
+pub(super) struct Recorder<'a> {
+    program: &'a Program<'a>,
+    sink: &'a mut (dyn Sink + 'a),
+    names: TraceNames,
+    first: u64,
+    last: u64,
+    begun: u64,
+    /// Operations given out.
+    pub done: u64,
+    /// Events given out.
+    pub events: u64,
+    ended: bool,
+    strands: Vec<StrandNote>,
+    visits: Vec<VisitNote>,
+    underway: Vec<Underway>,
+    free: Vec<u32>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Of so many operations, after so many others.
+    pub fn new(program: &'a Program<'a>, skip: u64, operations: u64, sink: &'a mut (dyn Sink + 'a)) -> Self {
+        Self {
+            program,
+            sink,
+            names: TraceNames::new(),
+            first: skip,
+            last: skip.saturating_add(operations),
+            begun: 0,
+            done: 0,
+            events: 0,
+            ended: operations == 0,
+            strands: Vec::new(),
+            visits: Vec::new(),
+            underway: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    fn note_visit(&mut self, visit: u32, note: VisitNote) {
+        let nothing = VisitNote { operation: NONE, ..note };
+        if self.visits.len() <= visit as usize {
+            self.visits.resize(visit as usize + 1, nothing);
+        }
+        self.visits[visit as usize] = note;
+    }
+
+    fn note_strand(&mut self, strand: u32, note: StrandNote) {
+        if self.strands.len() <= strand as usize {
+            self.strands.resize(strand as usize + 1, note);
+        }
+        self.strands[strand as usize] = note;
+    }
+
+    /// A request that comes from nowhere begins an operation, if it is one of those wanted.
+    fn begin(&mut self, time: f64, visit: u32, entry: u32) {
+        let number = self.begun;
+        self.begun += 1;
+        let operation = if (self.first..self.last).contains(&number) && !self.ended {
+            let scenario = self.names.names.intern(&self.program.model.entries[entry as usize].name);
+            let fresh = Underway { scenario, number, start: time, threads: vec![0], live: 1, ..Underway::default() };
+            if let Some(slot) = self.free.pop() {
+                self.underway[slot as usize] = fresh;
+                slot
+            } else {
+                self.underway.push(fresh);
+                (self.underway.len() - 1) as u32
+            }
+        } else {
+            NONE
+        };
+        let note =
+            VisitNote { operation, entry, comes: Comes::Alone(1), forwarded: false, task: TaskId(0), instance: 0 };
+        self.note_visit(visit, note);
+    }
+
+    /// The operation that the strand works for, if it is recorded.
+    fn of(&self, strand: u32) -> Option<(StrandNote, VisitNote)> {
+        let note = *self.strands.get(strand as usize)?;
+        let visit = self.visits[note.visit as usize];
+        (visit.operation != NONE).then_some((note, visit))
+    }
+
+    /// A request made on behalf of the strand's operation; on a thread of its own, which it begins, or along.
+    fn sent(&mut self, time: f64, strand: u32, visit: u32, entry: u32, along: bool, forwarded: bool) {
+        let Some((note, own)) = self.of(strand) else {
+            let nothing =
+                VisitNote { operation: NONE, entry, comes: Comes::Alone(0), forwarded, task: TaskId(0), instance: 0 };
+            return self.note_visit(visit, nothing);
+        };
+        let comes = if along {
+            self.emit(time, strand, Kind::Activity, Name::NONE);
+            Comes::Along(note.thread)
+        } else {
+            let thread = self.underway[own.operation as usize].thread();
+            self.emit(time, strand, Kind::Fork(thread), Name::NONE);
+            Comes::Alone(thread)
+        };
+        self.underway[own.operation as usize].live += 1;
+        self.note_visit(
+            visit,
+            VisitNote { operation: own.operation, entry, comes, forwarded, task: TaskId(0), instance: 0 },
+        );
+    }
+
+    /// Adds an event of a strand, with the processor time that it had since its last one.
+    fn emit(&mut self, time: f64, strand: u32, kind: Kind, service: Name) {
+        let Some((note, visit)) = self.of(strand) else { return };
+        let operation = &mut self.underway[visit.operation as usize];
+        operation.add(time, note.thread, note.log, kind, visit.task, note.cpu, service);
+        self.strands[strand as usize].cpu = 0.0;
+    }
+
+    /// The strand's thread ends.
+    fn end_thread(&mut self, time: f64, strand: u32) {
+        if self.strands[strand as usize].cpu > 0.0 {
+            self.emit(time, strand, Kind::Activity, Name::NONE);
+        }
+        self.emit(time, strand, Kind::End, Name::NONE);
+    }
+
+    /// All visits of an operation have ended.
+    fn complete(&mut self, slot: u32) {
+        let operation = std::mem::take(&mut self.underway[slot as usize]);
+        self.free.push(slot);
+        let number = operation.number - self.first + 1;
+        let found = Operation {
+            scenario: operation.scenario,
+            run: Arc::from(number.to_string()),
+            file: Arc::from("simulation"),
+            line: 0,
+            start: Some((operation.start * 1e9) as i64),
+            origins: Origins::Lines,
+            events: operation.numbered(),
+        };
+        self.events += found.events.len() as u64;
+        self.done += 1;
+        if self.sink.operation(&self.names, found) == ControlFlow::Break(()) {
+            self.ended = true;
+        }
+    }
+}
+
+impl Underway {
+    fn thread(&mut self) -> u32 {
+        self.threads.push(0);
+        self.threads.len() as u32
+    }
+
+    fn log(&mut self) -> u32 {
+        self.logs.push(Vec::new());
+        (self.logs.len() - 1) as u32
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "an event has as many fields")]
+    fn add(&mut self, time: f64, thread: u32, log: u32, kind: Kind, task: TaskId, cpu: f64, service: Name) {
+        let index = &mut self.threads[thread as usize - 1];
+        *index += 1;
+        let mut event = Event::new(thread, *index, kind, task, 0);
+        event.time = time - self.start;
+        event.cpu = cpu;
+        event.service = service;
+        self.logs[log as usize].push(Item::Event(self.events.len() as u32));
+        self.events.push(event);
+    }
+
+    /// An instance of the task that none of its visits has.
+    fn instance(&mut self, task: u32) -> u32 {
+        let place = self.taken.iter().position(|taken| taken.0 == task).unwrap_or_else(|| {
+            self.taken.push((task, Vec::new()));
+            self.taken.len() - 1
+        });
+        let taken = &mut self.taken[place].1;
+        let free = taken.iter().position(|taken| !taken).unwrap_or_else(|| {
+            taken.push(false);
+            taken.len() - 1
+        });
+        taken[free] = true;
+        free as u32
+    }
+
+    /// The events with their task node counters.
+    fn numbered(mut self) -> Vec<Event> {
+        let mut counters: Vec<u32> = Vec::new();
+        let mut stack: Vec<(u32, usize)> = Vec::new();
+        for &(task, log) in &self.visits {
+            if counters.len() <= task.index() {
+                counters.resize(task.index() + 1, 0);
+            }
+            stack.push((log, 0));
+            while let Some((log, place)) = stack.pop() {
+                let Some(item) = self.logs[log as usize].get(place) else { continue };
+                stack.push((log, place + 1));
+                match *item {
+                    Item::Branch(branch) => stack.push((branch, 0)),
+                    Item::Event(event) => {
+                        counters[task.index()] += 1;
+                        self.events[event as usize].counter = counters[task.index()];
+                    }
+                }
+            }
+        }
+        self.events
+    }
+}
+
+impl Probe for Recorder<'_> {
+    fn cycle(&mut self, time: f64, visit: u32, entry: u32) {
+        self.begin(time, visit, entry);
+    }
+
+    fn open(&mut self, time: f64, visit: u32, entry: u32) {
+        self.begin(time, visit, entry);
+    }
+
+    fn call(&mut self, time: f64, strand: u32, visit: u32, entry: u32, synchronous: bool) {
+        self.sent(time, strand, visit, entry, synchronous, false);
+    }
+
+    fn forward(&mut self, time: f64, strand: u32, visit: u32, entry: u32) {
+        self.sent(time, strand, visit, entry, false, true);
+    }
+
+    fn accept(&mut self, time: f64, visit: u32, strand: u32) {
+        let note = self.visits[visit as usize];
+        let mut own = StrandNote { visit, thread: 0, log: 0, group: NONE, forking: NONE, cpu: 0.0, gone: false };
+        if note.operation == NONE {
+            return self.note_strand(strand, own);
+        }
+        let entry = &self.program.model.entries[note.entry as usize];
+        let name = self.names.names.intern(&self.program.model.tasks[entry.task.index()].name);
+        let service = self.names.names.intern(&entry.name);
+        let operation = &mut self.underway[note.operation as usize];
+        let instance = operation.instance(entry.task.0);
+        let task = self.names.intern_task_named(Task { name, instance: instance + 1 });
+        let found = &mut self.visits[visit as usize];
+        found.task = task;
+        found.instance = instance;
+        own.log = operation.log();
+        operation.visits.push((task, own.log));
+        let kind = match note.comes {
+            Comes::Along(thread) => {
+                own.thread = thread;
+                Kind::Activity
+            }
+            Comes::Alone(thread) => {
+                own.thread = thread;
+                Kind::Begin
+            }
+        };
+        self.note_strand(strand, own);
+        self.emit(time, strand, kind, service);
+    }
+
+    fn slice(&mut self, _: f64, strand: u32, demand: f64) {
+        if let Some(note) = self.strands.get_mut(strand as usize) {
+            note.cpu += demand;
+        }
+    }
+
+    fn reply(&mut self, time: f64, strand: u32, client: Option<u32>, last: bool) {
+        let (Some(client), Some((note, visit))) = (client, self.of(strand)) else { return };
+        if last && !visit.forwarded && note.group == NONE {
+            self.emit(time, strand, Kind::Activity, Name::NONE);
+            self.strands[strand as usize].gone = true;
+            self.strands[client as usize].thread = note.thread;
+            self.emit(time, client, Kind::Activity, Name::NONE);
+        } else {
+            let thread = self.underway[visit.operation as usize].thread();
+            self.emit(time, strand, Kind::Fork(thread), Name::NONE);
+            self.strands[client as usize].thread = thread;
+            self.emit(time, client, Kind::Begin, Name::NONE);
+        }
+    }
+
+    fn fork(&mut self, time: f64, strand: u32, branch: u32) {
+        let mut own = self.strands[strand as usize];
+        let Some((note, visit)) = self.of(strand) else { return self.note_strand(branch, own) };
+        let operation = &mut self.underway[visit.operation as usize];
+        if own.forking == NONE {
+            own.forking = operation.groups.len() as u32;
+            operation.groups.push(Group {
+                visit: note.visit,
+                thread: note.thread,
+                log: note.log,
+                outer: note.group,
+                branches: Vec::new(),
+                closed: false,
+            });
+            self.strands[strand as usize].forking = own.forking;
+        }
+        let thread = operation.thread();
+        let log = operation.log();
+        operation.groups[own.forking as usize].branches.push((thread, false));
+        self.emit(time, strand, Kind::Fork(thread), Name::NONE);
+        self.underway[visit.operation as usize].logs[note.log as usize].push(Item::Branch(log));
+        self.note_strand(
+            branch,
+            StrandNote { thread, log, group: own.forking, forking: NONE, cpu: 0.0, gone: false, visit: note.visit },
+        );
+        self.emit(time, branch, Kind::Begin, Name::NONE);
+    }
+
+    fn join(&mut self, time: f64, strand: u32, goes_on: bool) {
+        let Some((note, visit)) = self.of(strand) else { return };
+        if note.group == NONE {
+            return;
+        }
+        self.end_thread(time, strand);
+        let operation = &mut self.underway[visit.operation as usize];
+        let group = &mut operation.groups[note.group as usize];
+        for branch in &mut group.branches {
+            branch.1 |= branch.0 == note.thread;
+        }
+        if !goes_on {
+            return;
+        }
+        group.closed = true;
+        let (thread, log, outer) = (group.thread, group.log, group.outer);
+        let ended: Vec<u32> = group.branches.iter().filter(|branch| branch.1).map(|branch| branch.0).collect();
+        let own = &mut self.strands[strand as usize];
+        (own.thread, own.log, own.group) = (thread, log, outer);
+        for branch in ended {
+            self.emit(time, strand, Kind::Join(branch), Name::NONE);
+        }
+    }
+
+    fn end(&mut self, time: f64, strand: u32) {
+        if !self.strands[strand as usize].gone {
+            self.end_thread(time, strand);
+        }
+    }
+
+    fn finish(&mut self, time: f64, visit: u32) {
+        let note = self.visits[visit as usize];
+        if note.operation == NONE {
+            return;
+        }
+        let operation = &mut self.underway[note.operation as usize];
+        // Who forked branches and did not join them.
+        for number in 0..operation.groups.len() {
+            let group = &mut operation.groups[number];
+            if group.visit == visit && !group.closed {
+                group.closed = true;
+                let (thread, log) = (group.thread, group.log);
+                operation.add(time, thread, log, Kind::End, note.task, 0.0, Name::NONE);
+            }
+        }
+        // The number of the visit will be another's.
+        operation.groups.iter_mut().filter(|group| group.visit == visit).for_each(|group| group.visit = NONE);
+        let task = self.program.model.entries[note.entry as usize].task.0;
+        if let Some(taken) = operation.taken.iter_mut().find(|taken| taken.0 == task) {
+            taken.1[note.instance as usize] = false;
+        }
+        operation.live -= 1;
+        if operation.live == 0 {
+            self.complete(note.operation);
+        }
+    }
+
+    fn satisfied(&self) -> bool {
+        self.ended || self.done + self.first >= self.last
+    }
+}

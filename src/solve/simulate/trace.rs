@@ -1,0 +1,55 @@
+//! Simulating for the trace alone.
+
+use crate::diagnostic::Diagnostics;
+use crate::lqn::model::Model;
+use crate::trace::Sink;
+
+use super::engine::{Engine, Stop};
+use super::program::Program;
+use super::random::Random;
+use super::record::Recorder;
+
+/// What to trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// Where random numbers begin.
+    pub seed: u64,
+    /// Operations to trace: cycles of customers and open arrivals.
+    pub operations: u64,
+    /// Operations that begin before the first of them.
+    pub skip: u64,
+    /// Most events of the simulation.
+    pub events: u64,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self { seed: 1, operations: 1000, skip: 100, events: 100_000_000 }
+    }
+}
+
+/// What was traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Operations given out.
+    pub operations: u64,
+    /// Their events.
+    pub events: u64,
+    /// Whether these are all that were asked for.
+    pub complete: bool,
+}
+
+/// Simulates a model and gives the trace of its operations to the sink, as they end. Every operation that begins among those
+/// asked for is followed to its end, so that long ones are not left out.
+///
+/// # Errors
+/// When the model cannot be simulated at all, as [`simulate`](super::simulate()).
+pub fn trace(model: &Model, options: &TraceOptions, sink: &mut dyn Sink) -> Result<Traced, Diagnostics> {
+    let program = Program::new(model)?;
+    let recorder = Recorder::new(&program, options.skip, options.operations, sink);
+    let mut engine = Engine::new(&program, Random::new(options.seed, 0), recorder);
+    let stop = engine.run(options.events);
+    let recorder = &engine.probe;
+    let complete = stop == Stop::Done && recorder.done == options.operations;
+    Ok(Traced { operations: recorder.done, events: recorder.events, complete })
+}
