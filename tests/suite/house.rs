@@ -28,7 +28,8 @@ const STRANGERS: [(&str, &[&str]); 9] = [
     ("tlc", &["trace::angio", "trace::spans", "trace::detect", "trace::format"]),
     ("same", &["trace::angio", "trace::spans", "trace::detect", "trace::format", "tlc"]),
     ("model", &["datalog", "trace", "tlc"]),
-    ("solve", &["datalog", "trace", "tlc", "same", "model", "names"]),
+    // Simulations write the trace of their run: events, not files.
+    ("solve", &["datalog", "trace::angio", "trace::spans", "trace::detect", "trace::format", "tlc", "same", "model"]),
     ("callgraph", &["datalog", "tlc", "solve"]),
     ("perfdata", &["datalog", "tlc"]),
 ];
