@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Accept what is found
     #[arg(short = 'U', long, conflicts_with = "review")]
     update: bool,
-    /// Show each difference and ask whether to accept it
+    /// Show each difference and ask whether to accept it: y, n, or q to stop; answers may be piped in, one a line
     #[arg(short = 'i', long)]
     review: bool,
     #[command(flatten)]
@@ -80,8 +80,7 @@ struct Golden {
 
 /// Compares the model of each trace with the accepted one.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let stdin = io::stdin();
-    if arguments.review && !stdin.is_terminal() {
+    if arguments.review && !somebody_is_there() {
         let finding =
             Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "`--review` asks questions, but nobody is there");
         return Err(finding.with_hint("`--update` accepts everything").into());
@@ -107,6 +106,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     output::write(&arguments.output, &text)?;
     Ok(if outcomes.iter().all(|(_, outcome)| outcome.is_good()) { Exit::Ok } else { Exit::Finding })
+}
+
+/// Whether questions are answered: at a terminal, or by what is piped in.
+fn somebody_is_there() -> bool {
+    let stdin = io::stdin();
+    stdin.is_terminal() || stdin.lock().fill_buf().is_ok_and(|answers| !answers.is_empty())
 }
 
 /// The arguments by themselves.

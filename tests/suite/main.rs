@@ -16,6 +16,7 @@ mod generator;
 mod golden;
 mod house;
 mod join;
+mod lints;
 mod lqn;
 mod lqn_faults;
 mod lqn_lint;

@@ -184,3 +184,51 @@ fn plans_are_told_in_words() {
     }
     assert_eq!(run(&["rules", "plan", "no_such"]).code, 2);
 }
+
+/// Three traces in a folder, each accepted but for a figure; the folder with its name.
+fn three_to_review() -> (Folder, String) {
+    let folder = Folder::new();
+    for name in ["a", "b", "c"] {
+        folder.file(&format!("{name}.angio"), &fs::read_to_string("traces/rpc.angio").expect("it is bundled"));
+    }
+    let root = crate::cli::shown(&folder.path(""));
+    assert_eq!(run(&["test", &root, "--update"]).code, 0);
+    for name in ["a", "b", "c"] {
+        let file = format!("{name}.model.snap");
+        let kept = fs::read_to_string(folder.path(&file)).expect("it was accepted");
+        folder.file(&file, &kept.replace("0.0021", "0.0077"));
+    }
+    (folder, root)
+}
+
+#[test]
+fn differences_are_reviewed_one_after_the_other() {
+    let changed = |folder: &Folder| -> Vec<bool> {
+        let is = |name: &str| {
+            let kept = fs::read_to_string(folder.path(&format!("{name}.model.snap"))).expect("it is there");
+            !kept.contains("0.0077")
+        };
+        ["a", "b", "c"].map(is).to_vec()
+    };
+    let (folder, root) = three_to_review();
+    let asked = fed(&["test", &root, "--review"], "y\nn\ny\n");
+    assert_eq!((asked.code, changed(&folder)), (1, vec![true, false, true]), "{}", asked.err);
+    assert_eq!(asked.err.matches("accept this? [y]es, [n]o, [q]uit: ").count(), 3);
+    assert!(asked.err.contains("0.0077") && asked.err.contains("0.0021"), "{}", asked.err);
+    assert!(asked.out.contains("2 accepted") && asked.out.contains("1 different"), "{}", asked.out);
+    // What is left is asked about again; all accepted is good.
+    let again = fed(&["test", &root, "-i"], "yes\n");
+    assert_eq!((again.code, changed(&folder)), (0, vec![true, true, true]), "{}", again.err);
+
+    // `q` ends the questions, not the test; so does the end of the answers.
+    for answers in ["y\nq\n", "y\n", "what?\n\ny\nq"] {
+        let (folder, root) = three_to_review();
+        let asked = fed(&["test", &root, "--review"], answers);
+        assert_eq!((asked.code, changed(&folder)), (1, vec![true, false, false]), "{answers:?}: {}", asked.err);
+        assert!(asked.out.contains("2 different"), "{answers:?}: {}", asked.out);
+    }
+    let (folder, root) = three_to_review();
+    let nobody = fed(&["test", &root, "--review"], "");
+    assert_eq!((nobody.code, changed(&folder)), (2, vec![false; 3]));
+    assert!(nobody.err.contains("nobody is there"), "{}", nobody.err);
+}
