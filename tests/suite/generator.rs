@@ -54,6 +54,7 @@ pub enum Mix {
 
 /// What is generated.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says by itself whether something is generated")]
 pub struct Shape {
     pub mix: Mix,
     /// How many tasks there are.

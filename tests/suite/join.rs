@@ -295,6 +295,30 @@ fn branches_that_cross_are_joined_at_the_later_place() {
     "#);
 }
 
+/// Spans that overlap, with overlaps within each.
+#[test]
+fn overlaps_within_overlapping_spans_are_nested_forks() {
+    let text = crate::spans::dsl::otlp(
+        "
+        1 - web server   GET   0 20
+        2 1 web internal left  1 12
+        3 1 web internal right 2 15
+        4 2 web client   a     2  8
+        5 4 a   server   a     3  7
+        6 2 web client   b     3  9
+        7 6 b   server   b     4  8
+        8 3 web client   c     4 10
+        9 8 c   server   c     5  9
+        ",
+    );
+    insta::assert_snapshot!(joins(&text).join("\n").replace("\"GET.", "\""), @r#"
+    "s0" -> "b1.1" & "b1.2"
+    "b1.1" & "b1.2.s1" -> "s1"
+    "b1.2" -> "b1.2.b1.1" & "b1.2.b1.2"
+    "b1.2.b1.1" & "b1.2.b1.2" -> "b1.2.s1"
+    "#);
+}
+
 /// A chain of branches, each of which forks the next one, and forks that are never done: deep, and no recursion.
 #[test]
 fn forks_may_be_deep() {

@@ -5,7 +5,7 @@ mod cases;
 #[path = "spans/damage.rs"]
 mod damage;
 #[path = "spans/dsl.rs"]
-mod dsl;
+pub mod dsl;
 #[path = "spans/dump.rs"]
 mod dump;
 #[path = "spans/files.rs"]
