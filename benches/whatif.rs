@@ -1,90 +1,82 @@
-//! Sweeps over a model of eleven tasks on three processors, as that of the case study: points from their neighbours'
-//! solutions against points from scratch.
+//! Sweeps over the case study of the 1998 paper, from its trace and its configuration: points from their neighbours'
+//! solutions against points from scratch. The bar is a thousand points a second on one core, the making of each model
+//! included.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use dyelog::lqn::model::{
-    Body, Call, CallKind, Entry, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task,
-    TaskId, Work,
-};
+use dyelog::model::parameter::{Asked, Change, Subject, Value};
 use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
+use dyelog::tlc::{ReduceOptions, Reducer, Rules};
+use dyelog::trace::{ReadOptions, TraceNames, read};
 
-/// Customers who call the heads of two pipelines of ten tasks in opposite directions; the fourth asks an eleventh task.
-fn model(customers: u32, translate: f64) -> Model {
-    let mut model = Model::default();
-    model.processors.push(Processor::new("customers", Scheduling::Delay));
-    for number in 1..4 {
-        model.processors.push(Processor::new(&format!("p{number}"), Scheduling::ProcessorSharing));
-    }
-    let mut add = |name: &str, processor: u32, scheduling: Scheduling, entries: u32| {
-        let task = TaskId::from(model.tasks.len());
-        model.tasks.push(Task::new(name, ProcessorId(processor), scheduling));
-        for number in 0..entries {
-            let id = EntryId::from(model.entries.len());
-            model.tasks[task.index()].entries.push(id);
-            let mut entry = Entry::new(&format!("{name}.{number}"), task);
-            entry.body = Body::Phases(vec![Work { demand: 0.001, ..Work::default() }]);
-            model.entries.push(entry);
-        }
-    };
-    add("customers", 0, Scheduling::Reference, 1);
-    for number in 0..10 {
-        add(&format!("t{number}"), [1, 1, 1, 1, 3, 3, 2, 2, 2, 2][number], Scheduling::Fcfs, 2);
-    }
-    add("translate", 3, Scheduling::Fcfs, 1);
-    let last = EntryId::from(model.entries.len() - 1);
-    let call = |to: EntryId, mean: f64| Call { to, kind: CallKind::Synchronous, mean };
-    // Entries of task n are 2n + 1 on the way there and 2n + 2 on the way back.
-    let ways: [Vec<usize>; 2] =
-        [(0..10).map(|task| 2 * task + 1).collect(), (0..10).rev().map(|task| 2 * task + 2).collect()];
-    for way in &ways {
-        for pair in way.windows(2) {
-            model.entries[pair[0]].forwarding = vec![Forwarding { to: EntryId::from(pair[1]), probability: 1.0 }];
-        }
-    }
-    let heads = ways.map(|way| call(EntryId::from(way[0]), 2.0)).to_vec();
-    model.entries[0].body = Body::Phases(vec![Work { calls: heads, ..Work::default() }]);
-    model.entries[7].body = Body::Phases(vec![Work { demand: 0.001, calls: vec![call(last, 0.5)], ..Work::default() }]);
-    model.entries[last.index()].body = Body::Phases(vec![Work { demand: translate, ..Work::default() }]);
-    model.tasks[0].multiplicity = Multiplicity::Finite(customers);
-    model.tasks[0].think_time = 1.0;
-    model
+const TRACE: &str = include_str!("../traces/case-study.angio");
+const CONFIGURATION: &str = include_str!("../examples/case-study.toml");
+
+fn case_study() -> Subject {
+    let rules = Rules::shipped();
+    let mut names = TraceNames::new();
+    let mut reducer = Reducer::new(&rules, ReduceOptions::default());
+    read("case-study.angio", TRACE.as_bytes(), &ReadOptions::default(), &mut names, &mut reducer)
+        .expect("it is golden");
+    let submodel = reducer.finish(&names).expect("it is golden").submodel;
+    let file = Arc::from("case-study.toml");
+    Subject::of_traces(submodel, &file, CONFIGURATION, true).expect("it is a model")
 }
 
 fn main() {
-    let even = |from: f64, to: f64, count: u32| -> Vec<f64> {
-        (0..count).map(|step| from + (to - from) * f64::from(step) / f64::from(count - 1)).collect()
-    };
-    for (name, demands, customers) in [
-        ("1,000 demands, 40 customers", even(0.0025, 0.005, 1000), vec![40.0]),
-        ("1 to 100 customers, 10 demands", even(0.0025, 0.005, 10), even(1.0, 100.0, 100)),
-        ("1 to 1,000 customers, one demand", vec![0.0025], even(1.0, 1000.0, 1000)),
+    let subject = case_study();
+    for (name, asked) in [
+        ("1,000 demands, 20 customers", vec!["parameters.translation=2.5 ms..5 ms in 1000"]),
+        ("1 to 1,000 customers", vec!["scenario.set-up.population=1..1000"]),
+        (
+            "1 to 100 customers, 10 demands",
+            vec!["parameters.translation=2.5 ms..5 ms in 10", "scenario.set-up.population=1..100"],
+        ),
+        (
+            "10 populations, 100 demands",
+            vec!["scenario.set-up.population=5..50 step 5", "parameters.translation=2.5 ms..5 ms in 100"],
+        ),
     ] {
-        let one = |axis: &[f64]| axis.len() == 1;
-        let axes = if one(&customers) { [customers, demands] } else { [demands, customers] };
-        let swapped = one(&axes[0]) && axes[0][0] >= 1.0;
+        let axes: Vec<_> = asked.iter().map(|text| subject.axis(text).expect("it is a parameter")).collect();
         let seconds = |warm: bool, every: usize| {
-            let thin = |axis: &[f64]| axis.iter().copied().step_by(if axis.len() > 10 { every } else { 1 }).collect();
-            let grid = Grid { axes: axes.iter().map(|axis| thin(axis)).collect() };
+            let thin = |axis: &[Value]| -> Vec<Value> {
+                axis.iter().step_by(if axis.len() > 10 { every } else { 1 }).cloned().collect()
+            };
+            let values: Vec<Vec<Value>> = axes.iter().map(|(_, axis)| thin(&axis.values)).collect();
+            let numbers = |axis: &Vec<Value>| axis.iter().filter_map(Value::number).collect();
+            let grid = Grid { axes: values.iter().map(numbers).collect() };
             let build = |at: &[usize]| {
-                let values = [grid.axes[0][at[0]], grid.axes[1][at[1]]];
-                let (customers, demand) = if swapped { (values[0], values[1]) } else { (values[1], values[0]) };
-                Ok(model(customers as u32, demand))
+                let change = |(axis, at): (usize, &usize)| Change {
+                    path: axes[axis].0.clone(),
+                    value: values[axis][*at].clone(),
+                };
+                subject.ask(&at.iter().enumerate().map(change).collect::<Vec<_>>())
             };
             let start = Instant::now();
             let options = SweepOptions { warm, ..SweepOptions::default() };
-            let found = sweep(&grid, &options, build, |_: &Model, results| results.convergence.converged, &|| ());
-            let converged = found.iter().filter(|point| matches!(point, Ok(true))).count();
-            (start.elapsed().as_secs_f64(), found.len(), converged)
+            let read = |_: &Asked, results: &dyelog::lqn::results::Results| {
+                (results.convergence.converged, results.convergence.iterations)
+            };
+            let found: Vec<(bool, u32)> = sweep(&grid, &options, build, read, &|| ()).into_iter().flatten().collect();
+            let taken = start.elapsed().as_secs_f64();
+            let converged = found.iter().filter(|(converged, _)| *converged).count();
+            let iterations: u32 = found.iter().map(|(_, iterations)| iterations).sum();
+            (taken, found.len(), converged, f64::from(iterations) / found.len() as f64)
         };
-        let (warm, points, converged) = seconds(true, 1);
+        let (warm, points, converged, steps) = seconds(true, 1);
         // From scratch a tenth of the points tells enough.
-        let (cold, of, _) = seconds(false, 10);
+        let (cold, of, _, cold_steps) = seconds(false, 10);
         let (warm_rate, cold_rate) = (points as f64 / warm, of as f64 / cold);
         println!(
-            "{name}: {points} points in {warm:.3} s on one core ({converged} converged), {warm_rate:.0} points/s; from \
-             scratch {cold_rate:.0} points/s: {:.1} times as fast",
+            "{name}: {points} points in {warm:.3} s on one core ({converged} converged, {steps:.1} iterations each), \
+             {warm_rate:.0} points/s; from scratch {cold_rate:.0} points/s ({cold_steps:.1} iterations): {:.1} times as fast",
             warm_rate / cold_rate
         );
     }
+    let start = Instant::now();
+    for _ in 0..1000 {
+        std::hint::black_box(subject.ask(&[]).expect("it is a model"));
+    }
+    println!("making 1,000 models: {:.3} s", start.elapsed().as_secs_f64());
 }

@@ -1,9 +1,12 @@
 //! Many like models, solved one from another.
 //!
 //! The points of a [`Grid`] are put in a line in which neighbours differ in one parameter, the line is cut into runs of a
-//! fixed length, and each run starts from scratch and goes on from point to point. What comes out thus depends on the
+//! fixed length, and each run starts from scratch and goes on from point to point: from where the points before and those
+//! of the row beside lead to expect, and with the steps that led the iteration there. What comes out thus depends on the
 //! grid alone, not on the number of threads. The last point of each run is solved from scratch as well: should that
 //! lead somewhere else, all points of the run are solved from scratch.
+
+mod guess;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::diagnostic::Diagnostics;
 use crate::lqn::model::Model;
 use crate::lqn::results::Results;
+
+use guess::Ends;
 
 use super::{LayeredOptions, Standing, layered, layered_from};
 
@@ -66,22 +71,9 @@ impl Grid {
         number
     }
 
-    /// How far the third point lies beyond the second, in terms of the way from the first to the second; zero where they
-    /// do not lie on one line of the grid.
-    fn stride(&self, first: usize, second: usize, third: usize) -> f64 {
-        let [first, second, third] = [first, second, third].map(|number| self.point(number));
-        let differ = |left: &[usize], right: &[usize]| {
-            let axes: Vec<usize> = (0..left.len()).filter(|axis| left[*axis] != right[*axis]).collect();
-            if let [axis] = axes[..] { Some(axis) } else { None }
-        };
-        match (differ(&first, &second), differ(&second, &third)) {
-            (Some(axis), Some(same)) if axis == same => {
-                let [a, b, c] = [first, second, third].map(|point| self.axes[axis][point[axis]]);
-                let stride = (c - b) / (b - a);
-                if stride.is_finite() && (0.0..=4.0).contains(&stride) { stride } else { 0.0 }
-            }
-            _ => 0.0,
-        }
+    /// The number of a point.
+    fn number(&self, point: &[usize]) -> usize {
+        point.iter().zip(&self.axes).fold(0, |number, (place, axis)| number * axis.len() + place)
     }
 }
 
@@ -183,18 +175,21 @@ where
     fn run(&self, run: Range<usize>) -> Vec<Result<T, Diagnostics>> {
         let mut found = Vec::with_capacity(run.len());
         let mut standing: Option<Standing> = None;
+        let mut ends = Ends::default();
         let mut last: Option<(B, Results)> = None;
         for place in run.clone() {
             let number = self.grid.in_line(place);
             let started = standing.is_some();
-            if run.start + 2 <= place {
-                let [first, second] = [place - 2, place - 1].map(|place| self.grid.in_line(place));
-                let stride = self.grid.stride(first, second, number);
-                standing = standing.map(|standing| standing.moved(stride));
+            if let Some(standing) = &mut standing {
+                let guess = ends.guess(self.grid, self.grid.in_line(place - 1), number);
+                if !guess.is_empty() {
+                    standing.start_at(&guess);
+                }
             }
             let solved = (self.build)(&self.grid.point(number)).and_then(|built| {
                 let (results, end) = layered_from(built.as_ref(), &self.options.layered, standing.take(), &mut ())?;
                 if results.convergence.converged && self.options.warm {
+                    ends.keep(number, end.numbers());
                     standing = Some(end);
                 }
                 Ok((built, results))
@@ -255,10 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn strides_are_relative_and_along_one_axis() {
+    fn points_have_numbers() {
         let grid = Grid { axes: vec![vec![1.0, 2.0], vec![1.0, 2.0, 4.0]] };
-        assert_eq!(grid.stride(0, 1, 2), 2.0);
-        assert_eq!(grid.stride(1, 2, 5), 0.0);
+        assert!((0..grid.len()).all(|number| grid.number(&grid.point(number)) == number));
         assert_eq!(Grid::default().len(), 1);
         assert_eq!(Grid::default().point(0), Vec::<usize>::new());
     }

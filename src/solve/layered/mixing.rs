@@ -1,56 +1,115 @@
 //! Acceleration of the outer iteration.
 
 /// How many steps [`Mixing`] looks back.
-const DEPTH: usize = 4;
+const DEPTH: usize = 8;
+/// Where a residual grows by more than this, the steps before tell nothing about the way from here.
+const ASTRAY: f64 = 2.0;
+
+/// Steps in which no residual changed by more than this are not told to others: they are mostly noise.
+const PLAIN: f64 = 1e-5;
 
 /// Anderson's (1965) acceleration of a fixed-point iteration: the next point is the combination of the last ones whose
 /// residuals, combined in the same way, are least.
 ///
-/// Residuals are relative, so that rates and times weigh alike.
-#[derive(Default)]
+/// Residuals are relative, so that rates and times weigh alike. What is kept of a step is by how much the residual and the
+/// image changed. That holds near the fixed point of a like iteration, too, so that one may go on with another's steps.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mixing {
-    /// Residuals and what the iteration made of the points that they belong to, the latest last.
-    past: Vec<(Vec<f64>, Vec<f64>)>,
+    /// The residual before, and what the iteration made of its point.
+    last: Option<(Vec<f64>, Vec<f64>)>,
+    /// The latest last.
+    steps: Vec<Step>,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug)]
+struct Step {
+    /// By how much the residual changed.
+    residual: Vec<f64>,
+    /// By how much the image changed.
+    image: Vec<f64>,
+    /// The products of its change of the residual with those of the steps before it, and with itself.
+    products: Vec<f64>,
 }
 
 impl Mixing {
+    /// For another iteration, which may be like this one: with the steps, but at no point.
+    pub(super) fn for_another(mut self) -> Self {
+        self.last = None;
+        for place in (0..self.steps.len()).rev() {
+            if self.steps[place].residual.iter().all(|change| change.abs() <= PLAIN) {
+                self.forget(place);
+            }
+        }
+        self
+    }
+
+    fn forget(&mut self, place: usize) {
+        self.steps.remove(place);
+        for later in &mut self.steps[place..] {
+            later.products.remove(place);
+        }
+    }
+
     /// Replaces the point, of which the iteration made `next`, by the one to go on from.
     pub(super) fn mix(&mut self, point: &mut [f64], next: &[f64]) {
         let residual: Vec<f64> = next.iter().zip(&*point).map(|(next, point)| relative(*next, *point)).collect();
-        if self.past.len() > DEPTH {
-            self.past.remove(0);
+        if self.steps.iter().any(|step| step.residual.len() != residual.len()) {
+            self.steps.clear();
         }
-        let weights = self.weights(&residual);
+        if let Some((old, image)) = self.last.take() {
+            if dot(&residual, &residual) > ASTRAY * ASTRAY * dot(&old, &old) {
+                self.steps.clear();
+            }
+            if self.steps.len() == DEPTH {
+                self.forget(0);
+            }
+            let change = |new: &[f64], old: &[f64]| new.iter().zip(old).map(|(new, old)| new - old).collect();
+            let (residual, image): (Vec<f64>, Vec<f64>) = (change(&residual, &old), change(next, &image));
+            let mut products: Vec<f64> = self.steps.iter().map(|step| dot(&step.residual, &residual)).collect();
+            products.push(dot(&residual, &residual));
+            self.steps.push(Step { residual, image, products });
+        }
         point.copy_from_slice(next);
-        for ((_, image), weight) in self.past.iter().zip(&weights) {
-            for ((value, next), old) in point.iter_mut().zip(next).zip(image) {
-                *value -= weight * (next - old);
+        for (step, weight) in self.steps.iter().zip(self.weights(&residual)) {
+            for (value, change) in point.iter_mut().zip(&step.image) {
+                *value -= weight * change;
             }
         }
         for (value, image) in point.iter_mut().zip(next) {
             // A combination may leave the range of what makes sense.
             *value = value.clamp(image * 0.5, image * 2.0);
         }
-        self.past.push((residual, next.to_vec()));
+        self.last = Some((residual, next.to_vec()));
     }
 
-    /// By how much to go back towards each of the past: least squares by normal equations, slightly regularised.
+    /// How much of each step to take back: least squares by normal equations, slightly regularised.
     fn weights(&self, residual: &[f64]) -> Vec<f64> {
-        let count = self.past.len();
-        let differences: Vec<Vec<f64>> =
-            self.past.iter().map(|(old, _)| residual.iter().zip(old).map(|(new, old)| new - old).collect()).collect();
-        let dot = |left: &[f64], right: &[f64]| left.iter().zip(right).map(|(left, right)| left * right).sum::<f64>();
+        let count = self.steps.len();
+        let product = |row: usize, column: usize| self.steps[row.max(column)].products[row.min(column)];
         let mut matrix: Vec<Vec<f64>> = (0..count)
             .map(|row| {
-                let mut line: Vec<f64> =
-                    (0..count).map(|column| dot(&differences[row], &differences[column])).collect();
+                let mut line: Vec<f64> = (0..count).map(|column| product(row, column)).collect();
                 line[row] *= 1.0 + 1e-10;
-                line.push(dot(&differences[row], residual));
+                line.push(dot(&self.steps[row].residual, residual));
                 line
             })
             .collect();
         eliminate(&mut matrix)
     }
+}
+
+/// The scalar product, in eight sums side by side.
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (left, right) = (left.chunks_exact(8), right.chunks_exact(8));
+    let rest = left.remainder().iter().zip(right.remainder()).map(|(left, right)| left * right).sum::<f64>();
+    for (left, right) in left.zip(right) {
+        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += left * right;
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// The relative change.

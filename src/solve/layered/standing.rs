@@ -26,6 +26,8 @@ pub struct Standing {
     ends: Vec<Memory>,
     /// The sizes of the last like model that had too many states.
     too_many: Option<Vec<u32>>,
+    /// The steps that led there, which tell the next solution its way.
+    mixing: Mixing,
 }
 
 impl Standing {
@@ -43,6 +45,30 @@ impl Standing {
             }
         }
         self
+    }
+
+    /// All numbers of where the solver stood, one after the other.
+    pub(in crate::solve) fn numbers(&self) -> &[f64] {
+        match &self.before {
+            Some(before) if self.is_moved => before,
+            _ => &self.row,
+        }
+    }
+
+    /// Starts where these combine to, each with its weight; they must be numbers of like standings.
+    pub(in crate::solve) fn start_at(&mut self, terms: &[(f64, &[f64])]) {
+        if terms.iter().any(|(_, numbers)| numbers.len() != self.row.len()) {
+            return;
+        }
+        let end = self.numbers().to_vec();
+        self.row.fill(0.0);
+        for (weight, numbers) in terms {
+            self.row.iter_mut().zip(*numbers).for_each(|(own, number)| *own += weight * number);
+        }
+        // All of them are times, rates and factors, which cannot be negative.
+        self.row.iter_mut().for_each(|own| *own = own.max(0.0));
+        self.before = Some(end);
+        self.is_moved = true;
     }
 
     /// Where the solver stood.
@@ -102,21 +128,23 @@ fn go_on(
     }
     in_layers(model)?;
     start = start.filter(|start| !start.row.is_empty());
+    let mut mixing = start.as_mut().map(|start| std::mem::take(&mut start.mixing)).unwrap_or_default();
     let warm = start
         .as_mut()
-        .and_then(|start| solver.go_on(start, options, observer))
+        .and_then(|start| solver.go_on(start, &mut mixing, options, observer))
         .map(|convergence| super::report::results(&solver, convergence))
         .filter(super::report::is_sound);
     let before = warm.is_some().then(|| start.and_then(Standing::end)).flatten();
     let results = if let Some(results) = warm {
         results
     } else {
+        mixing = Mixing::default();
         solver = Solver::new(&plan, &lanes)?;
         solver.memories.iter_mut().for_each(|memory| memory.keeps = true);
         let convergence = solver.run(options, observer)?;
         sound(super::report::results(&solver, convergence))?
     };
-    let mut standing = solver.standing(shape, before);
+    let mut standing = solver.standing(shape, before, mixing.for_another());
     standing.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
     Ok((results, standing))
 }
@@ -126,6 +154,7 @@ impl Solver<'_> {
     fn go_on(
         &mut self,
         start: &mut Standing,
+        mixing: &mut Mixing,
         options: &LayeredOptions,
         observer: &mut dyn Observer,
     ) -> Option<Convergence> {
@@ -135,7 +164,6 @@ impl Solver<'_> {
             memory.recalls = true;
         }
         let limit = options.iterations.div_ceil(2).max(1);
-        let mut mixing = Mixing::default();
         let mut run = Run { converged: false, iterations: 0, residual: f64::INFINITY };
         let mut row = start.row.clone();
         let mut next = Vec::with_capacity(row.len());
@@ -201,11 +229,11 @@ impl Solver<'_> {
         }
     }
 
-    fn standing(mut self, shape: Vec<u32>, before: Option<Vec<f64>>) -> Standing {
+    fn standing(mut self, shape: Vec<u32>, before: Option<Vec<f64>>, mixing: Mixing) -> Standing {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
         let before = before.filter(|before| before.len() == row.len());
-        Standing { shape, row, before, ends: self.memories, ..Standing::default() }
+        Standing { shape, row, before, ends: self.memories, mixing, ..Standing::default() }
     }
 }
 
