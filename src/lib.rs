@@ -2,7 +2,7 @@
 //! them, and answers what-if questions.
 //!
 //! Data flows down this list of rooms, and imports only ever point up it:
-//! [`diagnostic`], [`names`], [`datalog`], [`trace`], [`lqn`], [`tlc`], [`model`], [`solve`], [`report`].
+//! [`diagnostic`], [`names`], [`datalog`], [`trace`], [`lqn`], [`tlc`], [`same`], [`model`], [`solve`], [`report`].
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ pub mod lqn;
 pub mod model;
 pub mod names;
 pub mod report;
+pub mod same;
 pub mod solve;
 pub mod tlc;
 pub mod trace;

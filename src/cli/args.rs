@@ -8,7 +8,7 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{
-    bottleneck, completions, config, coverage, diff, draw, explain, man, matches, merge, model, report, rules,
+    bottleneck, compare, completions, config, coverage, diff, draw, explain, man, matches, merge, model, report, rules,
     simulate, solve, test, trace, whatif, why_not,
 };
 
@@ -62,6 +62,8 @@ pub enum Command {
     /// Work on rule files
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Recognise interactions with the dye of traces and without, and tell where the two differ
+    Compare(compare::Arguments),
     /// Compare two models or two sets of results; exits with 1 where they differ
     Diff(diff::Arguments),
     /// Test golden traces: compare their models with those accepted; exits with 1 where they differ
@@ -105,6 +107,9 @@ pub struct ReadingArguments {
     /// The traces' format; detected from the content where not given
     #[arg(long, value_name = "FORMAT", value_parser = trace_format())]
     pub from: Option<Format>,
+    /// Message traces: the files are parts of one trace, recorded on several machines, and not a trace each
+    #[arg(long)]
+    pub one_trace: bool,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,
@@ -119,6 +124,9 @@ pub struct ReduceArguments {
     /// Which entries of a task are one
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Merge::Name)]
     pub merge: Merge,
+    /// How interactions are recognised; by the dye where the traces have one, else from the messages alone
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub analysis: Option<Analysis>,
     /// The engine that finds the templates' candidates
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t = Engine::Plans)]
     pub engine: Engine,
@@ -141,6 +149,15 @@ fn trace_format() -> impl TypedValueParser<Value = Format> {
         .map(|name| Format::from_name(&name).expect("only names of formats are possible values"))
 }
 
+/// How interactions are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Analysis {
+    /// Trace-based load characterisation: templates over operations, which a dye tells apart.
+    Tlc,
+    /// Interaction trees over messages; a dye that is there is left out.
+    Same,
+}
+
 /// Which entries of a task are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Merge {
@@ -159,6 +176,16 @@ impl Merge {
             Self::Name => "name",
             Self::Structure => "structure",
             Self::None => "none",
+        }
+    }
+}
+
+impl From<Merge> for dyelog::same::EntryMerge {
+    fn from(merge: Merge) -> Self {
+        match merge {
+            Merge::Name => Self::Name,
+            Merge::Structure => Self::Structure,
+            Merge::None => Self::None,
         }
     }
 }

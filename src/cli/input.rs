@@ -10,7 +10,7 @@ use dyelog::diagnostic::{Diagnostic, Place};
 use crate::cli::{Failure, codes};
 
 /// How many bytes are enough to tell a model from a trace.
-const HEAD: u64 = 64 * 1024;
+pub const HEAD: u64 = 64 * 1024;
 
 /// The name of a file as diagnostics show it.
 pub fn shown(path: &Path) -> Arc<str> {

@@ -7,13 +7,14 @@ use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
-use crate::cli::reduce;
+use crate::cli::reduce::{self, Interactions};
 use crate::cli::terminal::Terminal;
 
 /// Arguments of `dyelog matches`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "a row each match, and how often each template matched" => "dyelog matches traces/figure-3.angio",
+    "of a trace without a dye, a row each interaction" => "dyelog matches traces/same/figure-3a.csv --format csv",
     "with a rule file of your own" => "dyelog matches traces/acknowledged.angio --rules examples/rules/acknowledged.dl --format csv",
 })]
 pub struct Arguments {
@@ -43,6 +44,15 @@ enum Format {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
     let reduced = reduce::reduce(input, None, reading, &arguments.reduce, true, terminal)?;
+    if let Some(Interactions { records, names }) = &reduced.interactions {
+        let text = match arguments.format {
+            Format::Csv => report::interactions::csv(records, names),
+            Format::Json => report::interactions::json(records, names),
+            Format::Text => report::interactions::text(records, names, terminal.look(&arguments.output)),
+        };
+        output::write(&arguments.output, &text)?;
+        return Ok(Exit::Ok);
+    }
     let matches = &reduced.reduction.matches;
     let text = match arguments.format {
         Format::Csv => report::matches::csv(matches),

@@ -14,6 +14,7 @@ macro_rules! examples {
 pub mod args;
 mod bottleneck;
 mod codes;
+mod compare;
 mod completions;
 mod config;
 mod coverage;
@@ -26,6 +27,7 @@ mod interrupt;
 mod man;
 mod matches;
 mod merge;
+mod messages;
 mod model;
 mod output;
 mod progress;
@@ -134,6 +136,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Draw(command) => draw::run(command, terminal),
         Command::Trace(command) => trace::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
+        Command::Compare(arguments) => compare::run(arguments, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),
         Command::Test(arguments) => test::run(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),

@@ -5,14 +5,16 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::same::Record;
 use dyelog::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use dyelog::trace::quality::Policy;
-use dyelog::trace::{self, Operation, Origins, ReadOptions, ReadReport, Sink, Toeg, TraceNames};
+use dyelog::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
 
-use crate::cli::args::{ReadingArguments, ReduceArguments};
+use crate::cli::args::{Analysis, ReadingArguments, ReduceArguments};
+use crate::cli::messages::Opened;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, input, rule_files};
+use crate::cli::{Failure, input, messages, rule_files};
 
 /// How many findings about traces are shown before the rest are only counted.
 const SHOWN: usize = 5;
@@ -27,6 +29,16 @@ pub struct Reduced {
     pub merge: String,
     /// Operations to show; none of saved sub-models.
     pub samples: Option<Samples>,
+    /// The interactions, where the traces have no dye, or none was wanted.
+    pub interactions: Option<Interactions>,
+}
+
+/// Interactions that were recognised from messages.
+pub struct Interactions {
+    /// Their records, where they were asked for.
+    pub records: Vec<Record>,
+    /// Names that they use.
+    pub names: TraceNames,
 }
 
 /// Operations that are kept to be shown.
@@ -82,13 +94,22 @@ impl Sink for Watch<'_, '_> {
 /// Reduces traces, the first of which may be open already, and shows what was left out on the way.
 pub fn reduce(
     files: &[PathBuf],
-    mut first: Option<Box<dyn Read + Send>>,
+    first: Option<Box<dyn Read + Send>>,
     reading: &ReadingArguments,
     arguments: &ReduceArguments,
     keep_matches: bool,
     terminal: &mut Terminal,
 ) -> Result<Reduced, Failure> {
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
+    let progress = Progress::reading(files);
+    let wanted = arguments.analysis == Some(Analysis::Same);
+    let mut first = match messages::open(files, first, reading, wanted, &progress)? {
+        Opened::Operations(first) => first,
+        Opened::Messages(sources, why) => {
+            messages::check_arguments(arguments)?;
+            return messages::reduce(sources, &why, reading, arguments, keep_matches, terminal);
+        }
+    };
     let rules = rule_files::load(&arguments.rules, &mut terminal.sources)?;
     terminal.report(&rule_files::about_the_users(&rules));
     let options = ReduceOptions {
@@ -100,20 +121,15 @@ pub fn reduce(
     };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, options);
-    let progress = Progress::reading(files);
     let mut watch =
         Watch { reducer: &mut reducer, progress: progress.clone(), native: true, samples: Vec::new(), attempts: 0 };
     let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
     for file in files {
-        let outcome = match first.take() {
-            Some(input) => Ok(input),
-            None => input::open(file).map_err(Diagnostics::from),
-        }
-        .and_then(|input| {
-            let options = ReadOptions { format: reading.from, strict: reading.strict };
-            trace::read(&input::shown(file), progress.watch(input), &options, &mut names, &mut watch)
-        });
+        let outcome = first
+            .take()
+            .unwrap_or_else(|| messages::open_one(file, None, reading, &progress))
+            .and_then(|open| open.operations(&mut names, &mut watch));
         match outcome {
             Ok(read) => report.merge(read),
             Err(Diagnostics(found)) => errors.extend(found),
@@ -135,7 +151,7 @@ pub fn reduce(
     reduction.submodel.concurrent |= !native;
     let merge = arguments.merge.label().to_owned();
     let samples = Some(Samples { operations: samples, names, rules });
-    Ok(Reduced { reduction, reading: report, merge, samples })
+    Ok(Reduced { reduction, reading: report, merge, samples, interactions: None })
 }
 
 /// Tells what was left out: the first findings of each kind, and figures.

@@ -95,7 +95,8 @@ fn submodel_or_model(
         if saved::is_saved(&String::from_utf8_lossy(&head)) {
             let Given { submodel, merge } = submodels::load(files, Some(whole), terminal)?;
             let reduction = Reduction { submodel, ..Reduction::default() };
-            let reduced = Reduced { reduction, reading: ReadReport::default(), merge, samples: None };
+            let reduced =
+                Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None };
             return Ok(Found::SubModel(Box::new(reduced)));
         }
         if files.len() == 1 && is_model(&head) {

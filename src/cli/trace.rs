@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::report;
+use dyelog::trace::messages::{MessageStat, Messages, Step, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::stat::TraceStat;
-use dyelog::trace::{self, Operation, ReadOptions, ReadReport, Sink, TraceNames, angio};
+use dyelog::trace::{self, Operation, ReadReport, Sink, TraceNames, angio};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, TraceArguments};
 use crate::cli::exit::Exit;
+use crate::cli::messages::{self, First, Opened};
 use crate::cli::output::{self, Output};
 use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
@@ -96,9 +98,18 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 
 fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
     let reading = &arguments.input.reading;
+    let mut stat = MessageStat::default();
+    let progress = Progress::reading(&arguments.input.traces);
+    let first = match messages_of(&arguments.input, &progress, &mut stat)? {
+        Read::Messages(names, read) => {
+            terminal.report(&read.findings);
+            return checked_messages(arguments, &stat.finish(&names), &read);
+        }
+        Read::Not(first) => first,
+    };
     let mut ignore = |_: &TraceNames, _: Operation| ControlFlow::Continue(());
     let mut gate = Gate::new(Policy { strict: reading.strict }, &mut ignore);
-    let read = read_all(&arguments.input.traces, reading, &Progress::reading(&arguments.input.traces), &mut gate);
+    let read = read_all(&arguments.input.traces, first, reading, &progress, &mut gate);
     let quality = gate.finish();
     let (read, quality) = match (read, quality) {
         (Ok(read), Ok(quality)) => (read, quality),
@@ -145,14 +156,96 @@ impl Sink for Writing<'_> {
     }
 }
 
+/// What came of looking for messages.
+enum Read {
+    Messages(TraceNames, ReadReport),
+    /// There are operations; the first file, if it is open.
+    Not(First),
+}
+
+/// Reads traces of messages into a sink.
+fn messages_of(input: &TraceArguments, progress: &Progress, sink: &mut dyn StepSink) -> Result<Read, Failure> {
+    input::check_stdin_once(&input.traces)?;
+    match messages::open(&input.traces, None, &input.reading, false, progress)? {
+        Opened::Operations(first) => Ok(Read::Not(first)),
+        Opened::Messages(messages, _) => {
+            let (names, read) = messages.read(sink)?;
+            Ok(Read::Messages(names, read))
+        }
+    }
+}
+
+/// Tells which messages are whole, and what is wrong with the others.
+fn checked_messages(arguments: &CheckArguments, figures: &Messages, read: &ReadReport) -> Outcome {
+    output::write(&arguments.output, &about_messages(arguments.format, figures, read))?;
+    let left_out = read.findings.iter().any(|finding| finding.severity != Severity::Note);
+    Ok(if left_out { Exit::Finding } else { Exit::Ok })
+}
+
+/// Figures of messages, and what was left out.
+fn about_messages(form: Form, figures: &Messages, read: &ReadReport) -> String {
+    match form {
+        Form::Text => format!("messages\n{}{}", figures.text(), report::trace::counted_text(read)),
+        Form::Json => {
+            let reading = report::trace::counted_json(read);
+            report::json::pretty(&serde_json::json!({ "version": 1, "messages": figures.json(), "reading": reading }))
+        }
+    }
+}
+
+/// Writes messages as rows, as they come.
+fn convert_messages(
+    arguments: &ConvertArguments,
+    progress: &Progress,
+    terminal: &Terminal,
+) -> Result<Option<First>, Failure> {
+    let mut output: Option<Output> = None;
+    let mut failure: Option<Failure> = None;
+    let mut sink = |names: &TraceNames, step: &Step| {
+        let written = match &mut output {
+            Some(output) => Ok(output),
+            None => Output::open(&arguments.output).map(|open| output.insert(open)).and_then(|output| {
+                output.text(trace::messages::HEADER)?;
+                output.text("\n")?;
+                Ok(output)
+            }),
+        }
+        .and_then(|output| {
+            output.attempt(|writer: &mut dyn Write| trace::messages::write_message(writer, names, step))
+        });
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let read = match messages_of(&arguments.input, progress, &mut sink)? {
+        Read::Messages(_, read) => read,
+        Read::Not(first) => return Ok(Some(first)),
+    };
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    terminal.report(&read.findings);
+    let output = match output {
+        Some(output) => output,
+        None => Output::open(&arguments.output)?,
+    };
+    output.finish()?;
+    Ok(None)
+}
+
 fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
-    let mut output = Output::open(&arguments.output)?;
-    let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
     let files = &arguments.input.traces;
     // Data that runs over the terminal shows the progress itself.
     let seen = !arguments.output.is_file() && std::io::stdout().is_terminal();
     let progress = if seen { Progress::hidden() } else { Progress::reading(files) };
-    let read = read_all(files, &arguments.input.reading, &progress, &mut writing);
+    let Some(first) = convert_messages(arguments, &progress, terminal)? else { return Ok(Exit::Ok) };
+    let mut output = Output::open(&arguments.output)?;
+    let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
+    let read = read_all(files, first, &arguments.input.reading, &progress, &mut writing);
     if let Some(failure) = writing.failure {
         return Err(failure);
     }
@@ -163,13 +256,23 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
 }
 
 fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
+    let mut messages = MessageStat::default();
+    let progress = Progress::reading(&arguments.input.traces);
+    let first = match messages_of(&arguments.input, &progress, &mut messages)? {
+        Read::Messages(names, read) => {
+            terminal.report(&read.findings);
+            output::write(&arguments.output, &about_messages(arguments.format, &messages.finish(&names), &read))?;
+            return Ok(Exit::Ok);
+        }
+        Read::Not(first) => first,
+    };
     let mut stat = TraceStat::default();
     let mut sink = |names: &TraceNames, operation: Operation| {
         stat.add(names, &operation);
         ControlFlow::Continue(())
     };
     let files = &arguments.input.traces;
-    let read = read_all(files, &arguments.input.reading, &Progress::reading(files), &mut sink)?;
+    let read = read_all(files, first, &arguments.input.reading, &progress, &mut sink)?;
     terminal.report(&read.findings);
     let mut output = Output::open(&arguments.output)?;
     output.text(&match arguments.format {
@@ -187,6 +290,7 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
 /// Reads traces one after another; errors of all of them come together.
 fn read_all(
     files: &[PathBuf],
+    mut first: First,
     reading: &ReadingArguments,
     progress: &Progress,
     sink: &mut dyn Sink,
@@ -195,7 +299,6 @@ fn read_all(
         Failure::Input(findings) => Diagnostics(findings),
         Failure::Closed => Diagnostics(Vec::new()),
     })?;
-    let options = ReadOptions { format: reading.from, strict: reading.strict };
     let mut sink = |names: &TraceNames, operation: Operation| {
         progress.operation();
         sink.operation(names, operation)
@@ -204,9 +307,10 @@ fn read_all(
     let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
     for file in files {
-        let read = input::open(file)
-            .map_err(Diagnostics::from)
-            .and_then(|input| trace::read(&input::shown(file), progress.watch(input), &options, &mut names, &mut sink));
+        let read = first
+            .take()
+            .unwrap_or_else(|| messages::open_one(file, None, reading, progress))
+            .and_then(|open| open.operations(&mut names, &mut sink));
         match read {
             Ok(read) => report.merge(read),
             Err(Diagnostics(found)) => errors.extend(found),

@@ -7,6 +7,7 @@
 mod builder;
 mod canonical;
 pub mod codes;
+pub mod digest;
 mod findings;
 pub mod json;
 mod labels;

@@ -33,6 +33,8 @@ struct Document {
     merge: String,
     concurrent: bool,
     set_aside: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    instances: BTreeMap<String, u32>,
     scenarios: Vec<ScenarioShape>,
     entries: Vec<EntryShape>,
 }
@@ -50,6 +52,10 @@ struct ScenarioShape {
     last_end: Option<i64>,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    clients: u64,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    think: MomentsShape,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -187,6 +193,10 @@ fn digits(word: u64) -> String {
     format!("{word:016x}")
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl MomentsShape {
     fn is_nothing(&self) -> bool {
         self.count == 0
@@ -215,6 +225,8 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
             last_start: total.last_start,
             last_end: total.last_end,
             response: MomentsShape::of(&total.response),
+            clients: total.clients,
+            think: MomentsShape::of(&total.think),
         })
         .collect();
     scenarios.sort_by(|left, right| left.name.cmp(&right.name));
@@ -224,6 +236,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
         merge: merge.to_owned(),
         concurrent: sub.concurrent,
         set_aside: sub.set_aside,
+        instances: sub.instances.iter().map(|(task, count)| (sub.names.text(*task).to_owned(), *count)).collect(),
         scenarios,
         entries,
     };
@@ -390,11 +403,16 @@ impl Reader<'_> {
             }
             let operations = self.count(shape.operations, MOST, &item);
             let response = self.moments(&shape.response, &item);
+            let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let total = sub.scenarios.entry(name).or_default();
             total.operations = operations;
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);
-            total.response = response;
+            (total.response, total.clients, total.think) = (response, clients, think);
+        }
+        for (task, count) in &document.instances {
+            let task = sub.names.intern(task);
+            sub.instances.insert(task, *count);
         }
         let indices: Vec<Option<EntryIndex>> =
             document.entries.iter().enumerate().map(|(number, shape)| self.entry(&mut sub, number, shape)).collect();

@@ -303,6 +303,10 @@ pub struct ScenarioTotal {
     pub last_end: Option<i64>,
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
+    /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
+    pub clients: u64,
+    /// Times from the end of a customer's operation to the start of its next.
+    pub think: Moments,
 }
 
 /// What traces show of a system.
@@ -314,6 +318,8 @@ pub struct SubModel {
     by_key: FxHashMap<EntryKey, EntryIndex>,
     /// By scenario name.
     pub scenarios: FxIndexMap<Name, ScenarioTotal>,
+    /// How many threads of a task were seen at most, by its name, where traces tell.
+    pub instances: FxIndexMap<Name, u32>,
     /// Operations that were set aside because they are damaged.
     pub set_aside: u64,
     /// Whether some operation came from traces whose tasks serve several requests at once, as services seen in spans do. Tasks of
@@ -418,6 +424,10 @@ impl SubModel {
         for (scenario, total) in &other.scenarios {
             self.scenarios.entry(names[scenario.index()]).or_default().merge(total);
         }
+        for (task, &count) in &other.instances {
+            let own = self.instances.entry(names[task.index()]).or_default();
+            *own = (*own).max(count);
+        }
         self.set_aside += other.set_aside;
         self.concurrent |= other.concurrent;
     }
@@ -496,6 +506,8 @@ impl ScenarioTotal {
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);
         self.response.merge(&other.response);
+        self.clients = self.clients.max(other.clients);
+        self.think.merge(&other.think);
     }
 }
 

@@ -102,8 +102,15 @@ fn choose_loads(
     demands: &DemandValues,
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
-    let wanted: Vec<(Option<Load>, Option<f64>)> =
-        parts.customers.iter().map(|customer| (customer.load, load::observed_rate(&customer.scenario_total))).collect();
+    let wanted: Vec<(Option<Load>, Option<f64>)> = parts
+        .customers
+        .iter()
+        .map(|customer| {
+            let total = &customer.scenario_total;
+            let rate = load::observed_customers(total).is_none().then(|| load::observed_rate(total)).flatten();
+            (customer.load, rate)
+        })
+        .collect();
     let observing = wanted.iter().any(|(configured, observed)| configured.is_none() && observed.is_some());
     let overload = observing.then(|| {
         let alone = vec![(Load::ALONE, LoadReason::Assumed); parts.customers.len()];
@@ -135,6 +142,11 @@ fn choose_loads(
             (None, Some(rate), Some(overload)) => {
                 findings.push(load::overload_warning(name, rate, overload));
                 (Load::ALONE, LoadReason::Assumed)
+            }
+            (None, None, _) if load::observed_customers(&customer.scenario_total).is_some() => {
+                let load = load::observed_customers(&customer.scenario_total).unwrap_or(Load::ALONE);
+                findings.push(load::customers_note(name, load, &customer.scenario_total));
+                (load, LoadReason::Observed)
             }
             (None, None, _) => {
                 findings.push(load::assumed_note(name, &customer.scenario_total));
@@ -253,7 +265,12 @@ impl<'a> Builder<'a> {
         let processor =
             self.processor(settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(identifier));
         let configured = settings.and_then(|settings| settings.scheduling);
-        let threads = settings.and_then(|settings| settings.threads).or(self.configuration.defaults.threads);
+        let seen = || {
+            let name = self.parts.sub.names.get(identifier)?;
+            self.parts.sub.instances.get(&name).map(|count| Multiplicity::Finite(*count))
+        };
+        let threads =
+            settings.and_then(|settings| settings.threads).or_else(seen).or(self.configuration.defaults.threads);
         let (scheduling, multiplicity) = match (configured, threads) {
             (Some(Scheduling::Delay), _) | (_, None | Some(Multiplicity::Infinite)) => {
                 (Scheduling::Delay, Multiplicity::Infinite)

@@ -73,6 +73,23 @@ pub fn configured(rate: Option<f64>, population: Option<u32>, think_time: Option
     }
 }
 
+/// The customers that were seen to ask one after another, each waiting for the answer.
+pub fn observed_customers(total: &ScenarioTotal) -> Option<Load> {
+    let population = u32::try_from(total.clients).ok().filter(|clients| *clients > 0)?;
+    let waits = total.response.count > 0;
+    waits.then(|| Load::Closed { population, think_time: total.think.mean().unwrap_or(0.0) })
+}
+
+/// Says that customers were taken from the traces.
+pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diagnostic {
+    note(format!("scenario `{scenario}` gets {load}"))
+        .with_note(format!(
+            "so many tasks were seen to begin its {} operations, and to wait for their end",
+            total.operations
+        ))
+        .with_hint(hint(scenario))
+}
+
 /// The rate at which operations were seen to start: so many intervals between the first start and the last.
 pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     let window = total.last_start?.checked_sub(total.first_start?)?;

@@ -3,6 +3,7 @@
 //! Nothing here prints: each function gives a text. Times are in seconds and rates per second, in the text as in the machine
 //! forms; a utilisation is a mean number of busy servers.
 
+pub mod agreement;
 pub mod bottleneck;
 pub mod codes;
 pub mod compare;
@@ -12,6 +13,7 @@ pub mod draw;
 pub mod explain;
 pub mod golden;
 pub mod html;
+pub mod interactions;
 pub mod json;
 mod load;
 mod look;

@@ -7,7 +7,6 @@
 pub mod check;
 pub mod codes;
 mod commit;
-pub mod digest;
 pub mod driver;
 pub mod effects;
 pub mod explain;

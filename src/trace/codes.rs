@@ -76,6 +76,26 @@ pub const SET_ASIDE: Code = Code("T041");
 pub const REPEATED: Code = Code("T042");
 /// An operation has the run of another one.
 pub const REUSED_RUN: Code = Code("T043");
+/// A table lacks a column.
+pub const NO_COLUMN: Code = Code("T130");
+/// A column of a table is not used.
+pub const UNUSED_COLUMN: Code = Code("T131");
+/// A row of a table, or a line of a log, cannot be read.
+pub const BAD_ROW: Code = Code("T132");
+/// A message was sent that nobody received.
+pub const NO_RECEPTION: Code = Code("T133");
+/// A message was received that nobody sent.
+pub const NO_SENDING: Code = Code("T134");
+/// An event stands far from its place in the order of time.
+pub const LATE_EVENT: Code = Code("T135");
+/// Messages were received before they were sent.
+pub const NOT_CAUSAL: Code = Code("T136");
+/// A vector clock cannot be used.
+pub const BAD_CLOCK: Code = Code("T137");
+/// Parallel branches count as one after another.
+pub const PARALLEL: Code = Code("T138");
+/// Traces of messages and traces of operations were given together, or one where only the other can be used.
+pub const MIXED: Code = Code("T139");
 /// A document, or a line of it, is not JSON.
 pub const BAD_JSON: Code = Code("T101");
 /// There is no span in the input.

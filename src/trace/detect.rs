@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::trace::angio::is_statement;
+use crate::trace::messages::{self, shiviz::is_clocked};
 use crate::trace::{Format, codes};
 
 /// How much of the content is looked at, in bytes.
@@ -25,6 +26,7 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
         _ if magic(head).is_some() => binary(head),
         b'{' | b'[' => match json(text) {
             Ok(format) => return Ok(format),
+            Err(_) if clocked(text) => return Ok(Format::Shiviz),
             Err(seen) => seen,
         },
         _ => match lines(text) {
@@ -197,8 +199,16 @@ fn lines(text: &[u8]) -> Option<Format> {
     if let Some(format) = lines().next().and_then(table) {
         return Some(format);
     }
+    if lines().any(is_clocked) {
+        return Some(Format::Shiviz);
+    }
     let opens = |line: &[u8]| line.strip_prefix(b"operation").is_some_and(|rest| rest.starts_with(b" "));
     lines().next().is_some_and(opens).then_some(Format::Angio)
+}
+
+/// Whether one of the first lines holds a vector clock.
+fn clocked(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n').take(LINES).any(is_clocked)
 }
 
 /// `$1;1412763178834633375;…`, or `$1=kieker.common.record…` of the map file.
@@ -222,10 +232,8 @@ fn table(header: &[u8]) -> Option<Format> {
     let header = std::str::from_utf8(header).ok()?.to_ascii_lowercase();
     let columns: Vec<_> = header.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"')).collect();
     let has = |name: &str| columns.contains(&name);
-    if has("sender") && has("receiver") {
-        Some(Format::Messages)
-    } else if has("event") && has("process") {
-        Some(Format::Events)
+    if let Some(format) = messages::format_of_header(&header) {
+        Some(format)
     } else if (has("trace_id") || has("traceid")) && (has("span_id") || has("spanid") || has("rpcid")) {
         Some(Format::SpansCsv)
     } else {

@@ -83,6 +83,12 @@ impl TraceNames {
         TaskId(number)
     }
 
+    /// The number of the first instance of a task's name, where there is one; its own else.
+    pub fn plain_task(&self, id: TaskId) -> TaskId {
+        let plain = Task { instance: 1, ..self.task(id) };
+        self.numbers.get(&plain).map_or(id, |number| TaskId(*number))
+    }
+
     /// The task behind a number.
     pub fn task(&self, id: TaskId) -> Task {
         self.tasks[id.index()]

@@ -27,11 +27,13 @@ pub enum Format {
     Events,
     /// Event log of the LQN simulator `lqsim`.
     Lqsim,
+    /// Log with vector clocks, as `ShiViz` shows them.
+    Shiviz,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
@@ -42,6 +44,7 @@ impl Format {
         Self::Messages,
         Self::Events,
         Self::Lqsim,
+        Self::Shiviz,
     ];
 
     /// Its name on the command line.
@@ -57,6 +60,7 @@ impl Format {
             Self::Messages => "messages",
             Self::Events => "events",
             Self::Lqsim => "lqsim",
+            Self::Shiviz => "shiviz",
         }
     }
 
@@ -73,7 +77,12 @@ impl Format {
 
     /// Whether there is a reader for it.
     pub fn has_reader(self) -> bool {
-        matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger)
+        self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger)
+    }
+
+    /// Whether it tells of messages only, and not which operation they belong to.
+    pub fn has_messages(self) -> bool {
+        matches!(self, Self::Messages | Self::Events | Self::Lqsim | Self::Shiviz)
     }
 }
 

@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
-use crate::trace::detect::detect;
+use crate::trace::detect::{HEAD, detect};
 use crate::trace::format::Format;
-use crate::trace::{Operation, TraceNames, angio, codes, spans, unpack};
+use crate::trace::{Operation, TraceNames, angio, codes, messages, spans, unpack};
 
 /// Takes operations as they come out of a reader.
 pub trait Sink {
@@ -95,18 +95,84 @@ pub fn read(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
+    open(file, input, options)?.operations(names, sink)
+}
+
+/// A trace whose format is known, and of which nothing was read yet.
+pub struct OpenTrace<'r> {
+    file: String,
+    input: unpack::Unpacked<'r>,
+    format: Format,
+    options: ReadOptions,
+}
+
+/// Opens a trace and looks at its format, as [`read`] does.
+///
+/// # Errors
+/// When the input fails, is a damaged archive, is empty, or is of a format that is not known.
+pub fn open<'r>(file: &str, input: impl Read + Send + 'r, options: &ReadOptions) -> Result<OpenTrace<'r>, Diagnostics> {
     let mut input = unpack::open(input).map_err(|error| failed(file, &error))?;
     let format = match options.format {
         Some(format) => format,
         None => detect(file, input.head().map_err(|error| failed(file, &error))?)?,
     };
-    match format {
-        Format::Angio => angio::read_text(file, input, options.strict, names, sink),
-        Format::AngioJsonl => angio::read_jsonl(file, input, options.strict, names, sink),
-        Format::Otlp => spans::read_otlp(file, input, spans_options(*options), names, sink),
-        Format::Jaeger => spans::read_jaeger(file, input, spans_options(*options), names, sink),
-        format => Err(no_reader(file, format).into()),
+    Ok(OpenTrace { file: file.to_owned(), input, format, options: *options })
+}
+
+impl<'r> OpenTrace<'r> {
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
     }
+
+    /// Reads operations.
+    ///
+    /// # Errors
+    /// As [`read`], and when the trace has messages in place of operations.
+    pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        let Self { file, input, format, options } = self;
+        match format {
+            Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
+            Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
+            Format::Otlp => spans::read_otlp(&file, input, spans_options(options), names, sink),
+            Format::Jaeger => spans::read_jaeger(&file, input, spans_options(options), names, sink),
+            format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
+            format => Err(no_reader(&file, format).into()),
+        }
+    }
+
+    /// The messages, which are not read yet.
+    ///
+    /// # Errors
+    /// When it is no trace of messages, or lacks what is needed to read it.
+    pub fn messages(self) -> Result<Box<dyn messages::Source + 'r>, Diagnostics> {
+        let Self { file, input, format, options } = self;
+        messages::source(&file, input, format, options.strict)?
+            .ok_or_else(|| mixed(&file, "has operations, and no bare messages").into())
+    }
+}
+
+/// The format of a trace that begins so, as far as that much of it tells; compressed or not.
+pub fn format_of_head(head: &[u8]) -> Option<Format> {
+    use std::io::BufRead as _;
+    let mut input = io::BufReader::with_capacity(HEAD, unpack::open(head).ok()?);
+    let mut seen: Vec<u8> = Vec::new();
+    // An archive of which this is the beginning fails at its end; what came before is what counts.
+    while let Ok(more) = input.fill_buf() {
+        let count = more.len();
+        if count == 0 || seen.len() >= HEAD {
+            break;
+        }
+        seen.extend_from_slice(more);
+        input.consume(count);
+    }
+    detect("", &seen).ok()
+}
+
+fn mixed(file: &str, what: &str) -> Diagnostic {
+    let place = Place::File { file: file.into() };
+    Diagnostic::error(codes::MIXED, place, format!("this trace {what}"))
+        .with_note("the two are analysed in different ways, and not together")
 }
 
 fn spans_options(options: ReadOptions) -> spans::SpanOptions {

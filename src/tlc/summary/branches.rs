@@ -10,8 +10,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::lqn::digest::Digest;
 use crate::lqn::submodel::{BlockTotal, Branch, BranchTotal, EntryKey, Position, RequestKind};
-use crate::tlc::digest::Digest;
 use crate::tlc::driver::{EntryNumber, Outcome};
 use crate::tlc::summary::groups::Groups;
 use crate::tlc::summary::kind_of;

@@ -5,9 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::lqn::digest::Digest;
 use crate::lqn::submodel::{EntryIndex, EntryKey, Interaction, RequestKind, SubModel};
 use crate::names::{Name, Names};
-use crate::tlc::digest::Digest;
 use crate::tlc::driver::{Entry, Outcome};
 use crate::tlc::summary::groups::Groups;
 use crate::tlc::summary::{EntryMerge, kind_of, request_phase};

@@ -23,7 +23,7 @@
 mod assemble;
 mod grammar;
 mod json;
-mod lines;
+pub(crate) mod lines;
 mod rank;
 mod recent;
 mod text;

@@ -1,0 +1,61 @@
+//! `dyelog compare`.
+
+use clap::Args;
+use dyelog::diagnostic::{Diagnostic, Diagnostics};
+use dyelog::report::agreement::Comparison;
+use dyelog::trace::{self, ReadOptions, ReadReport, TraceNames};
+
+use crate::cli::args::{Form, OutputArguments, TraceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::progress::Progress;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome, input, output, reduce, rule_files};
+
+/// Arguments of `dyelog compare`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "how far to trust the analysis without a dye, and where it guesses otherwise" => "dyelog compare traces/shop.otlp.jsonl",
+})]
+pub struct Arguments {
+    #[command(flatten)]
+    input: TraceArguments,
+    /// The form of the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Recognises interactions with the dye and without, and compares.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let (files, reading) = (&arguments.input.traces, &arguments.input.reading);
+    input::check_stdin_once(files)?;
+    let rules = rule_files::load(&[], &mut terminal.sources)?;
+    let options = ReadOptions { format: reading.from, strict: reading.strict };
+    let progress = Progress::reading(files);
+    let mut names = TraceNames::new();
+    let mut comparison = Comparison::new(&rules);
+    let mut report = ReadReport::default();
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    for file in files {
+        let read = input::open(file).map_err(Diagnostics::from).and_then(|input| {
+            trace::read(&input::shown(file), progress.watch(input), &options, &mut names, &mut comparison)
+        });
+        match read {
+            Ok(read) => report.merge(read),
+            Err(Diagnostics(found)) => errors.extend(found),
+        }
+    }
+    progress.done();
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    reduce::count(&report, "reading", terminal);
+    let agreement = comparison.finish(&mut names)?;
+    let text = match arguments.format {
+        Form::Text => agreement.text(terminal.look(&arguments.output)),
+        Form::Json => agreement.json(),
+    };
+    output::write(&arguments.output, &text)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,315 @@
+//! The driver: one step of the trace after the other (2005 paper §4.3, part B).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::submodel::SubModel;
+use crate::names::Name;
+use crate::same::codes;
+use crate::same::fold::Fold;
+use crate::same::forest::{Forest, Found, NONE, Spent};
+use crate::same::record::{Link, Record, RecordKind};
+use crate::same::shapes::EntryMerge;
+use crate::same::walk::{Goal, Walks};
+use crate::trace::messages::{Event, Step, StepSink, What};
+use crate::trace::{ReadReport, TaskId, TraceNames};
+
+/// How to analyse.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How entries are told apart.
+    pub merge: EntryMerge,
+    /// Whether to keep a record for each interaction.
+    pub records: bool,
+    /// Whether to keep what each message turned out to be.
+    pub links: bool,
+}
+
+/// What an analysis comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// The sub-model.
+    pub submodel: SubModel,
+    /// The interactions in the order of finding, where they were asked for.
+    pub records: Vec<Record>,
+    /// What each message turned out to be, where that was asked for.
+    pub links: Vec<Link>,
+    /// Interactions by kind: synchronous, asynchronous, forwarded.
+    pub counts: [u64; 3],
+    /// Messages.
+    pub messages: u64,
+    /// What there is to say.
+    pub findings: ReadReport,
+}
+
+impl Analysis {
+    /// Takes in what another trace came to (2005 paper §4.5).
+    pub fn merge(&mut self, other: Self) {
+        self.submodel.merge(&other.submodel);
+        self.records.extend(other.records);
+        self.links.extend(other.links);
+        for (own, other) in self.counts.iter_mut().zip(other.counts) {
+            *own += other;
+        }
+        self.messages += other.messages;
+        self.findings.merge(other.findings);
+    }
+}
+
+/// How many occurrences and visits may be open at once, beside those that tasks need.
+const MOST: usize = 1 << 20;
+
+/// Tells replies.
+pub trait Replies {
+    /// Whether a message from the occurrence `from` to the task whose live occurrence is `client` is a reply.
+    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool;
+}
+
+/// The shipped rules.
+#[derive(Debug)]
+pub struct Rules {
+    walks: Walks,
+    sync: Goal,
+    forward: Goal,
+}
+
+impl Rules {
+    /// Those of `rules/same.dl`.
+    ///
+    /// # Panics
+    /// Never: a test loads the shipped rules.
+    pub fn shipped() -> Self {
+        let walks = Walks::shipped();
+        let goal = |name| walks.goal(name).expect("the shipped rules define it");
+        let (sync, forward) = (goal("sync"), goal("forward"));
+        Self { walks, sync, forward }
+    }
+}
+
+impl Replies for Rules {
+    #[inline]
+    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool {
+        self.walks.holds(self.sync, client, from, facts) || self.walks.holds(self.forward, client, from, facts)
+    }
+}
+
+/// The analysis of one stream of messages.
+#[derive(Debug)]
+pub struct Same<R = Rules> {
+    replies: R,
+    forest: Forest,
+    fold: Fold,
+    options: Options,
+    /// Nodes in transit by token.
+    tokens: Vec<u32>,
+    analysis: Analysis,
+    limit: usize,
+}
+
+impl Same {
+    /// An analysis of traces of these names.
+    pub fn new(options: Options, files: Vec<Arc<str>>) -> Self {
+        Self::with(Rules::shipped(), options, files)
+    }
+}
+
+impl<R: Replies> Same<R> {
+    /// An analysis that tells replies in another way.
+    pub fn with(replies: R, options: Options, files: Vec<Arc<str>>) -> Self {
+        Self {
+            replies,
+            forest: Forest::default(),
+            fold: Fold::new(options.merge, files, options.links),
+            options,
+            tokens: Vec::new(),
+            analysis: Analysis::default(),
+            limit: MOST,
+        }
+    }
+
+    /// The node that a task sends from.
+    fn sender(&mut self, task: TaskId) -> u32 {
+        match self.forest.live(task) {
+            NONE => {
+                let visit = self.fold.for_root(task);
+                self.forest.root(task, visit)
+            }
+            live => live,
+        }
+    }
+
+    /// Whether a message from a node to a task is a reply, and to whom.
+    fn client(&self, from: u32, to: TaskId) -> Option<u32> {
+        let live = self.forest.live(to);
+        let known = live != NONE && from != NONE && live != from;
+        (known && self.replies.is_reply(&self.forest, live, from)).then_some(live)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are what a message is")]
+    fn deliver(
+        &mut self,
+        names: &TraceNames,
+        from: u32,
+        transit: Option<u32>,
+        to: TaskId,
+        label: Name,
+        sent: f64,
+        spent: Spent,
+        step: &Step,
+    ) {
+        self.analysis.messages += 1;
+        match self.client(from, to) {
+            Some(client) => self.forest.close(client, from, transit, (sent, step.time), spent),
+            None => {
+                let visit = self.fold.accepts(names, to, label, step.time, step.file, step.line);
+                self.forest.receive(from, transit, to, visit, (sent, step.time, step.line), spent);
+            }
+        }
+    }
+
+    /// Takes in what the forest found.
+    fn take_found(&mut self, names: &TraceNames) {
+        let mut found = std::mem::take(&mut self.forest.found);
+        for one in found.drain(..) {
+            match one {
+                Found::Cycle { from, count, sent, spent, end } => {
+                    let path = &self.forest.path[from..from + count];
+                    let kind = if count == 2 { RecordKind::Sync } else { RecordKind::Forward };
+                    self.analysis.counts[kind as usize] += 1;
+                    if self.options.records {
+                        self.analysis.records.push(Record {
+                            kind,
+                            client: path[0].occurrence,
+                            server: path[count - 1].occurrence,
+                            via: path[1..count - 1].iter().map(|end| end.occurrence).collect(),
+                            time: path[1].time,
+                            end,
+                            cut_off: false,
+                        });
+                    }
+                    self.fold.answered(names, path, (sent, spent), end);
+                }
+                Found::Async { from, to, cut_off } => {
+                    self.analysis.counts[RecordKind::Async as usize] += 1;
+                    if self.options.records {
+                        self.analysis.records.push(Record {
+                            kind: RecordKind::Async,
+                            client: from.occurrence,
+                            server: to.occurrence,
+                            via: Vec::new(),
+                            time: to.time,
+                            end: f64::NAN,
+                            cut_off,
+                        });
+                    }
+                    self.fold.unanswered(names, &from, &to, cut_off);
+                }
+                Found::Gone(visit) => self.fold.let_go(visit),
+                Found::Held(visit) => self.fold.hold(visit),
+            }
+        }
+        self.forest.found = found;
+        self.forest.path.clear();
+        self.fold.settle(names);
+    }
+
+    /// Keeps memory within bounds.
+    fn prune(&mut self, names: &TraceNames) {
+        let limit = self.limit + 4 * names.task_count();
+        if self.forest.len() > limit || self.fold.len() > limit {
+            if self.fold.len() > limit {
+                self.fold.prune(names);
+                self.fold.settle(names);
+            }
+            if self.forest.len() > limit / 2 {
+                self.forest.prune();
+                self.take_found(names);
+            }
+            self.analysis.findings.count("interactions that never end", || {
+                let message = format!("more than {limit} interactions were open at once");
+                Diagnostic::warning(codes::GIVEN_UP, Place::Nowhere, message)
+                    .with_note("those that had not ended were taken to be asynchronous, to keep memory within bounds")
+            });
+        }
+    }
+
+    /// What all came to.
+    pub fn finish(mut self, names: &TraceNames) -> Analysis {
+        self.forest.finish();
+        self.take_found(names);
+        let (submodel, links, unfinished) = self.fold.finish(names);
+        let mut analysis = self.analysis;
+        (analysis.submodel, analysis.links) = (submodel, links);
+        if unfinished > 0 {
+            let what = if unfinished == 1 {
+                "1 interaction was".to_owned()
+            } else {
+                format!("{unfinished} interactions were")
+            };
+            analysis.findings.counted.insert("interaction not complete at the end", unfinished);
+            analysis.findings.findings.push(
+                Diagnostic::new(
+                    Severity::Note,
+                    codes::UNFINISHED,
+                    Place::Nowhere,
+                    format!("{what} not complete when the trace ended"),
+                )
+                .with_note("their like were answered before, so that they are left out of the model, and not taken for asynchronous"),
+            );
+        }
+        analysis
+    }
+}
+
+impl<R: Replies> StepSink for Same<R> {
+    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+        match step.what {
+            What::Message { from, to, label, sent } => {
+                let node = self.sender(from);
+                let spent = self.fold.sends(self.forest.visit(node), sent);
+                self.deliver(names, node, None, to, label, sent, spent, step);
+            }
+            What::Send { from, token } => {
+                let node = self.sender(from);
+                let spent = self.fold.sends(self.forest.visit(node), step.time);
+                let transit = self.forest.send(node, spent);
+                let place = token as usize;
+                if self.tokens.len() <= place {
+                    self.tokens.resize(place + 1, NONE);
+                }
+                self.tokens[place] = transit;
+            }
+            What::Receive { to, token, label, sent, .. } => {
+                let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
+                if transit != NONE {
+                    let from = self.forest.sender(transit);
+                    self.deliver(names, from, Some(transit), to, label, sent, Spent::default(), step);
+                }
+            }
+            What::Lost(token) => {
+                let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
+                if transit != NONE {
+                    self.forest.lose(transit);
+                }
+            }
+            What::Other(Event::Begin(task, label)) => {
+                self.forest.ended(task);
+                self.take_found(names);
+                self.fold.begins(names, task, label, step.time, step.file, step.line);
+            }
+            What::Other(Event::Run(task)) => self.forest.running(task),
+            What::Other(Event::Idle(task)) => {
+                self.forest.ended(task);
+                self.fold.idle(task, step.time);
+            }
+            What::Other(Event::Compute(task, seconds)) => {
+                self.fold.computes(task, seconds);
+                return ControlFlow::Continue(());
+            }
+        }
+        self.take_found(names);
+        self.prune(names);
+        ControlFlow::Continue(())
+    }
+}

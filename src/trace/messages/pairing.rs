@@ -1,0 +1,323 @@
+//! The two halves of a message (2005 paper §3.1): by identifier, else first in, first out between two tasks.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::diagnostic::{Diagnostic, Place};
+use crate::names::Name;
+use crate::trace::messages::{Half, Raw, RawWhat, Step, StepSink, What, at};
+use crate::trace::{ReadReport, TaskId, TraceNames, codes};
+
+/// How many halves may wait for their other one.
+const MOST: usize = 1 << 20;
+
+/// Finds the halves of messages, and gives out steps.
+pub struct Pairing {
+    files: Vec<Arc<str>>,
+    /// Messages on their way and receptions without a sending yet, by what joins them.
+    waiting: FxHashMap<Key, VecDeque<Waiting>>,
+    /// The halves that wait in the order of arrival, some of which may be gone.
+    order: VecDeque<(Key, u64)>,
+    count: usize,
+    next: u64,
+    free: Vec<u32>,
+    tokens: u32,
+    /// Least time from sending to reception between tasks, where both halves are known and some was negative.
+    skews: FxHashMap<(TaskId, TaskId), Skew>,
+}
+
+/// What both halves have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Id(u64),
+    Pair(TaskId, TaskId, Name),
+    Label(Name),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    number: u64,
+    half: Half,
+    time: f64,
+    file: u16,
+    line: u32,
+    token: u32,
+}
+
+/// Times between sending and reception from one task to another.
+#[derive(Clone, Copy, Debug)]
+struct Skew {
+    least: f64,
+    early: u64,
+}
+
+impl Pairing {
+    /// For inputs of these names.
+    pub fn new(files: Vec<Arc<str>>) -> Self {
+        Self {
+            files,
+            waiting: FxHashMap::default(),
+            order: VecDeque::new(),
+            count: 0,
+            next: 0,
+            free: Vec::new(),
+            tokens: 0,
+            skews: FxHashMap::default(),
+        }
+    }
+
+    /// Takes an event; gives out the steps that are known with it.
+    pub fn take(
+        &mut self,
+        names: &TraceNames,
+        file: u16,
+        raw: &Raw,
+        report: &mut ReadReport,
+        sink: &mut dyn StepSink,
+    ) -> ControlFlow<()> {
+        let mut give = |what| sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
+        match raw.what {
+            RawWhat::Other(event) => give(What::Other(event)),
+            RawWhat::Message { from, to, label, sent } => {
+                if sent == raw.time {
+                    return give(What::Message { from, to, label, sent });
+                }
+                if sent > raw.time {
+                    self.early(from, to, raw.time - sent);
+                    return give(What::Message { from, to, label, sent: raw.time });
+                }
+                give(What::Message { from, to, label, sent })
+            }
+            RawWhat::Half(half) => {
+                let key = key_of(&half);
+                if half.received {
+                    self.received(names, key, half, file, raw, sink)
+                } else {
+                    self.sent(names, key, half, file, raw, report, sink)
+                }
+            }
+        }
+    }
+
+    fn received(
+        &mut self,
+        names: &TraceNames,
+        key: Key,
+        half: Half,
+        file: u16,
+        raw: &Raw,
+        sink: &mut dyn StepSink,
+    ) -> ControlFlow<()> {
+        if let Some(waiting) = self.take_waiting(key, false) {
+            self.free.push(waiting.token);
+            self.delay(waiting.half.task, half.task, raw.time - waiting.time);
+            let what = received(&waiting, &half);
+            return sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
+        }
+        self.wait(key, half, file, raw, 0);
+        ControlFlow::Continue(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are what a step is made of")]
+    fn sent(
+        &mut self,
+        names: &TraceNames,
+        key: Key,
+        half: Half,
+        file: u16,
+        raw: &Raw,
+        report: &mut ReadReport,
+        sink: &mut dyn StepSink,
+    ) -> ControlFlow<()> {
+        // A reception that came before is that of this message if an identifier says so, or if it was at the same time or on
+        // another machine: else it is one whose sending was not traced.
+        while let Some(early) = self.take_waiting(key, true) {
+            let same = half.id != 0 || early.time == raw.time || early.file != file;
+            if !same {
+                self.unmatched(&early, report);
+                continue;
+            }
+            self.delay(half.task, early.half.task, early.time - raw.time);
+            let what = What::Message {
+                from: half.task,
+                to: early.half.task,
+                label: label_of(&half, &early.half),
+                sent: raw.time,
+            };
+            return sink.step(names, &Step { time: raw.time, file: early.file, line: early.line, what });
+        }
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.tokens += 1;
+            self.tokens - 1
+        });
+        self.wait(key, half, file, raw, token);
+        sink.step(names, &Step { time: raw.time, file, line: raw.line, what: What::Send { from: half.task, token } })?;
+        while self.count > MOST {
+            self.drop_oldest(names, report, sink)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn wait(&mut self, key: Key, half: Half, file: u16, raw: &Raw, token: u32) {
+        let number = self.next;
+        self.next += 1;
+        self.count += 1;
+        let waiting = Waiting { number, half, time: raw.time, file, line: raw.line, token };
+        self.waiting.entry(key).or_default().push_back(waiting);
+        self.order.push_back((key, number));
+        // What is gone is left behind in the order; it must not outgrow what is there.
+        if self.order.len() > 2 * self.count + 1024 {
+            let waiting = &self.waiting;
+            self.order.retain(|(key, number)| {
+                waiting.get(key).is_some_and(|queue| queue.front().is_some_and(|first| first.number <= *number))
+            });
+        }
+    }
+
+    /// Takes the first half that waits under a key, of the one direction or the other.
+    fn take_waiting(&mut self, key: Key, received: bool) -> Option<Waiting> {
+        let queue = self.waiting.get_mut(&key)?;
+        if queue.front()?.half.received != received {
+            return None;
+        }
+        let waiting = queue.pop_front();
+        if queue.is_empty() {
+            self.waiting.remove(&key);
+        }
+        self.count -= 1;
+        waiting
+    }
+
+    fn drop_oldest(&mut self, names: &TraceNames, report: &mut ReadReport, sink: &mut dyn StepSink) -> ControlFlow<()> {
+        while let Some((key, number)) = self.order.pop_front() {
+            let first = self.waiting.get(&key).and_then(|queue| queue.front());
+            let Some(first) = first.copied().filter(|first| first.number == number) else { continue };
+            self.take_waiting(key, first.half.received);
+            return self.give_up(names, &first, report, sink);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn give_up(
+        &mut self,
+        names: &TraceNames,
+        waiting: &Waiting,
+        report: &mut ReadReport,
+        sink: &mut dyn StepSink,
+    ) -> ControlFlow<()> {
+        self.unmatched(waiting, report);
+        if waiting.half.received {
+            return ControlFlow::Continue(());
+        }
+        self.free.push(waiting.token);
+        let what = What::Lost(waiting.token);
+        sink.step(names, &Step { time: waiting.time, file: waiting.file, line: waiting.line, what })
+    }
+
+    fn unmatched(&self, waiting: &Waiting, report: &mut ReadReport) {
+        let place = self.place(waiting.file, waiting.line);
+        if waiting.half.received {
+            report.count("reception without a sending", || {
+                Diagnostic::warning(codes::NO_SENDING, place, "this message was received, but nobody sent it")
+                    .with_note("it was left out")
+            });
+        } else {
+            report.count("sending without a reception", || {
+                Diagnostic::warning(codes::NO_RECEPTION, place, "this message was sent, but nobody received it")
+                    .with_note("it was left out; the last messages of a trace often are on their way when it ends")
+            });
+        }
+    }
+
+    fn place(&self, file: u16, line: u32) -> Place {
+        self.files.get(usize::from(file)).map_or(Place::Nowhere, |file| at(file, line))
+    }
+
+    /// Notes how long a message took.
+    fn delay(&mut self, from: TaskId, to: TaskId, delay: f64) {
+        if delay < 0.0 {
+            self.early(from, to, delay);
+        } else if let Some(skew) = self.skews.get_mut(&(from, to)) {
+            skew.least = skew.least.min(delay);
+        } else if self.skews.contains_key(&(to, from)) {
+            self.skews.insert((from, to), Skew { least: delay, early: 0 });
+        }
+    }
+
+    fn early(&mut self, from: TaskId, to: TaskId, delay: f64) {
+        let skew = self.skews.entry((from, to)).or_insert(Skew { least: delay, early: 0 });
+        skew.least = skew.least.min(delay);
+        skew.early += 1;
+    }
+
+    /// Gives up what still waits, and tells of clocks that differ.
+    pub fn finish(&mut self, names: &TraceNames, report: &mut ReadReport, sink: &mut dyn StepSink) -> ControlFlow<()> {
+        let mut left: Vec<Waiting> = self.waiting.drain().flat_map(|(_, queue)| queue).collect();
+        left.sort_unstable_by_key(|waiting| waiting.number);
+        self.order.clear();
+        self.count = 0;
+        self.tell_skews(names, report);
+        for waiting in left {
+            self.give_up(names, &waiting, report, sink)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn tell_skews(&self, names: &TraceNames, report: &mut ReadReport) {
+        let mut skews: Vec<_> = self.skews.iter().filter(|(_, skew)| skew.early > 0).collect();
+        skews.sort_unstable_by_key(|((from, to), _)| (from.index(), to.index()));
+        for ((from, to), skew) in skews {
+            let back = self.skews.get(&(*to, *from)).map(|back| back.least);
+            let (sender, receiver) = (names.task_label(*from), names.task_label(*to));
+            let place = self.files.first().map_or(Place::Nowhere, |file| Place::File { file: Arc::clone(file) });
+            let message = format!(
+                "{} from `{sender}` to `{receiver}` were received before they were sent, by up to {:.9} s",
+                if skew.early == 1 { "1 message".to_owned() } else { format!("{} messages", skew.early) },
+                -skew.least
+            );
+            let note = match back {
+                Some(back) if skew.least + back < 0.0 => {
+                    "no constant correction of the two clocks can put these messages and those in the other direction into \
+                     causal order"
+                }
+                _ => "the clocks of the two differ; other messages between them may stand in the wrong order",
+            };
+            *report.counted.entry("message received before it was sent").or_default() += skew.early;
+            report.findings.push(
+                Diagnostic::warning(codes::NOT_CAUSAL, place, message)
+                    .with_note(note)
+                    .with_note("such a message is taken to arrive when it is sent")
+                    .with_hint("synchronise the clocks, or record identifiers of messages at both ends"),
+            );
+        }
+        report.trim();
+    }
+}
+
+fn key_of(half: &Half) -> Key {
+    if half.id != 0 {
+        return Key::Id(half.id);
+    }
+    match half.peer {
+        Some(peer) if half.received => Key::Pair(peer, half.task, half.label),
+        Some(peer) => Key::Pair(half.task, peer, half.label),
+        None => Key::Label(half.label),
+    }
+}
+
+fn label_of(one: &Half, other: &Half) -> Name {
+    if one.label.is_some() { one.label } else { other.label }
+}
+
+fn received(sent: &Waiting, half: &Half) -> What {
+    What::Receive {
+        to: half.task,
+        token: sent.token,
+        label: label_of(&sent.half, half),
+        from: sent.half.task,
+        sent: sent.time,
+    }
+}

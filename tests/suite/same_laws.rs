@@ -1,0 +1,134 @@
+//! Laws of SAME: its rules mean what the general evaluator makes of them, and nothing makes it slow or large.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use dyelog::datalog::eval::Evaluator;
+use dyelog::datalog::syntax;
+use dyelog::datalog::value::Value;
+use dyelog::lqn::saved;
+use dyelog::same::facts::{self, Rows};
+use dyelog::same::walk::Walks;
+use dyelog::same::{Options, RecordKind};
+use proptest::prelude::*;
+
+use crate::same::analyse;
+
+/// A forest written down: parent, whether it waits, birth.
+struct Written(Vec<(Option<u32>, bool, u64)>);
+
+impl dyelog::same::walk::Facts for Written {
+    fn parent(&self, node: u32) -> Option<u32> {
+        self.0[node as usize].0
+    }
+
+    fn waiting(&self, node: u32) -> bool {
+        self.0[node as usize].1
+    }
+
+    fn born(&self, node: u32) -> u64 {
+        self.0[node as usize].2
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn walks_answer_as_the_evaluator_does(nodes in prop::collection::vec((any::<prop::sample::Index>(), 0..4u8, any::<bool>()), 1..14)) {
+        let forest = Written(nodes.iter().enumerate().map(|(number, (parent, root, waiting))| {
+            let parent = (number > 0 && *root > 0).then(|| parent.index(number.max(1)) as u32);
+            (parent, *waiting, number as u64 + 1)
+        }).collect());
+        let walks = Walks::shipped();
+        let compiled = facts::shipped().expect("the shipped rules compile");
+        let count = nodes.len() as u32;
+        let rows = Rows::of(&forest, 0..count);
+        let mut evaluator = Evaluator::new(&compiled, &rows);
+        for name in ["sync", "forward"] {
+            let goal = walks.goal(name).expect("it is defined");
+            let relation = compiled.relation(name).expect("it is defined");
+            for left in 0..count {
+                for right in 0..count {
+                    let expected = evaluator.holds(relation, &[Value::from(left), Value::from(right)]).expect("within limits");
+                    prop_assert_eq!(walks.holds(goal, left, right, &forest), expected, "{}({}, {})", name, left, right);
+                }
+            }
+        }
+    }
+
+    /// Every message is explained exactly once, and a sub-model depends on messages only.
+    #[test]
+    fn every_message_is_part_of_one_interaction(messages in prop::collection::vec((0..5u8, 0..5u8), 0..60)) {
+        let mut table = String::from("sender,receiver,time\n");
+        for (time, (from, to)) in messages.iter().enumerate() {
+            writeln!(table, "T{from},T{to},{time}").expect("memory does not fail");
+        }
+        let (analysis, _, _) = analyse(&[("random", &table)], Options { records: true, ..Options::default() });
+        let explained: usize = analysis.records.iter().map(|record| match record.kind {
+            RecordKind::Sync => 2,
+            RecordKind::Async => 1,
+            RecordKind::Forward => record.via.len() + 2,
+        }).sum();
+        prop_assert_eq!(explained, messages.len());
+        let (again, _, _) = analyse(&[("random", &table)], Options::default());
+        prop_assert_eq!(saved::write(&analysis.submodel, "name"), saved::write(&again.submodel, "name"));
+    }
+}
+
+#[test]
+fn rules_that_would_be_searched_for_are_refused() {
+    for (rule, why) in [
+        ("p(X, Y) :- arc(X, Z), arc(Z, Y).", "searched"),
+        ("p(X, Y) :- p(X, Y), arc(X, Y).", "last"),
+        ("p(X, X) :- arc(X, X).", "two variables"),
+        ("p(X, Y) :- arc(X, Y), cousin(X, Y).", "no relation"),
+    ] {
+        let program = syntax::load("test", rule, &|_| None).expect("it can be read");
+        let Err(found) = Walks::of(&program) else { panic!("{rule} was taken") };
+        assert_eq!(found.0[0].code.0, "R042");
+        assert!(found.0[0].message.contains(why), "{rule}: {}", found.0[0].message);
+    }
+}
+
+/// Time of an analysis of a stream, seconds, and what it came to.
+fn time(count: u32, message: impl Fn(u32) -> (String, String)) -> (f64, [u64; 3]) {
+    let mut table = String::from("sender,receiver,time\n");
+    for number in 0..count {
+        let (from, to) = message(number);
+        writeln!(table, "{from},{to},{number}").expect("memory does not fail");
+    }
+    let start = Instant::now();
+    let (analysis, _, _) = analyse(&[("stream", &table)], Options::default());
+    (start.elapsed().as_secs_f64(), analysis.counts)
+}
+
+/// Ten times the messages may take no more than ten times the time, and what a busy machine adds.
+fn linear(name: &str, message: impl Fn(u32) -> (String, String), expected: impl Fn(u32) -> [u64; 3]) {
+    let (small, _) = time(10_000, &message);
+    let (large, counts) = time(100_000, &message);
+    assert_eq!(counts, expected(100_000), "{name}");
+    assert!(large < 40.0 * small.max(0.01), "{name}: {small} s for 10,000 messages and {large} s for 100,000");
+}
+
+#[test]
+fn adversarial_streams_stay_linear() {
+    linear("never a reply", |number| ("A".into(), format!("B{}", number % 7)), |count| [0, u64::from(count), 0]);
+    linear("to itself", |_| ("A".into(), "A".into()), |count| [0, u64::from(count), 0]);
+    // The last one replies to the first: one interaction of all messages.
+    linear(
+        "a chain of forwards",
+        |number| (format!("T{number}"), if number == 99_999 { "T0".into() } else { format!("T{}", number + 1) }),
+        |_| [0, 0, 1],
+    );
+    linear("many live tasks", |number| ("A".into(), format!("T{number}")), |count| [0, u64::from(count), 0]);
+    linear("pairs", |number| (format!("C{number}"), format!("S{number}")), |count| [0, u64::from(count), 0]);
+    linear(
+        "two tasks that pass on to each other's queues",
+        |number| (format!("T{}", number % 3), format!("T{}", (number * 7 + 1) % 5)),
+        |count| {
+            let (_, counts) = time(count, |number| (format!("T{}", number % 3), format!("T{}", (number * 7 + 1) % 5)));
+            counts
+        },
+    );
+}

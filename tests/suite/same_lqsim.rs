@@ -1,0 +1,222 @@
+//! SAME on traces of the LQN simulator, against the models that they come from.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use dyelog::lqn::submodel::{Interaction, RequestKind, SubModel};
+use dyelog::lqn::{self, Body, Model};
+use dyelog::model::{self, Configuration};
+use dyelog::same::{Options, Same};
+use dyelog::solve;
+use dyelog::trace::messages;
+use dyelog::trace::{ReadOptions, TraceNames};
+
+use crate::support;
+
+fn recovered(folder: &Path) -> SubModel {
+    let file = std::fs::File::open(folder.join("trace.txt.gz")).expect("a trace");
+    let open = dyelog::trace::open("trace", file, &ReadOptions::default()).expect("its format is known");
+    let mut names = TraceNames::new();
+    let mut same = Same::new(Options::default(), vec!["trace".into()]);
+    messages::read_all(vec![open.messages().expect("messages")], &mut names, &mut same).expect("it can be read");
+    same.finish(&names).submodel
+}
+
+fn truth(folder: &Path) -> Model {
+    let mut text = String::new();
+    std::fs::File::open(folder.join("model.lqnx")).expect("a model").read_to_string(&mut text).expect("text");
+    lqn::parse_any("model.lqnx", &text).expect("a sound model").0
+}
+
+/// Requests per invocation and forwarding probabilities of the true model, by names of entries.
+fn true_requests(model: &Model) -> BTreeMap<(String, String, RequestKind), f64> {
+    let mut requests = BTreeMap::new();
+    let name = |entry: lqn::EntryId| model.entries[entry.index()].name.to_string();
+    for (number, entry) in model.entries.iter().enumerate() {
+        let works: Vec<&lqn::Work> = match &entry.body {
+            Body::Phases(phases) => phases.iter().collect(),
+            Body::Activities(_) => {
+                let task = &model.tasks[entry.task.index()];
+                task.activities.iter().map(|activity| &model.activities[activity.index()].work).collect()
+            }
+        };
+        let _ = number;
+        for work in works {
+            for call in &work.calls {
+                let kind = match call.kind {
+                    lqn::CallKind::Synchronous => RequestKind::Synchronous,
+                    lqn::CallKind::Asynchronous => RequestKind::Asynchronous,
+                };
+                *requests.entry((entry.name.to_string(), name(call.to), kind)).or_default() += call.mean;
+            }
+        }
+        for forwarding in &entry.forwarding {
+            requests
+                .insert((entry.name.to_string(), name(forwarding.to), RequestKind::Forward), forwarding.probability);
+        }
+    }
+    requests
+}
+
+/// What was recovered: mean, and its standard error.
+fn seen_requests(sub: &SubModel, model: &Model) -> BTreeMap<(String, String, RequestKind), (f64, f64)> {
+    let mut sums: BTreeMap<(String, String, RequestKind), (u64, u64, u64)> = BTreeMap::new();
+    for entry in sub.entries() {
+        // A customer's scenario is named after its task.
+        let own = if entry.interaction == Interaction::Customer {
+            let scenario = sub.names.text(entry.task);
+            let task = scenario.split(' ').next().expect("a name");
+            let task = model.tasks.iter().find(|known| *known.name == *task).expect("a task of the model");
+            model.entries[task.entries[0].index()].name.to_string()
+        } else {
+            sub.names.text(entry.service).to_owned()
+        };
+        for work in entry.work.values() {
+            for ((kind, to), total) in &work.requests {
+                let to = sub.names.text(sub.entry(*to).service).to_owned();
+                let sum = sums.entry((own.clone(), to, *kind)).or_default();
+                *sum = (sum.0 + total.count, sum.1 + total.squares, entry.invocations);
+            }
+        }
+    }
+    sums.into_iter()
+        .map(|(key, (count, squares, invocations))| {
+            let all = invocations as f64;
+            let mean = count as f64 / all;
+            let variance = (squares as f64 / all - mean * mean).max(0.0);
+            (key, (mean, (variance / all).sqrt()))
+        })
+        .collect()
+}
+
+fn each(folders: &[&str], check: impl Fn(&str, &Path)) {
+    for name in folders {
+        let Some(folder) = support::shared(&format!("traces/message-traces/lqsim/{name}")) else { return };
+        check(name, &folder);
+    }
+}
+
+const ALL: [&str; 8] = [
+    "01-sanity",
+    "02-sanity",
+    "03-sanity",
+    "04-sanity",
+    "09-sanity",
+    "20-multiserver",
+    "31-overtaking",
+    "40-activities",
+];
+
+#[test]
+fn requests_and_kinds_are_those_of_the_model() {
+    each(&ALL, |name, folder| {
+        let (model, sub) = (truth(folder), recovered(folder));
+        let (expected, seen) = (true_requests(&model), seen_requests(&sub, &model));
+        let keys = |keys: Vec<&(String, String, RequestKind)>| keys.into_iter().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(expected.keys().collect()), keys(seen.keys().collect()), "{name}");
+        for (key, mean) in &expected {
+            let (seen, error) = seen[key];
+            eprintln!("{name} {key:?}: true {mean}, seen {seen:.4} ± {error:.4}");
+            assert!((seen - mean).abs() <= 3.0 * error, "{name} {key:?}: {seen} ± {error}, and not {mean}");
+        }
+        for task in &model.tasks {
+            let count = match task.multiplicity {
+                lqn::Multiplicity::Finite(count) => count,
+                lqn::Multiplicity::Infinite => continue,
+            };
+            let known = sub.names.get(&task.name).and_then(|task| sub.instances.get(&task)).copied();
+            assert_eq!(known, Some(count), "{name}: threads of {}", task.name);
+        }
+    });
+}
+
+/// Processors as the true model has them: traces do not tell.
+fn configuration(model: &Model) -> Configuration {
+    let mut text = String::new();
+    for task in &model.tasks {
+        let processor = &model.processors[task.processor.index()];
+        let reference = task.scheduling == lqn::Scheduling::Reference;
+        if reference {
+            continue;
+        }
+        text += &format!("[task.\"{}\"]\nprocessor = \"{}\"\n", task.name, processor.name);
+    }
+    let mut written = std::collections::BTreeSet::new();
+    for task in &model.tasks {
+        let processor = &model.processors[task.processor.index()];
+        if task.scheduling == lqn::Scheduling::Reference || !written.insert(processor.name.to_string()) {
+            continue;
+        }
+        let multiplicity = match processor.multiplicity {
+            lqn::Multiplicity::Finite(count) => count.to_string(),
+            lqn::Multiplicity::Infinite => "\"infinite\"".to_owned(),
+        };
+        let scheduling = if processor.scheduling == lqn::Scheduling::Delay { "inf" } else { "fcfs" };
+        text += &format!(
+            "[processor.\"{}\"]\nmultiplicity = {multiplicity}\nscheduling = \"{scheduling}\"\n",
+            processor.name
+        );
+    }
+    Configuration::parse(&"test.toml".into(), &text).expect("a sound configuration").0
+}
+
+#[test]
+fn solved_throughputs_are_those_of_the_run() {
+    // Synchronous calls and forwarding only. Where requests are forwarded, the layered solver is off on the true model already: 6.4 %
+    // above the simulator's long run for 03-sanity. So there the recovered model may add a few per cent only to that.
+    each(&["01-sanity", "02-sanity", "03-sanity", "20-multiserver"], |name, folder| {
+        let (model, sub) = (truth(folder), recovered(folder));
+        let (complete, _, _) = model::complete(&sub, &configuration(&model)).expect("a model");
+        let results = solve::layered(&complete, &solve::LayeredOptions::default()).expect("it can be solved");
+        let total = sub.scenarios.values().next().expect("a scenario");
+        let seconds = (total.last_end.expect("times") - total.first_start.expect("times")) as f64 * 1e-9;
+        let run = total.operations as f64 / seconds;
+        let customer = complete.tasks.iter().position(|task| task.name.starts_with("Cu_")).expect("a customer");
+        let solved = results.tasks[customer].throughput;
+        eprintln!("{name}: solved {solved:.5}/s, the run's own {run:.5}/s, {:+.2} %", (solved / run - 1.0) * 100.0);
+        let allowed = if name == "03-sanity" { 0.10 } else { 0.02 };
+        assert!((solved / run - 1.0).abs() < allowed, "{name}: solved {solved}, the run's own {run}");
+    });
+}
+
+#[test]
+fn joins_are_stated_and_not_guessed() {
+    each(&["40-activities"], |_, folder| {
+        let file = std::fs::File::open(folder.join("trace.txt.gz")).expect("a trace");
+        let open = dyelog::trace::open("trace", file, &ReadOptions::default()).expect("its format is known");
+        let mut names = TraceNames::new();
+        let mut same = Same::new(Options::default(), vec!["trace".into()]);
+        let report = messages::read_all(vec![open.messages().expect("messages")], &mut names, &mut same)
+            .expect("it can be read");
+        assert!(report.findings.iter().any(|finding| finding.code.0 == "T138"), "{:?}", report.findings);
+    });
+}
+
+#[test]
+fn agreement_with_templates_falls_with_the_load() {
+    let rules = dyelog::tlc::Rules::shipped();
+    let mut shares = Vec::new();
+    let Some(folder) = support::shared("traces/jaeger/traceweaver") else { return };
+    let mut files: Vec<(u32, std::path::PathBuf)> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter_map(|path| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            let load: String = name.strip_prefix("hotel-load")?.chars().take_while(char::is_ascii_digit).collect();
+            Some((load.parse().ok()?, path))
+        })
+        .collect();
+    files.sort();
+    for (load, path) in files {
+        let mut names = TraceNames::new();
+        let mut comparison = dyelog::report::agreement::Comparison::new(&rules);
+        let file = std::fs::File::open(&path).expect("a trace");
+        dyelog::trace::read("hotel", file, &ReadOptions::default(), &mut names, &mut comparison).expect("spans");
+        let agreement = comparison.finish(&mut names).expect("it can be compared");
+        eprintln!("hotel at load {load}: {:.1} % of {} requests", agreement.share() * 100.0, agreement.requests);
+        shares.push(agreement.share());
+    }
+    assert!(shares.len() >= 3, "the ladder of loads is there: {}", shares.len());
+    assert!(shares[0] > 0.5, "{shares:?}");
+}
