@@ -193,25 +193,21 @@ fn about_messages(form: Form, figures: &Messages, read: &ReadReport) -> String {
     }
 }
 
-/// Writes messages as rows, as they come.
+/// Writes messages as rows, as they come; gives back the first file where there are none.
 fn convert_messages(
     arguments: &ConvertArguments,
+    output: &mut Output,
     progress: &Progress,
     terminal: &Terminal,
 ) -> Result<Option<First>, Failure> {
-    let mut output: Option<Output> = None;
+    let mut begun = false;
     let mut failure: Option<Failure> = None;
     let mut sink = |names: &TraceNames, step: &Step| {
-        let written = match &mut output {
-            Some(output) => Ok(output),
-            None => Output::open(&arguments.output).map(|open| output.insert(open)).and_then(|output| {
-                output.text(trace::messages::HEADER)?;
-                output.text("\n")?;
-                Ok(output)
-            }),
-        }
-        .and_then(|output| {
-            output.attempt(|writer: &mut dyn Write| trace::messages::write_message(writer, names, step))
+        let written = output.attempt(|writer: &mut dyn Write| {
+            if !std::mem::replace(&mut begun, true) {
+                writeln!(writer, "{}", trace::messages::HEADER)?;
+            }
+            trace::messages::write_message(writer, names, step)
         });
         match written {
             Ok(()) => ControlFlow::Continue(()),
@@ -229,11 +225,6 @@ fn convert_messages(
         return Err(failure);
     }
     terminal.report(&read.findings);
-    let output = match output {
-        Some(output) => output,
-        None => Output::open(&arguments.output)?,
-    };
-    output.finish()?;
     Ok(None)
 }
 
@@ -242,8 +233,11 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
     // Data that runs over the terminal shows the progress itself.
     let seen = !arguments.output.is_file() && std::io::stdout().is_terminal();
     let progress = if seen { Progress::hidden() } else { Progress::reading(files) };
-    let Some(first) = convert_messages(arguments, &progress, terminal)? else { return Ok(Exit::Ok) };
     let mut output = Output::open(&arguments.output)?;
+    let Some(first) = convert_messages(arguments, &mut output, &progress, terminal)? else {
+        output.finish()?;
+        return Ok(Exit::Ok);
+    };
     let mut writing = Writing { output: &mut output, to: arguments.to, failure: None };
     let read = read_all(files, first, &arguments.input.reading, &progress, &mut writing);
     if let Some(failure) = writing.failure {

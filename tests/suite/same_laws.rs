@@ -105,10 +105,17 @@ fn time(count: u32, message: impl Fn(u32) -> (String, String)) -> (f64, [u64; 3]
 
 /// Ten times the messages may take no more than ten times the time, and what a busy machine adds.
 fn linear(name: &str, message: impl Fn(u32) -> (String, String), expected: impl Fn(u32) -> [u64; 3]) {
-    let (small, _) = time(10_000, &message);
-    let (large, counts) = time(100_000, &message);
-    assert_eq!(counts, expected(100_000), "{name}");
-    assert!(large < 40.0 * small.max(0.01), "{name}: {small} s for 10,000 messages and {large} s for 100,000");
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let (small, _) = time(10_000, &message);
+        let (large, counts) = time(100_000, &message);
+        assert_eq!(counts, expected(100_000), "{name}");
+        if large < 40.0 * small.max(0.01) {
+            return;
+        }
+        seen.push((small, large));
+    }
+    panic!("{name}: seconds for 10,000 and for 100,000 messages: {seen:?}");
 }
 
 #[test]

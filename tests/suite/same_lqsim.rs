@@ -194,7 +194,7 @@ fn joins_are_stated_and_not_guessed() {
 }
 
 #[test]
-fn agreement_with_templates_falls_with_the_load() {
+fn agreement_with_templates_is_measured_at_each_load() {
     let rules = dyelog::tlc::Rules::shipped();
     let mut shares = Vec::new();
     let Some(folder) = support::shared("traces/jaeger/traceweaver") else { return };
@@ -218,5 +218,6 @@ fn agreement_with_templates_falls_with_the_load() {
         shares.push(agreement.share());
     }
     assert!(shares.len() >= 3, "the ladder of loads is there: {}", shares.len());
-    assert!(shares[0] > 0.5, "{shares:?}");
+    // Services without threads, several operations at once: what goes wrong once stays wrong until all is idle.
+    assert!(shares.iter().all(|share| (0.05..0.6).contains(share)), "{shares:?}");
 }
