@@ -217,8 +217,8 @@ impl<R: Replies> Same<R> {
     /// Keeps memory within bounds.
     fn prune(&mut self, names: &TraceNames) {
         let limit = self.limit + 4 * names.task_count();
-        if self.forest.len() > limit || self.fold.len() > limit {
-            if self.fold.len() > limit {
+        if self.forest.len() > limit || self.fold.open() > limit {
+            if self.fold.open() > limit {
                 self.fold.prune(names);
                 self.fold.settle(names);
             }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lqn::submodel::{Interaction, RequestKind, ScenarioTotal, SubModel, Witness};
 use crate::names::{Name, Names};
@@ -77,9 +77,9 @@ pub struct Fold {
     shapes: Shapes,
     work: Vec<u32>,
     /// Bases that were answered at least once.
-    answered: FxHashMap<(Name, Name), ()>,
+    answered: FxHashSet<(Name, Name)>,
     /// Names of tasks that were asked by others.
-    invoked: FxHashMap<Name, ()>,
+    invoked: FxHashSet<Name>,
     /// By customer's task name and the request's name.
     scenarios: FxHashMap<(Name, Name), Name>,
     totals: FxHashMap<Name, ScenarioTotal>,
@@ -103,8 +103,8 @@ impl Fold {
             tasks: Vec::new(),
             shapes: Shapes::new(merge),
             work: Vec::new(),
-            answered: FxHashMap::default(),
-            invoked: FxHashMap::default(),
+            answered: FxHashSet::default(),
+            invoked: FxHashSet::default(),
             scenarios: FxHashMap::default(),
             totals: FxHashMap::default(),
             clients: FxHashMap::default(),
@@ -272,7 +272,7 @@ impl Fold {
                     visit.first = Some(spent);
                 }
                 let key = (visit.task, visit.label);
-                self.answered.insert(key, ());
+                self.answered.insert(key);
             }
             // What passes a request on does so in its first phase.
             self.request(names, &from, server, kind);
@@ -288,7 +288,7 @@ impl Fold {
         }
         let child = self.visit(to.visit);
         let key = (child.task, child.label);
-        if cut_off && self.answered.contains_key(&key) {
+        if cut_off && self.answered.contains(&key) {
             // Its like are answered: the trace ended before this one was.
             self.unfinished += 1;
             self.visit(to.visit).flags |= DROPPED;
@@ -315,7 +315,7 @@ impl Fold {
         }
         let child = &mut self.visits[to.visit as usize];
         child.how = how;
-        self.invoked.insert(child.task, ());
+        self.invoked.insert(child.task);
         if from.visit == NONE {
             child.parent = CUSTOMER;
             child.customer = from.occurrence.task.0;
@@ -456,7 +456,7 @@ impl Fold {
     }
 
     /// How many visits are not complete.
-    pub fn len(&self) -> usize {
+    pub fn open(&self) -> usize {
         self.visits.len() - self.free.len()
     }
 
@@ -494,7 +494,7 @@ impl Fold {
         for (scenario, total) in scenarios {
             let name = submodel.names.intern(self.names.text(scenario));
             submodel.scenarios.entry(name).or_default().merge(&total);
-            if let Some(owner) = self.owners.get(&scenario).filter(|owner| self.invoked.contains_key(owner)) {
+            if let Some(owner) = self.owners.get(&scenario).filter(|owner| self.invoked.contains(owner)) {
                 crate::same::spontaneous::give(&mut submodel, self.names.text(scenario), names.names.text(*owner));
             }
         }
