@@ -166,9 +166,13 @@ fn the_slow_evaluator_finds_what_the_matcher_finds() {
           where { m % 3 = 1, !forked(e1), !starts(basic_rpc, e2), next_in_thread(e1, e2) }
           model { addActivity(E, e1)  addActivity(E, e2) }
         }";
+    let multicast =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/rules/ext/multicast.dl")).expect("it ships");
+    let multicast =
+        Rules::with_user_files(&[("multicast.dl".into(), multicast.as_str().into())], &|_| None).expect("it loads");
     let asking = Rules::with_user_files(&[("asks.dl".into(), asks.into())], &|_| None).expect("it loads");
     let mut asked = 0;
-    for rules in [&shipped, &own, &asking] {
+    for rules in [&shipped, &own, &multicast, &asking] {
         for (path, bytes) in bundled() {
             studied(rules, &path.display().to_string(), &bytes, |study, _| {
                 asked += compare_engines(rules, study.names, study.toeg);
