@@ -12,6 +12,8 @@ use super::state::{Stacks, State};
 pub(super) struct Chain {
     /// States in the order in which they were met.
     pub keys: IndexMap<Box<[u32]>, (), FxBuildHasher>,
+    /// Requests that nobody waits for, by state.
+    pub levels: Vec<u32>,
     pub stacks: Stacks,
     /// From, to, rate.
     pub moves: Vec<(u32, u32, f64)>,
@@ -21,7 +23,13 @@ pub(super) struct Chain {
 
 /// Explores all states, if there are at most so many.
 pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Chain> {
-    let mut chain = Chain { keys: IndexMap::default(), stacks: Stacks::new(), moves: Vec::new(), events: Vec::new() };
+    let mut chain = Chain {
+        keys: IndexMap::default(),
+        levels: Vec::new(),
+        stacks: Stacks::new(),
+        moves: Vec::new(),
+        events: Vec::new(),
+    };
     let mut key = Vec::new();
     let mut state = State::new(program);
     let mut first = Way { state: state.clone(), probability: 1.0, todo: Vec::new(), events: Vec::new() };
@@ -30,8 +38,9 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
             first.todo.push(Todo::Run(chain.stacks.push(0, *begin)));
         }
     }
-    let keys = &mut chain.keys;
-    let mut firing = Firing { program, stacks: &mut chain.stacks, room };
+    let (keys, levels) = (&mut chain.keys, &mut chain.levels);
+    let mut spare = Vec::new();
+    let mut firing = Firing { program, stacks: &mut chain.stacks, room, spare: &mut spare };
     // Any way will do to begin with.
     let mut begun = false;
     firing.settle(first, &mut |way, stacks| {
@@ -39,6 +48,7 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
             begun = true;
             way.state.write(program, stacks, &mut key);
             keys.insert(key.as_slice().into(), ());
+            levels.push(way.state.detached);
         }
     })?;
     let mut number = 0;
@@ -55,7 +65,8 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
             if chain.keys.len() > states || chain.moves.len() > 16 * states || chain.stacks.len() > 8 * states {
                 return None;
             }
-            fire(program, &mut chain, &state, number as u32, active, room, &mut key)?;
+            let from = From { number: number as u32, state: &state, active };
+            fire(program, &mut chain, from, room, &mut key, &mut spare)?;
         }
         number += 1;
     }
@@ -96,29 +107,42 @@ pub(super) fn serving(order: Order, servers: f64, waiting: usize) -> (usize, f64
     }
 }
 
+/// What happens, and where.
+struct From<'a> {
+    number: u32,
+    state: &'a State,
+    active: Active,
+}
+
 fn fire(
     program: &Program,
     chain: &mut Chain,
-    state: &State,
-    from: u32,
-    active: Active,
+    from: From,
     room: u32,
     key: &mut Vec<u32>,
+    spare: &mut Vec<Way>,
 ) -> Option<()> {
-    let (keys, moves, events) = (&mut chain.keys, &mut chain.moves, &mut chain.events);
+    let mut way = spare.pop().unwrap_or_default();
+    way.state.copy_from(from.state);
+    way.probability = 1.0;
+    way.todo.clear();
+    way.events.clear();
+    let Chain { keys, levels, moves, events, .. } = chain;
     let mut arrive = |way: &mut Way, stacks: &mut Stacks, rate: f64| {
         let rate = rate * way.probability;
         way.state.write(program, stacks, key);
         let to = match keys.get_index_of(key.as_slice()) {
             Some(known) => known,
-            None => keys.insert_full(key.as_slice().into(), ()).0,
+            None => {
+                levels.push(way.state.detached);
+                keys.insert_full(key.as_slice().into(), ()).0
+            }
         };
-        moves.push((from, to as u32, rate));
-        events.extend(way.events.iter().map(|event| (from, *event, rate)));
+        moves.push((from.number, to as u32, rate));
+        events.extend(way.events.iter().map(|event| (from.number, *event, rate)));
     };
-    let mut way = Way { state: state.clone(), probability: 1.0, todo: Vec::new(), events: Vec::new() };
-    let mut firing = Firing { program, stacks: &mut chain.stacks, room };
-    match active {
+    let mut firing = Firing { program, stacks: &mut chain.stacks, room, spare };
+    match from.active {
         Active::Source(number) => {
             let source = program.sources[number];
             if let Op::Request { to, dropped, .. } = program.ops[source.request as usize] {
@@ -128,15 +152,16 @@ fn fire(
             firing.settle(way, &mut |way, stacks| arrive(way, stacks, source.rate))
         }
         Active::Stage { station, place, rate } => {
-            let stack = state.queues[station][place];
+            let stack = from.state.queues[station][place];
             let Op::Stage { more, again, next, .. } = program.ops[firing.stacks.top(stack) as usize] else {
                 return None;
             };
             if again > 0.0 {
-                let mut on = way.clone();
+                let mut on = way.copy(firing.spare);
                 on.state.queues[station][place] = firing.stacks.with_top(stack, more);
                 on.probability = again;
                 arrive(&mut on, firing.stacks, rate);
+                firing.spare.push(on);
             }
             if again >= 1.0 {
                 return Some(());

@@ -22,7 +22,7 @@ pub(super) enum Todo {
 }
 
 /// A way in which things may go on.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Way {
     pub state: State,
     pub probability: f64,
@@ -36,6 +36,8 @@ pub(super) struct Firing<'a> {
     pub stacks: &'a mut Stacks,
     /// Most requests at a time that nobody waits for.
     pub room: u32,
+    /// Memory of ways that are done with.
+    pub spare: &'a mut Vec<Way>,
 }
 
 impl Firing<'_> {
@@ -58,6 +60,7 @@ impl Firing<'_> {
             if way.probability > 0.0 {
                 done(&mut way, self.stacks);
             }
+            self.spare.push(way);
         }
         Some(())
     }
@@ -73,7 +76,9 @@ impl Firing<'_> {
             }
             Op::Choose(choices) => {
                 let stacks = &mut *self.stacks;
-                choose(choices, way, ways, |way, next| way.todo.push(Todo::Run(stacks.with_top(stack, next))));
+                choose(choices, way, ways, self.spare, |way, next| {
+                    way.todo.push(Todo::Run(stacks.with_top(stack, next)))
+                });
             }
             Op::Call { to, .. } => way.todo.push(Todo::Arrive(stack, *to)),
             Op::Send { request, next } => {
@@ -81,7 +86,7 @@ impl Firing<'_> {
                 let Op::Request { to, dropped, .. } = program.ops[*request as usize] else { return None };
                 let begun = program.begin[to.index()] as usize;
                 if program.reach[*next as usize] & program.reach[begun] != 0 {
-                    let mut other = way.clone();
+                    let mut other = way.copy(self.spare);
                     other.probability *= 0.5;
                     way.probability *= 0.5;
                     other.todo.push(run);
@@ -150,7 +155,7 @@ impl Firing<'_> {
             return;
         };
         if forwards.is_empty() {
-            let first = way.clone();
+            let first = way.copy(self.spare);
             self.answer(caller, way);
             self.either_first(Todo::Run(own), first, caller, way, ways);
             return;
@@ -159,7 +164,7 @@ impl Firing<'_> {
         let choices: Vec<(f64, Pc)> = forwards.iter().copied().chain([(rest, NONE)]).collect();
         let program = self.program;
         let mut split = Vec::new();
-        choose(&choices, way, &mut split, |way, forward| {
+        choose(&choices, way, &mut split, self.spare, |way, forward| {
             way.todo.push(if forward == NONE { Todo::Release(NONE) } else { Todo::Run(forward) });
         });
         // What was chosen stands on top as a mark; put in its place what it means.
@@ -254,7 +259,7 @@ impl Firing<'_> {
             if first == 0 {
                 way.todo = todo;
             } else {
-                ways.push(Way { todo, ..way.clone() });
+                ways.push(Way { todo, ..way.copy(self.spare) });
             }
         }
     }
@@ -324,7 +329,7 @@ impl Firing<'_> {
             return;
         }
         // No reply was said; the end is one.
-        let first = way.clone();
+        let first = way.copy(self.spare);
         self.answer(caller, way);
         self.either_first(release, first, caller, way, ways);
     }
@@ -402,26 +407,41 @@ pub(super) fn target(program: &Program, stacks: &Stacks, stack: u32) -> EntryId 
 }
 
 /// Splits a way: it takes the first of the choices itself.
-fn choose(choices: &[(f64, Pc)], way: &mut Way, ways: &mut Vec<Way>, mut take: impl FnMut(&mut Way, Pc)) {
-    let likely = |choice: &&(f64, Pc)| choice.0 * way.probability > LEAST;
-    let taken: Vec<(f64, Pc)> = choices.iter().filter(likely).copied().collect();
-    let probability = way.probability;
-    let Some((first, others)) = taken.split_first() else {
+fn choose(
+    choices: &[(f64, Pc)],
+    way: &mut Way,
+    ways: &mut Vec<Way>,
+    spare: &mut Vec<Way>,
+    mut take: impl FnMut(&mut Way, Pc),
+) {
+    let whole = way.probability;
+    let mut rest = choices.iter().filter(|choice| choice.0 * whole > LEAST);
+    let Some(first) = rest.next() else {
         way.probability = 0.0;
         way.todo.clear();
         return;
     };
-    for (part, next) in others {
-        let mut other = way.clone();
-        other.probability = probability * part;
+    for (part, next) in rest {
+        let mut other = way.copy(spare);
+        other.probability = whole * part;
         take(&mut other, *next);
         ways.push(other);
     }
-    way.probability = probability * first.0;
+    way.probability = whole * first.0;
     take(way, first.1);
 }
 
 impl Way {
+    /// A copy in memory that is at hand.
+    pub fn copy(&self, spare: &mut Vec<Way>) -> Way {
+        let mut copy = spare.pop().unwrap_or_default();
+        copy.state.copy_from(&self.state);
+        copy.probability = self.probability;
+        copy.todo.clone_from(&self.todo);
+        copy.events.clone_from(&self.events);
+        copy
+    }
+
     /// The bottom of the stacks of a new fork's branches.
     fn open_fork(&mut self, parent: u32, live: u32) -> Option<u32> {
         let forks = &mut self.state.forks;

@@ -18,8 +18,13 @@ use super::plan::Plan;
 
 /// Lost requests, relative to all, that are taken for none.
 const LOST: f64 = 1e-6;
-/// How many requests that nobody waits for there may be at a time, from try to try.
-const ROOMS: [u32; 4] = [6, 16, 45, 130];
+/// As many may be lost where there is no room for more states.
+const MOST_LOST: f64 = 1e-4;
+/// How many requests that nobody waits for there may be at a time, at first and at most.
+const FIRST_ROOM: u32 = 4;
+const MOST_ROOM: u32 = 130;
+/// With more queues than this a state costs more, and there may be fewer.
+const QUEUES: usize = 16;
 
 /// Solves a model exactly if it has at most so many states.
 pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
@@ -27,21 +32,36 @@ pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
         return None;
     }
     let program = program::compile(plan)?;
-    let rooms = if program.unbounded { &ROOMS[..] } else { &[0] };
-    for room in rooms {
-        let chain = explore::explore(&program, states, *room)?;
-        let (probabilities, sweeps) = stationary::stationary(chain.keys.len(), &chain.moves)?;
+    let queues = program.stations.len() + program.threads.len();
+    let states = states.min(states.saturating_mul(QUEUES) / queues);
+    let mut room = if program.unbounded { FIRST_ROOM } else { 0 };
+    let mut found = None;
+    let mut before: Option<(u32, f64)> = None;
+    while room <= MOST_ROOM {
+        let Some(chain) = explore::explore(&program, states, room) else { break };
+        let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves)?;
         let measured = measure::Measured::new(&program, &chain, &probabilities);
-        if measured.lost(&program) > LOST {
-            continue;
+        let lost = measured.lost(&program);
+        if lost <= MOST_LOST {
+            let convergence = Convergence {
+                converged: true,
+                iterations: sweeps as u32,
+                residual: 0.0,
+                method: format!("exact Markov chain of {} states", chain.keys.len()),
+            };
+            found = Some(measured.results(plan, &program, &chain, convergence));
         }
-        let convergence = Convergence {
-            converged: true,
-            iterations: sweeps as u32,
-            residual: 0.0,
-            method: format!("exact Markov chain of {} states", chain.keys.len()),
-        };
-        return Some(measured.results(plan, &program, &chain, convergence));
+        if lost <= LOST {
+            break;
+        }
+        // What is lost falls geometrically with the room there is.
+        let next = before.map_or(2 * room, |(least, most)| {
+            let fall = (most / lost).ln() / f64::from(room - least);
+            let more = (2.0 * lost / LOST).ln() / fall.max(1e-3);
+            room + (more.ceil().max(1.0) as u32).min(MOST_ROOM)
+        });
+        before = Some((room, lost));
+        room = next;
     }
-    None
+    found
 }

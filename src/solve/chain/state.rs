@@ -110,6 +110,19 @@ impl State {
         }
     }
 
+    /// Takes on another state, in the memory at hand.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.queues.resize_with(other.queues.len(), Vec::new);
+        for (queue, other) in self.queues.iter_mut().zip(&other.queues) {
+            queue.clear();
+            queue.extend_from_slice(other);
+        }
+        self.forks.clone_from(&other.forks);
+        self.busy.clone_from(&other.busy);
+        self.held.clone_from(&other.held);
+        self.detached = other.detached;
+    }
+
     fn clear(&mut self) {
         self.queues.iter_mut().for_each(Vec::clear);
         self.forks.clear();

@@ -6,13 +6,20 @@ const MOST: usize = 4000;
 const SMALL: usize = 120;
 
 /// Probabilities of states from the rates between them, and the sweeps that it took; nothing where they are not found.
-pub(super) fn stationary(states: usize, moves: &[(u32, u32, f64)]) -> Option<(Vec<f64>, usize)> {
+/// States of a level are close to each other: where there are several levels, how likely each is comes from a chain of
+/// levels between the sweeps (Takahashi 1975).
+pub(super) fn stationary(levels: &[u32], moves: &[(u32, u32, f64)]) -> Option<(Vec<f64>, usize)> {
+    let states = levels.len();
     if states <= SMALL {
         return Some((eliminate(states, moves)?, 0));
     }
     let incoming = Incoming::new(states, moves);
     let mut probabilities = vec![1.0 / states as f64; states];
+    let several = levels.iter().any(|level| *level != levels[0]);
     for sweep in 1..=MOST {
+        if several && sweep % 4 == 0 {
+            balance(levels, moves, &mut probabilities)?;
+        }
         let mut change = 0.0;
         for state in 0..states {
             change += incoming.relax(state, &mut probabilities);
@@ -27,11 +34,36 @@ pub(super) fn stationary(states: usize, moves: &[(u32, u32, f64)]) -> Option<(Ve
             return None;
         }
         probabilities.iter_mut().for_each(|value| *value /= total);
-        if change < 1e-11 * total {
+        if change < 1e-10 * total {
             return Some((probabilities, sweep));
         }
     }
     None
+}
+
+/// Makes levels as likely as a chain of them says.
+fn balance(levels: &[u32], moves: &[(u32, u32, f64)], probabilities: &mut [f64]) -> Option<()> {
+    let count = levels.iter().max().map_or(0, |level| *level as usize + 1);
+    let mut totals = vec![0.0; count];
+    for (level, probability) in levels.iter().zip(&*probabilities) {
+        totals[*level as usize] += probability;
+    }
+    if totals.iter().any(|total| *total <= 0.0) {
+        return Some(());
+    }
+    let between: Vec<(u32, u32, f64)> = moves
+        .iter()
+        .filter(|(from, to, _)| levels[*from as usize] != levels[*to as usize])
+        .map(|&(from, to, rate)| {
+            let level = levels[from as usize];
+            (level, levels[to as usize], rate * probabilities[from as usize] / totals[level as usize])
+        })
+        .collect();
+    let new = eliminate(count, &between)?;
+    for (level, probability) in levels.iter().zip(probabilities) {
+        *probability *= new[*level as usize] / totals[*level as usize];
+    }
+    Some(())
 }
 
 /// Moves by where they lead.
