@@ -192,7 +192,7 @@ pub(super) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
             || task.entries.iter().any(|id| model.entries[id.index()].semaphore.is_some())
     };
     let error = |task: &Task| {
-        let what = format!("task `{}` is a lock, and the model has too many states to solve it exactly", task.name);
+        let what = format!("task `{}` is a lock, and the model cannot be solved exactly", task.name);
         Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, what).with_note(
             "layers do not know locks: what is held is released by another request than the one that took it",
         )

@@ -1,8 +1,10 @@
 //! The layered solver against closed forms, reference results and laws.
 
 mod analytic;
+mod chain;
 mod closed_forms;
 mod corpus;
 mod hostile;
 mod laws;
 mod simulation;
+mod score;

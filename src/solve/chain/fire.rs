@@ -162,28 +162,50 @@ impl Firing<'_> {
         }
         let rest = 1.0 - forwards.iter().map(|forward| forward.0).sum::<f64>();
         let choices: Vec<(f64, Pc)> = forwards.iter().copied().chain([(rest, NONE)]).collect();
-        let program = self.program;
         let mut split = Vec::new();
         choose(&choices, way, &mut split, self.spare, |way, forward| {
             way.todo.push(if forward == NONE { Todo::Release(NONE) } else { Todo::Run(forward) });
         });
-        // What was chosen stands on top as a mark; put in its place what it means.
-        let mut settle = |way: &mut Way| {
-            match way.todo.pop() {
-                Some(Todo::Run(forward)) => {
-                    if let Op::Forward { to, row } = program.ops[forward as usize] {
-                        way.events.push(program.row_event(row as usize) as u32);
-                        let request = self.stacks.push(caller, forward);
-                        way.todo.push(Todo::Arrive(request, to));
-                    }
-                }
-                _ => self.answer(caller, way),
-            }
-            way.todo.push(Todo::Run(own));
+        self.pass_on(caller, own, way, ways);
+        for mut other in split {
+            self.pass_on(caller, own, &mut other, ways);
+            ways.push(other);
+        }
+    }
+
+    /// The caller has its reply, or its request goes on to the entry that stands on top as a mark; the server goes on, too.
+    fn pass_on(&mut self, caller: u32, own: u32, way: &mut Way, ways: &mut Vec<Way>) {
+        let program = self.program;
+        let forward = match way.todo.pop() {
+            Some(Todo::Run(forward)) => forward,
+            _ => NONE,
         };
-        settle(way);
-        split.iter_mut().for_each(&mut settle);
-        ways.append(&mut split);
+        let own = Todo::Run(own);
+        let Some(Op::Forward { to, row }) = program.ops.get(forward as usize).filter(|_| forward != NONE) else {
+            let first = way.copy(self.spare);
+            self.answer(caller, way);
+            self.either_first(own, first, caller, way, ways);
+            return;
+        };
+        way.events.push(program.row_event(*row as usize) as u32);
+        let arrival = Todo::Arrive(self.stacks.push(caller, forward), *to);
+        if self.reach_of(own) & program.reach[forward as usize] != 0 {
+            let mut other = way.copy(self.spare);
+            other.probability *= 0.5;
+            way.probability *= 0.5;
+            other.todo.extend([own, arrival]);
+            ways.push(other);
+        }
+        way.todo.extend([arrival, own]);
+    }
+
+    /// Queues that something to do may meet without time passing.
+    fn reach_of(&self, todo: Todo) -> u64 {
+        match todo {
+            Todo::Run(stack) => self.program.reach[self.stacks.top(stack) as usize],
+            Todo::Release(task) => self.program.task_reach[task as usize],
+            Todo::Arrive(..) => 0,
+        }
     }
 
     /// Takes the caller from below the invocation, which goes on alone: its stack, and the caller if it has not been
@@ -218,11 +240,7 @@ impl Firing<'_> {
     /// way without the answer.
     fn either_first(&mut self, own: Todo, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;
-        let reached = match own {
-            Todo::Run(stack) => program.reach[self.stacks.top(stack) as usize],
-            Todo::Release(task) => program.task_reach[task as usize],
-            Todo::Arrive(..) => 0,
-        };
+        let reached = self.reach_of(own);
         let theirs = match program.ops[self.stacks.top(caller) as usize] {
             Op::Call { next, .. } => program.reach[next as usize],
             _ => 0,

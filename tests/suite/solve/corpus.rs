@@ -1,6 +1,5 @@
-//! Models of others with reference results: prints how far the solver is from them.
+//! Models of others with reference results: prints how far the solver is from them, and fails on the bars.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use dyelog::lqn::model::Model;
@@ -9,7 +8,7 @@ use dyelog::solve::{LayeredOptions, layered};
 
 use crate::support::shared;
 
-use super::analytic::figure;
+use super::score::Score;
 
 fn parse(path: &Path) -> Option<Model> {
     let source = std::fs::read_to_string(path).ok()?;
@@ -17,109 +16,25 @@ fn parse(path: &Path) -> Option<Model> {
     parsed.map_err(|error| eprintln!("{}: not read: {error}", path.display())).ok().map(|parsed| parsed.0)
 }
 
-/// Figures by name with their relative errors, in percent.
-type Errors = Vec<(String, f64)>;
-
-/// Errors of one model: task throughputs, entry service times; and how they came about.
-fn errors(model: &Model, table: &str, column: &str) -> Option<(Errors, Errors, String)> {
-    let results = layered(model, &LayeredOptions::default()).map_err(|error| eprintln!("refused: {error}")).ok()?;
-    if std::env::var("DYELOG_CALLS").is_ok() {
-        for call in results.calls.iter().filter(|call| call.waiting > 0.0) {
-            eprintln!("      {:?} -> {} waits {:.4}", call.from, model.entries[call.to.index()].name, call.waiting);
-        }
-        for (entry, result) in model.entries.iter().zip(&results.entries) {
-            eprintln!("      {} {:.5} {:.4?}", entry.name, result.throughput, result.service);
-        }
-    }
-    let mut lines = table.lines();
-    let header: Vec<&str> = lines.next()?.split('\t').collect();
-    let exact = header.iter().position(|name| *name == column)?;
-    let (mut tasks, mut entries) = (Vec::new(), Vec::new());
-    for line in lines {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let (kind, name, metric) = (fields[0], fields[1], fields[2]);
-        let Some(reference) = fields.get(exact).and_then(|value| value.parse::<f64>().ok()) else { continue };
-        if reference <= 1e-9 {
-            continue;
-        }
-        let list = match (kind, metric) {
-            ("task", "tput") => &mut tasks,
-            ("entry", "svc1" | "svc2") => &mut entries,
-            _ => continue,
-        };
-        if let Some(found) = figure(model, &results, kind, name, metric) {
-            list.push((format!("{name}:{metric}"), 100.0 * (found - reference) / reference));
-        }
-    }
-    let convergence = &results.convergence;
-    Some((
-        tasks,
-        entries,
-        format!(
-            "{} {} {:.0e} {}",
-            convergence.converged, convergence.iterations, convergence.residual, convergence.method
-        ),
-    ))
-}
-
-fn spread(values: &mut [f64]) -> String {
-    if values.is_empty() {
-        return "none".into();
-    }
-    values.sort_by(f64::total_cmp);
-    let at = |part: f64| values[((values.len() - 1) as f64 * part).round() as usize];
-    format!("median {:6.2}%  p90 {:6.2}%  worst {:6.2}%  ({} figures)", at(0.5), at(0.9), at(1.0), values.len())
-}
-
 #[test]
-fn reference_models_are_scored() {
+fn reference_models_are_within_their_bars() {
     let Some(root) = shared("lqn") else { return };
-    let index = std::fs::read_to_string(root.join("INDEX.tsv")).expect("the index is text");
-    let mut kinds: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-    let mut solved = 0;
-    for line in index.lines().skip(1) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let (file, reference) = (fields[0], fields[1]);
-        let features = fields.get(2).copied().unwrap_or("");
-        if std::env::var("DYELOG_ONLY").is_ok_and(|part| !file.contains(&part)) {
-            continue;
-        }
-        let Some(model) = parse(&root.join("models").join(file)) else { continue };
-        let table = root.join("ref").join(file).with_extension("tsv");
-        let Ok(table) = std::fs::read_to_string(&table) else { continue };
-        let column = if reference.starts_with("petri") { "petri_exact" } else { "lqsim" };
-        let Some((tasks, entries, how)) = errors(&model, &table, column) else { continue };
-        solved += 1;
-        if std::env::var("DYELOG_SHOW").is_ok_and(|part| file.contains(&part)) {
-            for (name, error) in tasks.iter().chain(&entries) {
-                eprintln!("    {name:30} {error:+8.2}%");
-            }
-        }
-        let worst = |list: &[(String, f64)]| {
-            list.iter()
-                .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
-                .map_or_else(String::new, |worst| format!("{} {:+.1}%", worst.0, worst.1))
-        };
-        eprintln!("{file:55} {:28} {:32} {how}", worst(&tasks), worst(&entries));
-        let mut groups = vec!["all"];
-        if reference.starts_with("petri") {
-            groups.push("exact reference");
-        }
-        for (feature, name) in [("phase2", "second phase"), ("and-join", "fork-join"), ("interlock", "interlock")] {
-            if features.contains(feature) || file.contains(feature) {
-                groups.push(name);
-            }
-        }
-        for group in groups {
-            let sums = kinds.entry(group).or_default();
-            sums.0.extend(tasks.iter().map(|error| error.1.abs()));
-            sums.1.extend(entries.iter().map(|error| error.1.abs()));
-        }
+    let mut score = Score::of(&root, "").expect("the index is there");
+    score.print();
+    // Percent: median and 90th percentile of task throughputs, then of entry service times.
+    for (family, bars) in [
+        ("all", [0.2, 2.0, 0.1, 2.0]),
+        ("exact", [0.1, 1.0, 0.1, 1.0]),
+        ("plain", [0.3, 2.0, 0.3, 2.5]),
+        ("second phase", [0.2, 6.0, 0.1, 3.0]),
+        ("fork-join", [0.2, 2.0, 0.2, 2.0]),
+        ("interlock", [0.2, 1.0, 0.2, 2.0]),
+    ] {
+        let found = [(0, 0.5), (0, 0.9), (1, 0.5), (1, 0.9)].map(|(kind, part)| score.at(family, kind, part));
+        assert!(found.iter().zip(bars).all(|(found, bar)| *found <= bar), "{family}: {found:.2?} for {bars:?}");
     }
-    for (kind, (tasks, entries)) in &mut kinds {
-        eprintln!("{kind:16} tput {}   service {}", spread(tasks), spread(entries));
-    }
-    assert!(solved > 0, "no reference model could be solved");
+    let worst = score.at("all", 0, 1.0);
+    assert!(worst <= 20.0, "a throughput is {worst}% off");
 }
 
 #[test]

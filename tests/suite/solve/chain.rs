@@ -1,0 +1,83 @@
+//! Models whose states were counted by hand, and what layers cannot say.
+
+use dyelog::solve::{LayeredOptions, layered};
+
+use super::closed_forms::{model, solved};
+
+fn near(found: f64, exact: f64, what: &str) {
+    assert!((found - exact).abs() <= 1e-6 * exact.abs(), "{what}: {found} for {exact}");
+}
+
+#[test]
+fn a_second_phase_holds_up_the_next_call() {
+    // Two slices of half a second lie between a reply and the next call; the second phase of 2 s outlasts both with
+    // probability (2 / 2.5)², and then takes 2 s more.
+    let (_, results) = solved(
+        "P 0 p a i p b f -1 T 0 t user r go -1 a t server n work -1 b -1
+         E 0 s go 1 -1 f go 1 -1 y go work 1 -1 s work 1 2 -1 -1",
+    );
+    assert_eq!(results.convergence.method, "exact Markov chain of 6 states");
+    near(1.0 / results.tasks[0].throughput, 1.0 + 0.64 * 2.0 + 1.0, "cycle");
+    near(results.calls[0].waiting, 0.64 * 2.0, "wait");
+    near(results.entries[1].service[1], 2.0, "second phase");
+}
+
+#[test]
+fn a_semaphore_lets_one_in() {
+    // Two customers; each takes the semaphore, works 1 s at a processor of its own, and gives it back: only one works at a time.
+    let text = "P 0 p a i p s i -1 T 0 t user r go -1 a m 2 t lock S take give -1 s -1
+                E 0 V take P give s take 0.5 -1 s give 0.25 -1 A go first -1
+                A user s first 0 f first 1 y first take 1 s second 1 s third 0 f third 1 y third give 1 : first -> second; second -> third -1";
+    let (_, results) = solved(text);
+    assert!(results.convergence.method.starts_with("exact Markov chain"), "{}", results.convergence.method);
+    near(results.tasks[0].throughput, 1.0 / 1.75, "one after the other");
+    near(results.tasks[1].throughput, 1.0 / 1.75, "a lock is used once each time");
+    let refused = layered(&model(text), &LayeredOptions { states: 0, ..LayeredOptions::default() });
+    assert!(refused.is_err_and(|found| found.to_string().contains("S005")));
+}
+
+#[test]
+fn a_quorum_waits_for_the_first_of_two() {
+    // The first of two exponentials of 1 s and 0.5 s, then 1 s more; the straggler may hold up the end of the cycle.
+    let (model, results) = solved(
+        "P 0 p a i -1 T 0 t user r go -1 a -1 E 0 A go first -1
+         A user s first 1 s left 1 s right 0.5 s last 1 : first -> left & right; left & right (1) -> last -1",
+    );
+    // After the first has arrived, the other has probability 2/3 (1/3) of being the slow (fast) one.
+    let rest = 2.0 / 3.0 * (1.0 / (1.0 + 1.0)) * 1.0 + 1.0 / 3.0 * (1.0 / (1.0 + 2.0)) * 0.5;
+    near(1.0 / results.tasks[0].throughput, 1.0 + 1.0 / 3.0 + 1.0 + rest, "cycle");
+    assert_eq!(model.activities.len(), 4);
+}
+
+#[test]
+fn of_two_priorities_the_higher_does_not_notice_the_lower() {
+    let (_, results) = solved(
+        "P 0 p a i p b p -1 T 0 t high r up -1 a t low r down -1 a m 3 t first n f -1 b 9 t second n s -1 b 1 -1
+         E 0 s up 1 -1 y up f 1 -1 s down 1 -1 y down s 1 -1 s f 1 -1 s s 1 -1 -1",
+    );
+    near(results.entries[2].service[0], 1.0, "the higher one");
+    assert!(results.entries[3].service[0] > 1.2);
+}
+
+#[test]
+fn figures_of_copies_are_those_of_one() {
+    // Four clients share two servers: each pair is a repairman model of two machines.
+    let replicated =
+        "P 0 p c i r 4 p s f r 2 -1 T 0 t client r go -1 c r 4 t server n work -1 s r 2 I client server 2 -1
+                      E 0 s go 1 -1 y go work 1 -1 s work 1 -1 -1";
+    let alone = "P 0 p c i p s f -1 T 0 t client r go -1 c m 2 t server n work -1 s -1
+                 E 0 s go 1 -1 y go work 1 -1 s work 1 -1 -1";
+    let ((_, of_copies), (_, of_two)) = (solved(replicated), solved(alone));
+    near(2.0 * of_copies.tasks[0].throughput, of_two.tasks[0].throughput, "a client");
+    near(of_copies.tasks[1].throughput, of_two.tasks[1].throughput, "a server");
+    near(of_copies.processors[1].utilization, of_two.processors[1].utilization, "a processor");
+    near(of_copies.calls[0].waiting, of_two.calls[0].waiting, "a call");
+}
+
+#[test]
+fn models_with_many_states_go_to_the_layers() {
+    let text = "P 0 p a i p b f p c f -1 T 0 t user r go -1 a m 400 t one n f -1 b m 3 t two n s -1 c m 3 -1
+                E 0 s go 1 -1 y go f 1 -1 s f 0.01 0.01 -1 y f s 1 1 -1 s s 0.01 0.02 -1 -1";
+    let (_, results) = solved(text);
+    assert!(!results.convergence.method.contains("Markov"), "{}", results.convergence.method);
+}
