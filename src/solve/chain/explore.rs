@@ -66,7 +66,7 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
                 return None;
             }
             let from = From { number: number as u32, state: &state, active };
-            fire(program, &mut chain, from, room, &mut key, &mut spare)?;
+            fire(program, &mut chain, &from, room, &mut key, &mut spare)?;
         }
         number += 1;
     }
@@ -117,7 +117,7 @@ struct From<'a> {
 fn fire(
     program: &Program,
     chain: &mut Chain,
-    from: From,
+    from: &From,
     room: u32,
     key: &mut Vec<u32>,
     spare: &mut Vec<Way>,

@@ -77,7 +77,7 @@ impl Firing<'_> {
             Op::Choose(choices) => {
                 let stacks = &mut *self.stacks;
                 choose(choices, way, ways, self.spare, |way, next| {
-                    way.todo.push(Todo::Run(stacks.with_top(stack, next)))
+                    way.todo.push(Todo::Run(stacks.with_top(stack, next)));
                 });
             }
             Op::Call { to, .. } => way.todo.push(Todo::Arrive(stack, *to)),

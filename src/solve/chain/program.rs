@@ -148,9 +148,8 @@ impl Program {
                     },
                     Op::Count { next, .. } | Op::Reply { next, .. } | Op::Join { next, .. } => of(*next),
                     Op::Choose(ways) => ways.iter().fold(0, |all, way| all | of(way.1)),
-                    Op::Call { to, .. } => enters(*to),
                     Op::Send { request, next } => of(*request) | of(*next),
-                    Op::Request { to, .. } | Op::Forward { to, .. } => enters(*to),
+                    Op::Call { to, .. } | Op::Request { to, .. } | Op::Forward { to, .. } => enters(*to),
                     Op::Fork(branches) => branches.iter().fold(0, |all, branch| all | of(*branch)),
                     Op::End => {
                         let task = self.entry_task[self.entry[pc] as usize] as usize;
@@ -284,11 +283,10 @@ impl Compiler<'_> {
     fn reply(&mut self, index: usize, next: Pc) -> Pc {
         let model = self.plan.model;
         let mut forwards = Vec::new();
-        let mut row = self.first_forward(index);
-        for forward in &model.entries[index].forwarding {
+        let rows = self.first_forward(index)..;
+        for (row, forward) in rows.zip(&model.entries[index].forwarding) {
             let target = self.push_outside(Op::Forward { to: forward.to, row: row as u32 });
             forwards.push((forward.probability, target));
-            row += 1;
         }
         self.push(Op::Reply { forwards, next })
     }

@@ -33,7 +33,9 @@ pub(super) fn stationary(levels: &[u32], moves: &[(u32, u32, f64)]) -> Option<(V
         if !total.is_finite() || total <= 0.0 {
             return None;
         }
-        probabilities.iter_mut().for_each(|value| *value /= total);
+        for value in &mut probabilities {
+            *value /= total;
+        }
         if change < 1e-10 * total {
             return Some((probabilities, sweep));
         }
@@ -143,6 +145,8 @@ fn eliminate(states: usize, moves: &[(u32, u32, f64)]) -> Option<Vec<f64>> {
         probabilities[state] = flow / out[state];
     }
     let total: f64 = probabilities.iter().sum();
-    probabilities.iter_mut().for_each(|value| *value /= total);
+    for value in &mut probabilities {
+        *value /= total;
+    }
     total.is_finite().then_some(probabilities)
 }
