@@ -6,5 +6,5 @@ mod closed_forms;
 mod corpus;
 mod hostile;
 mod laws;
-mod simulation;
 mod score;
+mod simulation;
