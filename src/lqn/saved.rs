@@ -193,6 +193,7 @@ fn digits(word: u64) -> String {
     format!("{word:016x}")
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

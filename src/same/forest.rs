@@ -226,9 +226,9 @@ impl Forest {
         let last = self.node(parent).last;
         (self.node(child).parent, self.node(child).before, self.node(child).after) = (parent, last, NONE);
         if last == NONE {
-            self.node(parent).first = child
+            self.node(parent).first = child;
         } else {
-            self.node(last).after = child
+            self.node(last).after = child;
         }
         self.node(parent).last = child;
     }
@@ -239,14 +239,14 @@ impl Forest {
             return;
         }
         if before == NONE {
-            self.node(parent).first = after
+            self.node(parent).first = after;
         } else {
-            self.node(before).after = after
+            self.node(before).after = after;
         }
         if after == NONE {
-            self.node(parent).last = before
+            self.node(parent).last = before;
         } else {
-            self.node(after).before = before
+            self.node(after).before = before;
         }
         let node = self.node(child);
         (node.parent, node.before, node.after) = (NONE, NONE, NONE);
@@ -321,7 +321,6 @@ impl Forest {
     }
 
     /// A message makes a new live node of its receiver, a child of the sender's.
-    #[expect(clippy::too_many_arguments, reason = "they are what a message is")]
     pub fn receive(
         &mut self,
         from: u32,
@@ -526,7 +525,9 @@ impl Forest {
         }
         let mut origins: Vec<u32> = self.orphans.drain().map(|(_, origin)| origin.visit).collect();
         origins.sort_unstable();
-        origins.into_iter().for_each(|visit| self.let_go(visit));
+        for visit in origins {
+            self.let_go(visit);
+        }
         self.nodes.clear();
         self.free.clear();
         self.live.fill(NONE);

@@ -25,5 +25,7 @@ pub fn give(submodel: &mut SubModel, scenario: &str, task: &str) {
     let entry = submodel.entry_mut(own);
     entry.invocations += count;
     entry.work = work;
-    witnesses.iter().for_each(|witness| entry.add_witness(witness));
+    for witness in &witnesses {
+        entry.add_witness(witness);
+    }
 }

@@ -134,7 +134,7 @@ impl Walks {
         for argument in &rule.head.arguments {
             match &argument.value {
                 Term::Variable(variable, 0) if !registers.contains(&variable.name) => {
-                    registers.push(Arc::clone(&variable.name))
+                    registers.push(Arc::clone(&variable.name));
                 }
                 _ => return Err((argument.span, "the head of a rule of SAME has two variables".to_owned())),
             }

@@ -212,7 +212,7 @@ fn vector_clocks_tell_senders() {
     assert_eq!(records(log), ["forward a.1 b.1 c.1"]);
     let mut reversed: Vec<&str> = log.lines().collect();
     reversed.reverse();
-    let reversed: String = reversed.iter().map(|line| format!("{line}\n")).collect();
+    let reversed = reversed.join("\n") + "\n";
     assert_eq!(records(&reversed), ["forward a.1 b.1 c.1"]);
     let twice = format!("=== one ===\n{log}=== two ===\n{log}");
     assert_eq!(records(&twice), ["forward a.1 b.1 c.1", "forward a.2 b.2 c.2"]);

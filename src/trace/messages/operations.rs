@@ -23,7 +23,7 @@ pub struct Messages {
     epoch: Option<i64>,
     /// The latest time so far.
     latest: f64,
-    messages: u32,
+    count: u32,
     given: usize,
     sorted: bool,
     report: ReadReport,
@@ -46,12 +46,12 @@ impl Messages {
 
     /// How many messages were taken.
     pub fn len(&self) -> u32 {
-        self.messages
+        self.count
     }
 
     /// Whether there is no message.
     pub fn is_empty(&self) -> bool {
-        self.messages == 0
+        self.count == 0
     }
 }
 
@@ -101,14 +101,14 @@ impl Sink for Messages {
         };
         for edge in edges {
             let (from, to) = (&operation.events[edge.from], &operation.events[edge.to]);
-            self.messages += 1;
+            self.count += 1;
             let plain = |task: TaskId| names.plain_task(task);
-            let id = u64::from(self.messages) | 1 << 63;
+            let id = u64::from(self.count) | 1 << 63;
             for (event, received) in [(from, false), (to, true)] {
                 let half = Half { received, task: plain(event.task), peer: None, label: label(to), id };
                 let time = if timed { offset + event.time } else { self.latest };
                 let shown = if timed { time } else { f64::NAN };
-                self.raws.push((time, Raw { time: shown, line: self.messages, what: RawWhat::Half(half) }));
+                self.raws.push((time, Raw { time: shown, line: self.count, what: RawWhat::Half(half) }));
             }
         }
         let last = operation.events.iter().map(|event| event.time).fold(0.0, f64::max);

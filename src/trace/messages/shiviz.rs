@@ -189,8 +189,12 @@ impl<R: Read> Shiviz<R> {
                 let half = Half { received, task: event.host, peer: None, label: Name::NONE, id };
                 self.out.push_back(Raw { time: f64::NAN, line: event.line, what: RawWhat::Half(half) });
             };
-            receives.iter().for_each(|number| half(true, *number));
-            sends.iter().for_each(|number| half(false, *number));
+            for number in receives {
+                half(true, *number);
+            }
+            for number in sends {
+                half(false, *number);
+            }
         }
         Ok(())
     }
