@@ -1,7 +1,8 @@
 //! Cost of templates: plans against the same templates written by hand, over graphs of 10^6 nodes.
 //!
-//! Prints the ratios first, of the fastest of several turns within this process, since other load only adds; then what
-//! divan measures of each. `DYELOG_NODES` asks for another number of nodes, to count instructions over fewer of them.
+//! Prints the ratios first, of the fastest of several turns within this process, since other load only adds: plans to
+//! hand-written ones in time and memory, one long thread to all interactions, and templates that come as files of a user
+//! to the same ones shipped. Then what divan measures of each. `DYELOG_NODES` asks for another number of nodes, to count instructions over fewer of them.
 
 #[path = "../../tests/suite/generator.rs"]
 mod generator;
@@ -9,7 +10,8 @@ mod generator;
 mod by_hand;
 mod memory;
 
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use dyelog::datalog::syntax;
@@ -27,11 +29,10 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 
 const TURNS: usize = 25;
 
-/// A graph with all that a matcher needs.
+/// A graph with its names.
 struct Graph {
     names: TraceNames,
     toeg: Toeg,
-    symbols: Symbols,
 }
 
 /// How many nodes a graph has, about.
@@ -46,33 +47,43 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     let program = syntax::load("(templates)", FILES, &shipped_text).expect("the shipped rule files parse");
     Rules::of_program(program).expect("the shipped rule files load")
 });
+/// All rules that are loaded by default.
+static SHIPPED: LazyLock<Rules> = LazyLock::new(|| with_files(&[]));
+/// The same, each as a file of the user, as `--rules` takes it.
+static OF_USER: LazyLock<Rules> = LazyLock::new(|| {
+    let file = |name: &str| (Arc::from(format!("own/{name}")), shipped_text(name).expect("it ships"));
+    with_files(&["tlc.dl", "ext/join.dl", "ext/continued.dl"].map(file))
+});
 static MIXED: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { tasks: 500, depth: 8, ..Shape::default() }));
 static LOOP: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { mix: Mix::Loop, tasks: 500, ..Shape::default() }));
+
+fn with_files(files: &[(Arc<str>, Arc<str>)]) -> Rules {
+    Rules::with_user_files(files, &|_| None).expect("the shipped rule files load")
+}
 
 impl Graph {
     fn new(shape: Shape) -> Self {
         let mut generator = Generator::new(1, shape);
         let operation = generator.operation("1", nodes()).operation;
         let toeg = Toeg::build(operation).expect("what is generated is well-formed");
-        let names = generator.names;
-        let symbols = Symbols::of(RULES.code(), &names);
-        Self { names, toeg, symbols }
+        Self { names: generator.names, toeg }
     }
 
-    fn plans(&self, observer: &mut impl Observer) -> Outcome {
-        let (program, toeg) = (RULES.code(), &self.toeg);
+    fn plans(&self, rules: &Rules, observer: &mut impl Observer) -> Outcome {
+        let (program, toeg) = (rules.code(), &self.toeg);
+        let symbols = Symbols::of(program, &self.names);
         let budget = u64::MAX.into();
         let matcher = Matcher {
             program,
             toeg,
             names: &self.names,
-            symbols: &self.symbols,
+            symbols: &symbols,
             relations: &NoRelations,
             budget,
             visits: Visits::default(),
         };
         let mut engine = Plans::new(matcher);
-        driver::run(toeg, RULES.plans(), &mut engine, observer)
+        driver::run(toeg, rules.plans(), &mut engine, observer)
     }
 
     fn by_hand(&self) -> Outcome {
@@ -82,7 +93,7 @@ impl Graph {
     /// Both find the same matches, entries and requests.
     fn check(&self) {
         let mut committed = Note(Vec::new());
-        let outcome = self.plans(&mut committed);
+        let outcome = self.plans(&RULES, &mut committed);
         let mut found: Vec<(&str, NodeId)> = Vec::new();
         let result = by_hand::run(&self.toeg, |template, glue| found.push((by_hand::NAMES[template], glue)));
         let planned: Vec<(&str, NodeId)> =
@@ -133,8 +144,8 @@ fn compare(title: &str, graph: &Graph) -> f64 {
     println!("{title}");
     graph.check();
     let nodes = graph.toeg.len() as f64;
-    let (plans, hand) = in_turns(|| graph.plans(&mut ()), || graph.by_hand());
-    let (_, plans_bytes) = memory::peak_of(|| graph.plans(&mut ()));
+    let (plans, hand) = in_turns(|| graph.plans(&RULES, &mut ()), || graph.by_hand());
+    let (_, plans_bytes) = memory::peak_of(|| graph.plans(&RULES, &mut ()));
     let (_, hand_bytes) = memory::peak_of(|| graph.by_hand());
     let per_node = |time: Duration| time.as_secs_f64() * 1e9 / nodes;
     let (plans, hand) = (per_node(plans), per_node(hand));
@@ -147,16 +158,31 @@ fn compare(title: &str, graph: &Graph) -> f64 {
     plans
 }
 
+/// Templates that a user gives must cost no more than those that ship.
+fn compare_with_users(title: &str, graph: &Graph) {
+    let names = |rules: &Rules| rules.plans().iter().map(|plan| plan.name.to_string()).collect::<BTreeSet<_>>();
+    assert_eq!(names(&SHIPPED), names(&OF_USER));
+    let entries = |rules: &Rules| graph.plans(rules, &mut ()).entries;
+    assert!(entries(&SHIPPED) == entries(&OF_USER), "both make the same entries");
+    let (of_user, shipped) = in_turns(|| graph.plans(&OF_USER, &mut ()), || graph.plans(&SHIPPED, &mut ()));
+    let (of_user, shipped) = (of_user.as_secs_f64() * 1e3, shipped.as_secs_f64() * 1e3);
+    let ratio = of_user / shipped;
+    println!("  {title}: by --rules {of_user:.1} ms, shipped {shipped:.1} ms, ratio {ratio:.2} (bar 1.1)");
+}
+
 fn main() {
     let mixed = compare("all interactions, 500 tasks", &MIXED);
     let looping = compare("a client that calls in a loop, one thread", &LOOP);
     println!("loop to mixed, plans: {:.2} times the cost per node (bar 2)", looping / mixed);
+    println!("templates that the user gives, to the same ones shipped");
+    compare_with_users("all interactions", &MIXED);
+    compare_with_users("calls in a loop", &LOOP);
     divan::main();
 }
 
 #[divan::bench(sample_count = 5)]
 fn mixed_by_plans() -> Outcome {
-    MIXED.plans(&mut ())
+    MIXED.plans(&RULES, &mut ())
 }
 
 #[divan::bench(sample_count = 5)]
@@ -166,7 +192,7 @@ fn mixed_by_hand() -> usize {
 
 #[divan::bench(sample_count = 5)]
 fn loop_by_plans() -> Outcome {
-    LOOP.plans(&mut ())
+    LOOP.plans(&RULES, &mut ())
 }
 
 #[divan::bench(sample_count = 5)]

@@ -12,7 +12,7 @@ use crate::tlc::driver::{
 };
 use crate::tlc::effects::{Cell, Consumed, Effect, Effects, TriggerPlace, Whose};
 use crate::tlc::matcher::{Match, PROCESSED, label_field};
-use crate::tlc::plan::{ModelNode, ModelValue, Plan, Position, Value};
+use crate::tlc::plan::{ModelNode, ModelValue, Plan, Position, Slot, Value};
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId, TaskId, Toeg};
 
@@ -28,6 +28,7 @@ pub(super) struct Commit<'a> {
 /// A match that is being committed.
 #[derive(Clone, Copy)]
 struct This<'f> {
+    effects: &'f Effects,
     found: &'f Match,
     glue: NodeId,
     context: Context,
@@ -50,7 +51,7 @@ impl<'a> Commit<'a> {
     }
 
     /// Finds out where a node is, and notes it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, node: NodeId) -> Context {
         let entry = self.outcome.owner[node as usize];
         if entry != UNKNOWN {
@@ -62,6 +63,7 @@ impl<'a> Commit<'a> {
     }
 
     /// The context of a node that nobody knows yet.
+    #[inline(always)]
     fn context_of(&mut self, node: NodeId) -> Context {
         let event = self.toeg.event(node);
         let previous = self.toeg.previous_in_thread(node);
@@ -78,6 +80,7 @@ impl<'a> Commit<'a> {
     }
 
     /// The context of what follows a node in its visit.
+    #[inline(always)]
     fn context_after(&self, node: NodeId) -> Context {
         let entry = match self.outcome.owner[node as usize] {
             UNKNOWN => STRAY,
@@ -93,16 +96,15 @@ impl<'a> Commit<'a> {
         self.outcome.branch.get(node as usize).copied().unwrap_or(0)
     }
 
+    /// Puts a node where it is found to be. Without branches so far, it is in none.
     #[inline(always)]
     fn put(&mut self, node: NodeId, context: Context) {
-        self.outcome.owner[node as usize] = context.entry;
-        let flags = &mut self.outcome.flags[node as usize];
+        let Outcome { flags, owner, branch, .. } = &mut self.outcome;
+        let flags = &mut flags[node as usize];
+        owner[node as usize] = context.entry;
         *flags = (*flags & !PHASE_MASK) | ((context.phase - 1) << PHASE_SHIFT);
-        if let Some(branch) = self.outcome.branch.get_mut(node as usize) {
+        if let Some(branch) = branch.get_mut(node as usize) {
             *branch = context.branch;
-        } else if context.branch != 0 {
-            self.outcome.branch.resize(self.toeg.len(), 0);
-            self.outcome.branch[node as usize] = context.branch;
         }
     }
 
@@ -110,37 +112,49 @@ impl<'a> Commit<'a> {
     #[inline]
     pub(super) fn all(&mut self, effects: &Effects, found: &Match, glue: NodeId, context: Context) {
         let first_entry = self.outcome.entries.len() as EntryNumber;
-        let mut this = This { found, glue, context, first_entry, running: 0 };
+        let mut this = This { effects, found, glue, context, first_entry, running: 0 };
         if effects.variables != 0 {
             self.cells.iter_mut().for_each(Vec::clear);
         }
-        self.effects(&effects.list, this);
-        for consumed in &effects.consumed {
+        self.effects(&effects.list, &this);
+        for &consumed in &effects.consumed {
             let node = found.slot(consumed.slot);
             // The glue node is where it is, whatever the template says.
             if consumed.slot == 0 {
                 self.process(node, consumed.marks);
             } else {
-                self.consume(node, consumed, this);
+                self.consume(node, consumed, &this);
             }
         }
         if !found.rounds.is_empty() {
             for (number, round) in found.rounds.chunks(effects.round.len().max(1)).enumerate() {
                 this.running = number as i64 + 1;
-                for (consumed, &node) in effects.round.iter().zip(round) {
-                    self.consume(node, consumed, this);
+                for (&consumed, &node) in effects.round.iter().zip(round) {
+                    self.consume(node, consumed, &this);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn consume(&mut self, node: NodeId, consumed: &Consumed, this: This<'_>) {
+    fn consume(&mut self, node: NodeId, consumed: Consumed, this: &This<'_>) {
+        let context = self.whose_context(consumed.entry, this);
+        let Outcome { flags, owner, branch, .. } = &mut self.outcome;
+        let (flags, owner, branch) =
+            (&mut flags[node as usize], &mut owner[node as usize], branch.get_mut(node as usize));
+        let mut now = *flags | PROCESSED | consumed.marks;
         // A branch's begin has been put into its branch before.
-        if self.branch(node) == 0 || self.outcome.owner[node as usize] == UNKNOWN {
-            self.put(node, self.whose_context(consumed.entry, this));
+        if branch.as_ref().is_none_or(|branch| **branch == 0) || *owner == UNKNOWN {
+            *owner = context.entry;
+            now = (now & !PHASE_MASK) | ((context.phase - 1) << PHASE_SHIFT);
+            if let Some(branch) = branch {
+                *branch = context.branch;
+            }
         }
-        self.process(node, consumed.marks);
+        *flags = now;
+        if now & AWAITED != 0 {
+            self.release(node);
+        }
     }
 
     #[inline(always)]
@@ -162,60 +176,91 @@ impl<'a> Commit<'a> {
         }
     }
 
-    fn effects(&mut self, effects: &[Effect], this: This<'_>) {
+    #[inline(always)]
+    fn effects(&mut self, effects: &[Effect], this: &This<'_>) {
         for effect in effects {
             match effect {
-                Effect::NewEntry { cell, interaction, task, accepted_at } => {
-                    self.new_entry(*cell, *interaction, *task, *accepted_at, this);
+                Effect::Call { interaction, accepted_at } => self.call(*interaction, *accepted_at, this),
+                Effect::Next { begin, task_of, counter_of, more, entry } => {
+                    let node = this.found.slot(*begin) + 1;
+                    let event = self.toeg.event(node);
+                    let task = self.toeg.event(this.found.slot(*task_of)).task;
+                    let counter = self.toeg.event(this.found.slot(*counter_of)).counter;
+                    let labelled = event.task == task && event.counter.wrapping_sub(counter) == *more;
+                    self.trigger(node, labelled, *entry, this);
                 }
-                Effect::Request(from, to) => {
-                    let at = if *from == Whose::Trigger { this.glue } else { NONE };
-                    let request = Request { from: self.whose(*from, this), to: self.whose(*to, this), at };
-                    self.outcome.requests.push(request);
+                other => self.any_effect(other, this),
+            }
+        }
+    }
+
+    /// Carries out an effect of those that are rare.
+    #[inline(never)]
+    fn any_effect(&mut self, effect: &Effect, this: &This<'_>) {
+        match effect {
+            Effect::Call { .. } | Effect::Next { .. } => self.effects(std::slice::from_ref(effect), this),
+            Effect::NewEntry { cell, interaction, task, accepted_at } => {
+                self.new_entry(*cell, *interaction, *task, *accepted_at, this);
+            }
+            Effect::Request(from, to) => {
+                let at = if *from == Whose::Trigger { this.glue } else { NONE };
+                let request = Request { from: self.whose(*from, this), to: self.whose(*to, this), at };
+                self.outcome.requests.push(request);
+            }
+            Effect::Mark(node, flags) => {
+                if let Some(marked) = self.outcome.flags.get_mut(this.node(*node) as usize) {
+                    *marked |= flags;
                 }
-                Effect::Mark(node, flags) => {
-                    if let Some(marked) = self.outcome.flags.get_mut(this.node(*node) as usize) {
-                        *marked |= flags;
+            }
+            Effect::Trigger { place, task, counter, entry } => {
+                if let Some(node) = self.place(*place, this) {
+                    self.trigger(node, self.is_labelled(node, *task, *counter, this), *entry, this);
+                }
+            }
+            Effect::Branch { entry, begin, join } => self.add_branch(*entry, *begin, *join, this),
+            Effect::For(from, body) => {
+                for running in *from..=i64::from(this.found.count) {
+                    let this = This { running, ..*this };
+                    for effect in body {
+                        self.any_effect(effect, &this);
                     }
                 }
-                Effect::Trigger { place, task, counter, entry } => {
-                    if let Some(node) = self.place(*place, this) {
-                        self.trigger(node, *task, *counter, *entry, this);
-                    }
-                }
-                Effect::Branch { entry, begin, join } => self.add_branch(*entry, *begin, *join, this),
-                Effect::For(from, body) => self.for_each(*from, body, this),
             }
         }
     }
 
     #[inline(never)]
-    fn for_each(&mut self, from: i64, body: &[Effect], this: This<'_>) {
-        for running in from..=i64::from(this.found.count) {
-            self.effects(body, This { running, ..this });
-        }
-    }
-
-    #[inline(never)]
-    fn add_branch(&mut self, entry: Whose, begin: ModelNode, join: Option<ModelNode>, this: This<'_>) {
+    fn add_branch(&mut self, entry: Whose, begin: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
         let (begin, join) = (this.node(begin), join.map_or(NONE, |join| this.node(join)));
         let entry = self.whose(entry, this);
         self.outcome.branches.push(Branch { entry, begin, join });
         let branch = self.outcome.branches.len() as u32;
+        self.outcome.branch.resize(self.toeg.len(), 0);
         self.put(begin, Context { entry, phase: this.context.phase, branch });
         if join != NONE {
             self.put(join, this.context);
         }
     }
 
+    /// Opens an entry for a request by the trigger's.
     #[inline(always)]
+    fn call(&mut self, interaction: Interaction, accepted_at: Slot, this: &This<'_>) {
+        let to = self.outcome.entries.len() as EntryNumber;
+        let accepted_at = this.found.slot(accepted_at);
+        let event = self.toeg.event(accepted_at);
+        let entry = Entry { task: Some(event.task), interaction, service: event.service, accepted_at };
+        self.outcome.entries.push(entry);
+        self.outcome.requests.push(Request { from: this.context.entry, to, at: this.glue });
+    }
+
+    #[inline(never)]
     fn new_entry(
         &mut self,
         cell: Option<Cell>,
         interaction: Interaction,
         task: Option<ModelValue>,
         accepted_at: Option<ModelNode>,
-        this: This<'_>,
+        this: &This<'_>,
     ) {
         let number = self.outcome.entries.len() as EntryNumber;
         let accepted_at = accepted_at.map_or(NONE, |node| this.node(node));
@@ -237,7 +282,7 @@ impl<'a> Commit<'a> {
     }
 
     /// The node of a trigger; `None` where its thread has none.
-    fn place(&self, place: TriggerPlace, this: This<'_>) -> Option<NodeId> {
+    fn place(&self, place: TriggerPlace, this: &This<'_>) -> Option<NodeId> {
         let (first, last, offset) = match place {
             TriggerPlace::After(begin, offset) => {
                 let begin = this.node(begin);
@@ -256,21 +301,26 @@ impl<'a> Commit<'a> {
         (0..=i64::from(last - first)).contains(&offset).then(|| first + offset as NodeId)
     }
 
-    /// Puts a trigger on the list, and notes whose it is if nobody knows yet.
-    fn trigger(
-        &mut self,
+    /// Whether a node has that task and that counter.
+    fn is_labelled(
+        &self,
         node: NodeId,
         task: Option<ModelValue>,
         counter: Option<ModelValue>,
-        entry: Whose,
-        this: This<'_>,
-    ) {
-        self.queue.push_back(node);
+        this: &This<'_>,
+    ) -> bool {
         let event = self.toeg.event(node);
         let is = |wanted: Option<ModelValue>, has: u32| {
             wanted.is_none_or(|wanted| self.value(wanted, this) == i64::from(has))
         };
-        if !is(task, event.task.0) || !is(counter, event.counter) {
+        is(task, event.task.0) && is(counter, event.counter)
+    }
+
+    /// Puts a trigger on the list, and notes whose it is if nobody knows yet.
+    #[inline(always)]
+    fn trigger(&mut self, node: NodeId, labelled: bool, entry: Whose, this: &This<'_>) {
+        self.queue.push_back(node);
+        if !labelled {
             self.outcome.irregular.push((Irregularity::WrongTrigger, node));
         } else if !self.outcome.is_processed(node) && self.outcome.owner[node as usize] == UNKNOWN {
             let context = self.whose_context(entry, this);
@@ -281,7 +331,7 @@ impl<'a> Commit<'a> {
     }
 
     #[inline(always)]
-    fn whose_context(&self, whose: Whose, this: This<'_>) -> Context {
+    fn whose_context(&self, whose: Whose, this: &This<'_>) -> Context {
         match whose {
             Whose::Trigger => this.context,
             other => Context::fresh(self.whose(other, this)),
@@ -289,19 +339,25 @@ impl<'a> Commit<'a> {
     }
 
     #[inline(always)]
-    fn whose(&self, whose: Whose, this: This<'_>) -> EntryNumber {
+    fn whose(&self, whose: Whose, this: &This<'_>) -> EntryNumber {
         match whose {
             Whose::Trigger => this.context.entry,
             Whose::Fresh(place) => this.first_entry + EntryNumber::from(place),
-            Whose::Cell(Cell { variable, position }) => usize::try_from(this.position(position))
-                .ok()
-                .and_then(|place| self.cells[variable as usize].get(place).copied())
-                .unwrap_or(STRAY),
+            Whose::Cell(cell) => self.in_cell(this.effects.cells[cell as usize], this),
         }
     }
 
+    /// The entry in a cell.
+    #[inline(never)]
+    fn in_cell(&self, cell: Cell, this: &This<'_>) -> EntryNumber {
+        usize::try_from(this.position(cell.position))
+            .ok()
+            .and_then(|place| self.cells[cell.variable as usize].get(place).copied())
+            .unwrap_or(STRAY)
+    }
+
     #[inline]
-    fn value(&self, value: ModelValue, this: This<'_>) -> i64 {
+    fn value(&self, value: ModelValue, this: &This<'_>) -> i64 {
         let (node, field, offset) = match value {
             ModelValue::Fixed(Value::Field(slot, field, offset)) => (this.found.slot(slot), field, offset),
             ModelValue::Fixed(Value::Integer(value)) => return value,
@@ -314,7 +370,7 @@ impl<'a> Commit<'a> {
 
 impl This<'_> {
     #[inline]
-    fn position(self, position: Position) -> i64 {
+    fn position(&self, position: Position) -> i64 {
         match position {
             Position::At(place) => place,
             Position::Running(offset) => self.running + offset,
@@ -323,17 +379,17 @@ impl This<'_> {
     }
 
     #[inline]
-    fn node(self, node: ModelNode) -> NodeId {
+    fn node(&self, node: ModelNode) -> NodeId {
         match node {
             ModelNode::Fixed(slot) => self.found.slot(slot),
             ModelNode::Round { node, position } => self.round_node(node, position),
         }
     }
 
-    fn round_node(self, node: u8, position: Position) -> NodeId {
-        let rounds = &self.found.rounds;
-        let size = rounds.len().checked_div(self.found.count as usize).unwrap_or(0);
+    fn round_node(&self, node: u8, position: Position) -> NodeId {
+        let size = self.effects.round.len();
         let round = self.position(position) - 1;
-        usize::try_from(round).ok().and_then(|round| rounds.get(round * size + node as usize).copied()).unwrap_or(NONE)
+        let place = |round: usize| self.found.rounds.get(round * size + node as usize).copied();
+        usize::try_from(round).ok().and_then(place).unwrap_or(NONE)
     }
 }

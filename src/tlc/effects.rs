@@ -18,9 +18,9 @@ pub enum Whose {
     /// The entry of the glue node.
     Trigger,
     /// The entry that the match makes at that place, from 0.
-    Fresh(u8),
-    /// The entry in a cell.
-    Cell(Cell),
+    Fresh(u16),
+    /// The entry in that cell of [`Effects::cells`].
+    Cell(u16),
 }
 
 /// Where an entry with an index is kept.
@@ -44,6 +44,26 @@ pub enum TriggerPlace {
 /// Something that a match does, beside consuming nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
+    /// Opens an entry and makes the trigger's entry request it, as most templates do.
+    Call {
+        /// The type of interaction.
+        interaction: Interaction,
+        /// The node that accepts the request.
+        accepted_at: Slot,
+    },
+    /// The node after one that begins a thread is to be tried later, as most triggers are.
+    Next {
+        /// The begin.
+        begin: Slot,
+        /// The node whose task it must be on.
+        task_of: Slot,
+        /// The node whose task node counter it must have,
+        counter_of: Slot,
+        /// and by how much more.
+        more: u32,
+        /// The entry that owns it.
+        entry: Whose,
+    },
     /// Opens an entry.
     NewEntry {
         /// Where it is kept, if by a cell.
@@ -83,6 +103,21 @@ pub enum Effect {
     For(i64, Vec<Effect>),
 }
 
+impl Effect {
+    /// What opens an entry, as one with its request by the trigger's entry.
+    fn as_call(&self) -> Option<Self> {
+        match *self {
+            Self::NewEntry {
+                cell: None,
+                interaction,
+                task: None,
+                accepted_at: Some(ModelNode::Fixed(accepted_at)),
+            } => Some(Self::Call { interaction, accepted_at }),
+            _ => None,
+        }
+    }
+}
+
 /// A node that a match consumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Consumed {
@@ -105,23 +140,23 @@ pub struct Effects {
     pub round: Vec<Consumed>,
     /// How many variables have cells.
     pub variables: u8,
+    /// The cells that are read.
+    pub cells: Vec<Cell>,
 }
 
 impl Effects {
     /// What a template with that model and that route does.
     pub fn of(model: &Model, route: &Route) -> Self {
-        let maker = Maker { model, route, fresh: fresh(&model.actions) };
-        let consumed = |&(slot, entry): &(Slot, EntryReference)| {
-            let entry = maker.whose(entry);
-            Consumed { slot, entry, marks: 0 }
-        };
+        let mut maker = Maker { model, route, fresh: fresh(&model.actions), cells: Vec::new() };
+        let mut consumed = |slot, entry| Consumed { slot, entry: maker.whose(entry), marks: 0 };
         let mut effects = Self {
-            list: Vec::new(),
-            consumed: model.owners.iter().map(consumed).collect(),
-            round: model.loop_owners.iter().map(|entry| consumed(&(0, *entry))).collect(),
+            consumed: model.owners.iter().map(|&(slot, entry)| consumed(slot, entry)).collect(),
+            round: model.loop_owners.iter().map(|&entry| consumed(0, entry)).collect(),
             variables: model.entry_variables,
+            ..Self::default()
         };
         effects.list = maker.effects(&model.actions, &mut effects, None);
+        effects.cells = std::mem::take(&mut maker.cells);
         if !(0..model.entry_variables).any(|variable| maker.has_cells(variable)) {
             effects.variables = 0;
         }
@@ -163,14 +198,18 @@ struct Maker<'m> {
     model: &'m Model,
     route: &'m Route,
     fresh: Vec<EntryReference>,
+    cells: Vec<Cell>,
 }
 
 impl Maker<'_> {
-    fn effects(&self, actions: &[Action], effects: &mut Effects, from: Option<i64>) -> Vec<Effect> {
-        let mut list = Vec::new();
+    fn effects(&mut self, actions: &[Action], effects: &mut Effects, from: Option<i64>) -> Vec<Effect> {
+        let mut list: Vec<Effect> = Vec::new();
+        // The entry that was made last.
+        let mut made = None;
         for action in actions {
             let effect = match action {
                 Action::NewEntry { entry, interaction, task } => {
+                    made = Some(self.whose(*entry));
                     let cell = match *entry {
                         EntryReference::New { variable, position } if self.has_cells(variable) => {
                             Some(Cell { variable, position })
@@ -183,7 +222,17 @@ impl Maker<'_> {
                     let task = if sure { None } else { Some(*task) };
                     Effect::NewEntry { cell, interaction: *interaction, task, accepted_at }
                 }
-                Action::AddRequest { from, to } => Effect::Request(self.whose(*from), self.whose(*to)),
+                Action::AddRequest { from, to } => {
+                    let (from, to) = (self.whose(*from), self.whose(*to));
+                    if let Some(last) = list.last_mut()
+                        && (from, Some(to)) == (Whose::Trigger, made)
+                        && let Some(call) = last.as_call()
+                    {
+                        *last = call;
+                        continue;
+                    }
+                    Effect::Request(from, to)
+                }
                 Action::AddActivity { node, .. } => {
                     if effects.mark(*node, ACTIVITY, from) {
                         continue;
@@ -196,12 +245,15 @@ impl Maker<'_> {
                     }
                     Effect::Mark(*node, THEN_NEXT_PHASE)
                 }
-                Action::AddTrigger { thread, position, task, counter, entry } => Effect::Trigger {
-                    place: self.place(*thread, *position),
-                    task: *task,
-                    counter: *counter,
-                    entry: self.whose(*entry),
-                },
+                Action::AddTrigger { thread, position, task, counter, entry } => {
+                    let (place, entry) = (self.place(*thread, *position), self.whose(*entry));
+                    self.next(place, *task, *counter, entry).unwrap_or(Effect::Trigger {
+                        place,
+                        task: *task,
+                        counter: *counter,
+                        entry,
+                    })
+                }
                 Action::AddBranch { entry, begin, join } => {
                     Effect::Branch { entry: self.whose(*entry), begin: *begin, join: *join }
                 }
@@ -239,17 +291,48 @@ impl Maker<'_> {
         flat.filter_map(|action| if let Action::NewEntry { entry, .. } = action { Some(entry) } else { None }).collect()
     }
 
-    fn whose(&self, entry: EntryReference) -> Whose {
+    fn whose(&mut self, entry: EntryReference) -> Whose {
         match entry {
             EntryReference::Trigger => Whose::Trigger,
             EntryReference::New { variable, position } => {
                 let place = self.fresh.iter().position(|made| *made == entry);
                 match place {
-                    Some(place) if !self.has_cells(variable) => Whose::Fresh(place as u8),
-                    _ => Whose::Cell(Cell { variable, position }),
+                    Some(place) if !self.has_cells(variable) => Whose::Fresh(place as u16),
+                    _ => Whose::Cell(self.cell(Cell { variable, position })),
                 }
             }
         }
+    }
+
+    /// The number of a cell that is read.
+    fn cell(&mut self, cell: Cell) -> u16 {
+        let known = self.cells.iter().position(|other| *other == cell);
+        known.unwrap_or_else(|| {
+            self.cells.push(cell);
+            self.cells.len() - 1
+        }) as u16
+    }
+
+    /// A trigger right after a begin, labelled by nodes that every match binds.
+    fn next(
+        &self,
+        place: TriggerPlace,
+        task: Option<ModelValue>,
+        counter: Option<ModelValue>,
+        entry: Whose,
+    ) -> Option<Effect> {
+        let TriggerPlace::After(ModelNode::Fixed(begin), 1) = place else { return None };
+        let ModelValue::Fixed(Value::Field(task_of, Field::Task, 0)) = task? else { return None };
+        let ModelValue::Fixed(Value::Field(counter_of, Field::Counter, more)) = counter? else { return None };
+        let bound = [begin, task_of, counter_of].into_iter().all(|slot| self.always_binds(slot));
+        let more = u32::try_from(more).ok()?;
+        bound.then_some(Effect::Next { begin, task_of, counter_of, more, entry })
+    }
+
+    /// Whether every match binds a register, however many rounds it has.
+    fn always_binds(&self, slot: Slot) -> bool {
+        let binds = |step: &Step| matches!(step, Step::Go { to, .. } if *to == slot);
+        slot == 0 || self.route.head.iter().chain(&self.route.tail).any(binds)
     }
 
     /// The first node of the match that the entry owns.

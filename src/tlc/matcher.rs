@@ -8,7 +8,7 @@ use crate::datalog::ast::{Comparison, Operator};
 use crate::tlc::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, Slot, Step, Value,
 };
-use crate::tlc::program::{Instruction, Program, Repetition, Test, Way, kind_index};
+use crate::tlc::program::{Instruction, Program, Repetition, Routine, Target, Test, Way, kind_index};
 use crate::tlc::visits::Visits;
 use crate::trace::toeg::{NONE, Thread};
 use crate::trace::{Event, Kind, NodeId, Toeg, TraceNames};
@@ -95,13 +95,15 @@ pub struct Registers<'a> {
     /// The events of the nodes.
     events: [&'a Event; REGISTERS],
     /// What a repetition carries from one round to the next.
-    carry: [i64; REGISTERS],
+    carry: Vec<i64>,
+    /// What it will carry then.
+    next_carry: Vec<i64>,
 }
 
 impl<'a> Registers<'a> {
     /// Registers for a graph, with anything in them.
     pub fn of(toeg: &'a Toeg) -> Self {
-        Self { events: [toeg.event(toeg.root()); REGISTERS], carry: [0; REGISTERS] }
+        Self { events: [toeg.event(toeg.root()); REGISTERS], carry: Vec::new(), next_carry: Vec::new() }
     }
 }
 
@@ -136,7 +138,8 @@ impl<'a> Matcher<'a> {
         self.run(self.program.starts[kind], glue, flags, registers, found)
     }
 
-    fn run(&self, start: u32, glue: NodeId, flags: &[u8], registers: &mut Registers<'a>, found: &mut Match) -> bool {
+    #[inline(always)]
+    fn run(&self, start: Target, glue: NodeId, flags: &[u8], registers: &mut Registers<'a>, found: &mut Match) -> bool {
         registers.events[0] = self.toeg.event(glue);
         found.slots[0] = glue;
         found.rounds.clear();
@@ -153,8 +156,45 @@ impl<'a> Matcher<'a> {
     }
 }
 
+/// The code that carries out an instruction. There is one for each way and test, so that neither is looked up in a run.
+pub(super) type CarryOut = for<'r, 'm, 'a, 'i> fn(&'r mut Run<'m, 'a>, &'i Instruction) -> bool;
+
+/// The code for an instruction.
+pub(super) fn carry_out(instruction: &Instruction) -> CarryOut {
+    match instruction.way {
+        Way::NextInThread => of_test::<{ Way::NextInThread as usize }>(instruction.test),
+        Way::PreviousInThread => of_test::<{ Way::PreviousInThread as usize }>(instruction.test),
+        Way::NextInTask => of_test::<{ Way::NextInTask as usize }>(instruction.test),
+        Way::BeginOf => of_test::<{ Way::BeginOf as usize }>(instruction.test),
+        Way::JoinOf => of_test::<{ Way::JoinOf as usize }>(instruction.test),
+        Way::BeginOfThreadOf => of_test::<{ Way::BeginOfThreadOf as usize }>(instruction.test),
+        Way::ForkOfThreadOf => of_test::<{ Way::ForkOfThreadOf as usize }>(instruction.test),
+        Way::Stay => of_test::<{ Way::Stay as usize }>(instruction.test),
+        Way::Step => of_both::<{ Way::Step as usize }, { Test::Any as usize }>,
+        Way::Repeat => of_both::<{ Way::Repeat as usize }, { Test::Any as usize }>,
+    }
+}
+
+fn of_test<const WAY: usize>(test: Test) -> CarryOut {
+    match test {
+        Test::Any => of_both::<WAY, { Test::Any as usize }>,
+        Test::SameTask => of_both::<WAY, { Test::SameTask as usize }>,
+        Test::OtherTask => of_both::<WAY, { Test::OtherTask as usize }>,
+        Test::Later => of_both::<WAY, { Test::Later as usize }>,
+        Test::Next => of_both::<WAY, { Test::Next as usize }>,
+        Test::LaterInTask => of_both::<WAY, { Test::LaterInTask as usize }>,
+        Test::NextInTask => of_both::<WAY, { Test::NextInTask as usize }>,
+        Test::InThreadStarted => of_both::<WAY, { Test::InThreadStarted as usize }>,
+        Test::OutOfThreadStarted => of_both::<WAY, { Test::OutOfThreadStarted as usize }>,
+    }
+}
+
+fn of_both<const WAY: usize, const TEST: usize>(run: &mut Run<'_, '_>, instruction: &Instruction) -> bool {
+    run.go_and_test(const { Way::ALL[WAY] }, const { Test::ALL[TEST] }, instruction)
+}
+
 /// A run of the program at one glue node.
-struct Run<'m, 'a> {
+pub(super) struct Run<'m, 'a> {
     matcher: &'m Matcher<'a>,
     events: &'a [Event],
     /// Empty where all nodes are free.
@@ -164,58 +204,52 @@ struct Run<'m, 'a> {
 }
 
 impl<'a> Run<'_, 'a> {
-    /// Runs instructions up to one that accepts or rejects.
-    fn from(&mut self, start: u32) -> Option<u16> {
-        let program = self.matcher.program;
-        let mut at = start as usize;
-        loop {
-            let instruction = &program.code[at];
-            at = if self.instruction(instruction) {
-                at + 1
+    /// Runs instructions until it is known which template fits, or that none does.
+    #[inline(always)]
+    fn from(&mut self, start: Target) -> Option<u16> {
+        let code = &self.matcher.program.code[..];
+        let mut at = start;
+        while let Some(Routine { carry_out, instruction }) = at.routine(code) {
+            if carry_out(self, instruction) {
+                at = instruction.then;
             } else {
-                match instruction.way {
-                    Way::Accept(template) => return Some(template),
-                    Way::Reject => return None,
-                    _ => instruction.otherwise as usize,
-                }
-            };
+                // Keeps this a branch. As a choice between two values the next instruction would wait for the node that
+                // this one looks at, where the processor can guess and go on.
+                std::hint::black_box(());
+                at = instruction.otherwise;
+            }
         }
+        at.accepted()
     }
 
-    /// Goes its way, and tests where it comes to. What ends a run fails.
+    /// Goes a way to a node, and tests where it comes to.
     #[inline(always)]
-    fn instruction(&mut self, instruction: &Instruction) -> bool {
-        let (node, to, kinds) = match instruction.way {
+    fn go_and_test(&mut self, way: Way, test: Test, instruction: &Instruction) -> bool {
+        let Instruction { from, to, .. } = *instruction;
+        let node = match way {
             // Threads are runs of nodes that begin with a begin and end with an end.
-            Way::NextInThread(from, to, kinds) => {
-                (if self.event(from).kind == Kind::End { NONE } else { self.found.slot(from) + 1 }, to, kinds)
-            }
-            Way::PreviousInThread(from, to, kinds) => {
-                (if self.event(from).kind == Kind::Begin { NONE } else { self.found.slot(from) - 1 }, to, kinds)
-            }
-            Way::NextInTask(from, to, kinds) => (self.matcher.toeg.next_in_task(self.found.slot(from)), to, kinds),
-            Way::BeginOf(from, to, kinds) => (self.started(from).map_or(NONE, |thread| thread.first), to, kinds),
-            Way::JoinOf(from, to, kinds) => (self.started(from).map_or(NONE, |thread| thread.join), to, kinds),
-            Way::BeginOfThreadOf(from, to, kinds) => {
-                (self.thread_of(from).map_or(NONE, |thread| thread.first), to, kinds)
-            }
-            Way::ForkOfThreadOf(from, to, kinds) => {
-                (self.thread_of(from).map_or(NONE, |thread| thread.fork), to, kinds)
-            }
-            Way::Stay(slot) => return passes(instruction.test, self.event(slot), self.event(instruction.with)),
-            Way::Step(number) => return self.step(number),
-            Way::Repeat(template) => return self.repeat(template),
-            Way::Accept(_) | Way::Reject => return false,
+            Way::NextInThread if self.event(from).kind == Kind::End => NONE,
+            Way::NextInThread => self.found.slot(from) + 1,
+            Way::PreviousInThread if self.event(from).kind == Kind::Begin => NONE,
+            Way::PreviousInThread => self.found.slot(from) - 1,
+            Way::NextInTask => self.matcher.toeg.next_in_task(self.found.slot(from)),
+            Way::BeginOf => self.started(from).map_or(NONE, |thread| thread.first),
+            Way::JoinOf => self.started(from).map_or(NONE, |thread| thread.join),
+            Way::BeginOfThreadOf => self.thread_of(from).map_or(NONE, |thread| thread.first),
+            Way::ForkOfThreadOf => self.thread_of(from).map_or(NONE, |thread| thread.fork),
+            Way::Stay => return passes(test, self.event(to), self.event(instruction.with)),
+            Way::Step => return self.step(instruction.number),
+            Way::Repeat => return self.repeat(instruction.number as u16),
         };
         // NONE is beyond all nodes.
         let Some(event) = self.events.get(node as usize) else { return false };
         let free = self.flags.get(node as usize).is_none_or(|flags| flags & PROCESSED == 0);
-        if !free || kinds >> kind_index(tag(event.kind)) & 1 == 0 {
+        if !free || instruction.kinds >> kind_index(tag(event.kind)) & 1 == 0 {
             return false;
         }
         self.found.slots[to as usize % REGISTERS] = node;
         self.registers.events[to as usize % REGISTERS] = event;
-        passes(instruction.test, event, self.event(instruction.with))
+        passes(test, event, self.event(instruction.with))
     }
 
     #[inline]
@@ -237,7 +271,8 @@ impl<'a> Run<'_, 'a> {
         self.matcher.toeg.thread(self.event(slot).thread)
     }
 
-    fn all(&mut self, start: u32) -> bool {
+    #[inline(never)]
+    fn all(&mut self, start: Target) -> bool {
         self.from(start).is_some()
     }
 
@@ -291,11 +326,11 @@ impl<'a> Run<'_, 'a> {
     }
 
     fn set_carry(&mut self, values: &[Value]) {
-        let mut next = [0; REGISTERS];
-        for (cell, value) in next.iter_mut().zip(values) {
-            *cell = self.value(*value);
-        }
-        self.registers.carry = next;
+        // Values may be what is carried now.
+        let mut next = std::mem::take(&mut self.registers.next_carry);
+        next.clear();
+        next.extend(values.iter().map(|value| self.value(*value)));
+        self.registers.next_carry = std::mem::replace(&mut self.registers.carry, next);
     }
 
     #[inline(never)]
@@ -378,7 +413,9 @@ impl<'a> Run<'_, 'a> {
     fn value(&self, value: Value) -> i64 {
         match value {
             Value::Field(slot, field, offset) => self.field(slot, field).saturating_add(offset),
-            Value::Carry(number, offset) => self.registers.carry[number as usize % REGISTERS].saturating_add(offset),
+            Value::Carry(number, offset) => {
+                self.registers.carry.get(number as usize).map_or(0, |value| value.saturating_add(offset))
+            }
             Value::Integer(value) => value,
             Value::Symbol(symbol) => self.matcher.symbols.0[symbol as usize],
         }
@@ -460,7 +497,7 @@ fn event_field(event: &Event, field: Field) -> i64 {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn passes(test: Test, event: &Event, with: &Event) -> bool {
     match test {
         Test::Any => true,

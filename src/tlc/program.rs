@@ -9,6 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use crate::datalog::ast::Comparison;
+use crate::tlc::matcher::{CarryOut, carry_out};
 use crate::tlc::plan::{Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, Slot, Step, Value};
 
 /// Kinds of nodes, a bit each: bit n for the kind with [`kind_index`] n.
@@ -29,33 +30,45 @@ fn kinds(tag: KindTag) -> Kinds {
     if tag == KindTag::Any { 0b1_1111 } else { 1 << kind_index(tag) }
 }
 
-/// How an instruction comes to a node. Those with kinds bind it, if it is of one of these and free.
+/// How an instruction comes to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the next node in the thread.
-    NextInThread(Slot, Slot, Kinds),
+    NextInThread,
     /// To the previous node in the thread.
-    PreviousInThread(Slot, Slot, Kinds),
+    PreviousInThread,
     /// To the next node in the task.
-    NextInTask(Slot, Slot, Kinds),
+    NextInTask,
     /// To the first node of the thread that a fork starts.
-    BeginOf(Slot, Slot, Kinds),
+    BeginOf,
     /// To the node that waits for the thread that a fork starts.
-    JoinOf(Slot, Slot, Kinds),
+    JoinOf,
     /// To the first node of a node's thread.
-    BeginOfThreadOf(Slot, Slot, Kinds),
+    BeginOfThreadOf,
     /// To the fork of a node's thread.
-    ForkOfThreadOf(Slot, Slot, Kinds),
+    ForkOfThreadOf,
     /// To a node that is bound already.
-    Stay(Slot),
+    Stay,
     /// Nowhere: any other step, by its number.
-    Step(u32),
-    /// Nowhere: walks the repetition of a template; with it the template fits.
-    Repeat(u16),
-    /// Nowhere: the template fits.
-    Accept(u16),
-    /// Nowhere: no template fits.
-    Reject,
+    Step,
+    /// Nowhere: walks the repetition of a template, by its number; with it the template fits.
+    Repeat,
+}
+
+impl Way {
+    /// All ways, by their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::NextInThread,
+        Self::PreviousInThread,
+        Self::NextInTask,
+        Self::BeginOf,
+        Self::JoinOf,
+        Self::BeginOfThreadOf,
+        Self::ForkOfThreadOf,
+        Self::Stay,
+        Self::Step,
+        Self::Repeat,
+    ];
 }
 
 /// How the node that an instruction comes to compares with a bound one.
@@ -81,37 +94,106 @@ pub enum Test {
     OutOfThreadStarted,
 }
 
-/// An instruction. When it succeeds, the next one follows.
+impl Test {
+    /// All tests, by their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Any,
+        Self::SameTask,
+        Self::OtherTask,
+        Self::Later,
+        Self::Next,
+        Self::LaterInTask,
+        Self::NextInTask,
+        Self::InThreadStarted,
+        Self::OutOfThreadStarted,
+    ];
+
+    /// Both at once, where there is a test for that.
+    fn and(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Any, test) => Some(test),
+            (Self::SameTask, Self::Later) | (Self::Later, Self::SameTask) => Some(Self::LaterInTask),
+            (Self::SameTask, Self::Next) | (Self::Next, Self::SameTask) => Some(Self::NextInTask),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the same with the nodes exchanged.
+    fn is_symmetric(self) -> bool {
+        matches!(self, Self::SameTask | Self::OtherTask)
+    }
+}
+
+/// Where a run goes on: at an instruction, or nowhere, since it is known which template fits, or that none does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target(u32);
+
+impl Target {
+    /// No template fits.
+    pub const REJECT: Self = Self(u32::MAX);
+    /// Beyond all instructions: that template fits whose number is added.
+    const ACCEPT: u32 = 1 << 31;
+
+    fn accept(template: u16) -> Self {
+        Self(Self::ACCEPT + u32::from(template))
+    }
+
+    /// The routine there; [`None`] where the run has ended.
+    #[inline]
+    pub(super) fn routine(self, code: &[Routine]) -> Option<&Routine> {
+        code.get(self.0 as usize)
+    }
+
+    /// The template that fits, where the run has ended.
+    #[inline]
+    pub fn accepted(self) -> Option<u16> {
+        (self != Self::REJECT).then_some(self.0 as u16)
+    }
+}
+
+/// An instruction: goes a way to a node, binds it if it is of one of some kinds and free, and compares it with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// How it comes to a node.
     pub way: Way,
-    /// How that node must compare.
+    /// From which node.
+    pub from: Slot,
+    /// The register that the node is bound to, or where it is already.
+    pub to: Slot,
+    /// The kinds that it may be of.
+    pub kinds: Kinds,
+    /// How it must compare.
     pub test: Test,
     /// With which node.
     pub with: Slot,
+    /// Of a step or of a template.
+    pub number: u32,
+    /// Where to go on when it succeeds.
+    pub then: Target,
     /// Where to go on when it fails.
-    pub otherwise: u32,
+    pub otherwise: Target,
+}
+
+/// An instruction with the code that carries it out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Routine {
+    pub(super) carry_out: CarryOut,
+    pub(super) instruction: Instruction,
 }
 
 impl Instruction {
-    fn new(way: Way) -> Self {
-        Self { way, test: Test::Any, with: 0, otherwise: REJECT }
+    fn new(way: Way, from: Slot, to: Slot, kinds: Kinds) -> Self {
+        let (then, otherwise) = (Target::REJECT, Target::REJECT);
+        Self { way, from, to, kinds, test: Test::Any, with: 0, number: 0, then, otherwise }
+    }
+
+    fn numbered(way: Way, number: u32) -> Self {
+        Self { number, ..Self::new(way, 0, 0, 0) }
     }
 
     /// The node that it comes to.
     fn comes_to(self) -> Option<Slot> {
-        match self.way {
-            Way::NextInThread(_, to, _)
-            | Way::PreviousInThread(_, to, _)
-            | Way::NextInTask(_, to, _)
-            | Way::BeginOf(_, to, _)
-            | Way::JoinOf(_, to, _)
-            | Way::BeginOfThreadOf(_, to, _)
-            | Way::ForkOfThreadOf(_, to, _)
-            | Way::Stay(to) => Some(to),
-            Way::Step(_) | Way::Repeat(_) | Way::Accept(_) | Way::Reject => None,
-        }
+        (!matches!(self.way, Way::Step | Way::Repeat)).then_some(self.to)
     }
 
     /// Takes a test in, if it can.
@@ -119,13 +201,8 @@ impl Instruction {
         if self.comes_to() != Some(node) || (self.test != Test::Any && self.with != with) {
             return false;
         }
-        self.test = match (self.test, test) {
-            (Test::Any, test) => test,
-            (Test::SameTask, Test::Later) | (Test::Later, Test::SameTask) => Test::LaterInTask,
-            (Test::SameTask, Test::Next) | (Test::Next, Test::SameTask) => Test::NextInTask,
-            _ => return false,
-        };
-        self.with = with;
+        let Some(both) = self.test.and(test) else { return false };
+        (self.test, self.with) = (both, with);
         true
     }
 }
@@ -146,22 +223,22 @@ pub struct Repetition {
     /// The registers of one round's nodes, in the order of the text.
     pub nodes: Vec<Slot>,
     /// One round.
-    pub round: u32,
+    pub round: Target,
     /// What follows some rounds.
-    pub tail: u32,
+    pub tail: Target,
     /// What follows no round, where that is allowed.
-    pub tail_of_none: Option<u32>,
+    pub tail_of_none: Option<Target>,
 }
 
 /// All templates, ready to run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Program {
-    /// The instructions. The first one rejects.
-    pub code: Vec<Instruction>,
+    /// The instructions.
+    pub(super) code: Vec<Routine>,
     /// Where to begin at a glue node, by the number of its kind.
-    pub starts: [u32; 5],
+    pub starts: [Target; 5],
     /// Where to begin for one template only.
-    pub single: Vec<u32>,
+    pub single: Vec<Target>,
     /// The kinds of glue nodes of each template.
     pub glue_kinds: Vec<Kinds>,
     /// The repetition of each template.
@@ -172,7 +249,19 @@ pub struct Program {
     pub symbols: IndexSet<Arc<str>>,
 }
 
-const REJECT: u32 = 0;
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            code: Vec::new(),
+            starts: [Target::REJECT; 5],
+            single: Vec::new(),
+            glue_kinds: Vec::new(),
+            repetitions: Vec::new(),
+            steps: Vec::new(),
+            symbols: IndexSet::new(),
+        }
+    }
+}
 
 /// Among how many steps an equal one is looked for.
 const NEIGHBOURS: usize = 256;
@@ -180,7 +269,7 @@ const NEIGHBOURS: usize = 256;
 impl Program {
     /// The program of plans, given the numbers of those to try for each kind of glue node, in order.
     pub fn of(plans: &[Plan], by_kind: &[Vec<u16>; 5]) -> Self {
-        let mut program = Self { code: vec![Instruction::new(Way::Reject)], ..Self::default() };
+        let mut program = Self::default();
         let heads: Vec<Vec<Instruction>> = plans.iter().map(|plan| program.steps(plan, &plan.head)).collect();
         for (number, plan) in plans.iter().enumerate() {
             let repetition = program.repetition(plan, number as u16);
@@ -194,28 +283,46 @@ impl Program {
     }
 
     /// Templates tried in order. What fails in a step goes on at the next template that does not begin with that step.
-    fn in_order(&mut self, heads: &[Vec<Instruction>], templates: &[u16]) -> u32 {
-        let start = self.code.len() as u32;
+    fn in_order(&mut self, heads: &[Vec<Instruction>], templates: &[u16]) -> Target {
+        let mut start = Target::REJECT;
         // Instructions whose other way is not known yet, with the number of steps before each.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut before: &[Instruction] = &[];
-        for &template in templates {
+        for (number, &template) in templates.iter().enumerate() {
             let head = &heads[template as usize];
             let shared = if open.is_empty() { 0 } else { head.iter().zip(before).take_while(|(a, b)| a == b).count() };
-            let here = self.code.len() as u32;
+            let repeat = self.repetitions[template as usize]
+                .is_some()
+                .then(|| Instruction::numbered(Way::Repeat, template.into()));
+            let first = self.code.len();
+            let here = self.chain(head[shared..].iter().copied().chain(repeat), template);
             while let Some((place, _)) = open.pop_if(|(_, depth)| *depth >= shared) {
-                self.code[place].otherwise = here;
+                self.code[place].instruction.otherwise = here;
             }
-            let repeats = self.repetitions[template as usize].is_some();
-            let ways = repeats.then_some(Way::Repeat(template)).into_iter().chain([Way::Accept(template)]);
-            let last: Vec<Instruction> = ways.map(Instruction::new).collect();
-            for (depth, &instruction) in head.iter().chain(&last).enumerate().skip(shared) {
-                open.push((self.code.len(), depth));
-                self.code.push(instruction);
+            open.extend((first..self.code.len()).map(|place| (place, shared + place - first)));
+            if number == 0 {
+                start = here;
+            }
+            if open.is_empty() {
+                // This one always fits.
+                break;
             }
             before = head;
         }
-        if templates.is_empty() { REJECT } else { start }
+        start
+    }
+
+    /// Adds instructions of which all must succeed; with them the template fits.
+    fn chain(&mut self, instructions: impl IntoIterator<Item = Instruction>, template: u16) -> Target {
+        let first = self.code.len();
+        let routine = |instruction: Instruction| Routine { carry_out: carry_out(&instruction), instruction };
+        self.code.extend(instructions.into_iter().map(routine));
+        let end = self.code.len();
+        let target = |place| if place < end { Target(place as u32) } else { Target::accept(template) };
+        for place in first..end {
+            self.code[place].instruction.then = target(place + 1);
+        }
+        target(first)
     }
 
     fn repetition(&mut self, plan: &Plan, template: u16) -> Option<Repetition> {
@@ -234,29 +341,27 @@ impl Program {
     }
 
     /// Steps of which all must succeed.
-    fn straight(&mut self, plan: &Plan, steps: &[Step], template: u16) -> u32 {
-        let start = self.code.len() as u32;
+    fn straight(&mut self, plan: &Plan, steps: &[Step], template: u16) -> Target {
         let steps = self.steps(plan, steps);
-        self.code.extend(steps.into_iter().chain([Instruction::new(Way::Accept(template))]));
-        start
+        self.chain(steps, template)
     }
 
     /// The instructions of steps: comparisons become part of the step before where they can.
     fn steps(&mut self, plan: &Plan, steps: &[Step]) -> Vec<Instruction> {
         let mut list: Vec<Instruction> = Vec::with_capacity(steps.len());
         for step in steps {
-            if let Some(way) = way(step) {
-                list.push(Instruction::new(way));
+            if let Some(instruction) = going(step) {
+                list.push(instruction);
             } else if let Some((node, test, with)) = test(step) {
-                let symmetric = matches!(test, Test::SameTask | Test::OtherTask);
+                let symmetric = test.is_symmetric();
                 let taken = list
                     .last_mut()
                     .is_some_and(|last| last.take(node, test, with) || (symmetric && last.take(with, test, node)));
                 if !taken {
-                    list.push(Instruction { test, with, ..Instruction::new(Way::Stay(node)) });
+                    list.push(Instruction { test, with, ..Instruction::new(Way::Stay, node, node, 0) });
                 }
             } else {
-                list.push(Instruction::new(Way::Step(self.step(plan, step))));
+                list.push(Instruction::numbered(Way::Step, self.step(plan, step)));
             }
         }
         list
@@ -308,22 +413,20 @@ impl Program {
     }
 }
 
-/// The way of a step that has an instruction of its own.
-fn way(step: &Step) -> Option<Way> {
+/// The instruction of a step that has a way of its own.
+fn going(step: &Step) -> Option<Instruction> {
     let Step::Go { to, edge, kind, consumed: true } = step else { return None };
-    let (to, kinds) = (*to, kinds(*kind));
-    Some(match *edge {
-        Edge::InThread(from, 1) => Way::NextInThread(from, to, kinds),
-        Edge::InThread(from, -1) => Way::PreviousInThread(from, to, kinds),
-        Edge::InTask(from, 1) => Way::NextInTask(from, to, kinds),
-        Edge::BeginOf(from) => Way::BeginOf(from, to, kinds),
-        Edge::Join(Value::Field(from, Field::Target, 0)) => Way::JoinOf(from, to, kinds),
-        Edge::First(Value::Field(from, Field::Thread, 0)) => Way::BeginOfThreadOf(from, to, kinds),
-        Edge::ForkOfThreadOf(from) | Edge::Fork(Value::Field(from, Field::Thread, 0)) => {
-            Way::ForkOfThreadOf(from, to, kinds)
-        }
+    let (way, from) = match *edge {
+        Edge::InThread(from, 1) => (Way::NextInThread, from),
+        Edge::InThread(from, -1) => (Way::PreviousInThread, from),
+        Edge::InTask(from, 1) => (Way::NextInTask, from),
+        Edge::BeginOf(from) => (Way::BeginOf, from),
+        Edge::Join(Value::Field(from, Field::Target, 0)) => (Way::JoinOf, from),
+        Edge::First(Value::Field(from, Field::Thread, 0)) => (Way::BeginOfThreadOf, from),
+        Edge::ForkOfThreadOf(from) | Edge::Fork(Value::Field(from, Field::Thread, 0)) => (Way::ForkOfThreadOf, from),
         _ => return None,
-    })
+    };
+    Some(Instruction::new(way, from, *to, kinds(*kind)))
 }
 
 /// The test of a step that has one of its own: how a node compares with another.

@@ -4,7 +4,7 @@
 //! brings the answer (templates (v) and (vi) of the 1998 paper). So one visit may lie on several threads, and what it
 //! does last, such as passing the request on, may leave from another thread than the request came in on.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 
 use crate::trace::toeg::{NONE, Thread};
 use crate::trace::{Kind, NodeId, Toeg};
@@ -13,16 +13,23 @@ use crate::trace::{Kind, NodeId, Toeg};
 const UNKNOWN: u32 = u32::MAX;
 
 /// For each thread of one operation, the thread that brought the request of the visit in which it begins. Worked out when
-/// first asked for, in time linear in the threads.
+/// asked for; what it depends on is remembered, so that all answers together take time linear in the threads. Most threads
+/// begin a visit of their own, which a look at two nodes tells, and nothing is remembered of them.
 #[derive(Clone, Debug, Default)]
-pub struct Visits(OnceCell<Vec<u32>>);
+pub struct Visits(RefCell<Vec<u32>>);
 
 impl Visits {
     /// The node that accepted the visit in which a thread begins: the thread's own first node, unless that takes the
     /// answer to an asynchronous RPC of a visit that was accepted before.
     pub fn accepted_at(&self, toeg: &Toeg, thread: &Thread) -> NodeId {
-        let all = self.0.get_or_init(|| all(toeg));
-        toeg.threads()[all[toeg.thread_number(thread.first)] as usize].first
+        let number = toeg.thread_number(thread.first);
+        if answer(toeg, number).is_none() {
+            return thread.first;
+        }
+        let visits = &mut *self.0.borrow_mut();
+        visits.resize(toeg.threads().len(), UNKNOWN);
+        work_out(toeg, number, visits);
+        toeg.threads()[visits[number] as usize].first
     }
 }
 
@@ -36,32 +43,28 @@ struct Answer {
     answered_from: usize,
 }
 
-/// The thread that brought the request of each thread's visit.
-fn all(toeg: &Toeg) -> Vec<u32> {
-    let mut visits = vec![UNKNOWN; toeg.threads().len()];
-    for thread in 0..visits.len() {
-        // Both threads that an answer depends on begin before it, so that this ends; a stack of our own bounds the depth.
-        let mut open = vec![thread];
-        while let Some(&number) = open.last() {
-            if visits[number] != UNKNOWN {
-                open.pop();
-                continue;
-            }
-            let Some(answer) = answer(toeg, number) else {
-                visits[number] = number as u32;
-                continue;
-            };
-            let needed = [answer.asked_from, answer.answered_from, answer.request];
-            if let Some(&first) = needed.iter().find(|&&needed| visits[needed] == UNKNOWN) {
-                open.push(first);
-                continue;
-            }
-            let is_request = visits[answer.request] == answer.request as u32;
-            let answers = is_request && visits[answer.answered_from] == answer.request as u32;
-            visits[number] = if answers { visits[answer.asked_from] } else { number as u32 };
+/// Finds the thread that brought the request of a thread's visit, and what that depends on.
+fn work_out(toeg: &Toeg, thread: usize, visits: &mut [u32]) {
+    // Both threads that an answer depends on begin before it, so that this ends; a stack of our own bounds the depth.
+    let mut open = vec![thread];
+    while let Some(&number) = open.last() {
+        if visits[number] != UNKNOWN {
+            open.pop();
+            continue;
         }
+        let Some(answer) = answer(toeg, number) else {
+            visits[number] = number as u32;
+            continue;
+        };
+        let needed = [answer.asked_from, answer.answered_from, answer.request];
+        if let Some(&first) = needed.iter().find(|&&needed| visits[needed] == UNKNOWN) {
+            open.push(first);
+            continue;
+        }
+        let is_request = visits[answer.request] == answer.request as u32;
+        let answers = is_request && visits[answer.answered_from] == answer.request as u32;
+        visits[number] = if answers { visits[answer.asked_from] } else { number as u32 };
     }
-    visits
 }
 
 /// What a thread answers if it begins on a task whose last acts were a fork and the end of the forking thread, and is forked

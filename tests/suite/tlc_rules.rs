@@ -187,6 +187,38 @@ template burst {
     assert_eq!(matches(&shortest, &templates), expected);
 }
 
+/// More variables than there are registers link one round to the next: seven nodes that come again and again. Of each
+/// round the first seven are like the seven before, and the next seven are bound for the round that follows.
+#[test]
+fn a_sequence_may_be_linked_by_many_variables() {
+    let at = |index: &str, number: usize| format!("{{ name: n{number}[{index}], op: s{number}[{index}] }}");
+    let own = |index: &str, number: usize, more: usize| match number {
+        7 => format!("a1[{index}], v1[{index}]+{}", 6 + more),
+        _ => format!("a{number}[{index}], v{number}[{index}]+{more}"),
+    };
+    let (mut outer, mut round, mut model) = (String::new(), String::new(), String::new());
+    for i in 1..=7 {
+        outer += &format!("e{i} = Ac [j, k[1], m[1]+{} | {}] {}\n", i - 1, own("1", i, 0), at("1", i));
+        round += &format!("f{i}[x] = Ac [j, k[x], m[x]+{} | {}] {}\n", 6 + i, own("x", i, 7), at("x", i));
+        let place = if i == 7 { "k[x+1], m[x+1]+6".to_owned() } else { format!("k[x], m[x]+{}", 13 + i) };
+        round += &format!("g{i}[x] = Ac [j, {place} | {}] {}\n", own("x+1", i, 0), at("x+1", i));
+        model += &format!("addActivity(E, e{i}) for x in 1..n {{ addActivity(E, f{i}[x]) addActivity(E, g{i}[x]) }}\n");
+    }
+    let text = format!(
+        "template woven {{ order 0 longest match {{ {outer} repeat x in 1..n min 2 {{ {round} }} }} model {{ {model} }} }}"
+    );
+    let rules = rules(&text);
+    let mut names = ["n1", "n2", "n3", "n4", "n5", "n6", "n7"].repeat(5);
+    let found = |names: &[&str]| {
+        let reduction = reduce(&activities(names), &rules, ReduceOptions::default());
+        sound(&reduction);
+        matches(&reduction, &["woven", "activity"])
+    };
+    assert_eq!(found(&names), ["woven 1,2"]);
+    names[27] = "other";
+    assert_eq!(found(&names).len(), 35, "the second round differs, so that all are activities");
+}
+
 /// A sequence whose last round is known, and a service name: forwarding through relays only.
 #[test]
 fn a_sequence_is_walked_backward() {

@@ -183,12 +183,6 @@ impl<'t> Planner<'t> {
                 linked.push(Arc::clone(name));
             }
         }
-        if linked.len() > MAX_SLOTS {
-            let message = format!("{} variables link the rounds of the sequence", linked.len());
-            let finding = findings.error(codes::TOO_MANY_NODES, round.span, message);
-            finding.notes.push(format!("at most {MAX_SLOTS} are carried from round to round"));
-            return true;
-        }
         for backward in [true, false] {
             let (outside, known, unknown) =
                 if backward { (At::After, At::Next, At::Here) } else { (At::First, At::Here, At::Next) };
