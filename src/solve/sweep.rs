@@ -23,6 +23,9 @@ use super::{LayeredOptions, Standing, layered, layered_from};
 const RUN: usize = 256;
 /// By how much, relatively, throughputs may depend on the start.
 const SAME: f64 = 1e-4;
+/// States that exact solutions of all points may have together: what a state costs does not come down from point to point,
+/// so that the points of a large sweep have to be small to be solved that way.
+const STATES: usize = 300_000;
 
 /// Points that combine the values of some axes. A grid without axes has one point.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,6 +100,8 @@ impl Default for SweepOptions {
 /// Solves the model that `build` makes of each point, and gives what `read` takes from each solution: one a point, in the
 /// order of their numbers. `told` hears of every point that is done, from any thread.
 ///
+/// The more points there are, the smaller a model has to be to be solved by its states.
+///
 /// A point that cannot be built or solved gives its reasons. One that did not converge is read like the others:
 /// [`Convergence`](crate::lqn::results::Convergence) tells.
 pub fn sweep<B, T, Build, Read>(
@@ -113,6 +118,9 @@ where
     Read: Fn(&B, &Results) -> T + Sync,
 {
     let count = grid.len();
+    let mut options = options.clone();
+    options.layered.states = options.layered.states.min(STATES / count.max(1));
+    let options = &options;
     let runs: Vec<Range<usize>> = (0..count).step_by(RUN).map(|start| start..(start + RUN).min(count)).collect();
     let solve = |run: &Range<usize>| {
         let walk = Walk { grid, options, build: &build, read: &read, told };
