@@ -221,6 +221,22 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
+impl Comparison {
+    /// Whether it holds between two numbers.
+    #[inline]
+    #[must_use]
+    pub fn holds<T: Ord + Copy>(self, left: T, right: T) -> bool {
+        match self {
+            Self::Equal => left == right,
+            Self::NotEqual => left != right,
+            Self::Less => left < right,
+            Self::LessOrEqual => left <= right,
+            Self::Greater => left > right,
+            Self::GreaterOrEqual => left >= right,
+        }
+    }
+}
+
 /// A condition under `where`, or a literal of a rule's body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {

@@ -234,7 +234,7 @@ impl Walks {
                         }
                         Step::Waiting { node, holds } => facts.waiting(registers[usize::from(node)] as u32) == holds,
                         Step::Compare { left, how, right } => {
-                            compare(registers[usize::from(left)], how, registers[usize::from(right)])
+                            how.holds(registers[usize::from(left)], registers[usize::from(right)])
                         }
                         Step::Jump { relation: next, left, right } => {
                             (registers[0], registers[1]) =
@@ -260,16 +260,5 @@ fn known(registers: &[Arc<str>], term: &Term) -> Option<Register> {
             registers.iter().position(|known| *known == variable.name).map(|place| place as Register)
         }
         _ => None,
-    }
-}
-
-fn compare(left: u64, how: Comparison, right: u64) -> bool {
-    match how {
-        Comparison::Equal => left == right,
-        Comparison::NotEqual => left != right,
-        Comparison::Less => left < right,
-        Comparison::LessOrEqual => left <= right,
-        Comparison::Greater => left > right,
-        Comparison::GreaterOrEqual => left >= right,
     }
 }

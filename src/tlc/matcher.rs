@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use crate::datalog::ast::{Comparison, Operator};
+use crate::datalog::ast::Operator;
 use crate::tlc::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, Slot, Step, Value,
 };
@@ -339,10 +339,10 @@ impl<'a> Run<'_, 'a> {
         match &program.steps[number as usize] {
             Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
             Step::Equal(left, right) => self.value(*left) == self.value(*right),
-            Step::Compare(left, comparison, right) => holds(self.value(*left), *comparison, self.value(*right)),
+            Step::Compare(left, comparison, right) => comparison.holds(self.value(*left), self.value(*right)),
             Step::CompareExpressions(left, comparison, right) => {
                 match (self.expression(left), self.expression(right)) {
-                    (Some(left), Some(right)) => holds(left, *comparison, right),
+                    (Some(left), Some(right)) => comparison.holds(left, right),
                     _ => false,
                 }
             }
@@ -515,16 +515,4 @@ fn passes(test: Test, event: &Event, with: &Event) -> bool {
 /// Whether a node starts that thread, or waits for it.
 fn starts(event: &Event, thread: u32) -> bool {
     matches!(event.kind, Kind::Fork(target) | Kind::Join(target) if target == thread)
-}
-
-#[inline]
-fn holds(left: i64, comparison: Comparison, right: i64) -> bool {
-    match comparison {
-        Comparison::Equal => left == right,
-        Comparison::NotEqual => left != right,
-        Comparison::Less => left < right,
-        Comparison::LessOrEqual => left <= right,
-        Comparison::Greater => left > right,
-        Comparison::GreaterOrEqual => left >= right,
-    }
 }

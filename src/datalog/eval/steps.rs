@@ -249,10 +249,5 @@ fn compare(left: &Expression, comparison: Comparison, right: &Expression, regist
         _ => {}
     }
     let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) else { return false };
-    match comparison {
-        Comparison::Less => left < right,
-        Comparison::LessOrEqual => left <= right,
-        Comparison::Greater => left > right,
-        _ => left >= right,
-    }
+    comparison.holds(left, right)
 }

@@ -473,14 +473,7 @@ fn apply(operator: Operator, left: i64, right: i64) -> Option<i64> {
 
 fn compare(left: Option<i64>, comparison: Comparison, right: Option<i64>) -> Result<(), Why> {
     let holds = match (left, right) {
-        (Some(left), Some(right)) => match comparison {
-            Comparison::Equal => left == right,
-            Comparison::NotEqual => left != right,
-            Comparison::Less => left < right,
-            Comparison::LessOrEqual => left <= right,
-            Comparison::Greater => left > right,
-            Comparison::GreaterOrEqual => left >= right,
-        },
+        (Some(left), Some(right)) => comparison.holds(left, right),
         _ => false,
     };
     if holds { Ok(()) } else { Err(Why::Values(left, right)) }
