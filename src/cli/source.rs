@@ -10,7 +10,7 @@ use dyelog::lqn::{self, Language, Model, Multiplicity, saved};
 use dyelog::model::parameter::Subject;
 use dyelog::model::{self, Configuration, Origins};
 use dyelog::tlc::Reduction;
-use dyelog::trace::ReadReport;
+use dyelog::trace::{self, ReadReport};
 
 use crate::cli::args::{ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::reduce::{self, Reduced};
@@ -146,12 +146,14 @@ fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<(Config
     Ok((configuration, Some((name, text))))
 }
 
-/// Whether a file that begins so is a model. What begins like JSON is a model only if it says so: most traces are JSON.
+/// Whether a file that begins so is a model. What begins like JSON is a model only if it says so: most traces are JSON; and what
+/// begins like `.lqn`, only if it is no trace: logs of Kieker begin like a variable.
 pub fn is_model(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     match Language::of(&text) {
         Some(Language::Json) => text.contains("\"dyelog-model\""),
-        Some(Language::Lqn | Language::Lqnx) => true,
+        Some(Language::Lqn) => trace::detect::detect("", head).is_err(),
+        Some(Language::Lqnx) => true,
         None => false,
     }
 }

@@ -281,6 +281,22 @@ fn bad_input_is_refused_with_a_reason() {
 }
 
 #[test]
+fn a_log_of_kieker_is_no_model_though_it_begins_like_one() {
+    let map = "$0=kieker.common.record.misc.KiekerMetadataRecord\n$1=kieker.common.record.controlflow.OperationExecutionRecord\n";
+    let log = "$0;-1;1.9-SNAPSHOT;KIEKER;host;1;false;0;NANOSECONDS;1\n$1;1283156545581511026;shop.find();N/A;1;2;3;SRV1;1;1\n";
+    for text in [map, log] {
+        let refused = fed(&["model", "-"], text);
+        assert_eq!(refused.code, 2);
+        assert!(refused.err.contains("error[T005]: traces in the format `kieker`"), "{}", refused.err);
+    }
+    let model = fed(
+        &["model", "-", "--format", "text"],
+        "$rate = 2\nG \"\" 1e-5 50 -1\nP 0\np p f\n-1\nT 0\nt t n e -1 p\n-1\nE 0\na e $rate\ns e 0.1 -1\n-1\n",
+    );
+    assert_eq!(model.code, 0, "{}", model.err);
+}
+
+#[test]
 fn matches_are_listed_in_the_order_in_which_they_were_made() {
     let csv = run(&["matches", FIGURE, "--format", "csv"]);
     assert_eq!(csv.code, 0, "{}", csv.err);
