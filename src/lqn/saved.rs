@@ -71,6 +71,8 @@ struct EntryShape {
     work: Vec<WorkShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     blocks: Vec<BlockShape>,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    moved_waits: u64,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
 }
@@ -259,6 +261,7 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         invocations: entry.invocations,
         work: positions.into_iter().map(|(at, work)| work_shape(sub, at, work, numbers)).collect(),
         blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
+        moved_waits: entry.moved_waits,
         witnesses: entry
             .witnesses
             .iter()
@@ -453,6 +456,7 @@ impl Reader<'_> {
         let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
         let entry = sub.entry_mut(index);
         entry.invocations = self.count(shape.invocations, MOST, &item);
+        entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         if shape.witnesses.len() > WITNESSES {
             self.wrong(&item, format!("an entry has at most {WITNESSES} witnesses"));
         }

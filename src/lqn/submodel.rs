@@ -269,6 +269,8 @@ pub struct EntryTotal {
     pub work: FxIndexMap<Position, WorkTotal>,
     /// Where it forks branches, by key; empty without parallel branches.
     pub blocks: FxIndexMap<u64, BlockTotal>,
+    /// How many invocations had branches that do not lie in each other, so that a wait stands elsewhere than where it was.
+    pub moved_waits: u64,
     /// The least origins of invocations, in order, at most [`WITNESSES`].
     pub witnesses: Vec<Witness>,
 }
@@ -378,6 +380,7 @@ impl SubModel {
             invocations: 0,
             work: FxIndexMap::default(),
             blocks: FxIndexMap::default(),
+            moved_waits: 0,
             witnesses: Vec::new(),
         });
         self.by_key.insert(key, index);
@@ -417,6 +420,7 @@ impl SubModel {
             for (key, block) in &entry.blocks {
                 own.blocks.entry(*key).or_default().merge(block);
             }
+            own.moved_waits += entry.moved_waits;
             for witness in &entry.witnesses {
                 own.add_witness(witness);
             }

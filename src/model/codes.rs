@@ -60,6 +60,8 @@ pub const FUNCTION_UNUSED: Code = Code("M027");
 pub const CUSTOMER_SETTING: Code = Code("M028");
 /// The model, under the load that was traced, does not respond as the traces did.
 pub const UNLIKE_TRACED: Code = Code("M030");
+/// A wait for parallel branches stands elsewhere than in the traces, since these branches do not lie in each other.
+pub const MOVED_WAIT: Code = Code("M031");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -365,6 +365,7 @@ impl<'a> Builder<'a> {
             if let Some(entry) = self.entries[index.index()] {
                 let total = self.parts.sub.entry(index);
                 self.forward(entry, total);
+                self.moved_waits(entry, total);
                 self.body(entry, total);
             }
         }
@@ -432,6 +433,20 @@ impl<'a> Builder<'a> {
         let per = sum.max(all) as f64;
         self.model.entries[entry.index()].forwarding =
             counts.into_iter().map(|(to, count)| Forwarding { to, probability: count as f64 / per }).collect();
+    }
+
+    /// Says where the model waits for branches at another place than the traces do.
+    fn moved_waits(&mut self, entry: EntryId, total: &EntryTotal) {
+        if total.moved_waits > 0 {
+            let name = &self.model.entries[entry.index()].name;
+            let message = format!(
+                "parallel branches of entry `{name}` cross, in {} of its {} invocations: they are joined at the later place",
+                total.moved_waits, total.invocations
+            );
+            self.findings.push(Diagnostic::new(Severity::Note, codes::MOVED_WAIT, Place::Nowhere, message).with_note(
+                "forks and joins of a layered model lie in each other, so its responses are a little longer",
+            ));
+        }
     }
 
     /// Open arrivals in place of a customer: its requests, at its rate. Gives the synchronous ones.

@@ -192,6 +192,7 @@ fn the_graph_orders_what_the_trace_orders() {
     for seed in 0..400 {
         let (visit, text) = Visit::of(&mut Random::new(seed));
         let (model, origins, reduction) = model_of(&text);
+        assert_eq!(moved_waits(&reduction), 0, "seed {seed}\n{text}");
         if model.activities.is_empty() {
             continue;
         }
@@ -217,6 +218,10 @@ fn the_graph_orders_what_the_trace_orders() {
         }
     }
     assert!(forks > 150 && nested > 80, "{nested} of {forks} are nested");
+}
+
+fn moved_waits(reduction: &Reduction) -> u64 {
+    reduction.submodel.entries().iter().map(|entry| entry.moved_waits).sum()
 }
 
 /// Branches of one visit, as the joins of the model name them.
@@ -293,6 +298,38 @@ fn branches_that_cross_are_joined_at_the_later_place() {
     "a_1.b1.1" -> "a_1.b1.1.b1.1" & "a_1.b1.1.b1.2"
     "a_1.b1.1.b1.1" & "a_1.b1.1.b1.2" -> "a_1.b1.1.s1"
     "#);
+    let (.., reduction) = model_of(text);
+    let (_, findings, _) = complete(&reduction.submodel, &Configuration::default()).expect("there are operations");
+    let said: Vec<&str> = findings.iter().filter(|one| one.code.0 == "M031").map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        said,
+        ["parallel branches of entry `a_1` cross, in 1 of its 1 invocations: they are joined at the later place"]
+    );
+    // Forked the other way round, they lie in each other.
+    let nested = text.replace("Fk(s,2)", "Fk(s,0)").replace("Fk(s,3)", "Fk(s,2)").replace("Fk(s,0)", "Fk(s,3)");
+    assert_eq!(moved_waits(&model_of(&nested).2), 0);
+}
+
+/// A branch that ends without waiting for the one that it forked: the visit waits for both, at one place or at two.
+#[test]
+fn a_branch_may_be_waited_for_by_another_than_forked_it() {
+    let text = "operation s run=1\n\
+        s,1,1,Be | a,1\ns,1,2,Fk(s,2) | a,2\n\
+        s,2,1,Be | a,3\ns,2,2,Fk(s,3) | a,4\ns,2,3,Ac | a,5 name=w1 cpu=1\ns,2,4,Ed | a,6\n\
+        s,3,1,Be | a,7\ns,3,2,Ac | a,8 name=w2 cpu=1\ns,3,3,Ed | a,9\n\
+        s,1,3,Jn(s,2) | a,10\ns,1,4,Jn(s,3) | a,11\ns,1,5,Ac | a,12 name=w3 cpu=1\ns,1,6,Ed | a,13\n";
+    insta::assert_snapshot!(joins(text).join("\n"), @r#"
+    "a_1.s0" -> "a_1.b1.1"
+    "a_1.b1.1.s1" -> "a_1.s1"
+    "a_1.b1.1" -> "a_1.b1.1.b1.1" & "a_1.b1.1.b1.2"
+    "a_1.b1.1.b1.1" & "a_1.b1.1.b1.2" -> "a_1.b1.1.s1"
+    "#);
+    assert_eq!(moved_waits(&model_of(text).2), 0);
+    let later = text.replace("s,1,4,Jn(s,3) | a,11", "s,1,4,Ac | a,11 name=w4 cpu=1").replace(
+        "s,1,5,Ac | a,12 name=w3 cpu=1\ns,1,6,Ed | a,13",
+        "s,1,5,Jn(s,3) | a,12\ns,1,6,Ac | a,13 name=w3 cpu=1\ns,1,7,Ed | a,14",
+    );
+    assert_eq!(moved_waits(&model_of(&later).2), 1);
 }
 
 /// Spans that overlap, with overlaps within each.

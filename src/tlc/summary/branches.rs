@@ -6,7 +6,8 @@
 //! meanwhile is a branch of the block, too.
 //!
 //! Blocks that would cross (one branch is forked while another runs, and still runs when that one is waited for) cannot lie in
-//! each other: there the earlier wait is put off to the later one.
+//! each other: there the earlier wait is put off to the later one. Invocations in which a wait is moved are counted, since the
+//! model then waits where they did not.
 
 use rustc_hash::FxHashMap;
 
@@ -51,6 +52,8 @@ pub(super) struct Positions {
     nodes: FxHashMap<NodeId, (u32, Option<Branch>)>,
     /// The blocks, with their keys.
     pub(super) blocks: Vec<(u64, BlockTotal)>,
+    /// Whether some wait stands elsewhere than where it was.
+    pub(super) moved: bool,
 }
 
 impl Positions {
@@ -78,9 +81,16 @@ pub(super) fn positions(of: Invocation<'_>, key: &dyn Fn(EntryNumber) -> EntryKe
     let mut weave = Weave::default();
     weave.strands.push(Strand::default());
     weave.strands.extend(threads.ends.iter().map(|end| Strand { awaited: *end != End::Never, ..Strand::default() }));
+    // Thread and place in it by branch.
+    let mut waited_at = FxHashMap::default();
     for line in threads.nodes.chunk_by(|left, right| left.0 == right.0) {
-        weave.line(of, &threads, line);
+        let waits = WaitPlaces::of(&threads, line);
+        weave.line(of, &threads, line, &waits);
+        waited_at.extend(waits.of.into_iter().map(|(branch, place)| (branch, (line[0].0, place))));
     }
+    weave.moved |= threads.parents.iter().zip(&threads.ends).zip(1..).any(|((parent, end), branch)| {
+        *end == End::WithParent && waited_at.get(&branch) != parent.and_then(|parent| waited_at.get(&parent))
+    });
     for &request in of.requests {
         let request = &of.outcome.requests[request as usize];
         let Some(&(strand, _)) = weave.places.get(&request.at) else { continue };
@@ -108,10 +118,12 @@ struct Threads {
     nodes: Vec<(u32, NodeId)>,
     /// The branch that a node forks.
     forks: FxHashMap<NodeId, u32>,
-    /// The branch that a node waits for, if the thread of the node forked it.
+    /// The branch that a node waits for.
     waits: FxHashMap<NodeId, u32>,
     /// Of each branch.
     ends: Vec<End>,
+    /// Of each branch, the thread that forked it, if that is one of the entry's.
+    parents: Vec<Option<u32>>,
 }
 
 impl Threads {
@@ -139,6 +151,7 @@ impl Threads {
             forks: FxHashMap::default(),
             waits: FxHashMap::default(),
             ends: vec![End::Never; parents.len()],
+            parents: Vec::new(),
         };
         for (at, parent) in parents.iter().enumerate() {
             let Some(parent) = *parent else { continue };
@@ -156,14 +169,13 @@ impl Threads {
                 threads.ends_at(branch, node, parents[branch as usize - 1] == Some(thread(node)));
             }
         }
+        threads.parents = parents;
         threads
     }
 
     fn ends_at(&mut self, branch: u32, node: NodeId, on_parent: bool) {
         self.ends[branch as usize - 1] = if on_parent { End::At(node) } else { End::WithParent };
-        if on_parent {
-            self.waits.insert(node, branch);
-        }
+        self.waits.insert(node, branch);
     }
 }
 
@@ -210,12 +222,13 @@ struct Weave {
     blocks: Vec<Block>,
     /// Strand and stage of each node.
     places: FxHashMap<NodeId, (u32, u32)>,
+    /// Whether a wait was put off to a later one.
+    moved: bool,
 }
 
 impl Weave {
     /// Puts the nodes of a thread into strands and blocks.
-    fn line(&mut self, of: Invocation<'_>, threads: &Threads, line: &[(u32, NodeId)]) {
-        let waits = WaitPlaces::of(threads, line);
+    fn line(&mut self, of: Invocation<'_>, threads: &Threads, line: &[(u32, NodeId)], waits: &WaitPlaces) {
         let mut open = vec![Open { strand: line[0].0, block: None, stage: 0, used: true }];
         // Where open blocks end, and how many end there, innermost last.
         let mut ends: Vec<(usize, usize)> = Vec::new();
@@ -246,8 +259,9 @@ impl Weave {
                     open.push(Open { strand: self.strands.len() as u32, block: Some(block), stage: 0, used: false });
                     self.strands.push(Strand { own: true, awaited: true, ..Strand::default() });
                     let mut count = 1;
-                    while let Some((_, more)) = ends.pop_if(|(other, _)| *other <= end) {
+                    while let Some((other, more)) = ends.pop_if(|(other, _)| *other <= end) {
                         count += more;
+                        self.moved |= other < end;
                     }
                     ends.push((end, count));
                 }
@@ -325,7 +339,7 @@ impl Weave {
             blocks.push((key, BlockTotal { at, times: 1, branches: branches.iter().map(total).collect() }));
         }
         let named = |(node, (strand, stage))| (node, (stage, self.strands[strand as usize].name));
-        Positions { nodes: self.places.into_iter().map(named).collect(), blocks }
+        Positions { nodes: self.places.into_iter().map(named).collect(), blocks, moved: self.moved }
     }
 }
 

@@ -123,6 +123,9 @@ impl Summary {
         for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
             self.submodel.entry_mut(index).blocks.entry(*key).or_default().merge(block);
         }
+        if positions.as_ref().is_some_and(|positions| positions.moved) {
+            self.submodel.entry_mut(index).moved_waits += 1;
+        }
         let positions = positions.as_ref();
         visits.clear();
         for &node in nodes {
