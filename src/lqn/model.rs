@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::lqn::results::Caller;
+
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -361,7 +363,51 @@ impl AsRef<Model> for Model {
     }
 }
 
+/// A request that an element makes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// Who makes it.
+    pub from: Caller,
+    /// The entry.
+    pub to: EntryId,
+    /// How; `None` for one that is passed on.
+    pub kind: Option<CallKind>,
+    /// How many on the mean, for each execution of the caller; of one that is passed on, the probability.
+    pub mean: f64,
+}
+
 impl Model {
+    /// All requests: those of the phases of entries, then those of activities, then what entries pass on.
+    pub fn requests(&self) -> impl Iterator<Item = Request> {
+        let entries = || (0..).map(EntryId).zip(&self.entries);
+        let phases = entries().flat_map(|(id, entry)| {
+            let phases: &[Work] = if let Body::Phases(phases) = &entry.body { phases } else { &[] };
+            (1..=u8::MAX).zip(phases).map(move |(phase, work)| (Caller::Phase(id, phase), work))
+        });
+        let activities =
+            (0..).zip(&self.activities).map(|(id, activity)| (Caller::Activity(ActivityId(id)), &activity.work));
+        let passed_on = entries().flat_map(|(id, entry)| {
+            entry.forwarding.iter().map(move |forwarding| Request {
+                from: Caller::Forward(id),
+                to: forwarding.to,
+                kind: None,
+                mean: forwarding.probability,
+            })
+        });
+        let calls = phases.chain(activities).flat_map(|(from, work)| {
+            work.calls.iter().map(move |call| Request { from, to: call.to, kind: Some(call.kind), mean: call.mean })
+        });
+        calls.chain(passed_on)
+    }
+
+    /// The name of the entry or activity that makes a request.
+    pub fn caller(&self, caller: Caller) -> &str {
+        match caller {
+            Caller::Phase(entry, _) | Caller::Forward(entry) => &self.entries[entry.index()].name,
+            Caller::Activity(activity) => &self.activities[activity.index()].name,
+        }
+    }
+
     /// The task of that name.
     pub fn task_named(&self, name: &str) -> Option<TaskId> {
         self.tasks.iter().position(|task| &*task.name == name).map(TaskId::from)

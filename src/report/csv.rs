@@ -4,7 +4,7 @@ use crate::lqn::Model;
 use crate::lqn::results::{CallResult, Caller, Results};
 use crate::model::Origins;
 use crate::report::ScenarioResult;
-use crate::report::words::{caller, kind};
+use crate::report::words::kind;
 
 /// Results as CSV with the header `kind,name,metric,value`.
 ///
@@ -84,7 +84,7 @@ fn figures(model: &Model, results: &Results, origins: Option<&Origins>) -> Vec<F
         rows.figure("activity", &activity.name, "service", result.service);
     }
     for call in &results.calls {
-        let name = format!("{}>{}", caller(model, call.from), model.entries[call.to.index()].name);
+        let name = format!("{}>{}", model.caller(call.from), model.entries[call.to.index()].name);
         let metric = match call.from {
             Caller::Phase(_, 2) => "waiting2",
             Caller::Phase(_, 3) => "waiting3",

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use crate::report::json::pretty;
+use crate::report::words::counted;
 
 /// What a comparison found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -155,7 +156,7 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    text.push_str(&format!("\n{} traces: {}\n", outcomes.len(), words.join(", ")));
+    text.push_str(&format!("\n{}: {}\n", counted(outcomes.len() as u64, "trace"), words.join(", ")));
     text
 }
 

@@ -7,7 +7,7 @@ use crate::lqn::Model;
 use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, TaskResult};
 use crate::model::Origins;
 use crate::report::ScenarioResult;
-use crate::report::words::{caller, kind};
+use crate::report::words::kind;
 
 /// Results as one JSON document, ending in a newline.
 ///
@@ -52,7 +52,7 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
     document.insert("entries".into(), entries.collect());
     let calls = results.calls.iter().enumerate().map(|(index, call)| {
         let names = [
-            ("from", caller(model, call.from)),
+            ("from", model.caller(call.from)),
             ("to", &*model.entries[call.to.index()].name),
             ("kind", kind(call.kind)),
         ];

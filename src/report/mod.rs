@@ -10,6 +10,7 @@ pub mod compare;
 pub mod csv;
 pub mod difference;
 pub mod draw;
+mod escape;
 pub mod explain;
 pub mod golden;
 pub mod html;

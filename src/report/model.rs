@@ -1,10 +1,10 @@
 //! Models as text for people.
 
-use crate::lqn::{Body, CallKind, Fork, Join, Model, Precedence, Work};
+use crate::lqn::{Body, Fork, Join, Model, Precedence};
 use crate::model::{EntryOrigin, Origins};
 use crate::report::Look;
 use crate::report::table::Table;
-use crate::report::words::{kind, multiplicity, number, scheduling};
+use crate::report::words::{kind, later_phase, multiplicity, number, scheduling};
 
 /// A model in tables. Where it was made of traces its origins add the scenarios, the types of entries, how
 /// often they were seen and the sources of their demands.
@@ -133,37 +133,14 @@ fn activities(model: &Model) -> Table {
 
 fn calls(model: &Model) -> Table {
     let mut table = Table::new(&["REQUEST FROM", "TO", "KIND", ">PHASE", ">MEAN NUMBER"]);
-    let mut add = |from: &str, phase: usize, work: &Work| {
-        for call in &work.calls {
-            table.row(vec![
-                from.to_owned(),
-                model.entries[call.to.index()].name.to_string(),
-                kind(Some(call.kind)).to_owned(),
-                if phase > 1 { phase.to_string() } else { String::new() },
-                number(call.mean),
-            ]);
-        }
-    };
-    for entry in &model.entries {
-        if let Body::Phases(phases) = &entry.body {
-            for (phase, work) in phases.iter().enumerate() {
-                add(&entry.name, phase + 1, work);
-            }
-        }
-    }
-    for activity in &model.activities {
-        add(&activity.name, 1, &activity.work);
-    }
-    for entry in &model.entries {
-        for forwarding in &entry.forwarding {
-            table.row(vec![
-                entry.name.to_string(),
-                model.entries[forwarding.to.index()].name.to_string(),
-                kind(None::<CallKind>).to_owned(),
-                String::new(),
-                number(forwarding.probability),
-            ]);
-        }
+    for request in model.requests() {
+        table.row(vec![
+            model.caller(request.from).to_owned(),
+            model.entries[request.to.index()].name.to_string(),
+            kind(request.kind).to_owned(),
+            later_phase(request.from).map_or_else(String::new, |phase| phase.to_string()),
+            number(request.mean),
+        ]);
     }
     table
 }

@@ -1,11 +1,11 @@
 //! Results as text for people.
 
-use crate::lqn::results::{Caller, HalfWidths, Results, Simulated};
+use crate::lqn::results::{HalfWidths, Results, Simulated};
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
 use crate::report::table::{Cell, Table};
-use crate::report::words::{caller, kind, multiplicity, number};
+use crate::report::words::{counted, kind, later_phase, multiplicity, number};
 use crate::report::{Look, ScenarioResult, Tone};
 
 /// Results in tables. Where the model was made of traces its origins add the scenarios and the sources of demands. Where
@@ -38,14 +38,13 @@ fn convergence(results: &Results) -> String {
     if let Some(simulated) = &results.simulated {
         return simulation(results, simulated);
     }
-    let steps = if found.iterations == 1 { "iteration" } else { "iterations" };
+    let steps = counted(found.iterations, "iteration");
     if found.converged {
-        format!("solver {}: converged after {} {steps} ({})\n", results.solver, found.iterations, found.method)
+        format!("solver {}: converged after {steps} ({})\n", results.solver, found.method)
     } else {
         format!(
-            "solver {}: NOT CONVERGED after {} {steps} ({}); the last change was {}\n",
+            "solver {}: NOT CONVERGED after {steps} ({}); the last change was {}\n",
             results.solver,
-            found.iterations,
             found.method,
             number(found.residual)
         )
@@ -244,12 +243,9 @@ fn activities(model: &Model, results: &Results) -> Table {
 fn calls(model: &Model, results: &Results) -> Table {
     let mut table = Table::new(&["CALL FROM", "TO", "KIND", ">PHASE", ">WAITING (s)"]);
     for (index, call) in results.calls.iter().enumerate() {
-        let phase = match call.from {
-            Caller::Phase(_, phase) if phase > 1 => phase.to_string(),
-            _ => String::new(),
-        };
+        let phase = later_phase(call.from).map_or_else(String::new, |phase| phase.to_string());
         table.row(vec![
-            caller(model, call.from).to_owned(),
+            model.caller(call.from).to_owned(),
             model.entries[call.to.index()].name.to_string(),
             kind(call.kind).to_owned(),
             phase,

@@ -1,23 +1,37 @@
 //! Numbers and terms as text.
 
+use std::ops::Range;
+
 use crate::lqn::results::Caller;
-use crate::lqn::{CallKind, Model, Multiplicity, Scheduling};
+use crate::lqn::{CallKind, Multiplicity, Scheduling};
 
 /// A number with four digits that count, such as `0.002763`, `12.5`, `1234`.
 pub fn number(value: f64) -> String {
+    counting(value, 4, -6..15)
+}
+
+/// A number with so many digits that count; with an exponent where its magnitude is not one of these powers of ten.
+pub(super) fn counting(value: f64, digits: u8, plain: Range<i32>) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
     if !value.is_finite() {
         return value.to_string();
     }
+    let behind = i32::from(digits) - 1;
     let magnitude = value.abs().log10().floor() as i32;
-    if !(-6..15).contains(&magnitude) {
-        return format!("{value:.3e}");
+    if !plain.contains(&magnitude) {
+        return format!("{value:.*e}", usize::from(digits - 1));
     }
-    let digits = usize::try_from(3 - magnitude).unwrap_or(0);
+    let digits = usize::try_from(behind - magnitude).unwrap_or(0);
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// So many of something: `1 trace`, `2 traces`.
+pub fn counted(count: impl Into<u64>, one: &str) -> String {
+    let count = count.into();
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// How many servers.
@@ -55,11 +69,11 @@ pub fn kind(kind: Option<CallKind>) -> &'static str {
     }
 }
 
-/// The name of the entry or activity that calls.
-pub fn caller(model: &Model, caller: Caller) -> &str {
+/// The phase of a caller, where it is not the first.
+pub fn later_phase(caller: Caller) -> Option<u8> {
     match caller {
-        Caller::Phase(entry, _) | Caller::Forward(entry) => &model.entries[entry.index()].name,
-        Caller::Activity(activity) => &model.activities[activity.index()].name,
+        Caller::Phase(_, phase) if phase > 1 => Some(phase),
+        _ => None,
     }
 }
 

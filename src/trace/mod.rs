@@ -13,6 +13,7 @@ pub mod spans;
 pub mod stat;
 pub mod toeg;
 mod unpack;
+mod versioned;
 
 pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;

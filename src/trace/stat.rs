@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::trace::versioned::versioned;
 use crate::trace::{Kind, Operation, TraceNames};
 
 /// Counts of traces, in all and by scenario. Two of them merge into one, in any order.
@@ -113,14 +114,7 @@ impl TraceStat {
 
     /// The counts as JSON, versioned.
     pub fn json(&self) -> serde_json::Value {
-        let mut value = serde_json::json!({ "version": Self::VERSION });
-        // The counts hold strings, numbers, lists and maps with text keys only.
-        if let (serde_json::Value::Object(all), Ok(serde_json::Value::Object(fields))) =
-            (&mut value, serde_json::to_value(self))
-        {
-            all.extend(fields);
-        }
-        value
+        versioned(Self::VERSION, self)
     }
 }
 

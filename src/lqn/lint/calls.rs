@@ -22,22 +22,12 @@ pub(super) struct Called {
 /// How each entry is called.
 pub(super) fn called(model: &Model) -> Vec<Called> {
     let mut called = vec![Called::default(); model.entries.len()];
-    let mut take = |call: &Call| {
-        let own = &mut called[call.to.index()];
-        match call.kind {
-            CallKind::Synchronous => own.synchronously = true,
-            CallKind::Asynchronous => own.asynchronously = true,
-        }
-    };
-    for entry in &model.entries {
-        if let Body::Phases(phases) = &entry.body {
-            phases.iter().flat_map(|work| &work.calls).for_each(&mut take);
-        }
-    }
-    model.activities.iter().flat_map(|activity| &activity.work.calls).for_each(take);
-    for entry in &model.entries {
-        for forwarding in &entry.forwarding {
-            called[forwarding.to.index()].by_forwarding = true;
+    for request in model.requests() {
+        let own = &mut called[request.to.index()];
+        match request.kind {
+            Some(CallKind::Synchronous) => own.synchronously = true,
+            Some(CallKind::Asynchronous) => own.asynchronously = true,
+            None => own.by_forwarding = true,
         }
     }
     for (entry, own) in model.entries.iter().zip(&mut called) {

@@ -6,49 +6,32 @@ use toml::de::DeTable;
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::model::codes;
-use crate::model::config::read::two_loads;
+use crate::model::config::load::{self, LoadKeys};
 use crate::model::config::reader::{Key, Reader};
 use crate::model::config::{Configuration, ProfileSettings, Proportion};
 
 /// Reads a profile.
 pub fn profile(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ProfileSettings {
-    let mut settings = ProfileSettings {
-        place: reader.place(name.span()),
-        population: None,
-        think_time: None,
-        rate: None,
-        proportions: BTreeMap::new(),
-    };
-    let mut rate_place = None;
+    let whose = format!("profile `{}`", name.get_ref());
+    let (mut load, mut proportions) = (LoadKeys::default(), BTreeMap::new());
     for (key, item) in table {
         match key.get_ref().as_ref() {
-            "population" => settings.population = reader.count(item, "`population`"),
-            "think_time" => settings.think_time = reader.seconds(item, "`think_time`"),
-            "rate" => {
-                settings.rate = reader.rate(item, "`rate`");
-                rate_place = Some(reader.place(key.span()));
-            }
+            _ if load.take(reader, key, item) => {}
             "scenario" => {
                 let Some(table) = reader.table(item, "`scenario`") else { continue };
                 for (key, item) in table {
                     if let Some(weight) = reader.weight(item, &format!("`{}`", key.get_ref())) {
                         let place = reader.place(key.span());
-                        settings.proportions.insert(key.get_ref().to_string(), Proportion { place, weight });
+                        proportions.insert(key.get_ref().to_string(), Proportion { place, weight });
                     }
                 }
             }
-            _ => {
-                let known = ["population", "think_time", "rate", "scenario"];
-                reader.unknown(key, &format!("profile `{}`", name.get_ref()), &known);
-            }
+            _ => reader.unknown(key, &whose, &[&load::KEYS[..], &["scenario"]].concat()),
         }
     }
-    if let Some(place) = rate_place
-        && (settings.population.is_some() || settings.think_time.is_some())
-    {
-        two_loads(reader, place, &format!("profile `{}`", name.get_ref()));
-    }
-    settings
+    load.check(reader, &whose);
+    let LoadKeys { population, think_time, rate, .. } = load;
+    ProfileSettings { place: reader.place(name.span()), population, think_time, rate, proportions }
 }
 
 /// What is wrong with profiles, taken together with the rest.

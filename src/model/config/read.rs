@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::Scheduling;
 use crate::model::codes;
 use crate::model::config::expression::{Expression, is_name};
+use crate::model::config::load::{self, LoadKeys};
 use crate::model::config::profiles;
 use crate::model::config::reader::{Item, Key, Reader};
 use crate::model::config::{
@@ -117,44 +118,21 @@ fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {
 }
 
 fn scenario(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> ScenarioSettings {
-    let place = reader.place(name.span());
-    let mut settings =
-        ScenarioSettings { place: place.clone(), population: None, think_time: None, rate: None, customer: None };
-    let mut rate_place = None;
+    let whose = format!("scenario `{}`", name.get_ref());
+    let (mut load, mut customer) = (LoadKeys::default(), None);
     for (key, item) in table {
         match key.get_ref().as_ref() {
-            "population" => settings.population = reader.count(item, "`population`"),
-            "think_time" => settings.think_time = reader.seconds(item, "`think_time`"),
-            "rate" => {
-                settings.rate = reader.rate(item, "`rate`");
-                rate_place = Some(reader.place(key.span()));
-            }
+            _ if load.take(reader, key, item) => {}
             "customer" => {
                 let place = reader.place(item.span());
-                settings.customer = reader.text(item, "`customer`").map(|name| PlacedName { place, name });
+                customer = reader.text(item, "`customer`").map(|name| PlacedName { place, name });
             }
-            _ => {
-                let known = ["population", "think_time", "rate", "customer"];
-                reader.unknown(key, &format!("scenario `{}`", name.get_ref()), &known);
-            }
+            _ => reader.unknown(key, &whose, &[&load::KEYS[..], &["customer"]].concat()),
         }
     }
-    if let Some(rate_place) = rate_place
-        && (settings.population.is_some() || settings.think_time.is_some())
-    {
-        two_loads(reader, rate_place, &format!("scenario `{}`", name.get_ref()));
-    }
-    settings
-}
-
-/// A load that is both open and closed.
-pub(super) fn two_loads(reader: &mut Reader<'_>, place: Place, whose: &str) {
-    let message = format!("{whose} has both a rate and a population or think time");
-    reader.findings.push(
-        Diagnostic::error(codes::CONTRADICTION, place, message)
-            .with_note("a load is either open, with a rate of arrivals, or closed, with customers who wait and think")
-            .with_hint("leave one of them out"),
-    );
+    load.check(reader, &whose);
+    let LoadKeys { population, think_time, rate, .. } = load;
+    ScenarioSettings { place: reader.place(name.span()), population, think_time, rate, customer }
 }
 
 fn parameters(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeMap<String, Expression> {

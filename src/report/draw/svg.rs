@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::report::draw::text::{Face, clip};
+use crate::report::escape::escape;
 
 /// What tooltips and descriptions may have of a name.
 const TOOLTIP: usize = 240;
@@ -173,17 +174,4 @@ pub(super) fn coordinate(value: f64) -> String {
     let tenths = (value * 10.0).round();
     let tenths = if tenths == 0.0 { 0.0 } else { tenths };
     format!("{}", tenths / 10.0)
-}
-
-/// Text as XML carries it.
-fn escape(text: &str, into: &mut String) {
-    for character in text.chars() {
-        match character {
-            '&' => into.push_str("&amp;"),
-            '<' => into.push_str("&lt;"),
-            '>' => into.push_str("&gt;"),
-            '"' => into.push_str("&quot;"),
-            other => into.push(other),
-        }
-    }
 }

@@ -6,6 +6,7 @@ use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::table::{Cell, Table};
+use crate::report::words::counted;
 use crate::tlc::Rules;
 use crate::tlc::explain::Coverage;
 
@@ -83,8 +84,7 @@ pub fn text(rules: &Rules, files: &[FileCoverage], all: &Coverage, look: Look) -
         text.push('\n');
         text.push_str(&table.render(look));
     }
-    let operations =
-        if all.operations == 1 { "1 operation".to_owned() } else { format!("{} operations", all.operations) };
+    let operations = counted(all.operations, "operation");
     text.push_str(&format!("\n{} of {} nodes of {operations} processed\n", all.nodes - all.unprocessed, all.nodes));
     if all.shown.is_empty() {
         return text;

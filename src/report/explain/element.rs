@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
 use crate::lqn::submodel::Interaction;
-use crate::lqn::{Body, EntryId, Model, Work};
+use crate::lqn::{Body, EntryId, Model};
 use crate::model::{DemandPart, DemandSource, Explained, Origins, RequestPart};
 use crate::report::explain::evidence::{Seen, kind_word};
 use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
-use crate::report::words::{kind, number};
+use crate::report::words::{counted, kind, number};
 
 /// A model and what is known of one of its entries.
 pub struct Subject<'a> {
@@ -81,7 +81,7 @@ impl Subject<'_> {
     fn demand_line(&self, part: &DemandPart) -> String {
         let at = self.where_in_entry(part);
         let seconds = number(part.seconds);
-        let times = times(part.times);
+        let times = counted(part.times, "invocation");
         if let Some(place) = &part.given {
             return format!("demand, {at}: {seconds} s, set in {}\n", self.place(place));
         }
@@ -138,33 +138,14 @@ impl Subject<'_> {
             kind_word(request.kind),
             number(mean),
             request.count,
-            times(total)
+            counted(total, "invocation")
         )
     }
 
     /// Who requests the entry in the model, how, and how often on average.
     fn callers(&self) -> Vec<(&str, &'static str, f64)> {
-        let mut callers = Vec::new();
-        let mut take = |name, work: &Work| {
-            for call in work.calls.iter().filter(|call| call.to == self.entry) {
-                callers.push((name, kind(Some(call.kind)), call.mean));
-            }
-        };
-        for entry in &self.model.entries {
-            if let Body::Phases(phases) = &entry.body {
-                for work in phases {
-                    take(&*entry.name, work);
-                }
-            }
-        }
-        for activity in &self.model.activities {
-            take(&*activity.name, &activity.work);
-        }
-        for entry in &self.model.entries {
-            let own = entry.forwarding.iter().filter(|forwarding| forwarding.to == self.entry);
-            callers.extend(own.map(|forwarding| (&*entry.name, kind(None), forwarding.probability)));
-        }
-        callers
+        let requests = self.model.requests().filter(|request| request.to == self.entry);
+        requests.map(|request| (self.model.caller(request.from), kind(request.kind), request.mean)).collect()
     }
 
     /// Where an entry comes from, with its invocations as evidence.
@@ -172,7 +153,11 @@ impl Subject<'_> {
         let mut text = self.heading(look);
         let total = self.explained.total.invocations;
         let from = seen.templates_words();
-        text.push_str(&format!("{}, in {}; opened {from}\n", times(total), operations(seen.operations)));
+        text.push_str(&format!(
+            "{}, in {}; opened {from}\n",
+            counted(total, "invocation"),
+            counted(seen.operations, "operation")
+        ));
         text.push_str(&self.demand_lines());
         for request in &self.explained.requests {
             text.push_str(&self.request_line(request));
@@ -192,7 +177,11 @@ impl Subject<'_> {
     /// Where the demand of an entry comes from, with the events as evidence.
     pub fn demand_text(&self, seen: &Seen, look: Look) -> String {
         let mut text = self.heading(look);
-        text.push_str(&format!("{}, in {}\n", times(self.explained.total.invocations), operations(seen.operations)));
+        text.push_str(&format!(
+            "{}, in {}\n",
+            counted(self.explained.total.invocations, "invocation"),
+            counted(seen.operations, "operation")
+        ));
         text.push_str(&self.demand_lines());
         let model: Vec<String> =
             self.demands_in_model().iter().map(|demand| format!("{} s", number(*demand))).collect();
@@ -207,7 +196,11 @@ impl Subject<'_> {
         for request in requests {
             text.push_str(&look.paint(Tone::Heading, &self.request_line(request)));
         }
-        text.push_str(&format!("in {}; recognised {}\n\n", operations(seen.operations), seen.templates_words()));
+        text.push_str(&format!(
+            "in {}; recognised {}\n\n",
+            counted(seen.operations, "operation"),
+            seen.templates_words()
+        ));
         text.push_str(&seen.table(&["MADE AT", "ACCEPTED AT", "BY"], look));
         text
     }
@@ -267,12 +260,4 @@ impl Subject<'_> {
             "activities": activities.collect::<Value>(),
         })
     }
-}
-
-fn times(invocations: u64) -> String {
-    if invocations == 1 { "1 invocation".to_owned() } else { format!("{invocations} invocations") }
-}
-
-fn operations(count: u64) -> String {
-    if count == 1 { "1 operation".to_owned() } else { format!("{count} operations") }
 }

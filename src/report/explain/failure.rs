@@ -2,6 +2,7 @@
 
 use crate::report::explain::Described;
 use crate::report::plan::{Words, kind};
+use crate::report::words::counted;
 use crate::tlc::explain::Study;
 use crate::tlc::explain::attempt::{Attempt, Failure, Part, Why};
 use crate::tlc::matcher::Argument;
@@ -12,17 +13,13 @@ use crate::trace::TaskId;
 pub(super) fn sentence(study: &Study<'_>, plan: &Plan, attempt: &Attempt, failure: &Failure) -> String {
     let saying = Saying { study, words: Words { plan, all: study.rules.plans() } };
     let after = match failure.part {
-        Part::Tail => format!("after {}, ", rounds(failure.rounds)),
+        Part::Tail => format!("after {}, ", counted(failure.rounds, "round")),
         Part::TailOfNone => "with no round, ".to_owned(),
-        Part::Round if failure.rounds > 0 => format!("after {}, ", rounds(failure.rounds)),
+        Part::Round if failure.rounds > 0 => format!("after {}, ", counted(failure.rounds, "round")),
         _ => String::new(),
     };
     let step = step(plan, failure);
     format!("{after}{}", saying.why(attempt, step, &failure.why))
-}
-
-fn rounds(count: u32) -> String {
-    if count == 1 { "1 round".to_owned() } else { format!("{count} rounds") }
 }
 
 /// The step that failed; none for the kind of the glue node.

@@ -1,13 +1,13 @@
 //! The model in a picture and in tables.
 
-use crate::lqn::{Body, Model, Scheduling, Work};
+use crate::lqn::{Body, Model, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::pictures;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
 use crate::report::html::writer::Html;
 use crate::report::results::only_sources;
-use crate::report::words::{kind, multiplicity, number, scheduling};
+use crate::report::words::{kind, later_phase, multiplicity, number, scheduling};
 
 /// The model.
 pub fn write(report: &Report<'_>, html: &mut Html) {
@@ -101,41 +101,16 @@ fn entries(report: &Report<'_>, html: &mut Html) {
 
 fn requests(model: &Model, html: &mut Html) {
     let mut table = Table::new("Requests that one invocation makes", &["From", "To", "Kind", "Phase", ">Mean number"]);
-    let mut add = |from: &str, phase: usize, work: &Work| {
-        for call in &work.calls {
-            table.row(|| {
-                vec![
-                    Cell::Name(from.to_owned()),
-                    Cell::Name(model.entries[call.to.index()].name.to_string()),
-                    Cell::from(kind(Some(call.kind))),
-                    if phase > 1 { Cell::Text(phase.to_string()) } else { Cell::Blank },
-                    Cell::Quantity(number(call.mean), call.mean),
-                ]
-            });
-        }
-    };
-    for entry in &model.entries {
-        if let Body::Phases(phases) = &entry.body {
-            for (phase, work) in phases.iter().enumerate() {
-                add(&entry.name, phase + 1, work);
-            }
-        }
-    }
-    for activity in &model.activities {
-        add(&activity.name, 1, &activity.work);
-    }
-    for entry in &model.entries {
-        for forwarding in &entry.forwarding {
-            table.row(|| {
-                vec![
-                    Cell::Name(entry.name.to_string()),
-                    Cell::Name(model.entries[forwarding.to.index()].name.to_string()),
-                    Cell::from(kind(None)),
-                    Cell::Blank,
-                    Cell::Quantity(number(forwarding.probability), forwarding.probability),
-                ]
-            });
-        }
+    for request in model.requests() {
+        table.row(|| {
+            vec![
+                Cell::Name(model.caller(request.from).to_owned()),
+                Cell::Name(model.entries[request.to.index()].name.to_string()),
+                Cell::from(kind(request.kind)),
+                later_phase(request.from).map_or(Cell::Blank, |phase| Cell::Text(phase.to_string())),
+                Cell::Quantity(number(request.mean), request.mean),
+            ]
+        });
     }
     table.write(html);
 }

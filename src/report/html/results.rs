@@ -7,7 +7,7 @@ use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
 use crate::report::html::writer::Html;
 use crate::report::results::only_sources;
-use crate::report::words::{caller, kind, multiplicity, number};
+use crate::report::words::{kind, multiplicity, number};
 
 /// Utilisations, throughputs and times.
 pub fn write(report: &Report<'_>, html: &mut Html) {
@@ -158,7 +158,7 @@ fn calls(report: &Report<'_>, html: &mut Html) {
         };
         table.row(|| {
             vec![
-                Cell::Name(caller(model, call.from).to_owned()),
+                Cell::Name(model.caller(call.from).to_owned()),
                 Cell::Name(model.entries[call.to.index()].name.to_string()),
                 Cell::from(kind(call.kind)),
                 phase,

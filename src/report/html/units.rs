@@ -1,6 +1,6 @@
 //! Quantities in words for people, with the unit that suits them.
 
-use crate::report::words::number;
+use crate::report::words::{counting, number};
 
 /// A time given in seconds.
 pub fn time(seconds: f64) -> String {
@@ -52,12 +52,7 @@ pub fn things(number: u64, one: &str, many: &str) -> String {
 
 /// Three digits that count.
 fn three(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return number(value);
-    }
-    let digits = usize::try_from(2 - value.abs().log10().floor() as i32).unwrap_or(0).min(12);
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    counting(value, 3, -10..15)
 }
 
 #[cfg(test)]

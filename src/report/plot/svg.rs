@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::report::escape::escaped;
 use crate::report::plot::axis::Axis;
 use crate::report::plot::{Plot, Series};
 
@@ -158,18 +159,4 @@ fn put(body: &mut String, line: std::fmt::Arguments<'_>) {
 fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
-}
-
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            character if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
-            character => escaped.push(character),
-        }
-    }
-    escaped
 }

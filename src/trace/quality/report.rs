@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Damage, Repeat, Verdict};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::trace::versioned::versioned;
 use crate::trace::{Operation, TraceNames, codes};
 
 /// How many operations came through, how many did not, and why. Two of them merge into one, in any order.
@@ -195,14 +196,7 @@ impl QualityReport {
 
     /// The report as JSON, versioned.
     pub fn json(&self) -> serde_json::Value {
-        let mut value = serde_json::json!({ "version": Self::VERSION });
-        // The report holds strings, numbers, lists and maps with text keys only.
-        if let (serde_json::Value::Object(all), Ok(serde_json::Value::Object(fields))) =
-            (&mut value, serde_json::to_value(self))
-        {
-            all.extend(fields);
-        }
-        value
+        versioned(Self::VERSION, self)
     }
 }
 

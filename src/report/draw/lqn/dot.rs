@@ -9,6 +9,7 @@ use crate::report::draw::lqn::numbers::{braces, entry_demands, means, short, tim
 use crate::report::draw::lqn::tasks::{Busy, busy_processor, busy_task};
 use crate::report::draw::lqn::view::{Caller, View};
 use crate::report::draw::text::{clip, quoted};
+use crate::report::escape::escape;
 
 /// The most characters of a name.
 const NAME: usize = 60;
@@ -116,15 +117,7 @@ fn cell(text: &mut String, port: &str, attributes: &str, lines: &[String]) {
         if place > 0 {
             text.push_str("<br/>");
         }
-        for character in line.chars() {
-            match character {
-                '&' => text.push_str("&amp;"),
-                '<' => text.push_str("&lt;"),
-                '>' => text.push_str("&gt;"),
-                '"' => text.push_str("&quot;"),
-                other => text.push(other),
-            }
-        }
+        escape(line, text);
     }
     text.push_str("</td>");
 }

@@ -1,22 +1,11 @@
 //! Numbers as they stand in a picture: three digits that count.
 
 use crate::lqn::{Body, Entry, Multiplicity};
+use crate::report::words::counting;
 
 /// A number with three digits that count, such as `0.00276`, `12.5`, `1230`.
 pub(super) fn short(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    if !value.is_finite() {
-        return value.to_string();
-    }
-    let magnitude = value.abs().log10().floor() as i32;
-    if !(-5..7).contains(&magnitude) {
-        return format!("{value:.2e}");
-    }
-    let digits = usize::try_from(2 - magnitude).unwrap_or(0);
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    counting(value, 3, -5..7)
 }
 
 /// Means of requests as they stand at an arc: `(2)`, `(1, 0.5)`.

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use indexmap::IndexMap;
 
-use crate::lqn::{
-    ActivityId, Body, CallKind, EntryId, Model, Multiplicity, ProcessorId, Scheduling, Task, TaskId, Work,
-};
+use crate::lqn::results;
+use crate::lqn::{ActivityId, CallKind, EntryId, Model, Multiplicity, ProcessorId, Scheduling, Task, TaskId};
 use crate::report::draw::lqn::LqnOptions;
 
 /// Who makes a request.
@@ -181,33 +180,20 @@ fn requests(model: &Model) -> Vec<Requests> {
     let mut found: IndexMap<Key, (TaskId, Vec<f64>)> = IndexMap::new();
     let known =
         |entry: EntryId| model.entries.get(entry.index()).is_some_and(|entry| entry.task.index() < model.tasks.len());
-    let mut add = |from: Caller, task: TaskId, to: EntryId, kind, phase: usize, mean: f64| {
-        if known(to) && task.index() < model.tasks.len() {
-            let (_, means) = found.entry((from, to, kind)).or_insert_with(|| (task, Vec::new()));
-            if means.len() <= phase {
-                means.resize(phase + 1, 0.0);
+    for request in model.requests() {
+        let (from, task, phase) = match request.from {
+            results::Caller::Phase(entry, phase) => {
+                (Caller::Entry(entry), model.entries[entry.index()].task, usize::from(phase))
             }
-            means[phase] += mean;
-        }
-    };
-    let mut work = |from: Caller, task: TaskId, phase: usize, work: &Work| {
-        for call in &work.calls {
-            add(from, task, call.to, Some(call.kind), phase, call.mean);
-        }
-    };
-    for (number, entry) in model.entries.iter().enumerate() {
-        if let Body::Phases(phases) = &entry.body {
-            for (phase, done) in phases.iter().enumerate() {
-                work(Caller::Entry(EntryId::from(number)), entry.task, phase, done);
+            results::Caller::Forward(entry) => (Caller::Entry(entry), model.entries[entry.index()].task, 1),
+            results::Caller::Activity(activity) => {
+                (Caller::Activity(activity), model.activities[activity.index()].task, 1)
             }
-        }
-    }
-    for (number, activity) in model.activities.iter().enumerate() {
-        work(Caller::Activity(ActivityId::from(number)), activity.task, 0, &activity.work);
-    }
-    for (number, entry) in model.entries.iter().enumerate() {
-        for forwarding in &entry.forwarding {
-            add(Caller::Entry(EntryId::from(number)), entry.task, forwarding.to, None, 0, forwarding.probability);
+        };
+        if known(request.to) && task.index() < model.tasks.len() {
+            let (_, means) = found.entry((from, request.to, request.kind)).or_insert_with(|| (task, Vec::new()));
+            means.resize(means.len().max(phase), 0.0);
+            means[phase - 1] += request.mean;
         }
     }
     found.into_iter().map(|((from, to, kind), (task, means))| Requests { from, task, to, kind, means }).collect()

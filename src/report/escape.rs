@@ -1,0 +1,28 @@
+//! Text as XML, SVG and HTML carry it.
+
+/// Adds text in which nothing is markup, be it an element's content or an attribute's value in double quotes.
+pub(super) fn escape(text: &str, target: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => target.push_str("&amp;"),
+            '<' => target.push_str("&lt;"),
+            '>' => target.push_str("&gt;"),
+            '"' => target.push_str("&quot;"),
+            '\n' | '\t' => target.push(character),
+            // What no document may hold, and what would turn the direction of the text around it.
+            _ if character.is_control()
+                || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}') =>
+            {
+                target.push('\u{fffd}');
+            }
+            _ => target.push(character),
+        }
+    }
+}
+
+/// The same as a text of its own.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    escape(text, &mut safe);
+    safe
+}
