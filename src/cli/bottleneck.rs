@@ -31,9 +31,11 @@ pub struct Arguments {
 
 /// Tells what limits a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let mut subject = source::subject(&arguments.source.files, &arguments.source, terminal)?;
-    whatif::set(&mut subject, &arguments.set)?;
-    let model = &subject.base().model;
+    let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
+    for subject in &mut subjects {
+        whatif::set(subject, &arguments.set)?;
+    }
+    let model = &subjects[0].base().model;
     let found = bottlenecks(model, &LayeredOptions::default())?;
     let text = match arguments.format {
         Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),

@@ -10,6 +10,7 @@ use dyelog::model::{self, Configuration};
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
+use crate::cli::source::Given;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input, source};
 
@@ -28,8 +29,9 @@ pub enum Command {
     "a file to fill in" => "dyelog config init traces/shop.otlp.jsonl -o shop.toml",
 })]
 pub struct InitArguments {
-    /// Trace files, plain or compressed (gzip, zstd), or saved sub-models; `-` is standard input
-    #[arg(value_name = "TRACE|SUBMODEL", required = true)]
+    /// Trace files, plain or compressed (gzip, zstd), saved sub-models, or a model file, whose settings are written; `-` is
+    /// standard input
+    #[arg(value_name = "TRACE|SUBMODEL|MODEL", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     reading: ReadingArguments,
@@ -68,10 +70,15 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 
 fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(&arguments.files)?;
-    let sub = source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?.submodel;
-    let configuration = source::with_defaults(Configuration::default(), &sub);
-    let (model, _, origins) = model::complete(&sub, &configuration)?;
-    output::write(&arguments.output, &model::starter(&sub, &model, &origins))?;
+    let text = match source::given(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
+        Given::SubModel(sub) => {
+            let configuration = source::with_defaults(Configuration::default(), &sub);
+            let (model, _, origins) = model::complete(&sub, &configuration)?;
+            model::starter(&sub, &model, &origins)
+        }
+        Given::Model(model) => model::starter_from_model(&model),
+    };
+    output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
 }
 

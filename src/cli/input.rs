@@ -17,7 +17,8 @@ pub fn shown(path: &Path) -> Arc<str> {
     if is_stdin(path) { "standard input".into() } else { path.display().to_string().into() }
 }
 
-fn is_stdin(path: &Path) -> bool {
+/// Whether a path means standard input.
+pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 

@@ -14,7 +14,7 @@ use dyelog::trace::{self, ReadReport};
 
 use crate::cli::args::{ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::reduce::{self, Reduced};
-use crate::cli::submodels::{self, Given};
+use crate::cli::submodels::{self, Saved};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes, input};
 
@@ -41,7 +41,11 @@ pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Sour
     let (configuration, _) = configuration(arguments.config.as_deref(), terminal)?;
     let reduced = match submodel_or_model(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
         Found::SubModel(reduced) => *reduced,
-        Found::Model(file, whole) => return model_file(&file, whole, arguments, terminal),
+        Found::Model(file, whole) => {
+            only_a_model(&file, arguments)?;
+            let (model, findings) = model_file(&file, whole, terminal)?;
+            return Ok(Source { model, origins: None, reduced: None, findings, configuration });
+        }
     };
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
@@ -49,22 +53,39 @@ pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Sour
     Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings, configuration })
 }
 
-/// What a question is about: a model file, or traces with the configuration.
-pub fn subject(files: &[PathBuf], arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Subject, Failure> {
-    input::check_stdin_once(files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
+/// What questions are about, each of them a model file or traces; the configuration is that of all traces.
+pub fn subjects(
+    sets: &[&[PathBuf]],
+    arguments: &SourceArguments,
+    terminal: &mut Terminal,
+) -> Result<Vec<Subject>, Failure> {
+    let files = sets.iter().copied().flatten();
+    input::check_stdin_once(files.chain(&arguments.reduce.rules).chain(&arguments.config))?;
     let (_, file) = configuration(arguments.config.as_deref(), terminal)?;
-    match submodel_or_model(files, &arguments.reading, &arguments.reduce, terminal)? {
-        Found::Model(file, whole) => Ok(Subject::of_model(model_file(&file, whole, arguments, terminal)?.model)),
-        Found::SubModel(reduced) => {
-            let (file, text) = file.unwrap_or_else(|| ("the configuration".into(), "".into()));
-            let sub = reduced.reduction.submodel;
-            // A task of the native format is one sequential flow of control.
-            let sequential = !sub.concurrent;
-            let subject = Subject::of_traces(sub, &file, &text, sequential)?;
-            tell(&subject.base().findings, terminal);
-            Ok(subject)
-        }
+    let (file, text) = file.unwrap_or_else(|| ("the configuration".into(), "".into()));
+    let mut models: Vec<PathBuf> = Vec::new();
+    let mut subjects = Vec::with_capacity(sets.len());
+    for files in sets {
+        subjects.push(match submodel_or_model(files, &arguments.reading, &arguments.reduce, terminal)? {
+            Found::Model(file, whole) => {
+                let (model, _) = model_file(&file, whole, terminal)?;
+                models.push(file);
+                Subject::of_model(model)
+            }
+            Found::SubModel(reduced) => {
+                let sub = reduced.reduction.submodel;
+                // A task of the native format is one sequential flow of control.
+                let sequential = !sub.concurrent;
+                let subject = Subject::of_traces(sub, &file, &text, sequential)?;
+                tell(&subject.base().findings, terminal);
+                subject
+            }
+        });
     }
+    if let Some(file) = models.first().filter(|_| models.len() == sets.len()) {
+        only_a_model(file, arguments)?;
+    }
+    Ok(subjects)
 }
 
 /// Shows what there is to say about the making of a model.
@@ -75,7 +96,7 @@ fn tell(findings: &[Diagnostic], terminal: &Terminal) {
     terminal.report_first(&notes, SHOWN, "; `--format text` shows the loads chosen");
 }
 
-/// What files are, told by the first one's content.
+/// What files are, told by their content.
 enum Found {
     SubModel(Box<Reduced>),
     Model(PathBuf, Box<dyn Read + Send>),
@@ -87,25 +108,66 @@ fn submodel_or_model(
     reduce: &ReduceArguments,
     terminal: &mut Terminal,
 ) -> Result<Found, Failure> {
-    let mut first = None;
-    // A file that cannot be read is told of below, together with the others.
-    if let ([file, ..], None) = (files, reading.from)
-        && let Ok((head, whole)) = input::peek(file)
-    {
-        if saved::is_saved(&String::from_utf8_lossy(&head)) {
-            let Given { submodel, merge } = submodels::load(files, Some(whole), terminal)?;
-            let reduction = Reduction { submodel, ..Reduction::default() };
-            let reduced =
-                Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None };
-            return Ok(Found::SubModel(Box::new(reduced)));
-        }
-        if files.len() == 1 && is_model(&head) {
-            return Ok(Found::Model(file.clone(), whole));
-        }
-        first = Some(whole);
+    if reading.from.is_some() {
+        return Ok(Found::SubModel(Box::new(reduce::reduce(files, None, reading, reduce, false, terminal)?)));
     }
-    let reduced = reduce::reduce(files, first, reading, reduce, false, terminal)?;
+    let mut saved: Vec<Saved> = Vec::new();
+    let mut traces: Vec<PathBuf> = Vec::new();
+    let mut first = None;
+    for (number, file) in files.iter().enumerate() {
+        // What can be read only once is looked at if it comes first, and is else what the first is. A file that cannot be
+        // read is told of below, together with the others.
+        let looked_at = (number == 0 || file.is_file()).then(|| input::peek(file));
+        match looked_at {
+            None if saved.len() == number => saved.push((file.clone(), None)),
+            Some(Ok((head, whole))) if saved::is_saved(&String::from_utf8_lossy(&head)) => {
+                saved.push((file.clone(), (number == 0).then_some(whole)));
+            }
+            Some(Ok((head, whole))) if files.len() == 1 && is_model(&head) => {
+                return Ok(Found::Model(file.clone(), whole));
+            }
+            looked_at => {
+                first = first.or(looked_at.filter(|_| number == 0).and_then(Result::ok));
+                traces.push(file.clone());
+            }
+        }
+    }
+    let first = first.map(|(_, whole)| whole);
+    if saved.is_empty() {
+        return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, false, terminal)?)));
+    }
+    let given = submodels::load(saved, terminal)?;
+    if traces.is_empty() {
+        let submodels::Given { submodel, merge } = given;
+        let reduction = Reduction { submodel, ..Reduction::default() };
+        let reduced = Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None };
+        return Ok(Found::SubModel(Box::new(reduced)));
+    }
+    submodels::check_merge(&given, reduce.merge)?;
+    let mut reduced = reduce::reduce(&traces, first, reading, reduce, false, terminal)?;
+    reduced.reduction.submodel.merge(&given.submodel);
     Ok(Found::SubModel(Box::new(reduced)))
+}
+
+/// What files come to before any configuration.
+pub enum Given {
+    /// Traces or saved sub-models.
+    SubModel(Box<SubModel>),
+    /// A model file.
+    Model(Box<Model>),
+}
+
+/// Reads what configurations are made from.
+pub fn given(
+    files: &[PathBuf],
+    reading: &ReadingArguments,
+    reduce: &ReduceArguments,
+    terminal: &mut Terminal,
+) -> Result<Given, Failure> {
+    Ok(match submodel_or_model(files, reading, reduce, terminal)? {
+        Found::SubModel(reduced) => Given::SubModel(Box::new(reduced.reduction.submodel)),
+        Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, terminal)?.0)),
+    })
 }
 
 /// The sub-model of traces, or of saved sub-models.
@@ -114,9 +176,9 @@ pub fn submodel(
     reading: &ReadingArguments,
     reduce: &ReduceArguments,
     terminal: &mut Terminal,
-) -> Result<Given, Failure> {
+) -> Result<submodels::Given, Failure> {
     match submodel_or_model(files, reading, reduce, terminal)? {
-        Found::SubModel(reduced) => Ok(Given { submodel: reduced.reduction.submodel, merge: reduced.merge }),
+        Found::SubModel(reduced) => Ok(submodels::Given { submodel: reduced.reduction.submodel, merge: reduced.merge }),
         Found::Model(file, _) => {
             let message = "a complete model stands where traces or sub-models are needed";
             Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: input::shown(&file) }, message).into())
@@ -158,20 +220,20 @@ pub fn is_model(head: &[u8]) -> bool {
     }
 }
 
-fn model_file(
-    file: &Path,
-    whole: impl Read,
-    arguments: &SourceArguments,
-    terminal: &mut Terminal,
-) -> Result<Source, Failure> {
-    let name = input::shown(file);
-    if arguments.config.is_some() || !arguments.reduce.rules.is_empty() {
-        let message = "a model file is complete: `--config` and `--rules` are for traces";
-        return Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: name }, message).into());
+/// Refuses what is for traces where there are none.
+fn only_a_model(file: &Path, arguments: &SourceArguments) -> Result<(), Failure> {
+    if arguments.config.is_none() && arguments.reduce.rules.is_empty() {
+        return Ok(());
     }
+    let message = "a model file is complete: `--config` and `--rules` are for traces";
+    Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: input::shown(file) }, message).into())
+}
+
+fn model_file(file: &Path, whole: impl Read, terminal: &mut Terminal) -> Result<(Model, Vec<Diagnostic>), Failure> {
+    let name = input::shown(file);
     let text: Arc<str> = input::read_text(file, whole)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     let (model, findings) = lqn::parse_any(&name, &text)?;
     terminal.report(&findings);
-    Ok(Source { model, origins: None, reduced: None, findings, configuration: Configuration::default() })
+    Ok((model, findings))
 }

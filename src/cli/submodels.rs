@@ -8,6 +8,7 @@ use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 
+use crate::cli::args::Merge;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes, input};
 
@@ -19,19 +20,18 @@ pub struct Given {
     pub merge: String,
 }
 
-/// Reads sub-models, the first of which may be open already, and merges them.
-pub fn load(
-    files: &[PathBuf],
-    mut first: Option<Box<dyn Read + Send>>,
-    terminal: &mut Terminal,
-) -> Result<Given, Failure> {
+/// A saved sub-model, which may be open already.
+pub type Saved = (PathBuf, Option<Box<dyn Read + Send>>);
+
+/// Reads sub-models and merges them.
+pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure> {
     let mut given: Option<Given> = None;
     let mut errors: Vec<Diagnostic> = Vec::new();
-    for file in files {
-        let name = input::shown(file);
-        let text = match first.take() {
-            Some(open) => input::read_text(file, open),
-            None => input::text(file),
+    for (file, open) in files {
+        let name = input::shown(&file);
+        let text = match open {
+            Some(open) => input::read_text(&file, open),
+            None => input::text(&file),
         };
         let text: Arc<str> = match text {
             Ok(text) => text.into(),
@@ -41,11 +41,8 @@ pub fn load(
             }
         };
         if !saved::is_saved(&text) {
-            let message = "this is no saved sub-model";
-            errors.push(
-                Diagnostic::error(codes::ARGUMENTS, Place::File { file: name }, message)
-                    .with_hint("`dyelog model TRACE --format submodel` makes one"),
-            );
+            let finding = Diagnostic::error(codes::ARGUMENTS, Place::File { file: name }, "this is no saved sub-model");
+            errors.push(finding.with_hint("`dyelog model TRACE --format submodel` makes one"));
             continue;
         }
         terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
@@ -53,12 +50,7 @@ pub fn load(
             (Err(Diagnostics(found)), _) => errors.extend(found),
             (Ok((submodel, merge)), None) => given = Some(Given { submodel, merge }),
             (Ok((_, merge)), Some(own)) if own.merge != merge => {
-                let message =
-                    format!("its entries were made with `--merge {merge}`, those before with `--merge {}`", own.merge);
-                errors.push(
-                    Diagnostic::error(codes::ARGUMENTS, Place::File { file: name }, message)
-                        .with_note("what one way makes one entry the other keeps apart"),
-                );
+                errors.push(other_merge(Place::File { file: name }, &merge, &own.merge, "those before"));
             }
             (Ok((submodel, _)), Some(own)) => own.submodel.merge(&submodel),
         }
@@ -67,4 +59,19 @@ pub fn load(
         Some(given) if errors.is_empty() => Ok(given),
         _ => Err(Failure::Input(errors)),
     }
+}
+
+/// Refuses sub-models whose entries were told apart otherwise than those of the traces beside them.
+pub fn check_merge(given: &Given, of_traces: Merge) -> Result<(), Failure> {
+    if given.merge == of_traces.label() {
+        return Ok(());
+    }
+    let place = Place::Nowhere;
+    let finding = other_merge(place, &given.merge, of_traces.label(), "those of the traces");
+    Err(finding.with_hint(format!("`--merge {}` makes the same of the traces", given.merge)).into())
+}
+
+fn other_merge(place: Place, own: &str, other: &str, whose: &str) -> Diagnostic {
+    let message = format!("its entries were made with `--merge {own}`, {whose} with `--merge {other}`");
+    Diagnostic::error(codes::ARGUMENTS, place, message).with_note("what one way makes one entry the other keeps apart")
 }

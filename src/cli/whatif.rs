@@ -83,14 +83,17 @@ enum Format {
 
 /// Asks what if.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let mut subjects =
-        vec![(name(&arguments.source.files), source::subject(&arguments.source.files, &arguments.source, terminal)?)];
-    for file in &arguments.against {
-        let files = [file.clone()];
-        subjects.push((name(&files), source::subject(&files, &arguments.source, terminal)?));
-    }
-    for (_, subject) in &mut subjects {
-        set(subject, &arguments.set)?;
+    let own = &arguments.source.files[..];
+    let sets: Vec<&[PathBuf]> = [own].into_iter().chain(arguments.against.chunks(1)).collect();
+    let subjects = source::subjects(&sets, &arguments.source, terminal)?;
+    let mut subjects: Vec<(String, Subject)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
+    for (name, subject) in &mut subjects {
+        set(subject, &arguments.set).map_err(|failure| match failure {
+            Failure::Input(errors) if sets.len() > 1 => {
+                Failure::Input(errors.into_iter().map(|error| error.with_note(format!("in {name}"))).collect())
+            }
+            failure => failure,
+        })?;
     }
     let mut output = Output::open(&arguments.output)?;
     if arguments.list {

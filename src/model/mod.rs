@@ -29,4 +29,4 @@ pub use demand::DemandSource;
 pub use explained::{ActivityPart, DemandPart, Explained, RequestPart};
 pub use load::{Load, LoadReason};
 pub use origins::{ActivityOrigin, EntryOrigin, Origins, ScenarioOrigin, TaskOrigin};
-pub use starter::starter;
+pub use starter::{starter, starter_from_model};

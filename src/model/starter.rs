@@ -1,5 +1,9 @@
 //! A configuration to start from: what the traces show, with every choice that was made for want of one.
 
+mod from_model;
+
+pub use from_model::starter_from_model;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -133,8 +133,12 @@ fn files_merge_solve_and_take_a_configuration() {
     assert_eq!(run(at, &["model", &two, "--merge", "none", "--format", "submodel", "-o", "none.json"]).0, 0);
     let (code, _, words) = run(at, &["merge", "b.json", "none.json"]);
     assert!(code == 2 && words.contains("--merge none") && words.contains("--merge name"), "{words}");
-    let (code, _, words) = run(at, &["merge", "b.json", &two]);
-    assert!(code == 2 && words.contains("this is no saved sub-model"), "{words}");
+    // Beside traces, too, wherever they stand.
+    assert_eq!(run(at, &["model", &study, "c.json", &two, "--format", "json"]).1, direct.1);
+    assert_eq!(run(at, &["model", "b.json", &study, "c.json", "--format", "json"]).1, direct.1);
+    let (code, _, words) = run(at, &["model", "none.json", &study]);
+    assert!(code == 2 && words.contains("`--merge none` makes the same of the traces"), "{words}");
+    assert_eq!(run(at, &["model", "none.json", &study, "--merge", "none"]).0, 0);
     let (code, _, words) = run(at, &["model", &study, "--format", "submodel", "--config", &config]);
     assert!(code == 2 && words.contains("C005"), "{words}");
 }
@@ -182,4 +186,40 @@ proptest! {
     fn any_text_is_survived(text in "\\PC{0,200}") {
         let _ = saved::parse(&"s.json".into(), &format!("{{\"dyelog-submodel\": 1{text}"));
     }
+}
+
+/// What a model file says of load, tasks and processors is a configuration, which its own traces fit.
+#[test]
+fn a_configuration_starts_from_a_model_file() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    let study = format!("{}/traces/case-study.angio", env!("CARGO_MANIFEST_DIR"));
+    let config = format!("{}/examples/case-study.toml", env!("CARGO_MANIFEST_DIR"));
+    for language in ["lqn", "lqnx", "json"] {
+        let file = format!("study.{language}");
+        let made = ["model", &study, "--config", &config, "--format", language, "-o", &file];
+        assert_eq!(run(at, &made).0, 0);
+        let (code, _, words) = run(at, &["config", "init", &file, "-o", "own.toml"]);
+        assert_eq!((code, &*words), (0, ""));
+        let (code, said, _) = run(at, &["config", "check", "own.toml"]);
+        assert_eq!((code, &*said), (0, "nothing to say\n"));
+    }
+    let text = fs::read_to_string(at.join("own.toml")).expect("it was written");
+    for told in [
+        "[scenario.set-up]\npopulation = 20\nthink_time = \"1 s\"\n",
+        "[task.NumTrans1]\nprocessor = \"Processor 3\"\nthreads = 1\n",
+        "[processor.\"Processor 3\"]\nmultiplicity = 1\nscheduling = \"ps\"\n",
+        "# R7 = \"0.0025 s\"\n",
+    ] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+    // With its demands it makes the same model of the trace, but for the customer task, which no model file names.
+    let demands: String = text
+        .lines()
+        .map(|line| line.strip_prefix("# ").filter(|rest| rest.contains(" = \"0.")).unwrap_or(line).to_owned() + "\n")
+        .collect();
+    let demands = demands.replace("[scenario.set-up]", "[scenario.set-up]\ncustomer = \"Terminals\"");
+    fs::write(at.join("own.toml"), demands).expect("the folder is writable");
+    let again = run(at, &["model", &study, "--config", "own.toml", "--format", "lqn"]);
+    assert_eq!(again.1, fs::read_to_string(at.join("study.lqn")).expect("it was written"), "{}", again.2);
 }

@@ -265,6 +265,54 @@ fn a_model_file_in_its_own_words_and_side_by_side() {
     assert!((0..3).all(|row| rows[row][2].parse::<f64>().ok() > rows[row + 3][2].parse::<f64>().ok()), "{csv}");
 }
 
+/// A configuration is for the traces among what is compared; a model beside them is complete.
+#[test]
+fn a_model_file_stands_beside_traces_with_a_configuration() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("study.lqn").display().to_string();
+    assert_eq!(run(&[&["model"], &CASE[..], &["-o", &file]].concat()).0, 0);
+    let vary = ["--vary", "entry.R7.demand=2.5 ms,5 ms", "--show", "task.Cu_set-up.throughput", "--format", "csv"];
+    let (code, csv, errors) = whatif(&[&["--against", &file], &vary[..]].concat());
+    assert_eq!(code, 0, "{errors}");
+    let rows = columns(&csv);
+    assert_eq!(rows.len(), 4);
+    assert_eq!((&rows[0][1..], &rows[1][1..]), (&rows[2][1..], &rows[3][1..]), "{csv}");
+    // The other way round, too; but there has to be a trace.
+    let config = ["--config", CASE[2]];
+    let (code, turned, _) = run(&[&["whatif", &file, "--against", CASE[0]], &config[..], &vary[..]].concat());
+    assert_eq!((code, columns(&turned)[2][1..].to_vec()), (0, rows[0][1..].to_vec()));
+    let (code, _, errors) = run(&[&["whatif", &file, "--against", &file], &config[..], &vary[..]].concat());
+    assert!(code == 2 && errors.contains("a model file is complete"), "{errors}");
+    let (code, _, errors) = whatif(&["--against", &file, "--set", "task.NumTrans1.threads=2"]);
+    assert!(code == 2 && errors.contains(&format!("in {file}")), "{errors}");
+}
+
+/// What arithmetic comes to is what relative values are relative to.
+#[test]
+fn values_may_be_relative_to_arithmetic() {
+    let show = ["--show", "scenario.set-up.response", "--format", "csv"];
+    let ask = |vary: &str| {
+        let (code, csv, errors) = whatif(&[&["--vary", vary], &show[..]].concat());
+        assert_eq!(code, 0, "{errors}");
+        columns(&csv)
+    };
+    let plain = ask("demand.translate=2.5 ms,5 ms");
+    for vary in ["demand.translate=x1,x2", "demand.translate=*1,*2", "demand.translate=+0%,+100%"] {
+        assert_eq!(ask(vary), plain, "{vary}");
+    }
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("study.toml").display().to_string();
+    let text = fs::read_to_string(format!("{}/{}", env!("CARGO_MANIFEST_DIR"), CASE[2])).expect("it is bundled");
+    let text = text
+        .replace("[parameters]", "[parameters]\nhalf = \"translation / 2\"")
+        .replace("\"translation\"", "\"half * 2\"");
+    fs::write(&file, &text).expect("the folder is writable");
+    let own = ["whatif", CASE[0], "--config", &file];
+    let asked = run(&[&own[..], &["--vary", "parameters.half=x1,x2"], &show[..]].concat());
+    let figures = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| row[1].clone()).collect::<Vec<_>>();
+    assert_eq!(figures(columns(&asked.1)), figures(plain), "{text}{}", asked.2);
+}
+
 /// The solver's throughput of the case study's customers.
 fn throughput(model: &Model, customers: f64) -> f64 {
     let results = layered(&varied(model, customers, 0.0025), &LayeredOptions::default()).expect("it can be solved");

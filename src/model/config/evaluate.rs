@@ -62,6 +62,16 @@ impl DemandValues {
         self.default.map(|_| Setting::Default)
     }
 
+    /// The demand that a setting gives, whether or not it decides on any, seconds.
+    pub fn at(&self, setting: &Setting) -> Option<f64> {
+        match setting {
+            Setting::TaskActivity(task, activity) => self.tasks.get(task)?.activities.get(activity).copied(),
+            Setting::Activity(activity) => self.activities.get(activity).copied(),
+            Setting::TaskDefault(task) => self.tasks.get(task)?.default,
+            Setting::Default => self.default,
+        }
+    }
+
     /// The demand of an invocation of an entry, seconds.
     pub fn of_entry(&self, entry: &str) -> Option<f64> {
         self.entries.get(entry).copied()

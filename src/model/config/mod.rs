@@ -18,6 +18,7 @@
 
 mod evaluate;
 mod expression;
+mod load;
 mod profiles;
 mod quantity;
 mod read;
@@ -27,6 +28,7 @@ pub(in crate::model) mod units;
 pub use evaluate::{DemandValues, Setting};
 pub use expression::Expression;
 pub use quantity::{Dimension, Quantity};
+pub(super) use reader::scheduling_name;
 
 use std::collections::BTreeMap;
 

@@ -31,6 +31,11 @@ const SCHEDULINGS: [(&str, Scheduling); 9] = [
     ("delay", Scheduling::Delay),
 ];
 
+/// The name of an order of service that a processor can have.
+pub fn scheduling_name(scheduling: Scheduling) -> Option<&'static str> {
+    SCHEDULINGS.iter().find(|(_, own)| *own == scheduling).map(|(name, _)| *name)
+}
+
 /// Reads values and gathers what is wrong with them.
 pub struct Reader<'f> {
     file: &'f Arc<str>,

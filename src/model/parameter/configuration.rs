@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::lqn::{Multiplicity, TaskId};
+use crate::model::config::{Dimension, Setting, units};
 use crate::model::parameter::{Kind, Path, Value};
-use crate::model::{Configuration, Load, LoadReason, Origins, codes, config::units};
+use crate::model::{Configuration, Load, LoadReason, Origins, codes};
 
 /// A configuration as the table that its file holds.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ impl Settings {
         table.get(last)
     }
 
-    /// The setting at a path as a number.
+    /// The setting at a path as a number; of arithmetic, what it comes to now.
     pub fn number(&self, path: &Path, kind: Kind) -> Option<f64> {
         match self.get(path)? {
             toml::Value::Integer(number) => Some(*number as f64),
@@ -52,9 +53,26 @@ impl Settings {
                 Kind::Time => units::seconds(text).ok(),
                 Kind::Rate => units::rate(text).ok(),
                 _ => None,
-            },
+            }
+            .or_else(|| self.worked_out(path)),
             _ => None,
         }
+    }
+
+    /// What the arithmetic of a parameter or a demand comes to.
+    fn worked_out(&self, path: &Path) -> Option<f64> {
+        let configuration = self.configuration().ok()?;
+        let setting = match path.names()[..] {
+            ["parameters", name] => return Some(configuration.parameters().ok()?.get(name)?.value),
+            ["demand", "default"] => Setting::Default,
+            ["demand", "activity", activity] => Setting::Activity(activity.to_owned()),
+            ["demand", "task", task, "default"] => Setting::TaskDefault(task.to_owned()),
+            ["demand", "task", task, "activity", activity] => {
+                Setting::TaskActivity(task.to_owned(), activity.to_owned())
+            }
+            _ => return None,
+        };
+        configuration.demands().ok()?.at(&setting)
     }
 
     /// Replaces the setting at a path. A rate takes the place of customers, and customers that of a rate.
@@ -119,8 +137,11 @@ impl Settings {
     /// What a parameter of resource functions takes: times where it is one now.
     fn kind_of(&self, parameter: &str) -> Kind {
         let value = self.get(&Path::of(&["parameters", parameter]));
-        let text = value.and_then(toml::Value::as_str).unwrap_or_default();
-        if text.parse::<f64>().is_err() && units::seconds(text).is_ok() { Kind::Time } else { Kind::Number }
+        let Some(text) = value.and_then(toml::Value::as_str) else { return Kind::Number };
+        let worked_out = || self.configuration().ok()?.parameters().ok()?.get(parameter).map(|value| value.dimension);
+        let time =
+            text.parse::<f64>().is_err() && (units::seconds(text).is_ok() || worked_out() == Some(Dimension::Time));
+        if time { Kind::Time } else { Kind::Number }
     }
 
     /// All settings that there can be, given what the traces show and the model that they make.

@@ -105,10 +105,10 @@ impl Kind {
     }
 }
 
-/// The factor that `x2`, `+10%` and `-5 %` mean.
+/// The factor that `x2`, `*2`, `+10%` and `-5 %` mean.
 fn relative(text: &str) -> Option<f64> {
     let factor = |number: &str| number.trim().parse::<f64>().ok();
-    if let Some(number) = text.strip_prefix(['x', '×']) {
+    if let Some(number) = text.strip_prefix(['x', '×', '*']) {
         return factor(number);
     }
     let number = text.strip_suffix('%').filter(|_| text.starts_with(['+', '-']))?;
