@@ -3,7 +3,10 @@
 //! A block is marked ```` ```console ````. Lines that begin with `$ ` are commands, the lines behind them what they print: data alone, or
 //! with the words about it before or behind. `…` stands for any text within its line, and alone on a line for any lines. The blocks of a
 //! page share a scratch folder that has the project's `traces`, `examples`, `rules` and `snapshots`. A block whose output depends on
-//! time or on what is not in the project is marked ```` ```console,not-run ````.
+//! time or on what is not in the project is marked ```` ```console,not-run ````. Of a block marked ```` ```sh ```` every line that begins
+//! with `dyelog ` is run as well: it has to be understood, whatever it prints.
+//!
+//! `INSTA_UPDATE=always` writes what is printed now into the blocks that show it without `…`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +16,13 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// A command of a page, and what the page says that it prints.
 struct Shown {
-    line: usize,
+    /// Numbers of the lines of its output, from 0: from the first, up to but without the last.
+    lines: std::ops::Range<usize>,
+    /// Blanks before each line.
+    indent: usize,
     command: String,
-    output: Vec<String>,
+    /// What it prints, if the page tells.
+    output: Option<Vec<String>>,
 }
 
 /// All pages, in order.
@@ -38,30 +45,44 @@ fn pages() -> Vec<PathBuf> {
 
 fn commands(text: &str) -> Vec<Shown> {
     let mut found: Vec<Shown> = Vec::new();
-    let mut inside = false;
+    let mut block = None;
     let mut any_yet = false;
     for (number, line) in text.lines().enumerate() {
-        if !inside {
-            inside = line.trim() == "```console";
+        let Some((indent, language)) = block else {
+            block = line.find(|character: char| character != ' ').zip(line.trim().strip_prefix("```"));
             any_yet = false;
-        } else if line.trim() == "```" {
-            inside = false;
-        } else if let Some(command) = line.trim_start().strip_prefix("$ ") {
-            any_yet = true;
-            found.push(Shown { line: number + 1, command: command.to_owned(), output: Vec::new() });
-        } else {
-            let shown = found.last_mut().filter(|_| any_yet).expect("a block begins with a command");
-            if shown.command.ends_with('\\') && shown.output.is_empty() {
-                shown.command.push('\n');
-                shown.command.push_str(line.trim_start().trim_start_matches("> "));
-            } else {
-                shown.output.push(line.to_owned());
+            continue;
+        };
+        let line = line.strip_prefix(&" ".repeat(indent)).unwrap_or(line);
+        let lines = number + 1..number + 1;
+        match (language, line.strip_prefix("$ ")) {
+            _ if line == "```" => block = None,
+            ("sh", _) if line.starts_with("dyelog ") => {
+                found.push(Shown { lines, indent, command: line.to_owned(), output: None });
             }
+            ("console", Some(command)) => {
+                any_yet = true;
+                let command = command.replace("cargo run --release -- ", "dyelog ");
+                found.push(Shown { lines, indent, command, output: Some(Vec::new()) });
+            }
+            ("console", None) => {
+                let shown = found.last_mut().filter(|_| any_yet).expect("a block begins with a command");
+                let output = shown.output.get_or_insert_default();
+                shown.lines.end = number + 1;
+                if shown.command.ends_with('\\') && output.is_empty() {
+                    shown.command.push('\n');
+                    shown.command.push_str(line.trim_start().trim_start_matches("> "));
+                    shown.lines.start = number + 1;
+                } else {
+                    output.push(line.to_owned());
+                }
+            }
+            _ => {}
         }
     }
-    for shown in &mut found {
-        while shown.output.last().is_some_and(|line| line.trim().is_empty()) {
-            shown.output.pop();
+    for Shown { lines, output, .. } in &mut found {
+        while output.as_mut().is_some_and(|output| output.pop_if(|line| line.trim().is_empty()).is_some()) {
+            lines.end -= 1;
         }
     }
     found
@@ -107,7 +128,7 @@ fn lines_fit<'s>(shown: &'s [String], found: &[&str]) -> Result<(), &'s str> {
     if skipping || at == found.len() { Ok(()) } else { Err("(there is more than is shown)") }
 }
 
-fn run(command: &str, folder: &Path) -> (String, String) {
+fn run(command: &str, folder: &Path) -> (String, String, Option<i32>) {
     let program = Path::new(env!("CARGO_BIN_EXE_dyelog")).parent().expect("it lies in a folder").display().to_string();
     let path = format!("{program}:{}", std::env::var("PATH").unwrap_or_default());
     let output = Command::new("sh")
@@ -120,7 +141,7 @@ fn run(command: &str, folder: &Path) -> (String, String) {
         .output()
         .expect("there is a shell");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (text(output.stdout), text(output.stderr))
+    (text(output.stdout), text(output.stderr), output.status.code())
 }
 
 #[cfg(unix)]
@@ -139,20 +160,37 @@ fn what_the_book_shows_is_what_the_program_prints() {
             std::os::unix::fs::symlink(Path::new(ROOT).join(part), folder.path().join(part))
                 .expect("links can be made");
         }
-        for one in shown {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // From the end, so that lines keep their numbers; but commands run in their order.
+        let ran: Vec<_> = shown.iter().map(|one| run(&one.command, folder.path())).collect();
+        for (one, (data, words, code)) in shown.iter().zip(ran).rev() {
             count += 1;
-            let name = page.strip_prefix(ROOT).unwrap_or(&page).display();
-            if !one.command.starts_with("dyelog ") {
-                wrong.push(format!("{name}:{}: `{}` is no command of dyelog", one.line, one.command));
+            let place = format!("{}:{}", page.strip_prefix(ROOT).unwrap_or(&page).display(), one.lines.start);
+            let Some(output) = &one.output else {
+                if !matches!(code, Some(0 | 1)) {
+                    wrong.push(format!("{place}: `{}` exits with {code:?}\n{data}{words}", one.command));
+                }
+                continue;
+            };
+            if !["dyelog ", "mkdir ", "cp "].iter().any(|program| one.command.starts_with(program)) {
+                wrong.push(format!("{place}: `{}` is no command of dyelog", one.command));
                 continue;
             }
-            let (data, words) = run(&one.command, folder.path());
             let forms = [data.clone(), format!("{words}{data}"), format!("{data}{words}")];
-            let fits = forms.iter().any(|form| lines_fit(&one.output, &form.lines().collect::<Vec<_>>()).is_ok());
-            if !fits {
-                let first = lines_fit(&one.output, &data.lines().collect::<Vec<_>>()).expect_err("it does not fit");
-                wrong.push(format!("{name}:{}: $ {}\nnot as shown: {first}\n{data}{words}", one.line, one.command));
+            if forms.iter().any(|form| lines_fit(output, &form.lines().collect::<Vec<_>>()).is_ok()) {
+                continue;
             }
+            let first = lines_fit(output, &data.lines().collect::<Vec<_>>()).expect_err("it does not fit");
+            wrong.push(format!("{place}: $ {}\nnot as shown: {first}\n{data}{words}", one.command));
+            if !output.iter().any(|line| line.contains('…')) {
+                let alike = |form: &&String| output.iter().filter(|line| form.contains(line.as_str())).count();
+                let form = forms.iter().rev().max_by_key(alike).expect("there are three");
+                let indent = one.indent;
+                lines.splice(one.lines.clone(), form.lines().map(|line| format!("{:indent$}{line}", "")));
+            }
+        }
+        if std::env::var("INSTA_UPDATE").is_ok_and(|wish| wish == "always") && !wrong.is_empty() {
+            fs::write(&page, lines.join("\n") + "\n").expect("the book can be written");
         }
     }
     assert!(wrong.is_empty(), "{} of {count} commands print something else:\n\n{}", wrong.len(), wrong.join("\n\n"));
@@ -177,7 +215,15 @@ fn elisions_stand_for_text_and_for_lines() {
     ] {
         assert_eq!(lines_fit(&own(shown), &["a b c", "d"]).is_ok(), fits, "{shown:?}");
     }
-    let page = "```console\n$ dyelog a \\\n  b\nx\n\n$ dyelog c\n```\n```console,not-run\n$ dyelog d\n```\n";
-    let found: Vec<(String, usize)> = commands(page).into_iter().map(|one| (one.command, one.output.len())).collect();
-    assert_eq!(found, [("dyelog a \\\nb".to_owned(), 1), ("dyelog c".to_owned(), 0)]);
+    let page = "```console\n$ dyelog a \\\n  b\nx\n\n$ dyelog c\n```\n```console,not-run\n$ dyelog d\n```\n```sh\ncd\ndyelog e\n```\n";
+    let found: Vec<(String, Option<usize>, std::ops::Range<usize>)> =
+        commands(page).into_iter().map(|one| (one.command, one.output.map(|lines| lines.len()), one.lines)).collect();
+    assert_eq!(
+        found,
+        [
+            ("dyelog a \\\nb".to_owned(), Some(1), 3..4),
+            ("dyelog c".to_owned(), Some(0), 6..6),
+            ("dyelog e".to_owned(), None, 13..13)
+        ]
+    );
 }

@@ -54,7 +54,7 @@ fn the_golden_traces_are_validated() {
     let other = &["--filter", "acknowledged", "--rules", "examples/rules/acknowledged.dl"];
     let own = run(&[&["test", "traces", "--snapshots", "snapshots"][..], other].concat());
     assert_eq!(own.code, 1);
-    for told in ["different  traces/acknowledged.angio", "missing  ", "1 traces: 1 different"] {
+    for told in ["different  traces/acknowledged.angio", "missing  ", "1 trace: 1 different"] {
         assert!(own.out.contains(told), "{told}: {}", own.out);
     }
 }
@@ -66,7 +66,7 @@ fn what_is_found_is_accepted_when_asked_for() {
     let root = crate::cli::shown(&folder.path(""));
     let new = run(&["test", &root]);
     assert_eq!(new.code, 1);
-    assert!(new.out.contains("no model of it is accepted yet") && new.out.contains("1 traces: 1 new"), "{}", new.out);
+    assert!(new.out.contains("no model of it is accepted yet") && new.out.contains("1 trace: 1 new"), "{}", new.out);
     let accepted = run(&["test", &root, "--update"]);
     assert_eq!((accepted.code, folder.names().join(" ").as_str()), (0, "call.angio call.model.snap"));
     assert_eq!(run(&["test", &root]).code, 0);
