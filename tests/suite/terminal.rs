@@ -114,7 +114,7 @@ fn progress_is_shown_of_long_work_at_a_terminal_only() {
         format!("{} | dyelog trace stat - > /dev/null", slowly(0.01)),
         format!("{} | dyelog trace stat - 2>&1 >/dev/null | cat", slowly(0.9)),
         format!("{} | TERM=dumb dyelog trace stat - > /dev/null", slowly(0.9)),
-        "dyelog trace stat traces/shop.otlp.jsonl > /dev/null".to_owned(),
+        "dyelog trace stat traces/figure-3.angio > /dev/null".to_owned(),
     ] {
         assert_eq!(at_terminal(100, &line).unwrap_or_default(), "", "{line}");
     }
