@@ -119,7 +119,6 @@ impl<'a> Commit<'a> {
         self.effects(&effects.list, &this);
         for &consumed in &effects.consumed {
             let node = found.slot(consumed.slot);
-            // The glue node is where it is, whatever the template says.
             if consumed.slot == 0 {
                 self.process(node, consumed.marks);
             } else {
@@ -157,8 +156,9 @@ impl<'a> Commit<'a> {
         }
     }
 
+    /// Consumes the glue node, which is where it is, whatever the template says.
     #[inline(always)]
-    fn process(&mut self, node: NodeId, marks: u8) {
+    pub(super) fn process(&mut self, node: NodeId, marks: u8) {
         let flags = &mut self.outcome.flags[node as usize];
         *flags |= PROCESSED | marks;
         if *flags & AWAITED != 0 {
@@ -332,18 +332,16 @@ impl<'a> Commit<'a> {
 
     #[inline(always)]
     fn whose_context(&self, whose: Whose, this: &This<'_>) -> Context {
-        match whose {
-            Whose::Trigger => this.context,
-            other => Context::fresh(self.whose(other, this)),
-        }
+        let (own, fresh) = (this.context, Context::fresh(self.whose(whose, this)));
+        if whose == Whose::Trigger { own } else { fresh }
     }
 
     #[inline(always)]
     fn whose(&self, whose: Whose, this: &This<'_>) -> EntryNumber {
         match whose {
+            Whose::Cell(cell) => self.in_cell(this.effects.cells[cell as usize], this),
             Whose::Trigger => this.context.entry,
             Whose::Fresh(place) => this.first_entry + EntryNumber::from(place),
-            Whose::Cell(cell) => self.in_cell(this.effects.cells[cell as usize], this),
         }
     }
 

@@ -285,7 +285,10 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
         if self.engine.first_match(glue, &self.commit.outcome.flags, &mut self.found) {
             let plan = &self.plans[self.found.template as usize];
             self.observer.committed(self.toeg, &Committed { plan, found: &self.found, glue, entry: context.entry });
-            self.commit.all(&plan.effects, &self.found, glue, context);
+            match plan.effects.glue_only {
+                Some(marks) => self.commit.process(glue, marks),
+                None => self.commit.all(&plan.effects, &self.found, glue, context),
+            }
         } else {
             self.commit.outcome.irregular.push((Irregularity::Unmatched, glue));
         }

@@ -142,6 +142,8 @@ pub struct Effects {
     pub variables: u8,
     /// The cells that are read.
     pub cells: Vec<Cell>,
+    /// The marks of the glue node, where consuming it is all that a match does.
+    pub glue_only: Option<u8>,
 }
 
 impl Effects {
@@ -160,6 +162,10 @@ impl Effects {
         if !(0..model.entry_variables).any(|variable| maker.has_cells(variable)) {
             effects.variables = 0;
         }
+        effects.glue_only = match &effects.consumed[..] {
+            [Consumed { slot: 0, marks, .. }] if effects.list.is_empty() && effects.round.is_empty() => Some(*marks),
+            _ => None,
+        };
         effects
     }
 

@@ -243,13 +243,14 @@ impl<'a> Run<'_, 'a> {
         };
         // NONE is beyond all nodes.
         let Some(event) = self.events.get(node as usize) else { return false };
-        let free = self.flags.get(node as usize).is_none_or(|flags| flags & PROCESSED == 0);
-        if !free || instruction.kinds >> kind_index(tag(event.kind)) & 1 == 0 {
+        if instruction.kinds >> kind_index(tag(event.kind)) & 1 == 0 {
             return false;
         }
         self.found.slots[to as usize % REGISTERS] = node;
         self.registers.events[to as usize % REGISTERS] = event;
+        // Most nodes that would fit are free, so that is asked last: flags lie elsewhere in memory.
         passes(test, event, self.event(instruction.with))
+            && self.flags.get(node as usize).is_none_or(|flags| flags & PROCESSED == 0)
     }
 
     #[inline]

@@ -14,7 +14,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// For each thread of one operation, the thread that brought the request of the visit in which it begins. Worked out when
 /// asked for; what it depends on is remembered, so that all answers together take time linear in the threads. Most threads
-/// begin a visit of their own, which a look at two nodes tells, and nothing is remembered of them.
+/// begin a visit of their own, which a look at one node or two tells, and nothing is remembered of them.
 #[derive(Clone, Debug, Default)]
 pub struct Visits(RefCell<Vec<u32>>);
 
@@ -22,10 +22,10 @@ impl Visits {
     /// The node that accepted the visit in which a thread begins: the thread's own first node, unless that takes the
     /// answer to an asynchronous RPC of a visit that was accepted before.
     pub fn accepted_at(&self, toeg: &Toeg, thread: &Thread) -> NodeId {
-        let number = toeg.thread_number(thread.first);
-        if answer(toeg, number).is_none() {
+        if answer(toeg, thread).is_none() {
             return thread.first;
         }
+        let number = toeg.thread_number(thread.first);
         let visits = &mut *self.0.borrow_mut();
         visits.resize(toeg.threads().len(), UNKNOWN);
         work_out(toeg, number, visits);
@@ -52,7 +52,7 @@ fn work_out(toeg: &Toeg, thread: usize, visits: &mut [u32]) {
             open.pop();
             continue;
         }
-        let Some(answer) = answer(toeg, number) else {
+        let Some(answer) = answer(toeg, &toeg.threads()[number]) else {
             visits[number] = number as u32;
             continue;
         };
@@ -69,14 +69,14 @@ fn work_out(toeg: &Toeg, thread: usize, visits: &mut [u32]) {
 
 /// What a thread answers if it begins on a task whose last acts were a fork and the end of the forking thread, and is forked
 /// by the task that the fork went to, after it got there.
-fn answer(toeg: &Toeg, number: usize) -> Option<Answer> {
-    let thread = &toeg.threads()[number];
+fn answer(toeg: &Toeg, thread: &Thread) -> Option<Answer> {
     let end = some(toeg.previous_in_task(thread.first))?;
-    let fork = some(toeg.previous_in_task(end))?;
-    let Kind::Fork(request) = toeg.event(fork).kind else { return None };
-    if toeg.event(end).kind != Kind::End || toeg.next_in_thread(fork) != end {
+    // Most threads are told by this one node.
+    if toeg.event(end).kind != Kind::End {
         return None;
     }
+    let fork = some(toeg.previous_in_task(end)).filter(|fork| fork + 1 == end)?;
+    let Kind::Fork(request) = toeg.event(fork).kind else { return None };
     let request = toeg.thread(request)?.first;
     let reply = some(thread.fork)?;
     let (asked, answered) = (toeg.event(request), toeg.event(reply));
