@@ -88,8 +88,11 @@ pub struct Reduction {
     pub processed: u64,
 }
 
-/// Operations are worked on together once they have that many events.
+/// Operations go to another thread together once they have that many events.
 const BATCH: usize = 1 << 16;
+
+/// They are worked on by the same thread once they have that many: while they are in the cache.
+const BATCH_HERE: usize = 1 << 12;
 
 /// How many errors are shown before strict reading ends.
 const ERRORS: usize = 20;
@@ -103,8 +106,8 @@ struct Pending {
 
 /// Reduces operations to a sub-model. Operations of one reducer must share one [`TraceNames`].
 ///
-/// With several threads the caller's reads on while the others reduce what it has read. An input of less than a batch is
-/// reduced by the caller's alone.
+/// With several threads the caller's reads on while the others reduce what it has read, and reduces what comes last. An input
+/// of one batch is reduced by the caller's alone.
 pub struct Reducer<'r> {
     rules: &'r Rules,
     options: ReduceOptions,
@@ -141,26 +144,33 @@ impl<'r> Reducer<'r> {
         }
     }
 
-    /// Works on what is pending, or lets another thread work on it. Where enough errors are known there is nothing left to
-    /// do but to read on, so that what is said does not depend on when they became known.
-    fn flush(&mut self, names: &TraceNames, is_last: bool) {
-        let operations = std::mem::take(&mut self.pending);
-        self.pending_events = 0;
-        if self.report.errors.len() >= ERRORS || operations.is_empty() {
-            return;
-        }
-        if self.posts.is_none() && self.options.threads > 1 && !is_last {
+    /// Works on what is pending, or lets another thread work on it.
+    fn flush(&mut self, names: &TraceNames) {
+        if self.posts.is_none() && self.options.threads > 1 {
             self.posts = Posts::start(self.options.threads - 1, &Arc::new(self.rules.clone()), self.options);
         }
+        let operations = self.take_pending();
         let report = &mut self.report;
         match &mut self.posts {
-            Some(posts) => posts.give(operations, names, &mut |next| report.merge(next)),
-            None => {
-                for one in operations {
-                    self.here.take(self.rules, self.options, names, one);
-                }
-                report.merge(self.here.report());
+            Some(posts) if !operations.is_empty() => posts.give(operations, names, &mut |next| report.merge(next)),
+            _ => {
+                self.work_here(operations, names);
+                self.report.merge(self.here.report());
             }
+        }
+    }
+
+    /// What is pending. Where enough errors are known there is nothing left to do but to read on, so that what is said does
+    /// not depend on when they became known.
+    fn take_pending(&mut self) -> Vec<Pending> {
+        let operations = std::mem::take(&mut self.pending);
+        self.pending_events = 0;
+        if self.report.errors.len() >= ERRORS { Vec::new() } else { operations }
+    }
+
+    fn work_here(&mut self, operations: Vec<Pending>, names: &TraceNames) {
+        for one in operations {
+            self.here.take(self.rules, self.options, names, one);
         }
     }
 
@@ -169,18 +179,19 @@ impl<'r> Reducer<'r> {
     /// # Errors
     /// Where the policy is strict, damaged operations; and rules that evaluation gave up on.
     pub fn finish(mut self, names: &TraceNames) -> Result<Reduction, Diagnostics> {
-        self.flush(names, true);
+        // What came last is for this thread, which has nothing else to do while the others come to their end.
+        let last = self.take_pending();
+        self.work_here(last, names);
         let mut report = self.report;
         let others = self.posts.map_or(Vec::new(), |posts| posts.finish(&mut |next| report.merge(next)));
+        report.merge(self.here.report());
         if !report.errors.is_empty() {
             report.errors.truncate(ERRORS);
             return Err(Diagnostics(report.errors));
         }
         let mut submodel = self.here.summary.into_submodel();
-        for (place, other) in others.into_iter().enumerate() {
-            let other = other.summary.into_submodel();
-            // The caller's thread has nothing where there are others.
-            if place == 0 { submodel = other } else { submodel.merge(&other) }
+        for other in others {
+            submodel.merge(&other.summary.into_submodel());
         }
         report.quality.trim();
         Ok(Reduction {
@@ -200,11 +211,14 @@ impl Sink for Reducer<'_> {
             return ControlFlow::Break(());
         }
         let repeat = self.runs.repeat(&operation);
+        // A batch is given out when more comes. Were it given out at once, an input of one batch would go to another thread
+        // with nothing for this one to do.
+        let batch = if self.options.threads > 1 { BATCH } else { BATCH_HERE };
+        if self.pending_events >= batch {
+            self.flush(names);
+        }
         self.pending_events += operation.events.len();
         self.pending.push(Pending { operation, repeat });
-        if self.pending_events >= BATCH {
-            self.flush(names, false);
-        }
         ControlFlow::Continue(())
     }
 }

@@ -135,19 +135,12 @@ impl Worker {
             budget: budget.into(),
             visits: Visits::default(),
         };
-        let mut keep = Keep { rows: &mut self.report.matches, names };
-        let run = |observer: &mut dyn Observer| match options.engine {
-            EngineKind::Plans => {
-                let mut engine = Plans::new(matcher);
-                let mut outcome = driver::run(toeg, rules.plans(), &mut engine, observer);
-                if engine.matcher.budget.get() == 0 {
-                    outcome.irregular.push((Irregularity::Budget, toeg.root()));
-                }
-                outcome
-            }
-            EngineKind::Crepe => driver::run(toeg, rules.plans(), &mut Reference::new(rules, &matcher), observer),
+        let outcome = if options.keep_matches {
+            let mut keep = Keep { rows: &mut self.report.matches, names };
+            control(rules, options, toeg, matcher, &mut keep)
+        } else {
+            control(rules, options, toeg, matcher, &mut ())
         };
-        let outcome = if options.keep_matches { run(&mut keep) } else { run(&mut ()) };
         if let Some(failure) = answered.as_ref().and_then(RuleRelations::failure) {
             self.report.errors.extend(failure.0);
         }
@@ -161,6 +154,27 @@ impl Worker {
         for &(what, node) in &outcome.irregular {
             self.report.findings.count(title(what), || irregularity(what, toeg, names, node));
         }
+    }
+}
+
+/// Runs the control algorithm with the engine that is asked for.
+fn control<'a, O: Observer>(
+    rules: &'a Rules,
+    options: ReduceOptions,
+    toeg: &'a Toeg,
+    matcher: Matcher<'a>,
+    observer: &mut O,
+) -> Outcome {
+    match options.engine {
+        EngineKind::Plans => {
+            let mut engine = Plans::new(matcher);
+            let mut outcome = driver::run(toeg, rules.plans(), &mut engine, observer);
+            if engine.matcher.budget.get() == 0 {
+                outcome.irregular.push((Irregularity::Budget, toeg.root()));
+            }
+            outcome
+        }
+        EngineKind::Crepe => driver::run(toeg, rules.plans(), &mut Reference::new(rules, &matcher), observer),
     }
 }
 
