@@ -16,6 +16,11 @@ type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
 /// How many sample origins an entry keeps.
 pub const WITNESSES: usize = 3;
 
+/// Femtoseconds in a second.
+const FEMTO: f64 = 1e15;
+/// Square nanoseconds in a square second.
+const NANO_SQUARED: f64 = 1e18;
+
 /// A sum of seconds, exact: an integer number of femtoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seconds(pub i128);
@@ -23,12 +28,12 @@ pub struct Seconds(pub i128);
 impl Seconds {
     /// From seconds, rounded to the femtosecond. What is not a number counts as nothing.
     pub fn from_f64(seconds: f64) -> Self {
-        Self(whole(seconds * 1e15))
+        Self(whole(seconds * FEMTO))
     }
 
     /// In seconds.
     pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 1e15
+        self.0 as f64 / FEMTO
     }
 
     /// The sum of both.
@@ -42,16 +47,20 @@ impl Seconds {
 /// of functions that it comes to on many machines.
 #[inline]
 fn whole(value: f64) -> i128 {
+    narrow(value).map_or_else(|| value.round() as i128, i128::from)
+}
+
+/// The same where it surely fits.
+#[inline]
+fn narrow(value: f64) -> Option<i64> {
     /// Two to the power of 63.
     const WIDE: f64 = 9_223_372_036_854_775_808.0;
-    if value.abs() < WIDE {
+    (value.abs() < WIDE).then(|| {
         let cut = value as i64;
         // Exact: above 2^52 there is no fraction, below it the difference fits.
         let rest = value - cut as f64;
-        i128::from(cut + i64::from(rest >= 0.5) - i64::from(rest <= -0.5))
-    } else {
-        value.round() as i128
-    }
+        cut + i64::from(rest >= 0.5) - i64::from(rest <= -0.5)
+    })
 }
 
 /// Count, sum and sum of squares of a quantity in seconds.
@@ -70,7 +79,13 @@ impl Moments {
     pub fn add(&mut self, seconds: f64) {
         self.count += 1;
         self.sum = self.sum.plus(Seconds::from_f64(seconds));
-        self.squares = self.squares.saturating_add(whole(seconds * seconds * 1e18));
+        self.squares = self.squares.saturating_add(whole(seconds * seconds * NANO_SQUARED));
+    }
+
+    /// The sum and the squares of a single value, where they fit 64 bits.
+    #[inline]
+    pub(crate) fn of_one(seconds: f64) -> Option<(i64, i64)> {
+        Some((narrow(seconds * FEMTO)?, narrow(seconds * seconds * NANO_SQUARED)?))
     }
 
     /// Takes in all values of the other.
@@ -89,7 +104,7 @@ impl Moments {
     pub fn cv2(&self) -> Option<f64> {
         let mean = self.mean()?;
         (self.count > 1 && mean > 0.0)
-            .then(|| ((self.squares as f64 / 1e18 / self.count as f64) / (mean * mean) - 1.0).max(0.0))
+            .then(|| ((self.squares as f64 / NANO_SQUARED / self.count as f64) / (mean * mean) - 1.0).max(0.0))
     }
 }
 

@@ -92,14 +92,19 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// With so many more, and these values; `None` where that is too much.
+    /// With so many more, and a value in seconds unless that is NaN; `None` where that is too much.
     #[inline]
-    pub(super) fn with(self, more: &ActivityTotal) -> Option<Self> {
+    pub(super) fn with(self, count: u32, value: f64) -> Option<Self> {
+        let count = self.count.checked_add(count)?;
+        if value.is_nan() {
+            return Some(Self { count, ..self });
+        }
+        let (sum, squares) = Moments::of_one(value)?;
         Some(Self {
-            count: self.count.checked_add(u32::try_from(more.count).ok()?)?,
-            values: self.values.checked_add(u32::try_from(more.cpu.count).ok()?)?,
-            sum: self.sum.checked_add(i64::try_from(more.cpu.sum.0).ok()?)?,
-            squares: self.squares.checked_add(i64::try_from(more.cpu.squares).ok()?)?,
+            count,
+            values: self.values.checked_add(1)?,
+            sum: self.sum.checked_add(sum)?,
+            squares: self.squares.checked_add(squares)?,
         })
     }
 
@@ -149,14 +154,15 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told() {
+        // 5000 s are 5e18 fs, which is below 2^63, and their square is not.
+        assert!(Tally::default().with(1, 5000.0).is_none());
         let mut more = ActivityTotal { count: 1, ..ActivityTotal::default() };
-        more.cpu.add(5000.0);
-        // 5000 s are 5e18 fs; twice that is beyond 63 bits. Their square is at once.
-        assert!(Tally::default().with(&more).is_none());
-        more.cpu.squares = 0;
-        let once = Tally::default().with(&more).expect("that much fits");
+        more.cpu.add(3.0);
+        let once = Tally::default().with(1, 3.0).expect("that much fits");
         assert_eq!((once.wide().count, once.wide().cpu), (1, more.cpu));
-        assert!(once.with(&more).is_none());
+        assert!(once.with(1, 3.0).is_none(), "twice 9e18");
+        assert_eq!(once.with(2, f64::NAN).map(|tally| tally.wide().count), Some(3));
+        assert!(once.with(u32::MAX, f64::NAN).is_none());
         let many = RequestTotal { count: 1 << 17, squares: 1 << 34 };
         assert!(RequestTally::default().with(&many).is_none());
     }

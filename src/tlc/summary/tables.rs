@@ -124,15 +124,16 @@ impl Tables {
             if let Some(next) = self.gathered.get(place + AHEAD) {
                 touched ^= self.entries[next.entry.index()].work.touch(next.key);
             }
+            let row = self.entries[one.entry.index()].work.at(one.key);
+            if let Some(sum) = row.with(one.count, one.value) {
+                *row = sum;
+                continue;
+            }
             let mut more = ActivityTotal { count: one.count.into(), cpu: Moments::default() };
             if !one.value.is_nan() {
                 more.cpu.add(one.value);
             }
-            let row = self.entries[one.entry.index()].work.at(one.key);
-            match row.with(&more) {
-                Some(sum) => *row = sum,
-                None => self.wide.entry((one.entry, one.key)).or_default().merge(&more),
-            }
+            self.wide.entry((one.entry, one.key)).or_default().merge(&more);
         }
         std::hint::black_box(touched);
         self.gathered.clear();
