@@ -8,8 +8,8 @@ use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
 
 use crate::cli::{
-    bottleneck, compare, completions, config, coverage, diff, draw, explain, man, matches, merge, model, report, rules,
-    simulate, solve, test, trace, whatif, why_not,
+    bottleneck, compare, completions, config, coverage, diff, draw, explain, lqn, man, matches, merge, model, report,
+    rules, simulate, solve, test, trace, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -59,6 +59,9 @@ pub enum Command {
     /// Look at traces: quality, figures, conversion
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Check model files
+    #[command(subcommand)]
+    Lqn(lqn::Command),
     /// Work on rule files
     #[command(subcommand)]
     Rules(rules::Command),

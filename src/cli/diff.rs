@@ -1,9 +1,11 @@
 //! `dyelog diff`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::lqn::{Language, xml};
 use dyelog::report::compare::{self, Elements, Tolerance};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
@@ -19,7 +21,7 @@ use crate::cli::{Failure, Outcome, codes, input, source};
     "as a CI job compares the models of two recordings" => "dyelog diff traces/rpc.angio traces/rpc.angio --tolerance 5%",
 })]
 pub struct Arguments {
-    /// The model or results before: a model file, results in JSON, or a trace
+    /// The model or results before: a model file, results in JSON or as `.lqxo`, or a trace
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// The same after
@@ -81,6 +83,9 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
     let mut config = arguments.config.clone();
     if file != Path::new("-") {
         let (head, _) = input::peek(file)?;
+        if Language::of(&String::from_utf8_lossy(&head)) == Some(Language::Lqnx) {
+            return document(file, terminal);
+        }
         if String::from_utf8_lossy(&head).contains("\"solver\"")
             && let Ok(document) = serde_json::from_str(&input::text(file)?)
             && let Some(found) = compare::results(&document)
@@ -95,4 +100,17 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
     let reading = arguments.reading.clone();
     let whole = SourceArguments { files: vec![file.to_owned()], reading, reduce, config };
     Ok((compare::model(&source::load(&whole, terminal)?.model), "a model"))
+}
+
+/// What an XML document holds: a model, or where it has results these.
+fn document(file: &Path, terminal: &mut Terminal) -> Result<(Elements, &'static str), Failure> {
+    let name = input::shown(file);
+    let text: Arc<str> = input::text(file)?.into();
+    terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+    let (model, results, findings) = xml::parse_solved(&name, &text)?;
+    terminal.report(&findings);
+    Ok(match results {
+        Some(results) => (compare::solved(&model, &results), "results"),
+        None => (compare::model(&model), "a model"),
+    })
 }

@@ -24,6 +24,7 @@ mod exit;
 mod explain;
 mod input;
 mod interrupt;
+mod lqn;
 mod man;
 mod matches;
 mod merge;
@@ -135,6 +136,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Config(command) => config::run(command, terminal),
         Command::Draw(command) => draw::run(command, terminal),
         Command::Trace(command) => trace::run(command, terminal),
+        Command::Lqn(command) => lqn::run(command, terminal),
         Command::Rules(command) => rules::run(command, terminal),
         Command::Compare(arguments) => compare::run(arguments, terminal),
         Command::Diff(arguments) => diff::run(arguments, terminal),

@@ -1,8 +1,7 @@
 //! `dyelog report`.
 
 use clap::Args;
-use dyelog::diagnostic::{Diagnostic, Diagnostics};
-use dyelog::lqn::lint;
+use dyelog::diagnostic::Diagnostics;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
 use dyelog::solve::{self, LayeredOptions};
 
@@ -39,7 +38,8 @@ pub struct Arguments {
 /// Writes a report.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut source = source::load(&arguments.source, terminal)?;
-    source.findings.extend(doubtful(&source));
+    let doubtful = source.doubtful();
+    source.findings.extend(doubtful);
     let results = solve::layered(&source.model, &LayeredOptions::default())
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
     let inputs: Vec<String> = arguments
@@ -87,11 +87,6 @@ fn growth(source: &Source) -> (Vec<Chart>, Vec<Limit>) {
     });
     progress.done();
     grown
-}
-
-/// What is doubtful about a model file. A model of traces was told about when it was made.
-fn doubtful(source: &Source) -> Vec<Diagnostic> {
-    if source.origins.is_none() { lint::check(&source.model) } else { Vec::new() }
 }
 
 fn made(source: &Source) -> Option<Made<'_>> {

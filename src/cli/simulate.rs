@@ -40,9 +40,9 @@ pub struct Arguments {
     /// Operations to trace: cycles of users and open arrivals
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "trace")]
     operations: u64,
-    /// The form of the results
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    /// The form of the results; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }

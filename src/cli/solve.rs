@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
-use dyelog::lqn::lint;
 use dyelog::lqn::results::Results;
+use dyelog::lqn::xml;
 use dyelog::report;
 use dyelog::solve::{self, LayeredOptions, SimulateOptions};
 
@@ -19,6 +19,7 @@ use crate::cli::terminal::Terminal;
 #[command(after_long_help = examples! {
     "response times, throughputs and utilisations of the system that was traced" => "dyelog solve traces/shop.otlp.jsonl --config examples/shop/shop.toml",
     "for a program" => "dyelog solve traces/shop.otlp.jsonl --format json -o results.json",
+    "as the LQN tool suite writes them: the model with its results" => "dyelog solve traces/shop.otlp.jsonl -o shop.lqxo",
 })]
 pub struct Arguments {
     #[command(flatten)]
@@ -26,9 +27,9 @@ pub struct Arguments {
     /// The solver
     #[arg(long, value_enum, value_name = "SOLVER", default_value_t = Solver::Layered)]
     solver: Solver,
-    /// The form of the results
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    /// The form of the results; that of the output file's extension where not given, else text
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -51,6 +52,21 @@ pub enum Format {
     Json,
     /// A row each figure
     Csv,
+    /// The XML of the LQN tool suite: the model with the results in it
+    Lqxo,
+}
+
+impl Format {
+    /// The form that was asked for, else that of the output file's extension.
+    fn chosen(given: Option<Self>, output: &OutputArguments) -> Self {
+        let extension = output.output.as_deref().and_then(|path| path.extension()).and_then(|name| name.to_str());
+        given.unwrap_or(match extension {
+            Some("json") => Self::Json,
+            Some("csv") => Self::Csv,
+            Some("lqxo" | "lqnx" | "xml") => Self::Lqxo,
+            _ => Self::Text,
+        })
+    }
 }
 
 /// Solves a model.
@@ -70,15 +86,20 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 pub fn tell(
     source: &Source,
     solved: Result<Results, Diagnostics>,
-    format: Format,
+    format: Option<Format>,
     output: &OutputArguments,
     terminal: &mut Terminal,
 ) -> Outcome {
     let (model, origins) = (&source.model, source.origins.as_ref());
-    let doubtful = lint(source);
+    let doubtful = source.doubtful();
     let results = match solved {
         Ok(results) => results,
-        Err(Diagnostics(found)) => return Err(Diagnostics([doubtful, found].concat()).into()),
+        Err(Diagnostics(found)) => {
+            // The lint knows the places of what the solver stumbles over.
+            let told = doubtful.iter().any(|finding| finding.severity == Severity::Error);
+            let found = if told { Vec::new() } else { found };
+            return Err(Diagnostics([doubtful, found].concat()).into());
+        }
     };
     // What solves is no error, whatever a check that knows no solver says of it.
     let warnings: Vec<Diagnostic> =
@@ -90,10 +111,11 @@ pub fn tell(
     for doubt in &results.doubts {
         terminal.say(&format!("note: {doubt}\n"));
     }
-    let text = match format {
+    let text = match Format::chosen(format, output) {
         Format::Text => report::results::text(model, &results, origins, terminal.look(output)),
         Format::Json => report::json::results(model, &results, origins),
         Format::Csv => report::csv::results(model, &results, origins),
+        Format::Lqxo => xml::write_solved(model, &results),
     };
     output::write(output, &text)?;
     if results.convergence.converged {
@@ -101,9 +123,4 @@ pub fn tell(
     }
     terminal.say("the solver did not converge: the results are not to be relied on\n");
     Ok(Exit::NotConverged)
-}
-
-/// What is doubtful about a model file. A model of traces was told about when it was made.
-fn lint(source: &Source) -> Vec<Diagnostic> {
-    if source.origins.is_none() { lint::check(&source.model) } else { Vec::new() }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dyelog::diagnostic::{Diagnostic, Place, Severity};
 use dyelog::lqn::submodel::SubModel;
-use dyelog::lqn::{self, Language, Model, Multiplicity, saved};
+use dyelog::lqn::{self, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use dyelog::model::parameter::Subject;
 use dyelog::model::{self, Configuration, Origins};
 use dyelog::tlc::Reduction;
@@ -25,6 +25,8 @@ const SHOWN: usize = 10;
 pub struct Source {
     /// The model.
     pub model: Model,
+    /// Where its elements stand in the file, where it was read from one.
+    places: Places,
     /// Where its elements come from.
     pub origins: Option<Origins>,
     /// What the traces came to on the way.
@@ -35,6 +37,18 @@ pub struct Source {
     pub configuration: Configuration,
 }
 
+impl Source {
+    /// What is doubtful about a model file, and where. A model of traces was told about when it was made.
+    pub fn doubtful(&self) -> Vec<Diagnostic> {
+        if self.origins.is_some() {
+            return Vec::new();
+        }
+        let mut found = lint::check(&self.model);
+        self.places.locate(&mut found);
+        found
+    }
+}
+
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
 pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
@@ -43,14 +57,21 @@ pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Sour
         Found::SubModel(reduced) => *reduced,
         Found::Model(file, whole) => {
             only_a_model(&file, arguments)?;
-            let (model, findings) = model_file(&file, whole, terminal)?;
-            return Ok(Source { model, origins: None, reduced: None, findings, configuration });
+            let Loaded { model, places, findings } = model_file(&file, whole, terminal)?;
+            return Ok(Source { model, places, origins: None, reduced: None, findings, configuration });
         }
     };
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let (model, findings, origins) = model::complete(&reduced.reduction.submodel, &configuration)?;
     tell(&findings, terminal);
-    Ok(Source { model, origins: Some(origins), reduced: Some(reduced), findings, configuration })
+    Ok(Source {
+        model,
+        places: Places::default(),
+        origins: Some(origins),
+        reduced: Some(reduced),
+        findings,
+        configuration,
+    })
 }
 
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
@@ -68,7 +89,7 @@ pub fn subjects(
     for files in sets {
         subjects.push(match submodel_or_model(files, &arguments.reading, &arguments.reduce, terminal)? {
             Found::Model(file, whole) => {
-                let (model, _) = model_file(&file, whole, terminal)?;
+                let Loaded { model, .. } = model_file(&file, whole, terminal)?;
                 models.push(file);
                 Subject::of_model(model)
             }
@@ -229,11 +250,11 @@ fn only_a_model(file: &Path, arguments: &SourceArguments) -> Result<(), Failure>
     Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: input::shown(file) }, message).into())
 }
 
-fn model_file(file: &Path, whole: impl Read, terminal: &mut Terminal) -> Result<(Model, Vec<Diagnostic>), Failure> {
+fn model_file(file: &Path, whole: impl Read, terminal: &mut Terminal) -> Result<Loaded, Failure> {
     let name = input::shown(file);
     let text: Arc<str> = input::read_text(file, whole)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
-    let (model, findings) = lqn::parse_any(&name, &text)?;
-    terminal.report(&findings);
-    Ok((model, findings))
+    let loaded = lqn::read_any(&name, &text)?;
+    terminal.report(&loaded.findings);
+    Ok(loaded)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lqn::findings::{Fault, fault};
+use crate::lqn::places::{Places, Position};
 use crate::lqn::{
     Activity, ActivityId, Body, CallKind, Entry, EntryId, Group, GroupId, Model, Multiplicity, Processor, ProcessorId,
     Scheduling, Task, TaskId, Work, codes,
@@ -32,6 +33,10 @@ pub(super) struct Builder {
     /// By task.
     activities: Vec<FxHashMap<Arc<str>, ActivityId>>,
     calls: FxHashSet<(Caller, EntryId, CallKind)>,
+    /// Where what is added next stands.
+    pub(super) here: Position,
+    /// Where elements stand, by the words with which the lint names them.
+    places: FxHashMap<String, Position>,
     /// Hints given for unknown names.
     hints: Cell<u32>,
 }
@@ -56,6 +61,7 @@ impl Builder {
         if self.processors.contains_key(&processor.name) {
             return Err(duplicate("processors", &processor.name));
         }
+        self.place(format!("processor `{}`", processor.name));
         self.processors.insert(Arc::clone(&processor.name), id);
         self.model.processors.push(processor);
         Ok(id)
@@ -66,6 +72,7 @@ impl Builder {
         if self.groups.contains_key(&group.name) {
             return Err(duplicate("groups", &group.name));
         }
+        self.place(format!("group `{}`", group.name));
         self.groups.insert(Arc::clone(&group.name), id);
         self.model.groups.push(group);
         Ok(id)
@@ -76,6 +83,7 @@ impl Builder {
         if self.tasks.contains_key(&task.name) {
             return Err(duplicate("tasks", &task.name));
         }
+        self.place(format!("task `{}`", task.name));
         self.tasks.insert(Arc::clone(&task.name), id);
         self.model.tasks.push(task);
         self.activities.push(FxHashMap::default());
@@ -88,6 +96,7 @@ impl Builder {
         }
         let id = EntryId::from(self.model.entries.len());
         let entry = Entry::new(name, task);
+        self.place(format!("entry `{name}`"));
         self.entries.insert(Arc::clone(&entry.name), id);
         self.model.entries.push(entry);
         self.model.tasks[task.index()].entries.push(id);
@@ -116,6 +125,7 @@ impl Builder {
     fn make_activity(&mut self, task: TaskId, name: &str) -> ActivityId {
         let id = ActivityId::from(self.model.activities.len());
         let name: Arc<str> = name.into();
+        self.place(format!("activity `{name}` of task `{}`", self.model.tasks[task.index()].name));
         self.activities[task.index()].insert(Arc::clone(&name), id);
         self.model.activities.push(Activity { name, task, work: Work::default(), replies: Vec::new() });
         self.model.tasks[task.index()].activities.push(id);
@@ -177,9 +187,21 @@ impl Builder {
         self.calls.insert((from, to, kind))
     }
 
-    /// The model in canonical form.
-    pub(super) fn finish(self) -> Model {
-        self.model.into_canonical()
+    fn place(&mut self, item: String) {
+        self.places.insert(item, self.here);
+    }
+
+    /// Says where elements stand, named as by the lint; of several of a name the first counts.
+    pub(super) fn place_at(&mut self, items: impl Iterator<Item = (String, Position)>) {
+        self.places.clear();
+        for (item, position) in items {
+            self.places.entry(item).or_insert(position);
+        }
+    }
+
+    /// The model in canonical form, and where its elements stand in the file.
+    pub(super) fn finish(self, file: &str) -> (Model, Places) {
+        (self.model.into_canonical(), Places::new(file, self.places))
     }
 }
 

@@ -43,11 +43,27 @@ impl Model {
         self
     }
 
+    fn entry_order(&self) -> Order {
+        Order::new(self.tasks.iter().flat_map(|task| &task.entries).map(|id| id.0), self.entries.len())
+    }
+
+    fn activity_order(&self) -> Order {
+        Order::new(self.tasks.iter().flat_map(|task| &task.activities).map(|id| id.0), self.activities.len())
+    }
+
+    /// The number of each entry in canonical form.
+    pub(super) fn canonical_entries(&self) -> Vec<usize> {
+        self.entry_order().new.into_iter().map(|number| number as usize).collect()
+    }
+
+    /// The number of each activity in canonical form.
+    pub(super) fn canonical_activities(&self) -> Vec<usize> {
+        self.activity_order().new.into_iter().map(|number| number as usize).collect()
+    }
+
     /// Numbers entries and activities in the order of their tasks; those that no task lists come last.
     fn renumber(&mut self) {
-        let entries = Order::new(self.tasks.iter().flat_map(|task| &task.entries).map(|id| id.0), self.entries.len());
-        let activities =
-            Order::new(self.tasks.iter().flat_map(|task| &task.activities).map(|id| id.0), self.activities.len());
+        let (entries, activities) = (self.entry_order(), self.activity_order());
         if entries.is_identity() && activities.is_identity() {
             return;
         }

@@ -61,3 +61,25 @@ pub const AMBIGUOUS_FLOW: Code = Code("L114");
 pub const NEVER_CALLED: Code = Code("L115");
 /// An order of service that an element of this kind cannot have.
 pub const MISPLACED_SCHEDULING: Code = Code("L116");
+/// An entry that is called, but only by what no load reaches.
+pub const NOT_REACHED: Code = Code("L117");
+/// A processor or task that open arrivals alone keep busy all the time.
+pub const SATURATED: Code = Code("L118");
+/// A reference task whose cycles take no time.
+pub const TIMELESS: Code = Code("L119");
+/// A processor or group without tasks.
+pub const UNUSED: Code = Code("L120");
+/// An entry without demand and calls.
+pub const IDLE_ENTRY: Code = Code("L121");
+/// A value that nobody heeds where it stands: a think time, a priority, a fan, a group.
+pub const UNHEEDED: Code = Code("L122");
+/// Numbers of replicas and fans that do not fit together.
+pub const REPLICATION: Code = Code("L123");
+/// An entry made of activities that does not answer once in each invocation.
+pub const NOT_ONE_REPLY: Code = Code("L124");
+/// A fork whose branches are never joined.
+pub const NEVER_JOINED: Code = Code("L125");
+/// A task whose threads wait for a further thread of the same task.
+pub const SELF_WAIT: Code = Code("L126");
+/// A lock whose entries are not the parts that it needs.
+pub const LOCK_ROLES: Code = Code("L127");

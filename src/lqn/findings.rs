@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
-use crate::lqn::{Model, codes};
+use crate::lqn::places::Position;
+use crate::lqn::{Loaded, Model, Places, codes};
 
 /// An error on its way to the place where the reader can go on. Boxed, since success is the rule.
 pub(super) type Fault = Box<Diagnostic>;
@@ -53,8 +56,8 @@ impl Findings {
         self.errors > 0
     }
 
-    /// The model with its warnings, or what keeps it from being used.
-    pub(super) fn conclude(mut self, model: Model) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+    /// What was read with its warnings, or what keeps it from being used.
+    pub(super) fn conclude<T>(mut self, model: T) -> Result<(T, Vec<Diagnostic>), Diagnostics> {
         let failed = self.failed();
         if self.suppressed > 0 {
             let severity = if failed { Severity::Error } else { Severity::Note };
@@ -63,6 +66,34 @@ impl Findings {
             self.list.push(Diagnostic::new(severity, codes::SYNTAX, place, message));
         }
         if failed { Err(Diagnostics(self.list)) } else { Ok((model, self.list)) }
+    }
+}
+
+impl Findings {
+    /// The paths in the document of findings so far.
+    pub(super) fn items(&self) -> Vec<String> {
+        let items = self.list.iter().filter_map(|finding| match &finding.place {
+            Place::Item { item, .. } => Some(item.clone()),
+            _ => None,
+        });
+        items.collect()
+    }
+
+    /// Gives findings at paths in the document the lines of these.
+    pub(super) fn locate(&mut self, positions: &FxHashMap<String, Position>) {
+        for finding in &mut self.list {
+            let Place::Item { file, item } = &finding.place else { continue };
+            if let Some(&(line, column)) = positions.get(item) {
+                finding.label.clone_from(item);
+                finding.place = Place::Line { file: Arc::clone(file), line, column };
+            }
+        }
+    }
+
+    /// The model that was read, or what keeps it from being used.
+    pub(super) fn loaded(self, (model, places): (Model, Places)) -> Result<Loaded, Diagnostics> {
+        let (model, findings) = self.conclude(model)?;
+        Ok(Loaded { model, places, findings })
     }
 }
 

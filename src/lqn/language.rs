@@ -2,7 +2,18 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::findings::Findings;
-use crate::lqn::{Model, codes, json, text, xml};
+use crate::lqn::{Model, Places, codes, json, text, xml};
+
+/// A model with all that is known of the file it was read from.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// The model.
+    pub model: Model,
+    /// Where its elements stand.
+    pub places: Places,
+    /// What there is to say about the file; no errors.
+    pub findings: Vec<Diagnostic>,
+}
 
 /// A language of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,10 +70,18 @@ impl Language {
     /// # Errors
     /// All that keeps the text from being a model.
     pub fn parse(self, name: &str, source: &str) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+        self.read(name, source).map(|loaded| (loaded.model, loaded.findings))
+    }
+
+    /// Reads a text in this language, and keeps where the elements of the model stand.
+    ///
+    /// # Errors
+    /// All that keeps the text from being a model.
+    pub fn read(self, name: &str, source: &str) -> Result<Loaded, Diagnostics> {
         match self {
-            Self::Lqn => text::parse(name, source),
-            Self::Lqnx => xml::parse(name, source),
-            Self::Json => json::parse(name, source),
+            Self::Lqn => text::read(name, source),
+            Self::Lqnx => xml::read(name, source),
+            Self::Json => json::read(name, source),
         }
     }
 
@@ -81,8 +100,16 @@ impl Language {
 /// # Errors
 /// All that keeps the text from being a model, or that it is in none of the languages.
 pub fn parse_any(name: &str, source: &str) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+    read_any(name, source).map(|loaded| (loaded.model, loaded.findings))
+}
+
+/// Reads a model in whichever language it is written, and keeps where its elements stand.
+///
+/// # Errors
+/// As of [`parse_any`].
+pub fn read_any(name: &str, source: &str) -> Result<Loaded, Diagnostics> {
     if let Some(language) = Language::of(source) {
-        return language.parse(name, source);
+        return language.read(name, source);
     }
     let file = Findings::new(name).file();
     Err(Diagnostic::error(codes::UNKNOWN_LANGUAGE, file, "this is no model in any language known here")

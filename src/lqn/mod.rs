@@ -15,6 +15,7 @@ mod language;
 pub mod layout;
 pub mod lint;
 pub mod model;
+mod places;
 pub mod results;
 pub mod saved;
 mod scheduling;
@@ -22,5 +23,6 @@ pub mod submodel;
 pub mod text;
 pub mod xml;
 
-pub use language::{Language, parse_any};
+pub use language::{Language, Loaded, parse_any, read_any};
 pub use model::*;
+pub use places::Places;

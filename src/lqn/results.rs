@@ -3,13 +3,15 @@
 //! Times are seconds, rates per second; a utilisation is the mean number of busy servers (so it may exceed 1 on a
 //! multiserver). Where an element is replicated, its figures are those of one copy.
 
+use std::borrow::Cow;
+
 use crate::lqn::model::{ActivityId, CallKind, EntryId};
 
 /// Steady-state results of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The solver that made them, such as `layered`.
-    pub solver: &'static str,
+    pub solver: Cow<'static, str>,
     /// How the solver came to them.
     pub convergence: Convergence,
     /// One a processor.

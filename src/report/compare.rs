@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
+use crate::lqn::results::Results;
 use crate::lqn::{Body, CallKind, Model, Work};
 use crate::report::Look;
-use crate::report::json::pretty;
+use crate::report::json::{document, pretty};
 use crate::report::model::arc;
 use crate::report::table::Table;
 use crate::report::words::{kind, multiplicity, number, scheduling};
@@ -224,6 +225,11 @@ pub fn results(document: &Value) -> Option<Elements> {
         }
     }
     Some(all.0)
+}
+
+/// The elements of results that are not in JSON.
+pub fn solved(model: &Model, results: &Results) -> Elements {
+    self::results(&document(model, results, None)).unwrap_or_default()
 }
 
 /// A value under a name; the parts of lists are numbered, those of objects named. Not deeper than results are.

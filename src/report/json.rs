@@ -16,6 +16,11 @@ use crate::report::words::kind;
 /// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
 /// times. Where the model was made of traces, `scenarios` tells throughput and response time of each.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
+    pretty(&document(model, results, origins))
+}
+
+/// The document of results.
+pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origins>) -> Value {
     let mut document = Map::new();
     document.insert("solver".into(), json!(results.solver));
     document.insert("converged".into(), json!(results.convergence.converged));
@@ -75,7 +80,7 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
         });
         document.insert("scenarios".into(), scenarios.collect());
     }
-    pretty(&Value::Object(document))
+    Value::Object(document)
 }
 
 /// An element with its names and figures, and beside them, where it was simulated, half widths of 95 % intervals under the

@@ -70,7 +70,17 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
         .map(|(&(from, to, kind), mean)| CallResult { from, to, kind, waiting: mean.value() })
         .collect();
     let doubts = doubts(solver, &convergence);
-    Results { solver: "layered", convergence, processors, tasks, entries, activities, calls, doubts, simulated: None }
+    Results {
+        solver: "layered".into(),
+        convergence,
+        processors,
+        tasks,
+        entries,
+        activities,
+        calls,
+        doubts,
+        simulated: None,
+    }
 }
 
 /// Results of tasks and processors from those of their entries.

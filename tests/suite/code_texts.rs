@@ -68,7 +68,7 @@ fn said(example: Example, folder: &Path) -> Option<String> {
             return Some(String::from_utf8_lossy(&[check.stdout, check.stderr, model.stderr].concat()).into_owned());
         }
         "toml" => command.args(["model", "traces/shop.otlp.jsonl", "--config"]).arg(file("toml")),
-        "lqn" => command.arg("solve").arg(file("lqn")),
+        "lqn" => command.args(["lqn", "check"]).arg(file("lqn")),
         "sh" => {
             let line = example.text.split('#').next().unwrap_or_default().trim();
             command.args(line.split(' ').skip(1))

@@ -4,9 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use dyelog::diagnostic::Severity;
-use dyelog::lqn::{
-    Entry, Language, Model, Processor, ProcessorId, Scheduling, Task, TaskId, json, parse_any, text, xml,
+use dyelog::lqn::results::{
+    ActivityResult, CallResult, Caller, Convergence, EntryResult, HalfWidths, ProcessorResult, Results, Simulated,
+    TaskResult,
 };
+use dyelog::lqn::{
+    Body, Entry, Language, Model, Processor, ProcessorId, Scheduling, Task, TaskId, json, parse_any, text, xml,
+};
+use dyelog::report::compare::{self, Tolerance};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -362,4 +367,166 @@ fn the_examples_of_the_book_load() {
         }
     }
     assert_eq!(examples, 2);
+}
+
+/// Results with a figure of its own at every place, by a model in canonical form.
+fn made_up_results(model: &Model, simulated: bool) -> Results {
+    let mut state = 1.0_f64;
+    let mut next = || {
+        state = (state * 1.618_033_988_749_895 + 0.1).rem_euclid(7.0);
+        state
+    };
+    let mut figures = || {
+        let processors: Vec<_> = model.processors.iter().map(|_| ProcessorResult { utilization: next() }).collect();
+        let task = |next: &mut dyn FnMut() -> f64| TaskResult {
+            throughput: next(),
+            utilization: next(),
+            processor_utilization: next(),
+        };
+        let tasks: Vec<_> = model.tasks.iter().map(|_| task(&mut next)).collect();
+        let entry = |entry: &Entry, next: &mut dyn FnMut() -> f64| {
+            let phases = if let Body::Phases(phases) = &entry.body { phases.len() } else { 3 };
+            let mut service = [0.0; 3];
+            service.iter_mut().take(phases).for_each(|service| *service = next());
+            EntryResult {
+                throughput: next(),
+                service,
+                utilization: next(),
+                processor_utilization: next(),
+                open_response: entry.open_arrival_rate.map(|_| next()),
+            }
+        };
+        let entries: Vec<_> = model.entries.iter().map(|own| entry(own, &mut next)).collect();
+        let activities: Vec<_> =
+            model.activities.iter().map(|_| ActivityResult { throughput: next(), service: next() }).collect();
+        let mut calls = Vec::new();
+        let mut call = |from, to, kind| calls.push(CallResult { from, to, kind, waiting: next() });
+        for (entry, index) in model.entries.iter().zip(0usize..) {
+            if let Body::Phases(phases) = &entry.body {
+                for (work, phase) in phases.iter().zip(1u8..) {
+                    for own in &work.calls {
+                        call(Caller::Phase(index.into(), phase), own.to, Some(own.kind));
+                    }
+                }
+            }
+        }
+        for (activity, index) in model.activities.iter().zip(0usize..) {
+            for own in &activity.work.calls {
+                call(Caller::Activity(index.into()), own.to, Some(own.kind));
+            }
+        }
+        for (entry, index) in model.entries.iter().zip(0usize..) {
+            let mut said = Vec::new();
+            for own in &entry.forwarding {
+                if !said.contains(&own.to) {
+                    call(Caller::Forward(index.into()), own.to, None);
+                    said.push(own.to);
+                }
+            }
+        }
+        Results {
+            solver: "layered".into(),
+            convergence: Convergence {
+                converged: true,
+                iterations: 7,
+                residual: 0.001,
+                method: "read from a file".into(),
+            },
+            processors,
+            tasks,
+            entries,
+            activities,
+            calls,
+            doubts: Vec::new(),
+            simulated: None,
+        }
+    };
+    let mut results = figures();
+    if simulated {
+        let Results { processors, tasks, entries, activities, calls, .. } = figures();
+        let calls = calls.into_iter().map(|call| call.waiting).collect();
+        let half_widths = HalfWidths { processors, tasks, entries, activities, calls };
+        results.simulated = Some(Simulated { precision: 0.001, half_widths, ..Simulated::default() });
+    }
+    results
+}
+
+/// Results written into a model are read from it, figure by figure, and the model is as it was.
+fn assert_results_given_back(name: &str, model: &Model, simulated: bool) {
+    let results = made_up_results(model, simulated);
+    let written = xml::write_solved(model, &results);
+    let (again, read, findings) =
+        xml::parse_solved(name, &written).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
+    assert_eq!(findings, []);
+    assert_eq!(json::write(&again), json::write(&read_xml(name, model)), "{name}: the model");
+    let read = read.expect("there are results");
+    let tolerance = Tolerance { relative: 1e-9, absolute: 1e-9 };
+    let differences = compare::compare(&compare::solved(model, &results), &compare::solved(&again, &read), tolerance);
+    assert!(differences.is_empty(), "{name}: {}\n{written}", compare::text(&differences, 120));
+    let half = |results: &Results| results.simulated.as_ref().map(|simulated| simulated.half_widths.entries.clone());
+    assert_eq!(half(&read).is_some(), simulated);
+    // Who wants the model only gets it, and is told what was passed over.
+    let (alone, findings) = xml::parse(name, &written).unwrap();
+    assert_eq!(alone, again);
+    assert_eq!(findings.len(), 1);
+}
+
+fn read_xml(name: &str, model: &Model) -> Model {
+    read(name, &xml::write(model))
+}
+
+#[test]
+fn results_are_read_as_the_tool_suite_writes_them() {
+    let Some(root) = shared("lqn/models") else { return };
+    let mut read = 0;
+    for (file, entry, throughput, service, waiting) in [
+        ("line-forwarding/simple-forwarding.lqnx", "e0", 0.27735, 1.30278, 0.0),
+        ("regression/95-async-inf.lqnx", "e1", 4.99713, 20.0115, 18.0115),
+    ] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let (model, results, findings) = xml::parse_solved(file, &text).unwrap();
+        assert_eq!(findings, []);
+        let results = results.expect("there are results");
+        assert!(results.convergence.converged && results.convergence.iterations > 0, "{file}");
+        let own = &results.entries[model.entry_named(entry).unwrap().index()];
+        assert_eq!((own.throughput, own.service[0]), (throughput, service), "{file}");
+        assert!(results.calls.iter().any(|call| call.waiting == waiting), "{file}: {:?}", results.calls);
+        read += 1;
+    }
+    assert_eq!(read, 2);
+}
+
+#[test]
+fn a_small_model_with_results() {
+    let model = read("tiny", TINY);
+    insta::assert_snapshot!(xml::write_solved(&model, &made_up_results(&model, true)), @"");
+}
+
+#[test]
+fn results_of_every_reference_model_are_given_back() {
+    for (name, source) in references() {
+        assert_results_given_back(&name, &read_xml(&name, &read(&name, &source)), false);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn results_of_random_models_are_given_back(model in lqn_strategy::model(), simulated in any::<bool>()) {
+        assert_results_given_back("random", &read_xml("random", &model), simulated);
+    }
+
+    /// Of a model whose elements are in another order than files have them, each gets the figures that are its own.
+    #[test]
+    fn results_stand_with_what_they_are_of(model in lqn_strategy::model()) {
+        let results = made_up_results(&model, false);
+        let (again, read, _) = xml::parse_solved("random", &xml::write_solved(&model, &results)).unwrap();
+        let read = read.expect("there are results");
+        for (entry, own) in model.entries.iter().zip(&results.entries) {
+            if let Some(id) = again.entry_named(&entry.name) {
+                prop_assert_eq!(read.entries[id.index()].throughput, own.throughput);
+            }
+        }
+    }
 }

@@ -12,6 +12,8 @@ use crate::lqn::{
 /// A reader in the middle of a document.
 pub(super) struct Reader {
     pub(super) builder: Builder,
+    /// The paths of elements, by the words with which the lint names them.
+    pub(super) paths: Vec<(String, String)>,
     pub(super) findings: Findings,
 }
 
@@ -70,6 +72,7 @@ impl Reader {
         }
         processor.replicas = self.replicas(|| format!("processors[{index}].replicas"), shape.replicas);
         processor.speed = shape.speed;
+        self.paths.push((format!("processor `{}`", shape.name), format!("processors[{index}].name")));
         let added = self.builder.add_processor(processor);
         self.checked(|| format!("processors[{index}].name"), added);
     }
@@ -78,6 +81,7 @@ impl Reader {
         let processor = self.builder.processor(&shape.processor);
         let processor = self.checked(|| format!("groups[{index}].processor"), processor).unwrap_or(ProcessorId(0));
         let group = Group { name: shape.name.as_str().into(), processor, share: shape.share, cap: shape.cap };
+        self.paths.push((format!("group `{}`", shape.name), format!("groups[{index}].name")));
         let added = self.builder.add_group(group);
         self.checked(|| format!("groups[{index}].name"), added);
     }
@@ -99,15 +103,20 @@ impl Reader {
         task.priority = shape.priority;
         task.think_time = shape.think_time;
         task.queue_length = shape.queue_length;
+        self.paths.push((format!("task `{}`", shape.name), format!("tasks[{index}].name")));
         let added = self.builder.add_task(task);
         let new = self.checked(|| format!("tasks[{index}].name"), added);
         // A second task of a name: its entries exist, else every mention of them would be an error.
         let id = new.or_else(|| self.builder.task(&shape.name).ok())?;
         for (number, entry) in shape.entries.iter().enumerate() {
+            let path = format!("tasks[{index}].entries[{number}].name");
+            self.paths.push((format!("entry `{}`", entry.name), path));
             let added = self.builder.add_entry(id, &entry.name);
             self.checked(|| format!("tasks[{index}].entries[{number}].name"), added);
         }
         for (number, activity) in shape.activities.iter().enumerate() {
+            let path = format!("tasks[{index}].activities[{number}].name");
+            self.paths.push((format!("activity `{}` of task `{}`", activity.name, shape.name), path));
             let added = self.builder.add_activity(id, &activity.name);
             self.checked(|| format!("tasks[{index}].activities[{number}].name"), added);
         }
@@ -222,18 +231,21 @@ impl Reader {
     }
 
     fn activities_named(&mut self, path: &str, task: TaskId, names: &[String]) -> Vec<ActivityId> {
-        names.iter().filter_map(|name| self.activity_named(path, task, name)).collect()
+        let named = names.iter().enumerate();
+        named.filter_map(|(at, name)| self.activity_named(&format!("{path}[{at}]"), task, name)).collect()
     }
 
     fn precedence(&mut self, path: &str, task: TaskId, shape: &shape::Precedence) {
         let join_path = format!("{path}.join");
         let join = match &shape.join {
-            shape::Join::Sequence(name) => self.activity_named(&join_path, task, name).map(Join::Sequence),
+            shape::Join::Sequence(name) => {
+                self.activity_named(&format!("{join_path}.sequence"), task, name).map(Join::Sequence)
+            }
             shape::Join::And(and) => Some(Join::And {
-                activities: self.activities_named(&join_path, task, &and.activities),
+                activities: self.activities_named(&format!("{join_path}.and.activities"), task, &and.activities),
                 quorum: and.quorum,
             }),
-            shape::Join::Or(names) => Some(Join::Or(self.activities_named(&join_path, task, names))),
+            shape::Join::Or(names) => Some(Join::Or(self.activities_named(&format!("{join_path}.or"), task, names))),
         };
         let fork = shape.fork.as_ref().and_then(|fork| self.fork(&format!("{path}.fork"), task, fork));
         if let Some(join) = join {
@@ -243,23 +255,27 @@ impl Reader {
 
     fn fork(&mut self, path: &str, task: TaskId, shape: &shape::Fork) -> Option<Fork> {
         match shape {
-            shape::Fork::Sequence(name) => self.activity_named(path, task, name).map(Fork::Sequence),
-            shape::Fork::And(names) => Some(Fork::And(self.activities_named(path, task, names))),
+            shape::Fork::Sequence(name) => {
+                self.activity_named(&format!("{path}.sequence"), task, name).map(Fork::Sequence)
+            }
+            shape::Fork::And(names) => Some(Fork::And(self.activities_named(&format!("{path}.and"), task, names))),
             shape::Fork::Or(branches) => {
                 let mut read = Vec::with_capacity(branches.len());
-                for branch in branches {
-                    let activity = self.activity_named(path, task, &branch.activity);
+                for (branch, at) in branches.iter().zip(0usize..) {
+                    let activity = self.activity_named(&format!("{path}.or[{at}].activity"), task, &branch.activity);
                     read.extend(activity.map(|activity| (branch.probability, activity)));
                 }
                 Some(Fork::Or(read))
             }
             shape::Fork::Loop(repeated) => {
                 let mut bodies = Vec::with_capacity(repeated.bodies.len());
-                for body in &repeated.bodies {
-                    let activity = self.activity_named(path, task, &body.activity);
+                for (body, at) in repeated.bodies.iter().zip(0usize..) {
+                    let path = format!("{path}.loop.bodies[{at}].activity");
+                    let activity = self.activity_named(&path, task, &body.activity);
                     bodies.extend(activity.map(|activity| (body.mean, activity)));
                 }
-                let end = repeated.end.as_ref().and_then(|name| self.activity_named(path, task, name));
+                let end = repeated.end.as_ref();
+                let end = end.and_then(|name| self.activity_named(&format!("{path}.loop.end"), task, name));
                 Some(Fork::Loop { bodies, end })
             }
         }

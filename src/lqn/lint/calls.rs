@@ -19,6 +19,13 @@ pub(super) struct Called {
     pub(super) openly: bool,
 }
 
+impl Called {
+    /// Whether it is called in any way.
+    pub(super) fn is_called(self) -> bool {
+        self.synchronously || self.asynchronously || self.by_forwarding || self.openly
+    }
+}
+
 /// How each entry is called.
 pub(super) fn called(model: &Model) -> Vec<Called> {
     let mut called = vec![Called::default(); model.entries.len()];
@@ -37,7 +44,7 @@ pub(super) fn called(model: &Model) -> Vec<Called> {
 }
 
 /// Whether a task makes its own load.
-fn is_source(scheduling: Scheduling) -> bool {
+pub(super) fn is_source(scheduling: Scheduling) -> bool {
     matches!(scheduling, Scheduling::Reference | Scheduling::Burst)
 }
 
@@ -51,7 +58,7 @@ pub(super) fn check(lint: &mut Lint<'_>) {
     }
     for ((entry, own), index) in model.entries.iter().zip(&called).zip(0usize..) {
         let id = EntryId::from(index);
-        let is_called = own.synchronously || own.asynchronously || own.by_forwarding || own.openly;
+        let is_called = own.is_called();
         let task = &model.tasks[entry.task.index()];
         if is_source(task.scheduling) {
             if is_called {
@@ -75,7 +82,7 @@ pub(super) fn check(lint: &mut Lint<'_>) {
 }
 
 /// The graph of entries, then activities, by calls and by what follows what.
-fn graph(model: &Model, with_asynchronous: bool) -> DiGraph<(), ()> {
+pub(super) fn graph(model: &Model, with_asynchronous: bool) -> DiGraph<(), ()> {
     let entries = model.entries.len();
     let mut graph = DiGraph::with_capacity(entries + model.activities.len(), entries + model.activities.len());
     for _ in 0..entries + model.activities.len() {

@@ -4,7 +4,8 @@ use petgraph::unionfind::UnionFind;
 
 use crate::lqn::lint::calls::called;
 use crate::lqn::lint::references::{activities_of, after, before};
-use crate::lqn::lint::{Lint, forks};
+use crate::lqn::lint::values::TOLERANCE;
+use crate::lqn::lint::{Lint, forks, visits};
 use crate::lqn::{ActivityId, Body, EntryId, Model, Scheduling, Task, TaskId, codes};
 
 /// The precedences that lead to and from each activity of the model, by position in their task.
@@ -95,6 +96,7 @@ fn replies(lint: &mut Lint<'_>) {
     let model = lint.model;
     let called = called(model);
     let together = connected(model);
+    let leaving = visits::leaving(model);
     let mut answered = vec![false; model.entries.len()];
     for (activity, index) in model.activities.iter().zip(0usize..) {
         for &entry in &activity.replies {
@@ -123,8 +125,37 @@ fn replies(lint: &mut Lint<'_>) {
             let message = format!("callers wait for the entry `{}`, but none of its activities answers", entry.name);
             let error = lint.error(codes::NO_REPLY, lint.entry(index.into()), message);
             error.hints.push(format!("mark the activity that answers: `activity[{}]`", entry.name));
+        } else if waited_for && !forwards && answered[index] {
+            once(lint, index.into(), &leaving);
         }
     }
+}
+
+/// Reports an entry that answers more or less often than once in an invocation.
+fn once(lint: &mut Lint<'_>, id: EntryId, leaving: &[Option<usize>]) {
+    let model = lint.model;
+    let entry = &model.entries[id.index()];
+    let Body::Activities(first) = entry.body else { return };
+    let Some(visits) = visits::visits(&model.tasks[entry.task.index()], first, leaving) else { return };
+    let mut answering: Vec<(ActivityId, f64)> = visits.into_iter().collect();
+    answering.retain(|(activity, _)| model.activities[activity.index()].replies.contains(&id));
+    answering.sort_unstable_by_key(|&(activity, _)| activity);
+    let total: f64 = answering.iter().map(|&(_, times)| times).sum();
+    if (total - 1.0).abs() <= TOLERANCE {
+        return;
+    }
+    let names: Vec<String> =
+        answering.iter().map(|(own, _)| format!("`{}`", model.activities[own.index()].name)).collect();
+    let message = if total < 1.0 {
+        format!("the entry `{}` answers in {:.0} % of its invocations only", entry.name, total * 100.0)
+    } else {
+        format!("the entry `{}` answers {total} times in an invocation", entry.name)
+    };
+    let answers = if names.len() == 1 { "answers" } else { "answer" };
+    let note = format!("{} {answers}", names.iter().take(5).cloned().collect::<Vec<_>>().join(", "));
+    let error = lint.error(codes::NOT_ONE_REPLY, lint.entry(id), message);
+    error.notes.push(note);
+    error.hints.push("exactly one activity on each way through the graph answers".to_owned());
 }
 
 /// Sets of activities that hang together.

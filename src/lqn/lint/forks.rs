@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::diagnostic::Severity;
 use crate::lqn::lint::Lint;
 use crate::lqn::lint::flow::Arcs;
 use crate::lqn::lint::references::before;
@@ -41,10 +42,11 @@ impl Contexts {
         self.tree.len() - 1
     }
 
-    /// The innermost context around all of the contexts, and whether below it they part at AND-forks only.
+    /// The innermost context around all of the contexts, and whether below it they part at AND-forks only. Adds the forks at
+    /// which they part.
     ///
     /// Climbs from the deepest context to its parent until one is left, so the cost is that of the tree between them.
-    fn around(&self, ends: &[usize]) -> (usize, bool) {
+    fn around(&self, ends: &[usize], parted: &mut FxHashSet<usize>) -> (usize, bool) {
         let mut climbing: BTreeSet<(usize, usize)> = ends.iter().map(|&end| (self.tree[end].depth, end)).collect();
         let distinct: FxHashSet<usize> = ends.iter().copied().collect();
         let mut in_parallel = distinct.len() == ends.len();
@@ -58,6 +60,7 @@ impl Contexts {
             in_parallel &= !parts_elsewhere && !distinct.contains(&parent);
             climbing.insert((depth.saturating_sub(1), parent));
         }
+        parted.extend(parting.into_values());
         (climbing.pop_last().map_or(Self::ROOT, |(_, node)| node), in_parallel)
     }
 }
@@ -68,6 +71,7 @@ pub(super) fn check(lint: &mut Lint<'_>, task: &Task, starts: &[ActivityId], arc
     let mut context_of: FxHashMap<ActivityId, usize> = FxHashMap::default();
     let mut waiting: Vec<usize> = task.precedences.iter().map(|precedence| before(&precedence.join).len()).collect();
     let mut next: Vec<(ActivityId, usize)> = starts.iter().map(|&start| (start, Contexts::ROOT)).collect();
+    let (mut forked, mut joined) = (Vec::new(), FxHashSet::default());
     while let Some((activity, context)) = next.pop() {
         if context_of.contains_key(&activity) {
             continue;
@@ -81,11 +85,34 @@ pub(super) fn check(lint: &mut Lint<'_>, task: &Task, starts: &[ActivityId], arc
         let precedence = &task.precedences[number];
         let ends: Vec<usize> =
             before(&precedence.join).iter().filter_map(|before| context_of.get(before).copied()).collect();
-        let (around, in_parallel) = contexts.around(&ends);
-        if matches!(precedence.join, Join::And { .. }) && !in_parallel {
-            report(lint, precedence);
+        let mut parted = FxHashSet::default();
+        let (around, in_parallel) = contexts.around(&ends, &mut parted);
+        if matches!(precedence.join, Join::And { .. }) {
+            joined.extend(parted);
+            if !in_parallel {
+                report(lint, precedence);
+            }
+        }
+        if let Some(Fork::And(activities)) = &precedence.fork {
+            forked.push((number, activities));
         }
         follow(precedence, number, around, &mut contexts, &mut next);
+    }
+    forked.sort_unstable_by_key(|&(number, _)| number);
+    never_joined(lint, forked, &joined);
+}
+
+/// Reports AND-forks of which no join waits for any branches.
+fn never_joined(lint: &mut Lint<'_>, forked: Vec<(usize, &Vec<ActivityId>)>, joined: &FxHashSet<usize>) {
+    for (number, activities) in forked {
+        if joined.contains(&number) || activities.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = activities.iter().take(5).map(|id| &*lint.model.activities[id.index()].name).collect();
+        let more = if activities.len() > names.len() { " …" } else { "" };
+        let message = format!("the fork into {}{more} is never joined", names.join(" & "));
+        let note = lint.report(Severity::Note, codes::NEVER_JOINED, lint.activity(activities[0]), message);
+        note.notes.push("the task is busy until the last of the branches ends".to_owned());
     }
 }
 

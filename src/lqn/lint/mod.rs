@@ -5,8 +5,11 @@
 mod calls;
 mod flow;
 mod forks;
+mod load;
 mod references;
+mod usage;
 mod values;
+mod visits;
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use crate::diagnostic::{Code, Diagnostic, Place, Severity};
 use crate::lqn::{ActivityId, EntryId, Model};
 
 /// Checks a model. Each finding names its element in its place; the file is `model`, since a model does not know where
-/// it was read.
+/// it was read: [`Places`](crate::lqn::Places) does.
 ///
 /// Where references lead to nothing, only they are reported: the rest cannot be looked at.
 pub fn check(model: &Model) -> Vec<Diagnostic> {
@@ -27,6 +30,8 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
     values::check(&mut lint);
     calls::check(&mut lint);
     flow::check(&mut lint);
+    load::check(&mut lint);
+    usage::check(&mut lint);
     lint.findings
 }
 

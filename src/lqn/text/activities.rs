@@ -49,6 +49,7 @@ pub(super) fn section(reader: &mut Reader<'_>) -> Result<(), Fault> {
 
 fn record(reader: &mut Reader<'_>, task: TaskId, letter: Token<'_>) -> Result<(), Fault> {
     let name = reader.cursor.name("the name of an activity")?;
+    reader.builder.here = (name.line, name.column);
     let activity = reader.builder.ensure_activity(task, name.text);
     reader.declared.insert(activity);
     match letter.text {

@@ -134,6 +134,7 @@ fn first_activity(reader: &mut Reader<'_>) -> Result<(), Fault> {
     let entry = named(reader)?;
     let name = reader.cursor.name("the name of an activity")?;
     let task = reader.builder.model.entries[entry.index()].task;
+    reader.builder.here = (name.line, name.column);
     let activity = reader.builder.ensure_activity(task, name.text);
     reader.starts.push((activity, name));
     let body = &mut reader.builder.model.entries[entry.index()].body;

@@ -16,18 +16,22 @@ pub use write::write;
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::lqn::Model;
 use crate::lqn::findings::Findings;
+use crate::lqn::{Loaded, Model};
 
 /// Reads a model; with it come warnings and notes on what was left out.
 ///
 /// # Errors
 /// All that keeps the text from being a model, each with its line and column: one mistake does not hide the next.
 pub fn parse(name: &str, text: &str) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+    read(name, text).map(|loaded| (loaded.model, loaded.findings))
+}
+
+pub(super) fn read(name: &str, text: &str) -> Result<Loaded, Diagnostics> {
     let mut findings = Findings::new(name);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let words = lexer::words(text, &mut findings);
-    sections::parse(words, findings)
+    sections::parse(name, words, findings)
 }
 
 /// The variables that a text of definitions defines, as far as it can be read.

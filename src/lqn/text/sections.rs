@@ -9,7 +9,7 @@ use crate::lqn::scheduling::{PROCESSOR_LETTERS, TASK_LETTERS, meaning};
 use crate::lqn::text::cursor::Cursor;
 use crate::lqn::text::lexer::{Kind, Token, Words};
 use crate::lqn::text::{activities, entries, variables};
-use crate::lqn::{ActivityId, Group, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, codes};
+use crate::lqn::{ActivityId, Group, Loaded, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, codes};
 
 /// A reader in the middle of a text.
 pub(super) struct Reader<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Reader<'a> {
     pub(super) declared: FxHashSet<ActivityId>,
 }
 
-pub(super) fn parse(words: Words<'_>, findings: Findings) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+pub(super) fn parse(name: &str, words: Words<'_>, findings: Findings) -> Result<Loaded, Diagnostics> {
     let (starts, declared) = (Vec::new(), FxHashSet::default());
     let mut reader = Reader { cursor: Cursor::new(words.tokens, findings), builder: Builder::new(), starts, declared };
     reader.builder.model.parameters.pragmas = words.pragmas;
@@ -34,7 +34,7 @@ pub(super) fn parse(words: Words<'_>, findings: Findings) -> Result<(Model, Vec<
         let place = findings.file();
         findings.push(Diagnostic::new(crate::diagnostic::Severity::Note, codes::SKIPPED, place, message));
     }
-    findings.conclude(builder.finish())
+    findings.loaded(builder.finish(name))
 }
 
 impl<'a> Reader<'a> {
@@ -179,6 +179,7 @@ impl<'a> Reader<'a> {
         let letter = self.cursor.name("its scheduling")?;
         let Some(scheduling) = meaning(&PROCESSOR_LETTERS, letter.text) else {
             // It exists all the same: else every mention of it would be an error.
+            self.builder.here = (name.line, name.column);
             let _ = self.builder.add_processor(Processor::new(name.text, Scheduling::Fcfs));
             let message = format!("`{}` is no scheduling of a processor", letter.text);
             let mut error = self.cursor.error(letter, codes::SYNTAX, message);
@@ -198,6 +199,7 @@ impl<'a> Reader<'a> {
                 None => break,
             }
         }
+        self.builder.here = (name.line, name.column);
         self.builder.add_processor(processor).map(drop).map_err(|error| self.cursor.located(name, error))
     }
 
@@ -225,6 +227,7 @@ impl<'a> Reader<'a> {
         }
         let processor = self.processor_named()?;
         let group = Group { name: name.text.into(), processor, share, cap };
+        self.builder.here = (name.line, name.column);
         self.builder.add_group(group).map(drop).map_err(|error| self.cursor.located(name, error))
     }
 
@@ -284,6 +287,7 @@ impl<'a> Reader<'a> {
             Ok(_) => self.task_options(&mut task),
             Err(_) => Ok(()),
         };
+        self.builder.here = (name.line, name.column);
         let id = match self.builder.add_task(task) {
             Ok(id) => id,
             Err(error) => {
@@ -293,6 +297,7 @@ impl<'a> Reader<'a> {
             }
         };
         for entry in names {
+            self.builder.here = (entry.line, entry.column);
             if let Err(error) = self.builder.add_entry(id, entry.text) {
                 let error = self.cursor.located(entry, error);
                 self.cursor.findings.push(*error);

@@ -92,6 +92,7 @@ impl<'t> Reader<'t> {
         let mut declared = Vec::new();
         for child in self.tree.children(element).filter(|child| &*child.name == "activity") {
             let name = self.required(child, "name");
+            self.builder.here = (child.line, child.column);
             let added = self.builder.add_activity(task, name);
             if let Some(activity) = self.checked(child, added) {
                 declared.push((activity, child));

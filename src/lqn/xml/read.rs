@@ -8,7 +8,7 @@ use crate::lqn::findings::{Findings, fault};
 use crate::lqn::scheduling::{ROLE_WORDS, meaning};
 use crate::lqn::text::definitions;
 use crate::lqn::xml::tree::{Element, Tree};
-use crate::lqn::{EntryId, Forwarding, Group, GroupId, Model, Processor, ProcessorId, Task, TaskId, codes};
+use crate::lqn::{EntryId, Forwarding, Group, GroupId, Loaded, Processor, ProcessorId, Task, TaskId, codes};
 
 /// A reader in the middle of a tree.
 pub(super) struct Reader<'t> {
@@ -31,7 +31,7 @@ pub(super) fn asks_for_reports(name: &str) -> bool {
 }
 
 /// Reads the model.
-pub(super) fn model(tree: &Tree, findings: Findings) -> Result<(Model, Vec<Diagnostic>), Diagnostics> {
+pub(super) fn model(name: &str, tree: &Tree, findings: Findings) -> Result<Loaded, Diagnostics> {
     let (tasks, entries) = (Vec::new(), Vec::new());
     let (builder, variables) = (Builder::new(), BTreeMap::new());
     let mut reader = Reader { tree, builder, findings, variables, reports: 0, tasks, entries };
@@ -50,7 +50,7 @@ pub(super) fn model(tree: &Tree, findings: Findings) -> Result<(Model, Vec<Diagn
             findings.push(Diagnostic::new(Severity::Note, codes::SKIPPED, place, message));
         }
     }
-    findings.conclude(builder.finish())
+    findings.loaded(builder.finish(name))
 }
 
 impl<'t> Reader<'t> {
@@ -110,6 +110,7 @@ impl<'t> Reader<'t> {
         processor.multiplicity = self.multiplicity(element).unwrap_or(processor.multiplicity);
         processor.replicas = self.count(element, "replication", 1).unwrap_or(1);
         processor.speed = self.number(element, "speed-factor").unwrap_or(1.0);
+        self.builder.here = (element.line, element.column);
         let added = self.builder.add_processor(processor);
         // Its tasks are read even where the processor is no good: they are named elsewhere.
         let id = self.checked(element, added).unwrap_or(ProcessorId(0));
@@ -127,6 +128,7 @@ impl<'t> Reader<'t> {
         let name = self.required(element, "name").into();
         let share = self.number(element, "share").unwrap_or_default();
         let cap = matches!(element.attribute("cap"), Some("1" | "true" | "yes" | "YES"));
+        self.builder.here = (element.line, element.column);
         let added = self.builder.add_group(Group { name, processor, share, cap });
         let group = self.checked(element, added);
         for child in self.tree.children(element) {
@@ -159,6 +161,7 @@ impl<'t> Reader<'t> {
         task.queue_length = self.count(element, "queue-length", 0);
         task.think_time = self.number(element, "think-time").unwrap_or_default();
         task.priority = self.integer(element, "priority").unwrap_or_default();
+        self.builder.here = (element.line, element.column);
         let added = self.builder.add_task(task);
         let id = match self.checked(element, added) {
             Some(id) => {
@@ -173,6 +176,7 @@ impl<'t> Reader<'t> {
         };
         for child in self.tree.children(element).filter(|child| &*child.name == "entry") {
             let name = self.required(child, "name");
+            self.builder.here = (child.line, child.column);
             let added = self.builder.add_entry(id, name);
             if let Some(entry) = self.checked(child, added) {
                 self.entries.push((entry, child));

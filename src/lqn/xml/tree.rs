@@ -34,8 +34,15 @@ impl Element {
 /// A document; its root is element 0.
 pub(super) struct Tree {
     elements: Vec<Element>,
-    /// Elements of results, which are not in the tree.
+    /// Elements of results that were passed over.
     pub(super) results: u64,
+}
+
+/// Whether elements of results are to stay in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    Model,
+    ModelAndResults,
 }
 
 impl Tree {
@@ -43,8 +50,14 @@ impl Tree {
         &self.elements[0]
     }
 
+    /// The children that are of the model.
     pub(super) fn children(&self, of: &Element) -> impl Iterator<Item = &Element> {
-        of.children.iter().map(|&child| &self.elements[child])
+        of.children.iter().map(|&child| &self.elements[child]).filter(|child| !is_result(&child.name))
+    }
+
+    /// The child of results, where they were kept.
+    pub(super) fn result(&self, of: &Element, name: &str) -> Option<&Element> {
+        of.children.iter().map(|&child| &self.elements[child]).find(|child| &*child.name == name)
     }
 }
 
@@ -74,7 +87,8 @@ struct Growing<'a> {
     lines: Lines<'a>,
     /// From the root to the element that is open.
     open: Vec<usize>,
-    /// How many elements of results are open.
+    keep: Keep,
+    /// How many elements of results are open that are passed over.
     in_results: usize,
 }
 
@@ -84,12 +98,13 @@ fn is_result(name: &str) -> bool {
 }
 
 /// Reads a document.
-pub(super) fn parse(text: &str, findings: &Findings) -> Result<Tree, Fault> {
+pub(super) fn parse(text: &str, keep: Keep, findings: &Findings) -> Result<Tree, Fault> {
     let mut reader = Reader::from_str(text);
     let mut growing = Growing {
         tree: Tree { elements: Vec::new(), results: 0 },
         lines: Lines { text, offset: 0, line: 1, line_start: 0 },
         open: Vec::new(),
+        keep,
         in_results: 0,
     };
     loop {
@@ -123,7 +138,7 @@ impl Growing<'_> {
     fn start(&mut self, start: &BytesStart<'_>, (line, column): (u32, u32), stays_open: bool) -> Result<(), Fault> {
         let name = start.name();
         let name: &str = name.as_ref();
-        if self.in_results > 0 || is_result(name) {
+        if self.in_results > 0 || (self.keep == Keep::Model && is_result(name)) {
             self.tree.results += 1;
             self.in_results += usize::from(stays_open);
             return Ok(());

@@ -94,7 +94,7 @@ impl Measured {
             .collect();
         let doubts = plan.doubts.iter().cloned().chain(report::doubts_of_sources(plan)).collect();
         Results {
-            solver: "layered",
+            solver: "layered".into(),
             convergence,
             processors,
             tasks,

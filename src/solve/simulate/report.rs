@@ -96,7 +96,7 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
         half.calls.push(waiting.half_width);
     }
     Results {
-        solver: "simulate",
+        solver: "simulate".into(),
         convergence: convergence(run, options),
         processors,
         tasks,

@@ -1,9 +1,13 @@
-//! Writes the XML language, laid out as the tool suite does.
+//! Writes the XML language, laid out as the tool suite does, with results or without.
+
+mod results;
 
 use std::fmt::Display;
 
 use crate::lqn::labels::{Labels, number};
+use crate::lqn::results::{Caller, Results};
 use crate::lqn::scheduling::{ROLE_WORDS, WORDS, word};
+use crate::lqn::xml::write::results::Solved;
 use crate::lqn::{
     Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, GroupId, Join, Model, Multiplicity,
     Precedence, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work,
@@ -12,9 +16,21 @@ use crate::lqn::{
 /// The model as a document, in canonical form (see [`Model::into_canonical`]). Names that XML cannot carry are mapped,
 /// the same way as in the text language.
 pub fn write(model: &Model) -> String {
+    document(model, None)
+}
+
+/// The same with results of the model, as elements `result-…` within the elements that they are of. Names and meanings are
+/// those of the tool suite: the waiting of asynchronous calls and open arrivals includes the service that they wait for. Half
+/// widths of a simulation stand in `result-conf-95`.
+pub fn write_solved(model: &Model, results: &Results) -> String {
+    document(model, Some(results))
+}
+
+fn document(model: &Model, results: Option<&Results>) -> String {
+    let solved = results.map(|results| Solved::new(model, results));
     let model = model.clone().into_canonical();
     let labels = Labels::new(&model);
-    let mut writer = Writer { model: &model, labels: &labels, xml: Xml::new() };
+    let mut writer = Writer { model: &model, labels: &labels, solved, xml: Xml::new() };
     writer.document();
     writer.xml.text
 }
@@ -103,6 +119,7 @@ struct Inside {
 struct Writer<'a> {
     model: &'a Model,
     labels: &'a Labels<'a>,
+    solved: Option<Solved<'a>>,
     xml: Xml,
 }
 
@@ -160,6 +177,7 @@ impl Writer<'_> {
         for (name, value) in &parameters.pragmas {
             self.xml.start("pragma").with("param", name).with("value", value).end();
         }
+        self.general_results();
         self.xml.end();
     }
 
@@ -173,6 +191,7 @@ impl Writer<'_> {
             .with_some("multiplicity", multiplicity(processor.multiplicity, processor.scheduling))
             .with_some("replication", (processor.replicas != 1).then_some(processor.replicas))
             .with_some("speed-factor", (processor.speed != 1.0).then(|| number(processor.speed)));
+        self.processor_results(id);
         for &group in &contents.groups {
             self.group(group, &groups[group.index()]);
         }
@@ -206,6 +225,7 @@ impl Writer<'_> {
             .with_some("queue-length", task.queue_length)
             .with_some("think-time", (task.think_time != 0.0).then(|| number(task.think_time)))
             .with_some("priority", (task.priority != 0).then_some(task.priority));
+        self.task_results(id);
         for (from, number) in &task.fan_in {
             self.xml.start("fan-in").with("source", self.labels.task(*from)).with("value", number).end();
         }
@@ -237,15 +257,18 @@ impl Writer<'_> {
                 if matches!(role, SemaphoreRole::Signal | SemaphoreRole::Wait) { "semaphore" } else { "rwlock" };
             self.xml.with_some(attribute, word(&ROLE_WORDS, role));
         }
+        self.entry_results(id);
         for forwarding in &entry.forwarding {
             let to = self.labels.entry(forwarding.to);
-            self.xml.start("forwarding").with("dest", to).with("prob", number(forwarding.probability)).end();
+            self.xml.start("forwarding").with("dest", to).with("prob", number(forwarding.probability));
+            self.call_results(Caller::Forward(id), forwarding.to, None);
+            self.xml.end();
         }
         if let Body::Phases(phases) = &entry.body {
             self.xml.start("entry-phase-activities");
             for (work, phase) in phases.iter().zip(1u8..) {
                 self.xml.start("activity").with("name", format_args!("{name}_{phase}")).with("phase", phase);
-                self.work(work);
+                self.work(work, Caller::Phase(id, phase));
             }
             self.xml.end();
         }
@@ -253,19 +276,22 @@ impl Writer<'_> {
     }
 
     /// The rest of an `activity` element.
-    fn work(&mut self, work: &Work) {
+    fn work(&mut self, work: &Work, caller: Caller) {
         self.xml
             .with("host-demand-mean", number(work.demand))
             .with_some("host-demand-cvsq", work.cv2.map(number))
             .with_some("think-time", (work.think_time != 0.0).then(|| number(work.think_time)))
             .with_some("call-order", (work.call_order == CallOrder::Deterministic).then_some("DETERMINISTIC"));
+        self.work_results(caller);
         for call in &work.calls {
             let element = match call.kind {
                 CallKind::Synchronous => "synch-call",
                 CallKind::Asynchronous => "asynch-call",
             };
             let to = self.labels.entry(call.to);
-            self.xml.start(element).with("dest", to).with("calls-mean", number(call.mean)).end();
+            self.xml.start(element).with("dest", to).with("calls-mean", number(call.mean));
+            self.call_results(caller, call.to, Some(call.kind));
+            self.xml.end();
         }
         self.xml.end();
     }
@@ -290,7 +316,7 @@ impl Writer<'_> {
             let entry =
                 starts.get(first).filter(|&&(start, _)| start == id).map(|&(_, entry)| self.labels.entry(entry));
             self.xml.start("activity").with("name", self.labels.activity(id)).with_some("bound-to-entry", entry);
-            self.work(&activity.work);
+            self.work(&activity.work, Caller::Activity(id));
         }
         for precedence in &task.precedences {
             self.precedence(precedence);
