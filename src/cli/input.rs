@@ -58,7 +58,11 @@ pub fn read_text(path: &Path, mut input: impl Read) -> Result<String, Diagnostic
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = u32::try_from(memchr::memchr_iter(b'\n', good).count() + 1).unwrap_or(u32::MAX);
         let place = Place::Line { file: shown(path), line, column: 0 };
-        Diagnostic::error(codes::NOT_TEXT, place, "the file is not text in UTF-8")
+        let finding = Diagnostic::error(codes::NOT_TEXT, place, "the file is not text in UTF-8");
+        match error.as_bytes() {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => finding.with_hint("it begins as UTF-16 does: save it as UTF-8"),
+            _ => finding,
+        }
     })
 }
 

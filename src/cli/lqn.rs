@@ -23,8 +23,8 @@ pub enum Command {
 /// Arguments of `dyelog lqn check`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "a model, before it is solved" => "dyelog lqn check shop.lqn",
-    "for a program" => "dyelog lqn check shop.lqn --format json",
+    "a model, before it is solved" => "dyelog lqn check examples/tiers.lqn",
+    "for a program" => "dyelog lqn check examples/tiers.lqn --format json",
 })]
 pub struct CheckArguments {
     /// Model files (.lqn, .lqnx, JSON), told apart by their content; `-` is standard input

@@ -1,13 +1,16 @@
 //! `dyelog simulate`.
 
-use std::io;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Model;
-use dyelog::solve::{self, Progress as Simulated, SimulateOptions, TraceOptions, Watcher, simulate_watched};
+use dyelog::solve::{self, Progress as Simulated, SimulateOptions, TraceOptions, Traced, Watcher, simulate_watched};
+use dyelog::trace::messages::{self, Step};
+use dyelog::trace::spans::write::{WrittenSpan, write_otlp};
 use dyelog::trace::{Operation, TraceNames, angio};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -26,6 +29,8 @@ use crate::cli::{Failure, Outcome};
     "dyelog simulate traces/shop.otlp.jsonl --precision 0.005 --seed 7",
     "the trace of a run, as of a real system" =>
     "dyelog simulate traces/shop.otlp.jsonl --trace run.angio --operations 100",
+    "the same as spans, for any tool that reads OTLP" =>
+    "dyelog simulate traces/shop.otlp.jsonl --trace run.otlp.jsonl --operations 100",
     "for a program" => "dyelog simulate traces/shop.otlp.jsonl --format json -o results.json",
 })]
 pub struct Arguments {
@@ -33,10 +38,13 @@ pub struct Arguments {
     source: SourceArguments,
     #[command(flatten)]
     simulation: SimulationArguments,
-    /// Write the trace of the simulation's beginning to this file, as `.angio` text, or as JSON lines if its name ends in
-    /// `.jsonl`
+    /// Write the trace of the simulation's beginning to this file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// The format of the trace; that of the file's name where not given: `.jsonl` is angio-jsonl, `.csv` messages, `.json` and
+    /// `.otlp.jsonl` OTLP, else angio
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "trace")]
+    trace_format: Option<TraceFormat>,
     /// Operations to trace: cycles of users and open arrivals
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "trace")]
     operations: u64,
@@ -45,6 +53,36 @@ pub struct Arguments {
     format: Option<Format>,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+/// Formats of the trace of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TraceFormat {
+    /// The native text
+    Angio,
+    /// The native events as JSON lines
+    AngioJsonl,
+    /// Spans as OTLP JSON, a request an operation
+    Otlp,
+    /// A table of messages, without a dye: who sent what to whom, and when
+    Messages,
+}
+
+impl TraceFormat {
+    /// The format that was asked for, else that of the file's name.
+    fn chosen(given: Option<Self>, path: &Path) -> Self {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        given.unwrap_or(if ends(&[".otlp.jsonl", ".json"]) {
+            Self::Otlp
+        } else if ends(&[".jsonl"]) {
+            Self::AngioJsonl
+        } else if ends(&[".csv"]) {
+            Self::Messages
+        } else {
+            Self::Angio
+        })
+    }
 }
 
 /// How to simulate.
@@ -114,23 +152,19 @@ impl Watcher for Clock {
     }
 }
 
+/// What becomes of a trace: what was traced, or why it could not be.
+type Written = io::Result<Result<Traced, Diagnostics>>;
+
 /// Writes the trace of so many operations.
-fn write_trace(model: &Model, seed: u64, operations: u64, path: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_trace(arguments: &Arguments, model: &Model, path: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (seed, operations) = (arguments.simulation.seed, arguments.operations);
     let options = TraceOptions { seed, operations, skip: operations / 10, ..TraceOptions::default() };
-    let lines = path.extension().is_some_and(|extension| extension == "jsonl");
+    let format = TraceFormat::chosen(arguments.trace_format, path);
     let mut output = Output::open(&OutputArguments { output: Some(path.to_owned()) })?;
-    let traced = output.attempt(|mut output| {
-        let mut broken: io::Result<()> = Ok(());
-        let mut sink = |names: &TraceNames, operation: Operation| {
-            broken = if lines {
-                angio::write_jsonl(&mut output, names, &operation)
-            } else {
-                angio::write_text(&mut output, names, &operation)
-            };
-            if broken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        let traced = solve::trace(model, &options, &mut sink);
-        broken.map(|()| traced)
+    let traced = output.attempt(|output| match format {
+        TraceFormat::Angio | TraceFormat::AngioJsonl => write_events(model, &options, format, output),
+        TraceFormat::Otlp => write_spans(model, &options, output),
+        TraceFormat::Messages => write_messages(model, &options, output),
     })?;
     output.finish()?;
     let traced = traced?;
@@ -140,11 +174,47 @@ fn write_trace(model: &Model, seed: u64, operations: u64, path: &Path, terminal:
     Ok(())
 }
 
+/// Goes on as long as writing does not fail.
+fn unless_broken(written: &io::Result<()>) -> ControlFlow<()> {
+    if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+fn write_events(model: &Model, options: &TraceOptions, format: TraceFormat, mut output: &mut dyn Write) -> Written {
+    let mut broken: io::Result<()> = Ok(());
+    let traced = solve::trace(model, options, &mut |names: &TraceNames, operation: Operation| {
+        broken = match format {
+            TraceFormat::AngioJsonl => angio::write_jsonl(&mut output, names, &operation),
+            _ => angio::write_text(&mut output, names, &operation),
+        };
+        unless_broken(&broken)
+    });
+    broken.map(|()| traced)
+}
+
+fn write_spans(model: &Model, options: &TraceOptions, output: &mut dyn Write) -> Written {
+    let mut broken: io::Result<()> = Ok(());
+    let traced = solve::trace_spans(model, options, &mut |number: u64, spans: &[WrittenSpan]| {
+        broken = write_otlp(output, number, spans);
+        unless_broken(&broken)
+    });
+    broken.map(|()| traced)
+}
+
+fn write_messages(model: &Model, options: &TraceOptions, output: &mut dyn Write) -> Written {
+    writeln!(output, "{}", messages::THREADED_HEADER)?;
+    let mut broken: io::Result<()> = Ok(());
+    let traced = solve::trace_messages(model, options, &mut |names: &TraceNames, step: &Step| {
+        broken = messages::write_threaded(output, names, step);
+        unless_broken(&broken)
+    });
+    broken.map(|()| traced)
+}
+
 /// Simulates a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
     if let Some(path) = &arguments.trace {
-        write_trace(&source.model, arguments.simulation.seed, arguments.operations, path, terminal)?;
+        write_trace(arguments, &source.model, path, terminal)?;
     }
     let options = arguments.simulation.options(arguments.source.reduce.thread_count());
     let mut clock = Clock {

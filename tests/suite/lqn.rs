@@ -499,7 +499,58 @@ fn results_are_read_as_the_tool_suite_writes_them() {
 #[test]
 fn a_small_model_with_results() {
     let model = read("tiny", TINY);
-    insta::assert_snapshot!(xml::write_solved(&model, &made_up_results(&model, true)), @"");
+    insta::assert_snapshot!(xml::write_solved(&model, &made_up_results(&model, true)), @r#"
+<?xml version="1.0"?>
+<lqn-model name="tiny" description="" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="lqn.xsd">
+   <solver-params comment="tiny" conv_val="0.00001" it_limit="50">
+      <result-general solver-info="dyelog layered" valid="true" conv-val="0.001" iterations="7"/>
+   </solver-params>
+   <processor name="cpu" scheduling="fcfs">
+      <result-processor utilization="1.718033988749895">
+         <result-conf-95 utilization="6.185410196625805"/>
+      </result-processor>
+      <task name="user" scheduling="ref" multiplicity="3">
+         <result-task throughput="2.879837387624885" utilization="4.75967477524977" phase1-utilization="22.66289423584937" proc-utilization="0.8013155617496439">
+            <result-conf-95 throughput="3.1082039325007216" utilization="5.129179606752252" proc-utilization="1.3991869381279631"/>
+         </result-task>
+         <entry name="go" type="PH1PH2">
+            <result-entry utilization="5.7944271909999445" throughput="3.5193495504995553" proc-utilization="2.4755801403744897">
+               <result-conf-95 utilization="2.522793735937956" throughput="5.8236067977892585" proc-utilization="4.18196601135294"/>
+            </result-entry>
+            <entry-phase-activities>
+               <activity name="go_1" phase="1" host-demand-mean="1">
+                  <result-activity service-time="6.4395121628746645" utilization="22.66289423584937">
+                     <result-conf-95 service-time="3.5373835392737085"/>
+                  </result-activity>
+                  <synch-call dest="read" calls-mean="2">
+                     <result-call waiting="3.760990336999928">
+                        <result-conf-95 waiting="0.032623793265385004"/>
+                     </result-call>
+                  </synch-call>
+               </activity>
+            </entry-phase-activities>
+         </entry>
+      </task>
+      <task name="disk" scheduling="fcfs">
+         <result-task throughput="1.3965558146251391" utilization="2.359674775249773" phase1-utilization="27.683698235648727" proc-utilization="3.918033988749902">
+            <result-conf-95 throughput="2.363932022505941" utilization="3.924922359508894" proc-utilization="6.4506577808898244"/>
+         </result-task>
+         <entry name="read" type="PH1PH2">
+            <result-entry utilization="4.010332556124787" throughput="6.742956348249638" proc-utilization="6.588854382000151">
+               <result-conf-95 utilization="6.912461180185427" throughput="4.210332556393816" proc-utilization="4.2845971354542325"/>
+            </result-entry>
+            <entry-phase-activities>
+               <activity name="read_1" phase="1" host-demand-mean="0.5" host-demand-cvsq="4">
+                  <result-activity service-time="4.10557280900016" utilization="27.683698235648727">
+                     <result-conf-95 service-time="6.866563146165886"/>
+                  </result-activity>
+               </activity>
+            </entry-phase-activities>
+         </entry>
+      </task>
+   </processor>
+</lqn-model>
+"#);
 }
 
 #[test]

@@ -1,10 +1,152 @@
-//! What the readers of models say of faulty input.
+//! What the readers and the lint of models say of faulty input.
+//!
+//! Whole models lie in `lqn_faults.models`, each with what is said of it under the lines it is said of. `INSTA_UPDATE=always`
+//! writes what is said now; read it before you keep it.
+
+use std::fmt::Write as _;
+use std::process::{Command, Stdio};
 
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-use dyelog::lqn::{Language, Model, json, parse_any, text, xml};
+use dyelog::lqn::{Language, Model, json, lint, parse_any, read_any, text, xml};
 use proptest::prelude::*;
 
 use crate::lqn::{SHOP, TINY, read};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/lqn_faults.models");
+const MARK: &str = "//~";
+
+/// All that is said of a model, in the order of its places.
+fn said_of(text: &str) -> Vec<Diagnostic> {
+    let mut found = match read_any("case", text) {
+        Ok(loaded) => {
+            let mut doubtful = lint::check(&loaded.model);
+            loaded.places.locate(&mut doubtful);
+            [loaded.findings, doubtful].concat()
+        }
+        Err(Diagnostics(found)) => found,
+    };
+    found.sort_by(|a, b| a.place.cmp(&b.place).then_with(|| a.code.cmp(&b.code)));
+    found
+}
+
+/// The text with a line under each that findings are about: where, their severity, code and words; then those on the whole file.
+fn annotated(text: &str) -> String {
+    let found = said_of(text);
+    let mut out = String::new();
+    for (line_text, number) in text.split_inclusive('\n').zip(1u32..) {
+        out.push_str(line_text);
+        if !line_text.ends_with('\n') {
+            out.push('\n');
+        }
+        for finding in &found {
+            let Place::Line { line, column, .. } = finding.place else { continue };
+            if line == number {
+                let (severity, code, message) = (finding.severity, finding.code, &finding.message);
+                let gap = " ".repeat((column as usize).saturating_sub(1 + MARK.len()));
+                let mark = if (column as usize) > MARK.len() { "^" } else { "<" };
+                let _ = writeln!(out, "{MARK}{gap}{mark} {severity} {code}: {message}");
+            }
+        }
+    }
+    let lines = text.split_inclusive('\n').count() as u32;
+    for finding in &found {
+        match &finding.place {
+            Place::Line { line, .. } if *line <= lines => {}
+            Place::Line { .. } => {
+                let _ =
+                    writeln!(out, "{MARK} after the end: {} {}: {}", finding.severity, finding.code, finding.message);
+            }
+            _ => {
+                let _ = writeln!(out, "{MARK} the file: {} {}: {}", finding.severity, finding.code, finding.message);
+            }
+        }
+    }
+    out
+}
+
+fn plain(case: &str) -> String {
+    case.split_inclusive('\n').filter(|line| !line.starts_with(MARK)).collect()
+}
+
+/// Titles and texts of the cases.
+fn cases(text: &str) -> Vec<(&str, String)> {
+    let cases = text.split("\n//= ").skip(1);
+    cases
+        .map(|case| {
+            let (title, body) = case.split_once('\n').expect("a case has a title");
+            (title, plain(body))
+        })
+        .collect()
+}
+
+#[test]
+fn every_fault_is_told_once_at_its_place() {
+    let text = std::fs::read_to_string(FILE).expect("the cases are there");
+    let mut now = text.split("\n//= ").next().unwrap_or_default().to_owned();
+    let mut codes = std::collections::BTreeSet::new();
+    let cases = cases(&text);
+    for (title, body) in &cases {
+        let said = annotated(body);
+        assert!(said.contains(MARK), "{title}: nothing is wrong with it");
+        codes.extend(said_of(body).into_iter().map(|finding| finding.code));
+        let _ = write!(now, "\n//= {title}\n{said}");
+    }
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(FILE, &now).expect("the tests are writable");
+        return;
+    }
+    for (was, is) in text.lines().zip(now.lines()) {
+        assert_eq!(was, is, "in lqn_faults.models");
+    }
+    assert_eq!(text.len(), now.len());
+    assert!(cases.len() >= 60 && codes.len() >= 25, "{} cases with {} codes", cases.len(), codes.len());
+}
+
+#[test]
+fn a_faulty_model_ends_with_exit_code_2_and_all_its_errors() {
+    let text = std::fs::read_to_string(FILE).expect("the cases are there");
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("case");
+    for (title, body) in cases(&text) {
+        let errors: Vec<Diagnostic> =
+            said_of(&body).into_iter().filter(|finding| finding.severity == Severity::Error).collect();
+        std::fs::write(&path, &body).expect("the scratch folder is writable");
+        let run = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
+            let output = command.args(arguments).arg(&path).stdin(Stdio::null()).output().expect("it runs");
+            (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+        };
+        let (code, said) = run(&["lqn", "check"]);
+        assert!(matches!(code, Some(1 | 2)), "{title}: {code:?} {said}");
+        for error in &errors {
+            assert!(said.contains(&format!("error[{}]", error.code)), "{title}: {} is missing in {said}", error.code);
+        }
+        // What cannot be read cannot be solved; what can be read is refused where it means nothing.
+        let (code, said) = run(&["solve"]);
+        if read_any("case", &body).is_err() {
+            assert_eq!(code, Some(2), "{title}: {said}");
+        } else {
+            assert!(matches!(code, Some(0 | 2 | 3)), "{title}: {code:?} {said}");
+        }
+    }
+}
+
+#[test]
+fn wrong_encodings_are_named() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("model.lqn");
+    let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(TINY.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let latin: Vec<u8> = TINY.replace("tiny", "t\u{ef}ny").chars().map(|letter| letter as u8).collect();
+    for (what, bytes, said) in [("UTF-16", wide, "UTF-16"), ("Latin-1", latin, "UTF-8"), ("rubbish", vec![0; 100], "")]
+    {
+        std::fs::write(&path, &bytes).expect("the scratch folder is writable");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
+        let output = command.args(["lqn", "check"]).arg(&path).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{what}: {text}");
+        assert!(text.contains(said) && text.contains("model.lqn"), "{what}: {text}");
+    }
+}
 
 /// Code, line and column of findings.
 fn places(outcome: Result<(Model, Vec<Diagnostic>), Diagnostics>) -> Vec<(&'static str, u32, u32)> {
@@ -107,8 +249,8 @@ fn faults_of_xml_are_found_where_they_are() {
 #[test]
 fn faults_of_json_are_found_where_they_are() {
     let cases: [(&str, &str, &str, &str, &str); 8] = [
-        ("an unknown field", "\"demand\"", "\"demnd\"", "L001", "25:21"),
-        ("a missing field", "      \"processor\": \"cpu\",\n", "", "L001", "36:5"),
+        ("an unknown field", "\"demand\"", "\"demnd\"", "L001", "tasks[0].entries[0].phases[0].demnd"),
+        ("a missing field", "      \"processor\": \"cpu\",\n", "", "L001", "tasks[0]"),
         (
             "an unknown entry",
             "\"to\": \"read\"",
@@ -127,8 +269,8 @@ fn faults_of_json_are_found_where_they_are() {
         assert!(right.contains(old), "{what}: the model has no `{old}`");
         let errors = json::parse("faulty", &right.replacen(old, new, 1)).unwrap_err();
         let found = match &errors.0[0].place {
-            Place::Line { line, column, .. } => format!("{line}:{column}"),
-            Place::Item { item, .. } => item.clone(),
+            Place::Line { line, column, .. } if errors.0[0].label.is_empty() => format!("{line}:{column}"),
+            Place::Line { .. } => errors.0[0].label.clone(),
             other => format!("{other:?}"),
         };
         assert_eq!((errors.0[0].code.0, found.as_str()), (code, place), "{what}: {errors:?}");

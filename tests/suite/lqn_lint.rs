@@ -2,8 +2,8 @@
 
 use dyelog::diagnostic::{Place, Severity};
 use dyelog::lqn::{
-    Activity, ActivityId, Body, Call, CallKind, Entry, EntryId, Fork, Join, Model, Precedence, Processor, ProcessorId,
-    Scheduling, Task, TaskId, Work, lint, parse_any, text,
+    Activity, ActivityId, Body, Call, CallKind, Entry, EntryId, Fork, Join, Language, Model, Precedence, Processor,
+    ProcessorId, Scheduling, Task, TaskId, Work, lint, parse_any, read_any, text,
 };
 use proptest::prelude::*;
 
@@ -48,11 +48,13 @@ A shop
   s two 1
   s cash 1
   s card 1
+  s coin 1
   s done 1
 :
   ask -> one & two;
   one & two -> cash;
-  cash -> (0.4) card + (0.6) done;
+  cash -> (0.4) card + (0.6) coin;
+  card + coin -> done;
   done[sell]
 -1
 "#;
@@ -60,6 +62,54 @@ A shop
 #[test]
 fn a_sound_model_gives_no_findings() {
     assert_eq!(findings(&text::parse("sound", SOUND).unwrap().0), []);
+}
+
+#[test]
+fn the_example_gives_no_findings() {
+    let loaded = read_any("tiers", include_str!("../../examples/tiers.lqn")).unwrap();
+    assert_eq!((loaded.findings, findings(&loaded.model)), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn findings_have_the_lines_of_their_elements_in_every_language() {
+    let (model, _) =
+        text::parse("sound", &SOUND.replace("s write 0.5", "s write -0.5").replace("done[sell]", "done")).unwrap();
+    for language in Language::ALL {
+        let source = language.write(&model);
+        let loaded = language.read("sound", &source).unwrap();
+        let mut found = lint::check(&loaded.model);
+        loaded.places.locate(&mut found);
+        assert_eq!(found.len(), 2);
+        for (finding, name) in found.iter().zip(["write", "sell"]) {
+            let Place::Line { line, column, .. } = finding.place else { panic!("{finding:?}") };
+            let told = source.lines().nth(line as usize - 1).unwrap();
+            assert!(told[column as usize - 1..].contains(name), "{language:?} {line}:{column} {told}");
+        }
+    }
+}
+
+/// Entries that share one long graph, and call each other's task: nothing is quadratic in them.
+#[test]
+fn shared_graphs_are_looked_at_within_bounds() {
+    const COUNT: usize = 20_000;
+    let mut model = graph(COUNT, Vec::new());
+    model.tasks[0].precedences = (0..COUNT - 1)
+        .map(|from| Precedence {
+            join: Join::Sequence(ActivityId::from(from)),
+            fork: Some(Fork::Sequence(ActivityId::from(from + 1))),
+        })
+        .collect();
+    model.tasks[0].scheduling = Scheduling::Fcfs;
+    model.activities[COUNT - 1].work = calling(0);
+    model.tasks[0].entries.clear();
+    model.entries.clear();
+    for index in 0..COUNT {
+        model.tasks[0].entries.push(index.into());
+        let body = Body::Activities(ActivityId::from(index));
+        let open_arrival_rate = Some(1.0);
+        model.entries.push(Entry { body, open_arrival_rate, ..Entry::new(&format!("e{index}"), TaskId(0)) });
+    }
+    assert!(findings(&model).iter().any(|finding| finding.1 == "L114"));
 }
 
 #[test]
@@ -128,7 +178,7 @@ fn faults_are_named() {
         (
             "a circle of activities",
             "done[sell]",
-            "card -> ask;\n  done[sell]",
+            "done[sell] -> ask",
             &[('E', "L113", "activity `ask` of task `shop`"), ('E', "L114", "activity `ask` of task `shop`")],
         ),
         (
@@ -151,13 +201,13 @@ fn faults_are_named() {
 #[test]
 fn nested_forks_may_be_joined_crosswise() {
     let source = SOUND.replace(
-        "  ask -> one & two;\n  one & two -> cash;\n  cash -> (0.4) card + (0.6) done;",
-        "  ask -> one & two;\n  one -> cash & card;\n  card & two -> done;",
+        "  ask -> one & two;\n  one & two -> cash;\n  cash -> (0.4) card + (0.6) coin;\n  card + coin -> done;",
+        "  ask -> one & two;\n  one -> cash & card;\n  card -> coin;\n  coin & two -> done;",
     );
     assert_eq!(findings(&text::parse("crosswise", &source).unwrap().0), []);
     let sequence = SOUND.replace(
-        "  ask -> one & two;\n  one & two -> cash;\n  cash -> (0.4) card + (0.6) done;",
-        "  ask -> one & two;\n  one -> cash & card;\n  cash & card & one -> done;",
+        "  ask -> one & two;\n  one & two -> cash;\n  cash -> (0.4) card + (0.6) coin;\n  card + coin -> done;",
+        "  ask -> one & two;\n  one -> cash & card;\n  card -> coin;\n  cash & coin & one -> done;",
     );
     let found = findings(&text::parse("sequence", &sequence).unwrap().0);
     assert!(found.iter().any(|finding| finding.1 == "L112" || finding.1 == "L114"), "{found:?}");
@@ -193,6 +243,7 @@ fn indices_of_nothing_are_reported_alone() {
 /// A model of one task of the given graph.
 fn graph(activities: usize, precedences: Vec<Precedence>) -> Model {
     let mut task = Task::new("client", ProcessorId(0), Scheduling::Reference);
+    task.think_time = 1.0;
     task.entries = vec![EntryId(0)];
     task.activities = (0..activities).map(ActivityId::from).collect();
     task.precedences = precedences;
@@ -239,7 +290,7 @@ fn deep_models_do_not_exhaust_the_stack() {
         let mut own = Task::new(&format!("t{index}"), ProcessorId(0), Scheduling::Fcfs);
         own.entries = vec![EntryId::from(index)];
         chain.tasks.push(own);
-        let work = if index + 1 < DEPTH { calling(index + 1) } else { Work::default() };
+        let work = if index + 1 < DEPTH { calling(index + 1) } else { Work { demand: 1.0, ..Work::default() } };
         chain.entries.push(Entry { body: Body::Phases(vec![work]), ..Entry::new(&format!("e{index}"), task) });
     }
     assert_eq!(findings(&chain), []);

@@ -8,8 +8,11 @@ use std::ops::ControlFlow;
 use dyelog::lqn::model::{Body, CallKind, Fork, Join, Model, Work};
 use dyelog::lqn::text;
 use dyelog::model::{Configuration, complete};
-use dyelog::solve::{TraceOptions, trace};
-use dyelog::tlc::{ReduceOptions, Rules};
+use dyelog::same::Options;
+use dyelog::solve::{TraceOptions, trace, trace_messages, trace_spans};
+use dyelog::tlc::{ReduceOptions, Reduction, Rules};
+use dyelog::trace::messages::{self, Step};
+use dyelog::trace::spans::write::{WrittenSpan, write_otlp};
 use dyelog::trace::{Operation, TraceNames, angio};
 use proptest::prelude::*;
 
@@ -174,18 +177,37 @@ fn profile(model: &Model) -> Profile {
     profile
 }
 
-fn round_trip(recipe: &Recipe) -> Result<(), TestCaseError> {
-    let model = build(recipe);
+/// By which format the trace goes from the simulation to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Through {
+    Events,
+    Spans,
+}
+
+/// The trace of a simulation as text, and what becomes of it.
+fn traced(model: &Model, seed: u64, through: Through) -> (String, Reduction) {
     let mut bytes = Vec::new();
-    let mut sink = |names: &TraceNames, operation: Operation| {
-        angio::write_text(&mut bytes, names, &operation).expect("memory takes all");
-        ControlFlow::Continue(())
+    let options = TraceOptions { seed, operations: OPERATIONS, ..TraceOptions::default() };
+    let traced = match through {
+        Through::Events => trace(model, &options, &mut |names: &TraceNames, operation: Operation| {
+            angio::write_text(&mut bytes, names, &operation).expect("memory takes all");
+            ControlFlow::Continue(())
+        }),
+        Through::Spans => trace_spans(model, &options, &mut |number: u64, spans: &[WrittenSpan]| {
+            write_otlp(&mut bytes, number, spans).expect("memory takes all");
+            ControlFlow::Continue(())
+        }),
     };
-    let options = TraceOptions { seed: recipe.seed, operations: OPERATIONS, ..TraceOptions::default() };
-    let traced = trace(&model, &options, &mut sink).expect("the model can be simulated");
-    prop_assert!(traced.complete, "{traced:?}");
+    let traced = traced.expect("the model can be simulated");
+    assert!(traced.complete, "{traced:?}");
     let trace = String::from_utf8(bytes).expect("the trace is text");
     let reduction = reduce(&trace, &Rules::shipped(), ReduceOptions::default());
+    (trace, reduction)
+}
+
+fn round_trip(recipe: &Recipe, through: Through) -> Result<(), TestCaseError> {
+    let model = build(recipe);
+    let (trace, reduction) = traced(&model, recipe.seed, through);
     let sound = (reduction.quality.set_aside, reduction.quality.restored);
     prop_assert_eq!(sound, (0, 0), "{}", &trace[..trace.len().min(3000)]);
     prop_assert_eq!(reduction.processed, reduction.nodes);
@@ -240,25 +262,118 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(6) })]
 
     #[test]
-    fn synchronous(recipe in recipe(Family::Synchronous)) { round_trip(&recipe)?; }
+    fn synchronous(recipe in recipe(Family::Synchronous)) { round_trip(&recipe, Through::Events)?; }
 
     #[test]
-    fn nested(recipe in recipe(Family::Nested)) { round_trip(&recipe)?; }
+    fn nested(recipe in recipe(Family::Nested)) { round_trip(&recipe, Through::Events)?; }
 
     #[test]
-    fn second_phase(recipe in recipe(Family::SecondPhase)) { round_trip(&recipe)?; }
+    fn second_phase(recipe in recipe(Family::SecondPhase)) { round_trip(&recipe, Through::Events)?; }
 
     #[test]
-    fn forwarding(recipe in recipe(Family::Forwarding)) { round_trip(&recipe)?; }
+    fn forwarding(recipe in recipe(Family::Forwarding)) { round_trip(&recipe, Through::Events)?; }
 
     #[test]
-    fn asynchronous(recipe in recipe(Family::Asynchronous)) { round_trip(&recipe)?; }
+    fn asynchronous(recipe in recipe(Family::Asynchronous)) { round_trip(&recipe, Through::Events)?; }
 
     #[test]
-    fn multiserver(recipe in recipe(Family::Multiserver)) { round_trip(&recipe)?; }
+    fn multiserver(recipe in recipe(Family::Multiserver)) { round_trip(&recipe, Through::Events)?; }
 
     #[test]
     fn fork_join(recipe in recipe(Family::ForkJoin).prop_filter("a fork has branches", |recipe| recipe.tasks.len() > 2)) {
-        round_trip(&recipe)?;
+        round_trip(&recipe, Through::Events)?;
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(4) })]
+
+    #[test]
+    fn synchronous_through_spans(recipe in recipe(Family::Synchronous)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn nested_through_spans(recipe in recipe(Family::Nested)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn second_phase_through_spans(recipe in recipe(Family::SecondPhase)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn forwarding_through_spans(recipe in recipe(Family::Forwarding)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn asynchronous_through_spans(recipe in recipe(Family::Asynchronous)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn multiserver_through_spans(recipe in recipe(Family::Multiserver)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn fork_join_through_spans(recipe in recipe(Family::ForkJoin).prop_filter("a fork has branches", |recipe| recipe.tasks.len() > 2)) {
+        round_trip(&recipe, Through::Spans)?;
+    }
+}
+
+/// Requests of entries other than customers, by names and kind, with their means.
+type Requests = BTreeMap<(String, String, String), f64>;
+
+fn requests(model: &Model) -> Requests {
+    let mut found = Requests::new();
+    let name = |id: dyelog::lqn::EntryId| model.entries[id.index()].name.to_string();
+    for entry in model.entries.iter().filter(|entry| entry.name.starts_with('e')) {
+        if let Body::Phases(phases) = &entry.body {
+            for call in phases.iter().flat_map(|work| &work.calls) {
+                *found.entry((entry.name.to_string(), format!("{:?}", call.kind), name(call.to))).or_default() +=
+                    call.mean;
+            }
+        }
+        for forward in &entry.forwarding {
+            found.insert((entry.name.to_string(), "Forward".into(), name(forward.to)), forward.probability);
+        }
+    }
+    found
+}
+
+/// Messages have no dye, so parallel branches and what an entry does after its last message are not to be seen; who asks whom, how
+/// and how often is.
+fn structure_through_messages(recipe: &Recipe) -> Result<(), TestCaseError> {
+    let model = build(recipe);
+    let mut table = format!("{}\n", messages::THREADED_HEADER).into_bytes();
+    let options = TraceOptions { seed: recipe.seed, operations: OPERATIONS, ..TraceOptions::default() };
+    let traced = trace_messages(&model, &options, &mut |names: &TraceNames, step: &Step| {
+        messages::write_threaded(&mut table, names, step).expect("memory takes all");
+        ControlFlow::Continue(())
+    });
+    prop_assert!(traced.expect("the model can be simulated").complete);
+    let table = String::from_utf8(table).expect("the table is text");
+    let (analysis, _, _) = crate::same::analyse(&[("run", &table)], Options::default());
+    let (again, _, _) = complete(&analysis.submodel, &Configuration::default()).expect("there are operations");
+    let (before, after) = (requests(&model), requests(&again));
+    let shown = || table.lines().take(40).collect::<Vec<_>>().join("\n");
+    prop_assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>(), "{}", shown());
+    for (request, mean) in &before {
+        let (found, error) = (after[request], (mean * (1.0 + mean) / OPERATIONS as f64).sqrt());
+        prop_assert!((found - mean).abs() <= ERRORS * error, "{request:?}: {found} for {mean} ± {error}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(4) })]
+
+    #[test]
+    fn synchronous_through_messages(recipe in recipe(Family::Synchronous)) { structure_through_messages(&recipe)?; }
+
+    #[test]
+    fn nested_through_messages(recipe in recipe(Family::Nested)) { structure_through_messages(&recipe)?; }
+
+    #[test]
+    fn second_phase_through_messages(recipe in recipe(Family::SecondPhase)) { structure_through_messages(&recipe)?; }
+
+    #[test]
+    fn forwarding_through_messages(recipe in recipe(Family::Forwarding)) { structure_through_messages(&recipe)?; }
+
+    #[test]
+    fn asynchronous_through_messages(recipe in recipe(Family::Asynchronous)) { structure_through_messages(&recipe)?; }
+
+    #[test]
+    fn multiserver_through_messages(recipe in recipe(Family::Multiserver)) { structure_through_messages(&recipe)?; }
 }

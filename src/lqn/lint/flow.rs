@@ -97,6 +97,10 @@ fn replies(lint: &mut Lint<'_>) {
     let called = called(model);
     let together = connected(model);
     let leaving = visits::leaving(model);
+    let mut budget = visits::BUDGET;
+    // How often something is done follows from the order of activities, if that is sound.
+    let unsound = [codes::BAD_PROBABILITY, codes::JOIN_WITHOUT_FORK, codes::ACTIVITY_CYCLE, codes::AMBIGUOUS_FLOW];
+    let sound = !lint.findings.iter().any(|finding| unsound.contains(&finding.code));
     let mut answered = vec![false; model.entries.len()];
     for (activity, index) in model.activities.iter().zip(0usize..) {
         for &entry in &activity.replies {
@@ -125,18 +129,18 @@ fn replies(lint: &mut Lint<'_>) {
             let message = format!("callers wait for the entry `{}`, but none of its activities answers", entry.name);
             let error = lint.error(codes::NO_REPLY, lint.entry(index.into()), message);
             error.hints.push(format!("mark the activity that answers: `activity[{}]`", entry.name));
-        } else if waited_for && !forwards && answered[index] {
-            once(lint, index.into(), &leaving);
+        } else if sound && waited_for && !forwards && answered[index] {
+            once(lint, index.into(), &leaving, &mut budget);
         }
     }
 }
 
 /// Reports an entry that answers more or less often than once in an invocation.
-fn once(lint: &mut Lint<'_>, id: EntryId, leaving: &[Option<usize>]) {
+fn once(lint: &mut Lint<'_>, id: EntryId, leaving: &[Option<usize>], budget: &mut usize) {
     let model = lint.model;
     let entry = &model.entries[id.index()];
     let Body::Activities(first) = entry.body else { return };
-    let Some(visits) = visits::visits(&model.tasks[entry.task.index()], first, leaving) else { return };
+    let Some(visits) = visits::visits(&model.tasks[entry.task.index()], first, leaving, budget) else { return };
     let mut answering: Vec<(ActivityId, f64)> = visits.into_iter().collect();
     answering.retain(|(activity, _)| model.activities[activity.index()].replies.contains(&id));
     answering.sort_unstable_by_key(|&(activity, _)| activity);

@@ -3,11 +3,11 @@
 
 use petgraph::algo::{kosaraju_scc, toposort};
 use petgraph::graph::{DiGraph, NodeIndex};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::lqn::lint::Lint;
 use crate::lqn::lint::calls::{called, graph, is_source};
-use crate::lqn::lint::visits::{leaving, visits};
+use crate::lqn::lint::visits::{BUDGET, leaving, visits};
 use crate::lqn::{Body, Call, CallKind, EntryId, Fork, Model, Multiplicity, Scheduling, TaskId, Work, codes};
 
 /// What one invocation of an entry does, on average.
@@ -31,6 +31,11 @@ impl Doing {
         self.calls.extend(work.calls.iter().map(|call| (call.to, call.kind, times * call.mean)));
     }
 
+    /// The entries whose answers it waits for.
+    fn waits_for(&self) -> impl Iterator<Item = EntryId> {
+        self.calls.iter().filter(|(_, kind, _)| *kind == CallKind::Synchronous).map(|&(to, ..)| to)
+    }
+
     fn add_before_reply(&mut self, work: &Work, times: f64, speed: f64) {
         self.until_reply += times * (work.demand / speed + work.think_time);
         let waited = work.calls.iter().filter(|call| call.kind == CallKind::Synchronous);
@@ -42,49 +47,38 @@ impl Doing {
 pub(super) fn check(lint: &mut Lint<'_>) {
     unreached(lint);
     let model = lint.model;
-    let calls = calls_only(model);
-    let Ok(order) = toposort(&calls, None) else { return };
-    let order: Vec<EntryId> = order.into_iter().map(|node| EntryId::from(node.index())).collect();
     let leaving = leaving(model);
+    let mut budget = BUDGET;
     let doings: Option<Vec<Doing>> =
-        model.entries.iter().map(|entry| doing(model, entry.task, &entry.body, &leaving)).collect();
+        model.entries.iter().map(|entry| doing(model, entry.task, &entry.body, &leaving, &mut budget)).collect();
     // Activities in a circle have been reported.
     let Some(doings) = doings else { return };
+    let Ok(order) = toposort(&calls_only(model, &doings), None) else { return };
+    let order: Vec<EntryId> = order.into_iter().map(|node| EntryId::from(node.index())).collect();
     timeless(lint, &order, &doings);
     saturated(lint, &order, &doings);
-    waiting_for_itself(lint);
+    waiting_for_itself(lint, &doings);
 }
 
-/// Entries by calls and forwarding, those made in activities included.
-fn calls_only(model: &Model) -> DiGraph<(), ()> {
+/// Entries by calls and forwarding.
+fn calls_only(model: &Model, doings: &[Doing]) -> DiGraph<(), ()> {
     let mut graph = DiGraph::with_capacity(model.entries.len(), model.entries.len());
     for _ in &model.entries {
         graph.add_node(());
     }
-    for (entry, index) in model.entries.iter().zip(0usize..) {
+    for ((entry, doing), index) in model.entries.iter().zip(doings).zip(0usize..) {
         let from = NodeIndex::new(index);
-        if let Body::Phases(phases) = &entry.body {
-            for call in phases.iter().flat_map(|work| &work.calls) {
-                graph.add_edge(from, NodeIndex::new(call.to.index()), ());
-            }
+        for &(to, ..) in &doing.calls {
+            graph.add_edge(from, NodeIndex::new(to.index()), ());
         }
         for forwarding in &entry.forwarding {
             graph.add_edge(from, NodeIndex::new(forwarding.to.index()), ());
         }
     }
-    for task in &model.tasks {
-        let starts = task.entries.iter().filter(|id| matches!(model.entries[id.index()].body, Body::Activities(_)));
-        // Which activities an entry leads to does not matter: a task calls what any of them calls.
-        for start in starts {
-            for call in task.activities.iter().flat_map(|id| &model.activities[id.index()].work.calls) {
-                graph.add_edge(NodeIndex::new(start.index()), NodeIndex::new(call.to.index()), ());
-            }
-        }
-    }
     graph
 }
 
-fn doing(model: &Model, task: TaskId, body: &Body, leaving: &[Option<usize>]) -> Option<Doing> {
+fn doing(model: &Model, task: TaskId, body: &Body, leaving: &[Option<usize>], budget: &mut usize) -> Option<Doing> {
     let task = &model.tasks[task.index()];
     let speed = model.processors[task.processor.index()].speed;
     let mut doing = Doing::default();
@@ -94,7 +88,7 @@ fn doing(model: &Model, task: TaskId, body: &Body, leaving: &[Option<usize>]) ->
             phases.iter().take(1).for_each(|work| doing.add_before_reply(work, 1.0, speed));
         }
         Body::Activities(first) => {
-            let visits = visits(task, *first, leaving)?;
+            let visits = visits(task, *first, leaving, budget)?;
             let mut all: Vec<_> = visits.into_iter().collect();
             all.sort_unstable_by_key(|&(id, _)| id);
             let parallel = task.precedences.iter().any(|precedence| matches!(precedence.fork, Some(Fork::And(_))));
@@ -219,53 +213,40 @@ fn overload(servers: Multiplicity, busy: f64) -> Option<f64> {
     }
 }
 
-/// How many tasks are looked at that may wait for themselves: each costs a walk through the model.
-const LOOKED_AT: usize = 100;
+/// How many entries are looked at whose task may wait for itself: each costs a walk through the model.
+const LOOKED_AT: usize = 500;
 
 /// Reports tasks whose threads wait for calls that need a further thread of the same task.
-fn waiting_for_itself(lint: &mut Lint<'_>) {
+fn waiting_for_itself(lint: &mut Lint<'_>, doings: &[Doing]) {
     let model = lint.model;
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(model.tasks.len(), model.entries.len());
     for _ in &model.tasks {
         graph.add_node(());
     }
-    let mut waits: FxHashMap<EntryId, Vec<EntryId>> = FxHashMap::default();
     let mut connect = |from: TaskId, to: EntryId| {
         let to = model.entries[to.index()].task;
         graph.add_edge(NodeIndex::new(from.index()), NodeIndex::new(to.index()), ());
     };
-    let synchronous = |call: &&Call| call.kind == CallKind::Synchronous;
-    for (entry, index) in model.entries.iter().zip(0usize..) {
-        let id = EntryId::from(index);
-        let own = waits.entry(id).or_default();
-        match &entry.body {
-            Body::Phases(phases) => {
-                own.extend(phases.iter().flat_map(|work| &work.calls).filter(synchronous).map(|call| call.to))
-            }
-            Body::Activities(_) => {
-                let activities = model.tasks[entry.task.index()].activities.iter();
-                let calls = activities.flat_map(|id| &model.activities[id.index()].work.calls);
-                own.extend(calls.filter(synchronous).map(|call| call.to));
-            }
-        }
-        own.iter().for_each(|&to| connect(entry.task, to));
+    for (entry, doing) in model.entries.iter().zip(doings) {
+        doing.waits_for().for_each(|to| connect(entry.task, to));
         entry.forwarding.iter().for_each(|forwarding| connect(entry.task, forwarding.to));
     }
     let circles = kosaraju_scc(&graph).into_iter();
     let circles = circles.filter(|tasks| tasks.len() > 1 || graph.contains_edge(tasks[0], tasks[0]));
     let mut suspects: Vec<usize> = circles.flatten().map(NodeIndex::index).collect();
     suspects.sort_unstable();
-    for task in suspects.into_iter().take(LOOKED_AT) {
+    let mut left = LOOKED_AT;
+    for task in suspects {
         let own = &model.tasks[task];
         let Multiplicity::Finite(threads) = own.multiplicity else { continue };
         let locks = matches!(own.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock);
         if locks || is_source(own.scheduling) {
             continue;
         }
-        let Some((from, to)) = own.entries.iter().find_map(|&from| Some((from, comes_back(model, &waits, from)?)))
-        else {
-            continue;
-        };
+        let looked_at = own.entries.iter().take(left);
+        left -= looked_at.len();
+        let found = looked_at.copied().find_map(|from| Some((from, comes_back(model, doings, from)?)));
+        let Some((from, to)) = found else { continue };
         let message = format!(
             "the task `{}` comes to wait for itself: a call of the {} leads to the {}",
             own.name,
@@ -274,17 +255,20 @@ fn waiting_for_itself(lint: &mut Lint<'_>) {
         );
         let item = format!("task `{}`", own.name);
         let warning = lint.warning(codes::SELF_WAIT, item, message);
-        let threads = if threads == 1 { "its one thread".to_owned() } else { format!("each of its {threads} threads") };
-        warning.notes.push(format!("when {threads} waits so, none is left to answer"));
+        warning.notes.push(if threads == 1 {
+            "when its one thread waits so, none is left to answer".to_owned()
+        } else {
+            format!("when all of its {threads} threads wait so, none is left to answer")
+        });
         warning.hints.push("split the task, or give it threads without limit".to_owned());
     }
 }
 
 /// An entry of the same task that a caller waits for while it waits for the calls of `from`.
-fn comes_back(model: &Model, waits: &FxHashMap<EntryId, Vec<EntryId>>, from: EntryId) -> Option<EntryId> {
+fn comes_back(model: &Model, doings: &[Doing], from: EntryId) -> Option<EntryId> {
     let task = model.entries[from.index()].task;
     let mut seen: FxHashSet<EntryId> = FxHashSet::default();
-    let mut next: Vec<EntryId> = waits.get(&from)?.clone();
+    let mut next: Vec<EntryId> = doings[from.index()].waits_for().collect();
     while let Some(id) = next.pop() {
         if !seen.insert(id) {
             continue;
@@ -293,7 +277,7 @@ fn comes_back(model: &Model, waits: &FxHashMap<EntryId, Vec<EntryId>>, from: Ent
         if entry.task == task {
             return Some(id);
         }
-        next.extend(waits.get(&id).into_iter().flatten());
+        next.extend(doings[id.index()].waits_for());
         next.extend(entry.forwarding.iter().map(|forwarding| forwarding.to));
     }
     None

@@ -56,11 +56,14 @@ fn does_nothing(work: &Work) -> bool {
 /// Entries that do nothing at all. Those of locks need not.
 fn idle(lint: &mut Lint<'_>) {
     let model = lint.model;
+    // Whether no activity of a task does anything.
+    let idle_graph = |task: &Task| task.activities.iter().all(|id| does_nothing(&model.activities[id.index()].work));
+    let idle_graphs: Vec<bool> = model.tasks.iter().map(idle_graph).collect();
     for (entry, index) in model.entries.iter().zip(0usize..) {
         let task = &model.tasks[entry.task.index()];
         let nothing = match &entry.body {
             Body::Phases(phases) => phases.iter().all(does_nothing),
-            Body::Activities(_) => task.activities.iter().all(|id| does_nothing(&model.activities[id.index()].work)),
+            Body::Activities(_) => idle_graphs[entry.task.index()],
         };
         // Users without work are told of as such where they do not think either.
         if nothing && entry.forwarding.is_empty() && entry.semaphore.is_none() && !is_source(task.scheduling) {

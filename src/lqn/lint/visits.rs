@@ -18,15 +18,25 @@ pub(super) fn leaving(model: &Model) -> Vec<Option<usize>> {
     leaving
 }
 
+/// How many activities are looked at in a model, those that several entries share as often as they do: beyond that nothing is
+/// said of how often they are done.
+pub(super) const BUDGET: usize = 5_000_000;
+
 /// The mean number of times that each activity is done in one invocation of an entry that begins with `first`; `None` where
-/// they follow each other in a circle. `leaving` is of the whole model.
-pub(super) fn visits(task: &Task, first: ActivityId, leaving: &[Option<usize>]) -> Option<FxHashMap<ActivityId, f64>> {
+/// they follow each other in a circle, or where the budget is spent. `leaving` is of the whole model.
+pub(super) fn visits(
+    task: &Task,
+    first: ActivityId,
+    leaving: &[Option<usize>],
+    budget: &mut usize,
+) -> Option<FxHashMap<ActivityId, f64>> {
     // How many of the activities before each precedence are reached and not yet counted.
     let mut missing: FxHashMap<usize, usize> = FxHashMap::default();
     let mut reached: FxHashMap<ActivityId, usize> = FxHashMap::default();
     let mut next = vec![first];
     reached.insert(first, 0);
     while let Some(activity) = next.pop() {
+        *budget = budget.checked_sub(1)?;
         let Some(number) = leaving[activity.index()] else { continue };
         let waiting = missing.entry(number).or_default();
         *waiting += 1;
@@ -72,7 +82,12 @@ pub(super) fn visits(task: &Task, first: ActivityId, leaving: &[Option<usize>]) 
             None => {}
             Some(Fork::Sequence(follower)) => arrive(*follower, times),
             Some(Fork::And(followers)) => followers.iter().for_each(|&follower| arrive(follower, times)),
-            Some(Fork::Or(branches)) => branches.iter().for_each(|&(part, follower)| arrive(follower, part * times)),
+            Some(Fork::Or(branches)) => {
+                // One of them is taken; where probabilities miss 1, that is reported as such.
+                let total: f64 = branches.iter().map(|&(part, _)| part).sum();
+                let times = if total > 0.0 { times / total } else { 0.0 };
+                branches.iter().for_each(|&(part, follower)| arrive(follower, part * times));
+            }
             Some(Fork::Loop { bodies, end }) => {
                 bodies.iter().for_each(|&(mean, follower)| arrive(follower, mean * times));
                 if let Some(end) = end {

@@ -2,7 +2,7 @@
 //!
 //! - `program` turns a model into tables, `engine` runs them, `stations` are its processors, `timers` the events to come;
 //! - `random` has the generator and the distributions, `series` sums by bins of time, `sketch` distributions of times;
-//! - `record` writes the trace of what is simulated, as one of those who watch through `probe`;
+//! - `record`, `spans` and `messages` write the trace of what is simulated, as events, spans and messages; they watch through `probe`;
 //! - `estimate` makes intervals, `run` decides how long to simulate, `report` gives the results.
 //!
 //! # The meaning of a model
@@ -19,6 +19,7 @@
 
 mod engine;
 mod estimate;
+mod messages;
 mod pool;
 mod probe;
 mod program;
@@ -28,10 +29,11 @@ mod report;
 mod run;
 mod series;
 mod sketch;
+mod spans;
 mod stations;
 mod timers;
 mod trace;
 
 pub use run::{Progress, SimulateOptions, Watcher, simulate, simulate_watched};
 pub use sketch::SKETCH_ERROR;
-pub use trace::{TraceOptions, Traced, trace};
+pub use trace::{TraceOptions, Traced, trace, trace_messages, trace_spans};

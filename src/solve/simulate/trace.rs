@@ -3,11 +3,15 @@
 use crate::diagnostic::Diagnostics;
 use crate::lqn::model::Model;
 use crate::trace::Sink;
+use crate::trace::messages::StepSink;
+use crate::trace::spans::write::SpanSink;
 
 use super::engine::{Engine, Stop};
+use super::messages::MessageRecorder;
 use super::program::Program;
 use super::random::Random;
 use super::record::Recorder;
+use super::spans::SpanRecorder;
 
 /// What to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +37,7 @@ impl Default for TraceOptions {
 pub struct Traced {
     /// Operations given out.
     pub operations: u64,
-    /// Their events.
+    /// Their events, spans or messages.
     pub events: u64,
     /// Whether these are all that were asked for.
     pub complete: bool,
@@ -52,4 +56,33 @@ pub fn trace(model: &Model, options: &TraceOptions, sink: &mut dyn Sink) -> Resu
     let recorder = &engine.probe;
     let complete = stop == Stop::Done && recorder.done == options.operations;
     Ok(Traced { operations: recorder.done, events: recorder.events, complete })
+}
+
+/// The same as spans, a trace an operation.
+///
+/// # Errors
+/// As of [`trace`].
+pub fn trace_spans(model: &Model, options: &TraceOptions, sink: &mut dyn SpanSink) -> Result<Traced, Diagnostics> {
+    let program = Program::new(model)?;
+    let recorder = SpanRecorder::new(&program, options.skip, options.operations, sink);
+    let mut engine = Engine::new(&program, Random::new(options.seed, 0), recorder);
+    let stop = engine.run(options.events);
+    let recorder = &engine.probe;
+    let complete = stop == Stop::Done && recorder.done == options.operations;
+    Ok(Traced { operations: recorder.done, events: recorder.spans, complete })
+}
+
+/// The same as messages, which do not tell to which operation they belong; the threads of tasks are instances of them. The
+/// messages of all operations come in the order of time.
+///
+/// # Errors
+/// As of [`trace`].
+pub fn trace_messages(model: &Model, options: &TraceOptions, sink: &mut dyn StepSink) -> Result<Traced, Diagnostics> {
+    let program = Program::new(model)?;
+    let recorder = MessageRecorder::new(&program, options.skip, options.operations, sink);
+    let mut engine = Engine::new(&program, Random::new(options.seed, 0), recorder);
+    let stop = engine.run(options.events);
+    let recorder = &engine.probe;
+    let complete = stop == Stop::Done && recorder.done == options.operations;
+    Ok(Traced { operations: recorder.done, events: recorder.messages, complete })
 }

@@ -33,7 +33,7 @@ pub(crate) use columns::format_of_header;
 pub use merge::Merge;
 pub use pairing::Pairing;
 pub use stat::{MessageStat, Messages};
-pub use write::{HEADER, write_message};
+pub use write::{HEADER, THREADED_HEADER, write_message, write_threaded};
 
 /// An event as it stands in an input, its partner not yet found.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,6 +8,24 @@ use crate::trace::messages::{Step, What};
 /// The first line of a table of messages.
 pub const HEADER: &str = "sender,receiver,time,sent,message";
 
+/// The first line of a table of messages that tells the threads of tasks apart.
+pub const THREADED_HEADER: &str = "sender,receiver,time,sent,message,sender_thread,receiver_thread";
+
+/// Writes a message as a row that tells the threads of tasks apart: instances, which have names of their own otherwise.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_threaded(writer: &mut dyn Write, names: &TraceNames, step: &Step) -> io::Result<()> {
+    let What::Message { from, to, label, sent } = step.what else { return Ok(()) };
+    let (from, to) = (names.task(from), names.task(to));
+    field(writer, names.names.text(from.name))?;
+    writer.write_all(b",")?;
+    field(writer, names.names.text(to.name))?;
+    write!(writer, ",{},{sent},", step.time)?;
+    field(writer, names.names.text(label))?;
+    writeln!(writer, ",{},{}", from.instance, to.instance)
+}
+
 /// Writes a step as a row, where it is a message.
 ///
 /// # Errors

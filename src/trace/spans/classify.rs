@@ -10,6 +10,7 @@
 //! | INTERNAL, none | an activity where the service is its parent's, else a visit whose calling half is missing |
 //! | none, in a trace without any kinds, with one child that is in another service | the calling half of that child |
 //! | FOLLOWS_FROM | a visit, also within one service |
+//! | SERVER below a PRODUCER | a visit that answers a client further up, who waits: the request was forwarded |
 //! | receive, poll (messaging) | idle time of the visit, not a call |
 //! | INTERNAL below a CLIENT, without calls of its own | an activity just before the call |
 
@@ -185,6 +186,7 @@ impl Builder<'_> {
             hollow: false,
             hull: span.end,
             forward: NONE,
+            answers: false,
             shift: 0,
         })
     }
@@ -386,6 +388,7 @@ impl Builder<'_> {
             let span = self.tree.span(half);
             let late = deferred || span.follows || span.kind == SpanKind::Consumer;
             let visit = self.visit(half, NONE, at);
+            self.plan.visits[visit as usize].answers = deferred && span.kind == SpanKind::Server && !span.follows;
             by_service.entry(self.tree.span(half).service).or_insert(visit);
             visits.push((visit, late));
             self.enter_children(half, self.plan.visits[visit as usize].scope);

@@ -33,6 +33,8 @@ pub mod skew;
 mod time;
 pub mod toeg;
 
+pub mod write;
+
 pub use jaeger::read_jaeger;
 pub use otlp::read_otlp;
 

@@ -33,6 +33,8 @@ pub struct Visit {
     pub hull: i64,
     /// The item by which it forwards the request; [`NONE`] where it replies itself.
     pub forward: u32,
+    /// Whether somebody waits for its answer who is not the one that it was asked by: a SERVER span below a PRODUCER.
+    pub answers: bool,
     /// What to add to the times of its clock.
     pub shift: i64,
 }
@@ -46,6 +48,8 @@ pub struct Scope {
     pub start: i64,
     /// See `start`.
     pub end: i64,
+    /// Start of the last item that takes any time.
+    pub latest: i64,
     /// Whether one of its items goes on in another thread than it began in.
     pub moves: bool,
     /// Its items in [`Plan::sorted`].
@@ -133,7 +137,15 @@ impl Plan {
 
     /// A new scope of a visit.
     pub fn add_scope(&mut self, visit: u32) -> u32 {
-        self.scopes.push(Scope { visit, start: i64::MAX, end: i64::MIN, moves: false, first: 0, last: 0 });
+        self.scopes.push(Scope {
+            visit,
+            start: i64::MAX,
+            end: i64::MIN,
+            latest: i64::MIN,
+            moves: false,
+            first: 0,
+            last: 0,
+        });
         self.scopes.len() as u32 - 1
     }
 

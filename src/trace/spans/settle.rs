@@ -5,13 +5,15 @@
 //! | PRODUCER, CONSUMER, FOLLOWS_FROM | asynchronous |
 //! | the server ends before the client does | synchronous |
 //! | the server ends after the client by more than 5% of its time, and the client covers some of it | synchronous with a second phase |
+//! | a local span of the server begins when the client has ended, by the same clock | synchronous with a second phase |
 //! | the server begins when or after the client ends | nobody waits: asynchronous, or a hop of a forwarding |
 //! | no client half, and the visit ends before the calling visit | synchronous |
 //! | no client half, and the visit ends after the calling visit | nobody waits: asynchronous, or a hop of a forwarding |
 //!
 //! A request is *forwarded* where a client waits for longer than its server works, the server made something happen that
 //! nobody waits for and that ends within the client's time, and the server's own reply does not explain the waiting: the way
-//! back would have taken more than twice as long as the way there.
+//! back would have taken more than twice as long as the way there. Where the spans say so themselves, by a SERVER below a
+//! PRODUCER, times need not.
 
 use crate::trace::spans::plan::{Manner, NONE, Plan, What};
 use crate::trace::spans::skew::Skew;
@@ -108,6 +110,9 @@ fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut
     let scope = &mut plan.scopes[scope];
     scope.moves |= moves;
     (scope.start, scope.end) = (scope.start.min(start), scope.end.max(end));
+    if end > start {
+        scope.latest = scope.latest.max(start);
+    }
 }
 
 fn decide(plan: &mut Plan, index: u32, manner: Manner, tolerance: Tolerance, deferred: &mut [Vec<u32>]) -> Manner {
@@ -138,6 +143,11 @@ fn decide(plan: &mut Plan, index: u32, manner: Manner, tolerance: Tolerance, def
         if callee.hull > item.end.saturating_add(slack.max(closing)) {
             return Manner::SecondPhase;
         }
+        // Work that begins when the client has its answer is one, however short, if one clock says so.
+        let one_clock = plan.visit_of(item).clock == callee.clock;
+        if one_clock && plan.scopes[callee.scope as usize].latest >= item.end && callee.hull > item.end {
+            return Manner::SecondPhase;
+        }
     }
     Manner::Synchronous
 }
@@ -151,6 +161,16 @@ fn forwards(plan: &mut Plan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) 
     let mut found = false;
     loop {
         let visit = &plan.visits[at as usize];
+        let told = |hop: &&u32| {
+            let next = &plan.visits[plan.items[**hop as usize].callee as usize];
+            next.answers && !next.hollow && next.start <= limit
+        };
+        if let Some(&hop) = deferred[at as usize].iter().filter(told).max_by_key(|hop| plan.items[**hop as usize].start)
+        {
+            at = pass_on(plan, at, hop, deferred);
+            found = true;
+            continue;
+        }
         let back = call.end.saturating_sub(visit.hull);
         if visit.hollow || back <= there.saturating_mul(2).saturating_add(slack) {
             return found;
@@ -166,11 +186,16 @@ fn forwards(plan: &mut Plan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) 
         if plan.visits[next as usize].hollow {
             return found;
         }
-        plan.items[hop as usize].what = What::Call(Manner::Hop);
-        plan.items[hop as usize].scope = plan.visits[at as usize].scope;
-        plan.visits[at as usize].forward = hop;
-        deferred[at as usize].clear();
         found = true;
-        at = next;
+        at = pass_on(plan, at, hop, deferred);
     }
+}
+
+/// Marks a call of a visit as the one by which it passes its request on; gives the visit that has it then.
+fn pass_on(plan: &mut Plan, at: u32, hop: u32, deferred: &mut [Vec<u32>]) -> u32 {
+    plan.items[hop as usize].what = What::Call(Manner::Hop);
+    plan.items[hop as usize].scope = plan.visits[at as usize].scope;
+    plan.visits[at as usize].forward = hop;
+    deferred[at as usize].clear();
+    plan.items[hop as usize].callee
 }

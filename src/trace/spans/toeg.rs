@@ -361,9 +361,13 @@ impl Run<'_> {
     /// The first of a visit's sorted items that ends after it has replied.
     fn second_phase(&self, visit: u32, reply: i64) -> u32 {
         let scope = &self.plan.scopes[self.plan.visits[visit as usize].scope as usize];
-        (scope.first..scope.last)
-            .find(|at| self.sorted(*at).end > reply.saturating_add(self.e.slack))
-            .unwrap_or(scope.last)
+        let own = &self.plan.visits[visit as usize];
+        let one_clock = own.caller != NONE && self.plan.visit_of(self.item_at(own.caller)).clock == own.clock;
+        let comes_after = |item: &Item| {
+            // By one clock, what begins when the answer is out comes after it.
+            item.end > reply.saturating_add(self.e.slack) || one_clock && item.start >= reply && item.end > item.start
+        };
+        (scope.first..scope.last).find(|at| comes_after(self.sorted(*at))).unwrap_or(scope.last)
     }
 
     fn reply(&mut self, index: u32) {

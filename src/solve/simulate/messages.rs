@@ -1,0 +1,185 @@
+//! The messages of the simulated system: who sent what to whom, and when. There is no dye, but tasks tell their threads apart.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::names::Name;
+use crate::trace::messages::{Step, StepSink, What};
+use crate::trace::{Task, TaskId, TraceNames};
+
+use super::probe::Probe;
+use super::program::{NONE, Program};
+
+/// What a visit stands for.
+#[derive(Clone, Copy, Debug)]
+struct VisitNote {
+    /// The number of its operation, where this is recorded.
+    operation: Option<u64>,
+    entry: u32,
+    /// Who asked for it, and when; [`NONE`] where nobody did.
+    sender: TaskId,
+    sent: f64,
+    /// Who serves it.
+    task: TaskId,
+    thread: u32,
+}
+
+/// The threads of a task: those that were busy once and are free now, and how many there are.
+#[derive(Clone, Debug, Default)]
+struct Threads {
+    free: BTreeSet<u32>,
+    count: u32,
+}
+
+/// Writes down messages, for a number of operations from a first one on.
+pub(super) struct MessageRecorder<'a> {
+    program: &'a Program<'a>,
+    sink: &'a mut (dyn StepSink + 'a),
+    names: TraceNames,
+    first: u64,
+    last: u64,
+    begun: u64,
+    /// Operations that have ended.
+    pub done: u64,
+    /// Messages given out.
+    pub messages: u64,
+    ended: bool,
+    /// The visit of each strand.
+    strands: Vec<u32>,
+    visits: Vec<VisitNote>,
+    threads: Vec<Threads>,
+    /// Visits of each operation that have not ended.
+    live: FxHashMap<u64, u32>,
+}
+
+impl<'a> MessageRecorder<'a> {
+    /// Of so many operations, after so many others.
+    pub fn new(program: &'a Program<'a>, skip: u64, operations: u64, sink: &'a mut (dyn StepSink + 'a)) -> Self {
+        Self {
+            program,
+            sink,
+            names: TraceNames::new(),
+            first: skip,
+            last: skip.saturating_add(operations),
+            begun: 0,
+            done: 0,
+            messages: 0,
+            ended: operations == 0,
+            strands: Vec::new(),
+            visits: Vec::new(),
+            threads: vec![Threads::default(); program.model.tasks.len()],
+            live: FxHashMap::default(),
+        }
+    }
+
+    fn note_visit(&mut self, visit: u32, note: VisitNote) {
+        if self.visits.len() <= visit as usize {
+            self.visits.resize(visit as usize + 1, note);
+        }
+        self.visits[visit as usize] = note;
+    }
+
+    fn note_strand(&mut self, strand: u32, visit: u32) {
+        if self.strands.len() <= strand as usize {
+            self.strands.resize(strand as usize + 1, NONE);
+        }
+        self.strands[strand as usize] = visit;
+    }
+
+    fn begin(&mut self, visit: u32, entry: u32) {
+        let number = self.begun;
+        self.begun += 1;
+        let operation = ((self.first..self.last).contains(&number) && !self.ended).then_some(number);
+        if let Some(operation) = operation {
+            self.live.insert(operation, 1);
+        }
+        let (sender, task) = (TaskId(NONE), TaskId(NONE));
+        self.note_visit(visit, VisitNote { operation, entry, sender, sent: 0.0, task, thread: 0 });
+    }
+
+    fn sent(&mut self, time: f64, strand: u32, visit: u32, entry: u32) {
+        let own = self.visits[self.strands[strand as usize] as usize];
+        if let Some(operation) = own.operation {
+            *self.live.entry(operation).or_default() += 1;
+        }
+        let note =
+            VisitNote { operation: own.operation, entry, sender: own.task, sent: time, task: TaskId(NONE), thread: 0 };
+        self.note_visit(visit, note);
+    }
+
+    fn give(&mut self, time: f64, sent: f64, from: TaskId, to: TaskId, label: Name) {
+        self.messages += 1;
+        let line = u32::try_from(self.messages).unwrap_or(u32::MAX);
+        let step = Step { time, file: 0, line, what: What::Message { from, to, label, sent } };
+        if self.sink.step(&self.names, &step).is_break() {
+            self.ended = true;
+        }
+    }
+}
+
+impl Probe for MessageRecorder<'_> {
+    fn cycle(&mut self, _: f64, visit: u32, entry: u32) {
+        self.begin(visit, entry);
+    }
+
+    fn open(&mut self, _: f64, visit: u32, entry: u32) {
+        self.begin(visit, entry);
+    }
+
+    fn call(&mut self, time: f64, strand: u32, visit: u32, entry: u32, _: bool) {
+        self.sent(time, strand, visit, entry);
+    }
+
+    fn forward(&mut self, time: f64, strand: u32, visit: u32, entry: u32) {
+        self.sent(time, strand, visit, entry);
+    }
+
+    fn accept(&mut self, time: f64, visit: u32, strand: u32) {
+        self.note_strand(strand, visit);
+        let note = self.visits[visit as usize];
+        let entry = &self.program.model.entries[note.entry as usize];
+        let threads = &mut self.threads[entry.task.index()];
+        let thread = threads.free.pop_first().unwrap_or_else(|| {
+            threads.count += 1;
+            threads.count
+        });
+        let name = self.names.names.intern(&self.program.model.tasks[entry.task.index()].name);
+        let task = self.names.intern_task_named(Task { name, instance: thread });
+        (self.visits[visit as usize].task, self.visits[visit as usize].thread) = (task, thread);
+        if note.operation.is_some() && note.sender != TaskId(NONE) {
+            let label = self.names.names.intern(&entry.name);
+            self.give(time, note.sent, note.sender, task, label);
+        }
+    }
+
+    fn reply(&mut self, time: f64, strand: u32, client: Option<u32>, _: bool) {
+        let own = self.visits[self.strands[strand as usize] as usize];
+        let Some(client) = client.filter(|_| own.operation.is_some()) else { return };
+        let to = self.visits[self.strands[client as usize] as usize].task;
+        self.give(time, time, own.task, to, Name::NONE);
+    }
+
+    fn fork(&mut self, _: f64, strand: u32, branch: u32) {
+        let visit = self.strands[strand as usize];
+        self.note_strand(branch, visit);
+    }
+
+    fn finish(&mut self, _: f64, visit: u32) {
+        let note = self.visits[visit as usize];
+        let task = self.program.model.entries[note.entry as usize].task;
+        self.threads[task.index()].free.insert(note.thread);
+        let Some(operation) = note.operation else { return };
+        if let Some(live) = self.live.get_mut(&operation) {
+            *live -= 1;
+            if *live == 0 {
+                self.live.remove(&operation);
+                self.done += 1;
+            }
+        }
+    }
+
+    fn satisfied(&self) -> bool {
+        self.ended || self.done + self.first >= self.last
+    }
+}
