@@ -10,7 +10,8 @@ use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Model;
 use dyelog::solve::{self, Progress as Simulated, SimulateOptions, TraceOptions, Traced, Watcher, simulate_watched};
 use dyelog::trace::messages::{self, Step};
-use dyelog::trace::spans::write::{WrittenSpan, write_otlp};
+use dyelog::trace::recorded::WrittenSpan;
+use dyelog::trace::spans::write::write_otlp;
 use dyelog::trace::{Operation, TraceNames, angio};
 
 use crate::cli::args::{OutputArguments, SourceArguments};

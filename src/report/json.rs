@@ -65,7 +65,8 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
         element(&names, figures(call.waiting), half.map(|half| figures(half.calls[index])))
     });
     document.insert("calls".into(), calls.collect());
-    if let Some(simulated) = &results.simulated {
+    // Intervals may be all that is left of a simulation in a file.
+    if let Some(simulated) = results.simulated.as_ref().filter(|simulated| simulated.replications > 0) {
         document.insert("simulation".into(), simulation(model, simulated));
     }
     if let Some(origins) = origins {

@@ -9,6 +9,7 @@ pub mod messages;
 pub mod named;
 pub mod quality;
 pub mod read;
+pub mod recorded;
 pub mod spans;
 pub mod stat;
 pub mod toeg;

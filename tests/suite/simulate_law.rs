@@ -12,7 +12,8 @@ use dyelog::same::Options;
 use dyelog::solve::{TraceOptions, trace, trace_messages, trace_spans};
 use dyelog::tlc::{ReduceOptions, Reduction, Rules};
 use dyelog::trace::messages::{self, Step};
-use dyelog::trace::spans::write::{WrittenSpan, write_otlp};
+use dyelog::trace::recorded::WrittenSpan;
+use dyelog::trace::spans::write::write_otlp;
 use dyelog::trace::{Operation, TraceNames, angio};
 use proptest::prelude::*;
 
@@ -333,7 +334,8 @@ fn requests(model: &Model) -> Requests {
 }
 
 /// Messages have no dye, so parallel branches and what an entry does after its last message are not to be seen; who asks whom, how
-/// and how often is.
+/// and how often is. A message stands where it is received: one that waits in a queue seems to be sent by what its sender does
+/// meanwhile, which is why forwarding under load is not among these.
 fn structure_through_messages(recipe: &Recipe) -> Result<(), TestCaseError> {
     let model = build(recipe);
     let mut table = format!("{}\n", messages::THREADED_HEADER).into_bytes();
@@ -367,9 +369,6 @@ proptest! {
 
     #[test]
     fn second_phase_through_messages(recipe in recipe(Family::SecondPhase)) { structure_through_messages(&recipe)?; }
-
-    #[test]
-    fn forwarding_through_messages(recipe in recipe(Family::Forwarding)) { structure_through_messages(&recipe)?; }
 
     #[test]
     fn asynchronous_through_messages(recipe in recipe(Family::Asynchronous)) { structure_through_messages(&recipe)?; }

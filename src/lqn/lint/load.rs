@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::lqn::lint::Lint;
 use crate::lqn::lint::calls::{called, graph, is_source};
 use crate::lqn::lint::visits::{BUDGET, leaving, visits};
-use crate::lqn::{Body, Call, CallKind, EntryId, Fork, Model, Multiplicity, Scheduling, TaskId, Work, codes};
+use crate::lqn::{Body, CallKind, EntryId, Fork, Model, Multiplicity, Scheduling, TaskId, Work, codes};
 
 /// What one invocation of an entry does, on average.
 #[derive(Default)]

@@ -25,8 +25,8 @@ pub(super) fn read(tree: &Tree, model: &Model, findings: &mut Findings) -> Optio
     for processor in tree.children(root).filter(|child| &*child.name == "processor") {
         reader.processor(processor);
     }
-    let general = tree.children(root).filter(|child| &*child.name == "solver-params");
-    let general = general.filter_map(|child| tree.result(child, "result-general")).next();
+    let mut general = tree.children(root).filter(|child| &*child.name == "solver-params");
+    let general = general.find_map(|child| tree.result(child, "result-general"));
     if !reader.any && general.is_none() {
         return None;
     }

@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::trace::spans::model::SpanKind;
-use crate::trace::spans::write::{SpanSink, WrittenSpan};
+use crate::trace::recorded::{SpanKind, SpanSink, WrittenSpan};
 
 use super::probe::Probe;
 use super::program::{NONE, Program};

@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostics;
 use crate::lqn::model::Model;
 use crate::trace::Sink;
 use crate::trace::messages::StepSink;
-use crate::trace::spans::write::SpanSink;
+use crate::trace::recorded::SpanSink;
 
 use super::engine::{Engine, Stop};
 use super::messages::MessageRecorder;

@@ -6,71 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::names::{Name, Names};
+pub use crate::trace::recorded::SpanKind;
 use crate::trace::spans::ids::{SpanId, TraceId};
-
-/// Which part in a communication a span plays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SpanKind {
-    /// Not told.
-    #[default]
-    Unspecified,
-    /// Local work.
-    Internal,
-    /// The side that accepts a request.
-    Server,
-    /// The side that sends a request and waits for the reply.
-    Client,
-    /// The side that sends a message and goes on.
-    Producer,
-    /// The side that works on a message.
-    Consumer,
-}
-
-impl SpanKind {
-    /// From the spellings met in the field: OTLP numbers and names, Jaeger's tag values, in any case.
-    pub fn parse(text: &str) -> Self {
-        let text = text.trim();
-        let text = text.get(..10).filter(|head| head.eq_ignore_ascii_case("span_kind_")).map_or(text, |_| &text[10..]);
-        const SPELLINGS: [(&str, SpanKind); 10] = [
-            ("internal", SpanKind::Internal),
-            ("server", SpanKind::Server),
-            ("client", SpanKind::Client),
-            ("producer", SpanKind::Producer),
-            ("consumer", SpanKind::Consumer),
-            ("1", SpanKind::Internal),
-            ("2", SpanKind::Server),
-            ("3", SpanKind::Client),
-            ("4", SpanKind::Producer),
-            ("5", SpanKind::Consumer),
-        ];
-        SPELLINGS
-            .iter()
-            .find(|(spelling, _)| text.eq_ignore_ascii_case(spelling))
-            .map_or(Self::Unspecified, |(_, kind)| *kind)
-    }
-
-    /// What it is called.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Unspecified => "no kind",
-            Self::Internal => "internal",
-            Self::Server => "server",
-            Self::Client => "client",
-            Self::Producer => "producer",
-            Self::Consumer => "consumer",
-        }
-    }
-
-    /// Whether the span stands on the calling side.
-    pub fn calls(self) -> bool {
-        matches!(self, Self::Client | Self::Producer)
-    }
-
-    /// Whether the span stands on the side that is called.
-    pub fn serves(self) -> bool {
-        matches!(self, Self::Server | Self::Consumer)
-    }
-}
 
 /// What the messaging attributes say that a span does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,38 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::trace::spans::model::SpanKind;
-
-/// A span to be written.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WrittenSpan {
-    /// The span that caused it, by its place among those of the trace; `None` for the first.
-    pub parent: Option<usize>,
-    /// Its part in a communication.
-    pub kind: SpanKind,
-    /// The service that recorded it.
-    pub service: Arc<str>,
-    /// What it does.
-    pub name: Arc<str>,
-    /// Start, in nanoseconds since 1970.
-    pub start: i64,
-    /// End.
-    pub end: i64,
-    /// CPU time in seconds, spans of the service within it included; NaN where not measured.
-    pub cpu: f64,
-}
-
-/// Takes traces as they come: a number of each, and its spans, each after the one that caused it.
-pub trait SpanSink {
-    /// Takes one trace; [`Break`](std::ops::ControlFlow::Break) ends the tracing early.
-    fn trace(&mut self, number: u64, spans: &[WrittenSpan]) -> std::ops::ControlFlow<()>;
-}
-
-impl<F: FnMut(u64, &[WrittenSpan]) -> std::ops::ControlFlow<()>> SpanSink for F {
-    fn trace(&mut self, number: u64, spans: &[WrittenSpan]) -> std::ops::ControlFlow<()> {
-        self(number, spans)
-    }
-}
+use crate::trace::recorded::{SpanKind, WrittenSpan};
 
 /// All spans are recorded on one machine, so that nobody looks for clocks that differ.
 const HOST: &str = "simulation";

@@ -56,17 +56,17 @@ fn inverse(new: &[usize]) -> Vec<usize> {
     old
 }
 
-/// Attributes of an element of results. What a solver cannot tell is left out.
-type Figures = Vec<(&'static str, f64)>;
+/// An attribute of an element of results.
+type Figure = (&'static str, f64);
 
 const PHASE_UTILIZATIONS: [&str; 3] = ["phase1-utilization", "phase2-utilization", "phase3-utilization"];
 const PHASE_SERVICES: [&str; 3] = ["phase1-service-time", "phase2-service-time", "phase3-service-time"];
 
-fn processor(result: &ProcessorResult) -> Figures {
+fn processor(result: &ProcessorResult) -> Vec<Figure> {
     vec![("utilization", result.utilization)]
 }
 
-fn task(result: &TaskResult) -> Figures {
+fn task(result: &TaskResult) -> Vec<Figure> {
     vec![
         ("throughput", result.throughput),
         ("utilization", result.utilization),
@@ -75,7 +75,7 @@ fn task(result: &TaskResult) -> Figures {
 }
 
 /// Service times of phases stand with the phases, and here where an entry is made of activities.
-fn entry(result: &EntryResult, of_activities: bool) -> Figures {
+fn entry(result: &EntryResult, of_activities: bool) -> Vec<Figure> {
     let mut figures = vec![
         ("utilization", result.utilization),
         ("throughput", result.throughput),
@@ -89,7 +89,7 @@ fn entry(result: &EntryResult, of_activities: bool) -> Figures {
     figures
 }
 
-fn activity(result: &ActivityResult) -> Figures {
+fn activity(result: &ActivityResult) -> Vec<Figure> {
     vec![
         ("service-time", result.service),
         ("throughput", result.throughput),
@@ -99,16 +99,15 @@ fn activity(result: &ActivityResult) -> Figures {
 
 impl Writer<'_> {
     /// An element of results, with the half widths of intervals in it.
-    fn figures(&mut self, element: &'static str, figures: &Figures, half: Option<&Figures>) {
+    fn figures(&mut self, element: &'static str, figures: &[Figure], half: Option<&[Figure]>) {
         self.xml.start(element);
-        let finite =
-            |figures: &Figures| -> Figures { figures.iter().copied().filter(|own| own.1.is_finite()).collect() };
-        for (name, value) in finite(figures) {
+        // What a solver cannot tell is left out.
+        for &(name, value) in figures.iter().filter(|figure| figure.1.is_finite()) {
             self.xml.with(name, number(value));
         }
         if let Some(half) = half {
             self.xml.start("result-conf-95");
-            for (name, value) in finite(half) {
+            for &(name, value) in half.iter().filter(|figure| figure.1.is_finite()) {
                 self.xml.with(name, number(value));
             }
             self.xml.end();
@@ -138,7 +137,7 @@ impl Writer<'_> {
         let Some(solved) = &self.solved else { return };
         let Some(result) = solved.results.processors.get(id.index()) else { return };
         let half = solved.half.and_then(|half| half.processors.get(id.index())).map(processor);
-        self.figures("result-processor", &processor(result), half.as_ref());
+        self.figures("result-processor", &processor(result), half.as_deref());
     }
 
     pub(super) fn task_results(&mut self, id: TaskId) {
@@ -155,7 +154,7 @@ impl Writer<'_> {
             }
         }
         let half = solved.half.and_then(|half| half.tasks.get(id.index())).map(task);
-        self.figures("result-task", &figures, half.as_ref());
+        self.figures("result-task", &figures, half.as_deref());
     }
 
     pub(super) fn entry_results(&mut self, id: EntryId) {
@@ -164,7 +163,7 @@ impl Writer<'_> {
         let Some(result) = solved.results.entries.get(place) else { return };
         let of_activities = matches!(self.model.entries[id.index()].body, Body::Activities(_));
         let half = solved.half.and_then(|half| half.entries.get(place)).map(|half| entry(half, of_activities));
-        self.figures("result-entry", &entry(result, of_activities), half.as_ref());
+        self.figures("result-entry", &entry(result, of_activities), half.as_deref());
     }
 
     /// Of a phase or an activity.
@@ -188,7 +187,7 @@ impl Writer<'_> {
             }
             Caller::Forward(_) => return,
         };
-        self.figures("result-activity", &figures, half.as_ref());
+        self.figures("result-activity", &figures, half.as_deref());
     }
 
     pub(super) fn call_results(&mut self, from: Caller, to: EntryId, kind: Option<CallKind>) {
@@ -201,6 +200,6 @@ impl Writer<'_> {
             waiting += served.map_or(0.0, |entry| entry.service[0]);
         }
         let half = solved.half.and_then(|half| half.calls.get(place)).map(|&half| vec![("waiting", half)]);
-        self.figures("result-call", &vec![("waiting", waiting)], half.as_ref());
+        self.figures("result-call", &[("waiting", waiting)], half.as_deref());
     }
 }
