@@ -187,7 +187,7 @@ pub fn given(
 ) -> Result<Given, Failure> {
     Ok(match submodel_or_model(files, reading, reduce, terminal)? {
         Found::SubModel(reduced) => Given::SubModel(Box::new(reduced.reduction.submodel)),
-        Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, terminal)?.0)),
+        Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, terminal)?.model)),
     })
 }
 
