@@ -42,9 +42,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Form::Json => report::bottleneck::json(model, &found),
     };
     output::write(&arguments.output, &text)?;
-    if found.sources.is_empty() {
-        terminal.say("no scenario has a population: bounds are those of closed loads\n");
-    }
     if found.steps.iter().all(|step| step.converged) {
         return Ok(Exit::Ok);
     }

@@ -1,18 +1,19 @@
 //! What limits a model, as text and JSON.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lqn::Model;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
 use crate::report::words::number;
-use crate::solve::bottleneck::{Bottlenecks, Resource, Step};
+use crate::solve::bottleneck::{Bottlenecks, Limit, Resource, Step};
 
 /// Bounds of a source that are shown.
 const SHOWN: usize = 5;
 
-/// Tables for people: the bounds of each closed load by itself, then what saturates as all grow in proportion.
+/// Tables for people: the bounds of each load by itself, then what saturates as all closed ones, and all open ones, grow in
+/// proportion.
 pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     let mut text = String::new();
     for source in &found.sources {
@@ -31,17 +32,42 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             ));
         }
         text.push_str("\n\n");
-        let mut table = Table::new(&["BOUND BY", ">BUSY IN A CYCLE (s)", ">SERVERS", ">AT MOST (1/s)"]);
-        for limit in source.limits.iter().take(SHOWN) {
-            table.row(vec![
-                words(model, limit.resource),
-                number(limit.seconds),
-                number(limit.servers),
+        text.push_str(&bounds(model, &source.limits, "IN A CYCLE", look));
+    }
+    for source in &found.arrivals {
+        let name = &model.entries[source.entry.index()].name;
+        text.push_str(&format!(
+            "{name}: {}/s arrive, response {} s without queueing",
+            number(source.rate),
+            number(source.response)
+        ));
+        if let Some(limit) = source.limits.first() {
+            text.push_str(&format!(
+                "; alone at most {}/s, by {}",
                 number(limit.throughput()),
+                words(model, limit.resource)
+            ));
+        }
+        text.push_str("\n\n");
+        text.push_str(&bounds(model, &source.limits, "FOR AN ARRIVAL", look));
+    }
+    if !found.rooms.is_empty() {
+        let mut table =
+            Table::new(&["OPEN ARRIVALS SATURATE", ">BUSY NOW (%)", ">AT MOST (times now)", "THAT IS (1/s)"]);
+        for room in found.rooms.iter().take(SHOWN) {
+            let rates = found.arrivals.iter().map(|source| {
+                let name = &model.entries[source.entry.index()].name;
+                format!("{name} {}", number(source.rate * room.factor()))
+            });
+            table.row(vec![
+                words(model, room.resource),
+                number(100.0 * room.utilization),
+                number(room.factor()),
+                rates.collect::<Vec<_>>().join(", "),
             ]);
         }
         text.push_str(&table.render(look));
-        text.push('\n');
+        text.push_str("\ncounted without queueing: threads that wait for others may all be busy sooner\n");
     }
     let mut table = Table::new(&["", "SATURATES", ">BUSY (%)", ">ITS PROCESSOR (%)", "AT MOST (1/s)", "STATE"]);
     for (place, step) in found.steps.iter().enumerate() {
@@ -72,29 +98,47 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     text
 }
 
+/// What bounds a load by itself.
+fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
+    let busy = format!(">BUSY {per} (s)");
+    let mut table = Table::new(&["BOUND BY", &busy, ">SERVERS", ">AT MOST (1/s)"]);
+    for limit in limits.iter().take(SHOWN) {
+        table.row(vec![
+            words(model, limit.resource),
+            number(limit.seconds),
+            number(limit.servers),
+            number(limit.throughput()),
+        ]);
+    }
+    table.render(look) + "\n"
+}
+
 /// One JSON document, ending in a newline: `{"dyelog-bottlenecks": 1, "sources": [{"task", "population", "think_time",
-/// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "steps": [{"kind", "name",
+/// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
+/// "response", "limits"}], "rooms": [{"kind", "name", "utilization", "factor"}], "steps": [{"kind", "name",
 /// "utilization", "processor_utilization", "throughputs", "converged"}], "unsure"}`. Utilisations are parts of all servers.
 pub fn json(model: &Model, found: &Bottlenecks) -> String {
     let sources = found.sources.iter().map(|source| {
-        let limits = source.limits.iter().map(|limit| {
-            let (kind, name) = element(model, limit.resource);
-            json!({
-                "kind": kind,
-                "name": name,
-                "seconds": limit.seconds,
-                "servers": limit.servers,
-                "throughput": limit.throughput(),
-            })
-        });
         json!({
             "task": &*model.tasks[source.task.index()].name,
             "population": source.population,
             "think_time": source.think_time,
             "response": source.response,
             "knee": source.knee(),
-            "limits": limits.collect::<serde_json::Value>(),
+            "limits": limits(model, &source.limits),
         })
+    });
+    let arrivals = found.arrivals.iter().map(|source| {
+        json!({
+            "entry": &*model.entries[source.entry.index()].name,
+            "rate": source.rate,
+            "response": source.response,
+            "limits": limits(model, &source.limits),
+        })
+    });
+    let rooms = found.rooms.iter().map(|room| {
+        let (kind, name) = element(model, room.resource);
+        json!({ "kind": kind, "name": name, "utilization": room.utilization, "factor": room.factor() })
     });
     let steps = found.steps.iter().map(|step: &Step| {
         let (kind, name) = element(model, step.resource);
@@ -109,10 +153,26 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
     });
     pretty(&json!({
         "dyelog-bottlenecks": 1,
-        "sources": sources.collect::<serde_json::Value>(),
-        "steps": steps.collect::<serde_json::Value>(),
+        "sources": sources.collect::<Value>(),
+        "arrivals": arrivals.collect::<Value>(),
+        "rooms": rooms.collect::<Value>(),
+        "steps": steps.collect::<Value>(),
         "unsure": found.unsure,
     }))
+}
+
+fn limits(model: &Model, limits: &[Limit]) -> Value {
+    let limits = limits.iter().map(|limit| {
+        let (kind, name) = element(model, limit.resource);
+        json!({
+            "kind": kind,
+            "name": name,
+            "seconds": limit.seconds,
+            "servers": limit.servers,
+            "throughput": limit.throughput(),
+        })
+    });
+    limits.collect()
 }
 
 fn element(model: &Model, resource: Resource) -> (&'static str, &str) {

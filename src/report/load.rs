@@ -26,10 +26,9 @@ impl<'o> ScenarioResult<'o> {
 
     fn one(model: &Model, results: &Results, origin: &'o ScenarioOrigin) -> Self {
         match (origin.load, origin.customer) {
-            (Load::Closed { population, think_time }, Some(task)) => {
-                let throughput = results.tasks[task.index()].throughput;
-                let response = (throughput > 0.0).then(|| (f64::from(population) / throughput - think_time).max(0.0));
-                Self { origin, throughput, response }
+            (Load::Closed { .. }, Some(task)) => {
+                let task = &results.tasks[task.index()];
+                Self { origin, throughput: task.throughput, response: task.response() }
             }
             (Load::Open { rate }, _) => {
                 let response = origin.first.iter().try_fold(0.0, |sum, (entry, requests)| {

@@ -5,10 +5,11 @@
 //! For the threads of a task, D is the time for which a thread is held in a cycle when nothing queues, so that the bound
 //! holds for software, too. What really saturates is seen by the solver under a load far beyond the bounds: the saturated
 //! resource that waits for no other saturated one (Neilson, Woodside, Petriu and Majumdar 1995). That one is then
-//! relieved, and the next comes into sight.
+//! relieved, and the next comes into sight. Open arrivals ask for m / D of each resource by themselves: how far they can grow
+//! in proportion follows without a solver.
 
 use crate::diagnostic::Diagnostics;
-use crate::lqn::model::{Model, Multiplicity, ProcessorId, Scheduling, TaskId};
+use crate::lqn::model::{EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId};
 use crate::lqn::results::Results;
 
 use super::plan::{Plan, servers};
@@ -79,6 +80,35 @@ impl SourceBounds {
     }
 }
 
+/// The bounds of the open arrivals at one entry that have the system to themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrivalBounds {
+    /// The entry.
+    pub entry: EntryId,
+    /// Arrivals per second.
+    pub rate: f64,
+    /// The response time without queueing, seconds.
+    pub response: f64,
+    /// The bounds, the tightest first; a cycle is one arrival.
+    pub limits: Vec<Limit>,
+}
+
+/// How far all open arrivals can grow in proportion before a resource is saturated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers due to open arrivals as they are, queueing left out.
+    pub utilization: f64,
+}
+
+impl Room {
+    /// By how much all rates may be multiplied at most.
+    pub fn factor(&self) -> f64 {
+        1.0 / self.utilization
+    }
+}
+
 /// A resource that limits, once those before it are relieved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -99,18 +129,23 @@ pub struct Step {
 pub struct Bottlenecks {
     /// Closed sources of load.
     pub sources: Vec<SourceBounds>,
+    /// Open arrivals.
+    pub arrivals: Vec<ArrivalBounds>,
+    /// What limits the open arrivals together, the tightest first.
+    pub rooms: Vec<Room>,
     /// What saturates first as they grow in proportion, and what comes next when that is relieved.
     pub steps: Vec<Step>,
     /// Whether there may be further steps, which the solver could not tell because it did not converge.
     pub unsure: bool,
 }
 
-/// Finds what limits a model as its closed sources of load grow in proportion.
+/// Finds what limits a model as its closed sources of load grow in proportion, and as its open arrivals do.
 ///
 /// # Errors
 /// As [`layered`].
 pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottlenecks, Diagnostics> {
     let sources = bounds(model)?;
+    let (arrivals, rooms) = arrivals(model)?;
     let mut steps = Vec::new();
     let mut unsure = false;
     let mut relieved = model.clone();
@@ -149,7 +184,7 @@ pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottleneck
             }
         }
     }
-    Ok(Bottlenecks { sources, steps, unsure })
+    Ok(Bottlenecks { sources, arrivals, rooms, steps, unsure })
 }
 
 /// The model under a load far beyond its bounds; `None` where nothing bounds it.
@@ -233,6 +268,36 @@ pub fn bounds(model: &Model) -> Result<Vec<SourceBounds>, Diagnostics> {
     Ok(sources.map(|task| source(&plan, task, &held)).collect())
 }
 
+/// The asymptotic bounds of open arrivals, of each by itself and of all together.
+///
+/// # Errors
+/// When the model cannot be solved at all.
+pub fn arrivals(model: &Model) -> Result<(Vec<ArrivalBounds>, Vec<Room>), Diagnostics> {
+    let plan = Plan::new(model)?;
+    let held = held(&plan);
+    let mut found = Vec::new();
+    for (number, entry) in model.entries.iter().enumerate() {
+        if let Some(rate) = entry.open_arrival_rate.filter(|rate| *rate > 0.0) {
+            let mut visits = vec![0.0; plan.entries.len()];
+            visits[number] = 1.0;
+            let limits = limits(&plan, &mut visits, &held);
+            found.push(ArrivalBounds { entry: number.into(), rate, response: held[number].0, limits });
+        }
+    }
+    let mut rooms: Vec<Room> = Vec::new();
+    for source in &found {
+        for limit in &source.limits {
+            let utilization = source.rate / limit.throughput();
+            match rooms.iter_mut().find(|room| room.resource == limit.resource) {
+                Some(room) => room.utilization += utilization,
+                None => rooms.push(Room { resource: limit.resource, utilization }),
+            }
+        }
+    }
+    rooms.sort_by(|left, right| right.utilization.total_cmp(&left.utilization));
+    Ok((found, rooms))
+}
+
 /// By entry: the time of the first phase and of all phases when nothing queues.
 fn held(plan: &Plan) -> Vec<(f64, f64)> {
     let mut held = vec![(0.0, 0.0); plan.entries.len()];
@@ -272,6 +337,19 @@ fn source(plan: &Plan, task: TaskId, held: &[(f64, f64)]) -> SourceBounds {
     for entry in &own.entries {
         visits[entry.index()] = 1.0 / own.entries.len() as f64;
     }
+    let limits = limits(plan, &mut visits, held);
+    SourceBounds {
+        task,
+        population: plan.threads[task.index()],
+        think_time: own.think_time,
+        response: own.entries.iter().map(|entry| visits[entry.index()] * held[entry.index()].1).sum(),
+        limits,
+    }
+}
+
+/// The bounds of a cycle that begins with those visits to entries; the visits that follow from them are added.
+fn limits(plan: &Plan, visits: &mut [f64], held: &[(f64, f64)]) -> Vec<Limit> {
+    let model = plan.model;
     let mut processors = vec![0.0; model.processors.len()];
     for &entry in &plan.order {
         let flow = visits[entry.index()];
@@ -318,11 +396,5 @@ fn source(plan: &Plan, task: TaskId, held: &[(f64, f64)]) -> SourceBounds {
         }
     }
     limits.sort_by(|left, right| left.throughput().total_cmp(&right.throughput()));
-    SourceBounds {
-        task,
-        population: plan.threads[task.index()],
-        think_time: own.think_time,
-        response: own.entries.iter().map(|entry| visits[entry.index()] * held[entry.index()].1).sum(),
-        limits,
-    }
+    limits
 }

@@ -376,3 +376,40 @@ fn the_command_tells_bottlenecks() {
     assert_eq!(json["dyelog-bottlenecks"], 1);
     assert!(json["sources"][0]["limits"][0]["throughput"].as_f64() > Some(1.0));
 }
+
+#[test]
+fn open_arrivals_have_bounds_that_the_solver_agrees_with() {
+    // At 2/s and 1/s the CPU is busy for 0.2 + 0.3 of the time, the two threads of the store for 2 · 0.25 / 2.
+    let text = "G \"open\" 1e-6 100 -1\nP 2\np cpu s\np disk i\n-1\nT 2\nt server n read write -1 cpu i\nt store n keep -1 disk m 2\n-1\n\
+                E 3\na read 2\na write 1\ns read 0.1 -1\ns write 0.3 -1\ny read keep 1 -1\ns keep 0.25 -1\n-1\n";
+    let (model, _) = lqn::parse_any(&std::sync::Arc::from("open"), text).expect("it is a model");
+    let found = bottlenecks(&model, &LayeredOptions::default()).expect("it can be solved");
+    assert!(found.sources.is_empty() && found.steps.is_empty());
+    let alone: Vec<f64> = found.arrivals.iter().map(|source| source.limits[0].throughput()).collect();
+    assert!((alone[0] - 8.0).abs() < 1e-9 && (alone[1] - 1.0 / 0.3).abs() < 1e-9, "{alone:?}");
+    let [cpu, store] = &found.rooms[..] else { panic!("two resources: {:?}", found.rooms) };
+    assert!(matches!((cpu.resource, store.resource), (Resource::Processor(_), Resource::Task(_))));
+    assert!((cpu.factor() - 2.0).abs() < 1e-9 && (store.factor() - 4.0).abs() < 1e-9);
+    let under = |factor: f64| {
+        let mut model = model.clone();
+        for entry in &mut model.entries {
+            entry.open_arrival_rate = entry.open_arrival_rate.map(|rate| rate * factor);
+        }
+        let results = layered(&model, &LayeredOptions::default()).expect("it can be solved");
+        (results.convergence.converged, results.processors[0].utilization)
+    };
+    let (fits, busy) = under(0.98 * cpu.factor());
+    assert!(fits && (busy - 0.98).abs() < 1e-6, "{busy}");
+    assert!(!under(1.02 * cpu.factor()).0, "more than the bound is too much");
+}
+
+#[test]
+fn the_command_tells_the_bounds_of_open_arrivals() {
+    let (code, text, errors) = run(&["bottleneck", "traces/shop.otlp.jsonl"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("OPEN ARRIVALS SATURATE") && text.contains("alone at most"), "{text}");
+    let (_, text, _) = run(&["bottleneck", "traces/shop.otlp.jsonl", "--format", "json"]);
+    let json: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert!(json["arrivals"].as_array().is_some_and(|arrivals| arrivals.len() == 2), "{text}");
+    assert!(json["rooms"][0]["factor"].as_f64() > Some(1.0), "{text}");
+}

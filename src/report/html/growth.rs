@@ -116,10 +116,7 @@ impl Source {
     /// The mean response under a load, where something waits for it.
     fn response(&self, model: &Model, results: &Results, load: f64) -> Option<f64> {
         match &self.kind {
-            Kind::Closed { task, .. } => {
-                let throughput = results.tasks[task.index()].throughput;
-                (throughput > 0.0).then(|| (load / throughput - model.tasks[task.index()].think_time).max(0.0))
-            }
+            Kind::Closed { task, .. } => results.tasks[task.index()].response(),
             Kind::Open { entries, .. } => {
                 let response = |(entry, requests): &(EntryId, f64)| {
                     let result = &results.entries[entry.index()];

@@ -165,11 +165,8 @@ impl Measure {
 /// The time of a customer's cycle without thinking (Little's law).
 fn response(model: &Model, results: &Results, task: TaskId) -> Option<f64> {
     let own = &model.tasks[task.index()];
-    let throughput = results.tasks[task.index()].throughput;
     match own.multiplicity {
-        Multiplicity::Finite(customers) if own.scheduling == Scheduling::Reference && throughput > 0.0 => {
-            Some((f64::from(customers) / throughput - own.think_time).max(0.0))
-        }
+        Multiplicity::Finite(_) if own.scheduling == Scheduling::Reference => results.tasks[task.index()].response(),
         _ => None,
     }
 }
