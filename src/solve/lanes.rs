@@ -75,6 +75,8 @@ pub(super) struct Lane {
     pub group: usize,
     /// For a branch: the lane that waits for it and its position there.
     pub parent: Option<(usize, usize)>,
+    /// For a branch: the first lane of its fork.
+    pub fork: Option<usize>,
     /// For a branch: executions for each execution of the parent's entry.
     pub share: f64,
     /// Entries, in the order in which they were met.
@@ -167,7 +169,8 @@ impl Lanes {
             next += 1;
             let lane = Lane {
                 group,
-                parent,
+                parent: parent.map(|(lane, position, _)| (lane, position)),
+                fork: parent.map(|(_, _, first)| first),
                 share,
                 reach: Vec::new(),
                 order: Vec::new(),
@@ -196,7 +199,8 @@ impl Lanes {
 }
 
 type Starts = BTreeMap<usize, usize>;
-type Pending = (Option<(usize, usize)>, f64, Starts);
+/// A lane to build: for a branch the parent, the position there, and the first lane of the fork; its share; its entries.
+type Pending = (Option<(usize, usize, usize)>, f64, Starts);
 
 struct Builder<'a, 'b> {
     plan: &'a Plan<'a>,
@@ -281,7 +285,11 @@ impl Builder<'_, '_> {
                 let first_lane = self.first + self.known + branches.len();
                 self.lane.items.push(Item::Fork { fork, first_lane });
                 for &strand in &parallel.branches {
-                    branches.push((Some((own_lane, number)), parallel.visits, Starts::from([(rank, strand)])));
+                    branches.push((
+                        Some((own_lane, number, first_lane)),
+                        parallel.visits,
+                        Starts::from([(rank, strand)]),
+                    ));
                 }
             }
             if filled.len() < met.len() {

@@ -12,6 +12,7 @@ use crate::lqn::results::{Convergence, Results};
 use super::chain;
 use super::check;
 use super::codes;
+use super::forks::{SharedFork, shared_forks};
 use super::lanes::{Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
 use super::mva::{self, Load, Memory, Method, Stay};
@@ -107,7 +108,9 @@ fn one_by_one(model: &Model, options: &LayeredOptions, observer: &mut dyn Observ
     if let Some(results) = chain::solve(&plan, options.states) {
         return sound(results);
     }
-    in_layers(model)?;
+    if let Err(refusal) = in_layers(model) {
+        return chain::solve_roughly(&plan, options.states).map_or(Err(refusal), sound);
+    }
     let convergence = solver.run(options, observer)?;
     sound(report::results(&solver, convergence))
 }
@@ -148,6 +151,8 @@ pub(super) struct Solver<'a> {
     pub sent: Vec<f64>,
     /// By entry that queues: the stay of requests whose sender does not wait.
     pub open_stays: Vec<Stay>,
+    /// By group: forks whose branches share servers.
+    forks: Vec<Vec<SharedFork>>,
     shares: Vec<Shares>,
     /// By group: the part of its activity in which someone waits for it.
     blocking: Vec<f64>,
@@ -199,7 +204,10 @@ impl<'a> Solver<'a> {
             waits: Waits {
                 stays: lanes.lanes.iter().map(|lane| vec![Stay::default(); lane.stations.len()]).collect(),
                 service: vec![Phases::default(); entries],
+                longer: lanes.lanes.iter().map(|lane| vec![0.0; lane.stations.len()]).collect(),
+                together: vec![None; lanes.lanes.len()],
             },
+            forks: (0..lanes.groups.len()).map(|group| shared_forks(plan, lanes, group)).collect(),
             times: vec![LaneTimes::default(); lanes.lanes.len()],
             flows: lanes.lanes.iter().map(|lane| vec![0.0; lane.reach.len()]).collect(),
             throughputs: vec![0.0; lanes.groups.len()],
@@ -356,6 +364,7 @@ impl<'a> Solver<'a> {
                 blocking: &self.blocking,
                 cycles: &self.cycles,
                 branches: &self.branches,
+                together: &self.waits.together,
             },
         );
         let solution = mva::solve(&built.network, thorough, &mut self.memories[number]);
@@ -399,6 +408,18 @@ impl<'a> Solver<'a> {
     }
 
     fn evaluate(&mut self, group: usize) {
+        group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
+        if self.forks[group].is_empty() {
+            return;
+        }
+        // Inner forks come after those in which they are.
+        for fork in self.forks[group].iter_mut().rev() {
+            let found = fork.solve(self.plan, self.lanes, &self.waits, &self.times);
+            self.waits.together[fork.first_lane] = Some(found.until);
+            for (lane, slot, longer) in found.longer {
+                self.waits.longer[lane][slot as usize] = longer;
+            }
+        }
         group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
     }
 

@@ -130,6 +130,7 @@ impl Sum {
             priority: mean(self.priority).round() as i32,
             again: mean(self.again).min(1.0),
             soon: if self.again > 0.0 { self.soon / self.again } else { 0.0 },
+            longer: 0.0,
             guess: Stay::default(),
         }
     }
@@ -150,7 +151,7 @@ impl Sum {
 pub(super) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f64], waits: &Waits) -> Vec<Sum> {
     let lane = &lanes.lanes[number];
     let mut sums = vec![Sum::default(); lane.stations.len()];
-    let stays = &waits.stays[number];
+    let stays = &waits.all(number);
     for (position, reach) in lane.reach.iter().enumerate() {
         let task = plan.entries[reach.entry.index()].task;
         let priority = f64::from(plan.model.tasks[task.index()].priority);
@@ -219,7 +220,11 @@ pub(super) fn network(
         for (slot, sum) in sums[chain].iter().enumerate() {
             if sum.visits > 0.0 {
                 let visit = sum.visit(chain, local(lanes.lanes[number].stations[slot]));
-                network.visits.push(Visit { guess: waits.stays[number][slot], ..visit });
+                network.visits.push(Visit {
+                    guess: waits.stays[number][slot],
+                    longer: waits.longer[number][slot],
+                    ..visit
+                });
                 places.push(Some((number, slot)));
             }
         }

@@ -7,7 +7,8 @@
 //! - `replicas` unfolds copies of tasks and processors;
 //! - `lanes` finds who circulates, `layers` which of them share stations;
 //! - `mva/` solves queueing networks and knows nothing of all this;
-//! - `times` and `maximum` turn waits into times of phases and forks, `unseen` holds the interlock;
+//! - `times` and `maximum` turn waits into times of phases and forks, `forks` has those whose branches share servers,
+//!   `unseen` holds the interlock;
 //! - `chain/` solves small models exactly, by their states;
 //! - `layered` iterates over the layers of others, `report` reads the results off.
 //!
@@ -21,6 +22,7 @@ pub mod bottleneck;
 mod chain;
 mod check;
 pub mod codes;
+mod forks;
 mod lanes;
 mod layered;
 mod layers;

@@ -172,7 +172,7 @@ impl Sums {
     fn add_items(&mut self, solver: &Solver, number: usize, position: usize, weight: f64) {
         let lane = &solver.lanes.lanes[number];
         let reach = &lane.reach[position];
-        let stays = &solver.waits.stays[number];
+        let stays = &solver.waits.all(number);
         let mut executions = 0.0;
         for index in reach.items.clone() {
             match lane.items[index] {

@@ -43,6 +43,18 @@ pub(super) struct Waits {
     pub stays: Vec<Vec<Stay>>,
     /// By entry that queues.
     pub service: Vec<Phases>,
+    /// By lane and slot: how much longer a visit takes because of other branches of the same fork.
+    pub longer: Vec<Vec<f64>>,
+    /// By first lane of the branches: the time of a fork whose branches share servers.
+    pub together: Vec<Option<f64>>,
+}
+
+impl Waits {
+    /// What visits of a lane take beyond their service, in all.
+    pub fn all(&self, lane: usize) -> Vec<Stay> {
+        let longer = self.longer[lane].iter();
+        self.stays[lane].iter().zip(longer).map(|(stay, longer)| Stay { wait: stay.wait + longer, ..*stay }).collect()
+    }
 }
 
 /// Times of a lane's entries.
@@ -71,7 +83,7 @@ pub(super) fn group_times(plan: &Plan, lanes: &Lanes, group: usize, waits: &Wait
 
 fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &[LaneTimes]) -> LaneTimes {
     let lane = &lanes.lanes[number];
-    let stays = &waits.stays[number];
+    let stays = &waits.all(number);
     let mut result =
         LaneTimes { entries: vec![Phases::default(); lane.reach.len()], items: vec![0.0; lane.items.len()] };
     for &position in lane.order.iter().rev() {
@@ -101,6 +113,7 @@ fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &
                         .collect();
                     let pairs: Vec<(f64, f64)> = branches.iter().map(|time| (time.mean, time.variance)).collect();
                     let (mean, variance) = until(&pairs, parallel.quorum.unwrap_or(pairs.len()));
+                    let mean = waits.together[first_lane].unwrap_or(mean);
                     result.items[index] = mean;
                     phases[parallel.phase].add(Time { mean, variance }.times(parallel.visits));
                     index += 1;

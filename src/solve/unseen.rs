@@ -23,6 +23,8 @@ pub(super) struct Overlap<'a> {
     pub cycles: &'a [f64],
     /// By lane: executions in a cycle, of branches; and mean time of one.
     pub branches: &'a [(f64, f64)],
+    /// By first lane of the branches: whether what the fork takes is known.
+    pub together: &'a [Option<f64>],
 }
 
 /// More pairs of lanes than this are left alone: in so large a layer each is a small part.
@@ -57,10 +59,13 @@ fn fraction(lane: usize, other: usize, overlap: &Overlap) -> f64 {
         return 0.0;
     }
     if group == other_group && lane != other {
-        let (parent, others_parent) = (overlap.lanes.lanes[lane].parent, overlap.lanes.lanes[other].parent);
+        let (fork, others_fork) = (overlap.lanes.lanes[lane].fork, overlap.lanes.lanes[other].fork);
         let ((count, time), (_, other_time)) = (overlap.branches[lane], overlap.branches[other]);
         let longer = time.max(other_time);
-        if parent.is_some() && parent == others_parent && count * longer > 0.0 {
+        // What branches that share servers wait for each other is known.
+        let apart =
+            fork.is_none() || fork != others_fork || fork.is_some_and(|first| overlap.together[first].is_some());
+        if !apart && count * longer > 0.0 {
             return (1.0 - overlap.cycles[group] / (count * longer)).max(-50.0) / population;
         }
         return 1.0 / population;

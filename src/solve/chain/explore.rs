@@ -1,7 +1,7 @@
 //! From a program to its chain: all states that can be met, and the rates between them.
 
 use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::fire::{Firing, Todo, Way};
 use super::program::{Op, Order, Program};
@@ -21,6 +21,12 @@ pub(super) struct Chain {
     pub events: Vec<(u32, u32, f64)>,
 }
 
+/// After so many states, a walk tells whether there are far too many.
+const PROBE: usize = 1500;
+/// Steps of the walk that are not looked at, and those that are.
+const BURN: usize = 500;
+const WALK: usize = 2000;
+
 /// Explores all states, if there are at most so many.
 pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Chain> {
     let mut chain = Chain {
@@ -32,28 +38,20 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
     };
     let mut key = Vec::new();
     let mut state = State::new(program);
-    let mut first = Way { state: state.clone(), probability: 1.0, todo: Vec::new(), events: Vec::new() };
-    for (task, begin) in program.cycle.iter().enumerate() {
-        for _ in 0..program.customers[task] {
-            first.todo.push(Todo::Run(chain.stacks.push(0, *begin)));
-        }
-    }
-    let (keys, levels) = (&mut chain.keys, &mut chain.levels);
     let mut spare = Vec::new();
-    let mut firing = Firing { program, stacks: &mut chain.stacks, room, spare: &mut spare };
-    // Any way will do to begin with.
-    let mut begun = false;
-    firing.settle(first, &mut |way, stacks| {
-        if !begun {
-            begun = true;
-            way.state.write(program, stacks, &mut key);
-            keys.insert(key.as_slice().into(), ());
-            levels.push(way.state.detached);
-        }
-    })?;
+    let first = first(program, room, &mut chain.stacks, &mut spare)?;
+    chain.keys.insert(first.0, ());
+    chain.levels.push(first.1);
     let mut number = 0;
     let mut ready = Vec::new();
+    let mut is_probed = states <= 2 * PROBE;
     while number < chain.keys.len() {
+        if !is_probed && chain.keys.len() > PROBE {
+            is_probed = true;
+            if has_more_than(program, states, room)? {
+                return None;
+            }
+        }
         let (own, ()) = chain.keys.get_index(number)?;
         state.read(program, &chain.stacks, own);
         ready.clear();
@@ -65,12 +63,85 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
             if chain.keys.len() > states || chain.moves.len() > 16 * states || chain.stacks.len() > 8 * states {
                 return None;
             }
-            let from = From { number: number as u32, state: &state, active };
-            fire(program, &mut chain, &from, room, &mut key, &mut spare)?;
+            let Chain { keys, levels, stacks, moves, events } = &mut chain;
+            let from = From { state: &state, active };
+            fire(program, stacks, &from, room, &mut spare, &mut |way, stacks, rate| {
+                way.state.write(program, stacks, &mut key);
+                let to = keys.get_index_of(key.as_slice()).unwrap_or_else(|| {
+                    levels.push(way.state.detached);
+                    keys.insert_full(key.as_slice().into(), ()).0
+                });
+                moves.push((number as u32, to as u32, rate));
+                events.extend(way.events.iter().map(|event| (number as u32, *event, rate)));
+            })?;
         }
         number += 1;
     }
     Some(chain)
+}
+
+/// A state to begin with, written, and its level.
+fn first(program: &Program, room: u32, stacks: &mut Stacks, spare: &mut Vec<Way>) -> Option<(Box<[u32]>, u32)> {
+    let mut first = Way { state: State::new(program), probability: 1.0, todo: Vec::new(), events: Vec::new() };
+    for (task, begin) in program.cycle.iter().enumerate() {
+        for _ in 0..program.customers[task] {
+            first.todo.push(Todo::Run(stacks.push(0, *begin)));
+        }
+    }
+    // Any way will do to begin with.
+    let mut begun = None;
+    let mut key = Vec::new();
+    Firing { program, stacks, room, spare }.settle(first, &mut |way, stacks| {
+        if begun.is_none() {
+            way.state.write(program, stacks, &mut key);
+            begun = Some((key.as_slice().into(), way.state.detached));
+        }
+    })?;
+    begun
+}
+
+/// Whether there are surely more states: those that a random walk comes by would be met again more often if there were
+/// not. Of n samples from N states about n²/2N repeat another one, more if some states are likelier than others.
+fn has_more_than(program: &Program, states: usize, room: u32) -> Option<bool> {
+    let mut stacks = Stacks::new();
+    let mut spare = Vec::new();
+    let (mut key, _) = first(program, room, &mut stacks, &mut spare)?;
+    let mut state = State::new(program);
+    let mut ready = Vec::new();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
+    let (mut repeated, mut written) = (0.0, Vec::new());
+    for step in 0..BURN + WALK {
+        state.read(program, &stacks, &key);
+        ready.clear();
+        timed(program, &stacks, &state, &mut ready);
+        let active = *ready.get(random.below(ready.len() as f64) as usize)?;
+        let mut whole = 0.0;
+        let mut next: Option<Box<[u32]>> = None;
+        fire(program, &mut stacks, &From { state: &state, active }, room, &mut spare, &mut |way, stacks, rate| {
+            // Rare things lead to as many states as others do.
+            whole += f64::from(u8::from(rate > 0.0));
+            if random.below(whole) < 1.0 {
+                way.state.write(program, stacks, &mut written);
+                next = Some(written.as_slice().into());
+            }
+        })?;
+        key = next?;
+        if step >= BURN && !seen.insert(key.clone()) {
+            repeated += 1.0;
+        }
+    }
+    Some(repeated < (WALK * WALK) as f64 / (2.0 * states as f64))
+}
+
+/// A linear congruential generator: the same walk each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: f64) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64 * limit
+    }
 }
 
 /// Something that takes time and will end.
@@ -109,39 +180,25 @@ pub(super) fn serving(order: Order, servers: f64, waiting: usize) -> (usize, f64
 
 /// What happens, and where.
 struct From<'a> {
-    number: u32,
     state: &'a State,
     active: Active,
 }
 
+/// Shows all states in which things may be after that, with the rate of each.
 fn fire(
     program: &Program,
-    chain: &mut Chain,
+    stacks: &mut Stacks,
     from: &From,
     room: u32,
-    key: &mut Vec<u32>,
     spare: &mut Vec<Way>,
+    arrive: &mut dyn FnMut(&mut Way, &mut Stacks, f64),
 ) -> Option<()> {
     let mut way = spare.pop().unwrap_or_default();
     way.state.copy_from(from.state);
     way.probability = 1.0;
     way.todo.clear();
     way.events.clear();
-    let Chain { keys, levels, moves, events, .. } = chain;
-    let mut arrive = |way: &mut Way, stacks: &mut Stacks, rate: f64| {
-        let rate = rate * way.probability;
-        way.state.write(program, stacks, key);
-        let to = match keys.get_index_of(key.as_slice()) {
-            Some(known) => known,
-            None => {
-                levels.push(way.state.detached);
-                keys.insert_full(key.as_slice().into(), ()).0
-            }
-        };
-        moves.push((from.number, to as u32, rate));
-        events.extend(way.events.iter().map(|event| (from.number, *event, rate)));
-    };
-    let mut firing = Firing { program, stacks: &mut chain.stacks, room, spare };
+    let mut firing = Firing { program, stacks, room, spare };
     match from.active {
         Active::Source(number) => {
             let source = program.sources[number];
@@ -149,7 +206,7 @@ fn fire(
                 way.events.push(source.arrival);
                 firing.send(source.request, to, dropped, &mut way);
             }
-            firing.settle(way, &mut |way, stacks| arrive(way, stacks, source.rate))
+            firing.settle(way, &mut |way, stacks| arrive(way, stacks, source.rate * way.probability))
         }
         Active::Stage { station, place, rate } => {
             let stack = from.state.queues[station][place];
@@ -159,8 +216,7 @@ fn fire(
             if again > 0.0 {
                 let mut on = way.copy(firing.spare);
                 on.state.queues[station][place] = firing.stacks.with_top(stack, more);
-                on.probability = again;
-                arrive(&mut on, firing.stacks, rate);
+                arrive(&mut on, firing.stacks, rate * again);
                 firing.spare.push(on);
             }
             if again >= 1.0 {
@@ -169,7 +225,7 @@ fn fire(
             way.probability = 1.0 - again;
             way.state.queues[station].remove(place);
             way.todo.push(Todo::Run(firing.stacks.with_top(stack, next)));
-            firing.settle(way, &mut |way, stacks| arrive(way, stacks, rate))
+            firing.settle(way, &mut |way, stacks| arrive(way, stacks, rate * way.probability))
         }
     }
 }

@@ -189,7 +189,7 @@ impl Firing<'_> {
         };
         way.events.push(program.row_event(*row as usize) as u32);
         let arrival = Todo::Arrive(self.stacks.push(caller, forward), *to);
-        if self.reach_of(own) & program.reach[forward as usize] != 0 {
+        if self.reach_of(own, &way.state) & program.reach[forward as usize] != 0 {
             let mut other = way.copy(self.spare);
             other.probability *= 0.5;
             way.probability *= 0.5;
@@ -200,10 +200,27 @@ impl Firing<'_> {
     }
 
     /// Queues that something to do may meet without time passing.
-    fn reach_of(&self, todo: Todo) -> u64 {
+    fn reach_of(&self, todo: Todo, state: &State) -> u64 {
+        let program = self.program;
+        let released = |task: usize| {
+            let queue = &state.queues[program.stations.len() + task];
+            if queue.is_empty() { 0 } else { program.task_reach[task] }
+        };
         match todo {
-            Todo::Run(stack) => self.program.reach[self.stacks.top(stack) as usize],
-            Todo::Release(task) => self.program.task_reach[task as usize],
+            Todo::Run(stack) => {
+                let mut pc = self.stacks.top(stack) as usize;
+                while let Op::Count { next, .. } = program.ops[pc] {
+                    pc = next as usize;
+                }
+                match program.ops[pc] {
+                    Op::End if !self.stacks.is_branch(stack) => {
+                        let task = program.entry_task[program.entry[pc] as usize] as usize;
+                        if program.cycle[task] == NONE { released(task) } else { program.reach[pc] }
+                    }
+                    _ => program.reach[pc],
+                }
+            }
+            Todo::Release(task) => program.task_reach.get(task as usize).map_or(0, |_| released(task as usize)),
             Todo::Arrive(..) => 0,
         }
     }
@@ -240,7 +257,7 @@ impl Firing<'_> {
     /// way without the answer.
     fn either_first(&mut self, own: Todo, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;
-        let reached = self.reach_of(own);
+        let reached = self.reach_of(own, &way.state);
         let theirs = match program.ops[self.stacks.top(caller) as usize] {
             Op::Call { next, .. } => program.reach[next as usize],
             _ => 0,

@@ -14,7 +14,7 @@ mod stationary;
 
 use crate::lqn::results::{Convergence, Results};
 
-use super::plan::Plan;
+use super::plan::{Plan, PlannedWork};
 
 /// Lost requests, relative to all, that are taken for none.
 const LOST: f64 = 1e-6;
@@ -26,30 +26,54 @@ const MOST_ROOM: u32 = 130;
 /// With more queues than this a state costs more, and there may be fewer.
 const QUEUES: usize = 16;
 
+/// Times as many states as in others for models that nothing else solves.
+const MORE: usize = 5;
+
 /// Solves a model exactly if it has at most so many states.
 pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
+    solve_program(plan, &program::compile(plan, false)?, states, "exact Markov chain")
+}
+
+/// Solves a model that layers cannot say and that was too large for [`solve`]: by more states, and with many deterministic
+/// calls as geometric ones, which is told.
+pub(super) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
+    let states = states.saturating_mul(MORE);
+    let long: Vec<&PlannedWork> = plan.works.iter().filter(|work| program::is_long(work)).collect();
+    if long.is_empty() {
+        return solve(plan, states);
+    }
+    let program = program::compile(plan, true)?;
+    let mut results = solve_program(plan, &program, states, "Markov chain")?;
+    results.doubts.push(format!(
+        "too many states for an exact solution; the deterministic calls of {} {} are taken as geometric with the same means",
+        long.len(),
+        if long.len() == 1 { "phase or activity" } else { "phases or activities" },
+    ));
+    Some(results)
+}
+
+fn solve_program(plan: &Plan, program: &program::Program, states: usize, method: &str) -> Option<Results> {
     if states == 0 {
         return None;
     }
-    let program = program::compile(plan)?;
     let queues = program.stations.len() + program.threads.len();
     let states = states.min(states.saturating_mul(QUEUES) / queues);
     let mut room = if program.unbounded { FIRST_ROOM } else { 0 };
     let mut found = None;
     let mut before: Option<(u32, f64)> = None;
     while room <= MOST_ROOM {
-        let Some(chain) = explore::explore(&program, states, room) else { break };
+        let Some(chain) = explore::explore(program, states, room) else { break };
         let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves)?;
-        let measured = measure::Measured::new(&program, &chain, &probabilities);
-        let lost = measured.lost(&program);
+        let measured = measure::Measured::new(program, &chain, &probabilities);
+        let lost = measured.lost(program);
         if lost <= MOST_LOST {
             let convergence = Convergence {
                 converged: true,
                 iterations: sweeps as u32,
                 residual: 0.0,
-                method: format!("exact Markov chain of {} states", chain.keys.len()),
+                method: format!("{method} of {} states", chain.keys.len()),
             };
-            found = Some(measured.results(plan, &program, &chain, convergence));
+            found = Some(measured.results(plan, program, &chain, convergence));
         }
         if lost <= LOST {
             break;
@@ -60,6 +84,11 @@ pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
             let more = (2.0 * lost / LOST).ln() / fall.max(1e-3);
             room + (more.ceil().max(1.0) as u32).min(MOST_ROOM)
         });
+        // Each request more finds at least the states of the last one.
+        let last = chain.levels.iter().filter(|level| **level == room).count();
+        if chain.keys.len() + last * (next - room) as usize > states {
+            break;
+        }
         before = Some((room, lost));
         room = next;
     }

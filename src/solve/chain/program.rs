@@ -13,6 +13,8 @@ pub(super) type Pc = u32;
 pub(super) const NONE: u32 = u32::MAX;
 /// Programs longer than this are left to others.
 const MOST_OPS: usize = 20_000;
+/// Deterministic calls of a phase that are never many.
+const FEW_CALLS: f64 = 2.0;
 /// Less variable slices than this would take too many stages.
 const LEAST_CV2: f64 = 0.1;
 
@@ -134,6 +136,10 @@ impl Program {
         // Ends of cycles lead back, so that it takes a few passes; more than a few change nothing that matters.
         for _ in 0..8 {
             let mut changed = false;
+            self.task_reach = vec![0; self.threads.len()];
+            for (entry, task) in self.entry_task.iter().enumerate() {
+                self.task_reach[*task as usize] |= self.reach[self.begin[entry] as usize];
+            }
             for pc in 0..self.ops.len() {
                 let of = |next: Pc| self.reach[next as usize];
                 let enters = |to: EntryId| {
@@ -153,7 +159,8 @@ impl Program {
                     Op::Fork(branches) => branches.iter().fold(0, |all, branch| all | of(*branch)),
                     Op::End => {
                         let task = self.entry_task[self.entry[pc] as usize] as usize;
-                        if self.cycle[task] == NONE { 0 } else { of(self.cycle[task]) }
+                        // The thread takes the next request, if one waits.
+                        if self.cycle[task] == NONE { self.task_reach[task] } else { of(self.cycle[task]) }
                     }
                 };
                 changed |= found != self.reach[pc];
@@ -163,17 +170,14 @@ impl Program {
                 break;
             }
         }
-        self.task_reach = vec![0; self.threads.len()];
-        for (entry, task) in self.entry_task.iter().enumerate() {
-            self.task_reach[*task as usize] |= self.reach[self.begin[entry] as usize];
-        }
     }
 }
 
-/// Compiles a model; nothing where it has something that instructions cannot say.
-pub(super) fn compile(plan: &Plan) -> Option<Program> {
+/// Compiles a model; nothing where it has something that instructions cannot say. Roughly, many deterministic calls of a
+/// phase are taken as geometric.
+pub(super) fn compile(plan: &Plan, rough: bool) -> Option<Program> {
     let model = plan.model;
-    let mut compiler = Compiler { plan, program: Program::default(), entry: NONE, work: NONE, phase: 0 };
+    let mut compiler = Compiler { plan, program: Program::default(), rough, entry: NONE, work: NONE, phase: 0 };
     compiler.elements()?;
     let count = model.entries.len();
     let program = &mut compiler.program;
@@ -187,9 +191,15 @@ pub(super) fn compile(plan: &Plan) -> Option<Program> {
     Some(program)
 }
 
+/// Whether a work makes so many deterministic calls that each of them makes the model much larger.
+pub(super) fn is_long(work: &PlannedWork) -> bool {
+    work.deterministic && work.own_calls() > FEW_CALLS
+}
+
 struct Compiler<'a> {
     plan: &'a Plan<'a>,
     program: Program,
+    rough: bool,
     entry: u32,
     work: u32,
     phase: u8,
@@ -305,7 +315,7 @@ impl Compiler<'_> {
         let calls: Vec<_> = work.calls.iter().filter(|call| !call.forwarded).copied().collect();
         let mut begin = if calls.is_empty() {
             self.slice(work, next)?
-        } else if work.deterministic {
+        } else if work.deterministic && !(self.rough && is_long(work)) {
             let mut next = self.slice(work, next)?;
             for call in calls.iter().rev() {
                 let whole = call.mean.floor();

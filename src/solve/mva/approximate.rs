@@ -218,7 +218,7 @@ impl<'a> Problem<'a> {
         for (index, visit) in self.network.visits.iter().enumerate() {
             let stay = state.stays[index];
             let rate = state.throughputs[visit.chain] * visit.visits;
-            let customers = rate * (stay.wait + visit.service * (1.0 + stay.stretch));
+            let customers = rate * (stay.wait + visit.longer + visit.service * (1.0 + stay.stretch));
             let busy = rate * visit.service;
             let waiting = (customers - busy).max(0.0);
             let after = rate * visit.after;
@@ -519,20 +519,30 @@ impl<'a> Problem<'a> {
         let mut found = Part::default();
         let (mut ahead, mut higher) = (0.0, 0.0);
         for &other in &self.visitors[visit.station] {
-            let theirs = &self.network.visits[other];
-            let part = &state.parts[other];
-            let factor = self.factor(visit.chain, other, populations, state, deviations);
-            if theirs.priority >= visit.priority {
-                ahead += factor * part.queued;
-            }
+            let (theirs, part) = (&self.network.visits[other], &state.parts[other]);
             if theirs.priority > visit.priority {
                 higher += part.busy + part.after;
             }
-            if !preemptive || theirs.priority >= visit.priority {
-                found.add(part, factor, if theirs.chain == visit.chain { factor } else { 1.0 });
-            }
         }
         let free = (servers - higher).max(1e-3 * servers);
+        for &other in &self.visitors[visit.station] {
+            let theirs = &self.network.visits[other];
+            let part = &state.parts[other];
+            let factor = self.factor(visit.chain, other, populations, state, deviations);
+            // While one of a higher class is served, it is not that one who comes ahead of those who wait (compare Bryant,
+            // Krzesinski, Lakshmi and Chandy 1984).
+            let once = if theirs.priority > visit.priority && !self.open[theirs.chain] {
+                free / (free + (part.busy + part.after) / populations[theirs.chain].max(1.0))
+            } else {
+                1.0
+            };
+            if theirs.priority >= visit.priority {
+                ahead += factor * once * part.queued;
+            }
+            if !preemptive || theirs.priority >= visit.priority {
+                found.add(part, factor * once, once * if theirs.chain == visit.chain { factor } else { 1.0 });
+            }
+        }
         let residual = found.residual + found.after_residual;
         let busy = found.busy + found.after;
         let (overtakes, overtaking) = self.overtaking(index, populations, state);

@@ -61,6 +61,7 @@ fn product_form(network: &Network) -> bool {
         let closed = matches!(network.chains[visit.chain], Load::Closed { .. });
         let first = first[visit.station].get_or_insert(visit);
         let alike = visit.after <= 1e-9 * visit.service
+            && visit.longer <= 0.0
             && (visit.service - first.service).abs() <= 1e-6 * first.service
             && (visit.service2 - 2.0 * visit.service * visit.service).abs() <= 1e-4 * visit.service2
             && (visit.priority == first.priority || station.discipline == Discipline::Fcfs);
@@ -78,6 +79,7 @@ pub(super) fn nearest(network: &Network) -> Option<Network> {
     for visit in &mut near.visits {
         visit.after = 0.0;
         visit.after2 = 0.0;
+        visit.longer = 0.0;
         visit.service2 = 2.0 * visit.service * visit.service;
     }
     applies(&near).then_some(near)

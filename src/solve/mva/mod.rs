@@ -72,6 +72,8 @@ pub(super) struct Visit {
     pub again: f64,
     /// Seconds between a visit and the one that directly follows.
     pub soon: f64,
+    /// By how much longer customers stay for reasons of their own, which others see but which is part of the chain's delay.
+    pub longer: f64,
     /// Where an iteration may start: what is known of the stay so far.
     pub guess: Stay,
 }

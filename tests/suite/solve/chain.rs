@@ -37,6 +37,29 @@ fn a_semaphore_lets_one_in() {
 }
 
 #[test]
+fn locks_of_many_calls_are_solved_roughly() {
+    // Three customers that take a lock five times each, in order: too many states, but few where calls are geometric.
+    let text = |calls: u32, kind: u32| {
+        format!(
+            "P 0 p a i p b f p l i -1 T 0 t user r go -1 a m 3 t use n work -1 b m 3 t lock S take give -1 l -1
+             E 0 V take P give s take 0.5 -1 s give 0.25 -1 s go 1 -1 f go {kind} -1 y go work {calls} -1
+             s work 1 1 -1 f work 1 1 -1 y work take 1 0 -1 z work give 0 1 -1 -1"
+        )
+    };
+    let solved = |calls, kind, states| {
+        layered(&model(&text(calls, kind)), &LayeredOptions { states, ..LayeredOptions::default() })
+    };
+    let rough = solved(5, 1, 500).expect("it can be solved roughly");
+    assert!(rough.convergence.method.starts_with("Markov chain"), "{}", rough.convergence.method);
+    assert!(rough.doubts.iter().any(|doubt| doubt.contains("1 phase or activity")), "{:?}", rough.doubts);
+    let geometric = solved(5, 0, 30_000).expect("it can be solved");
+    near(rough.tasks[0].throughput, geometric.tasks[0].throughput, "the same with geometric calls");
+    let exact = solved(5, 1, 100_000).expect("it can be solved");
+    assert!((rough.tasks[0].throughput / exact.tasks[0].throughput - 1.0).abs() < 0.02);
+    assert!(solved(5, 1, 1).is_err(), "too many states even so");
+}
+
+#[test]
 fn a_quorum_waits_for_the_first_of_two() {
     // The first of two exponentials of 1 s and 0.5 s, then 1 s more; the straggler may hold up the end of the cycle.
     let (model, results) = solved(

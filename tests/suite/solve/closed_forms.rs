@@ -177,3 +177,15 @@ fn too_few_iterations_are_reported() {
             .converged
     );
 }
+
+#[test]
+fn branches_on_one_server_take_the_sum_of_their_work() {
+    let model = model(
+        "P 0 p a f -1 T 0 t user r go -1 a z 1 -1 E 0 A go first -1
+         A user s first 0.25 s left 0.4 s right 0.6 s last 0.25 : first -> left & right; left & right -> last -1",
+    );
+    let results =
+        layered(&model, &LayeredOptions { states: 0, ..LayeredOptions::default() }).expect("it can be solved");
+    let cycle = 1.0 / results.tasks[0].throughput;
+    assert!((cycle - 2.5).abs() < 1e-5, "{cycle}");
+}

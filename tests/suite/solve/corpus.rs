@@ -8,7 +8,7 @@ use dyelog::solve::{LayeredOptions, layered};
 
 use crate::support::shared;
 
-use super::score::Score;
+use super::score::{Score, options};
 
 fn parse(path: &Path) -> Option<Model> {
     let source = std::fs::read_to_string(path).ok()?;
@@ -16,25 +16,51 @@ fn parse(path: &Path) -> Option<Model> {
     parsed.map_err(|error| eprintln!("{}: not read: {error}", path.display())).ok().map(|parsed| parsed.0)
 }
 
+/// Whether a family's figures are within bars, percent: median and 90th percentile of task throughputs, then of entry
+/// service times.
+fn within(score: &Score, bars: &[(&str, [f64; 4])]) {
+    for (family, bars) in bars {
+        let found = [(0, 0.5), (0, 0.9), (1, 0.5), (1, 0.9)].map(|(kind, part)| score.at(family, kind, part));
+        assert!(found.iter().zip(bars).all(|(found, bar)| found <= bar), "{family}: {found:.2?} for {bars:?}");
+    }
+}
+
 #[test]
 fn reference_models_are_within_their_bars() {
     let Some(root) = shared("lqn") else { return };
-    let mut score = Score::of(&root, "").expect("the index is there");
+    let mut score = Score::of(&root, "", &options()).expect("the index is there");
     score.print();
-    // Percent: median and 90th percentile of task throughputs, then of entry service times.
-    for (family, bars) in [
-        ("all", [0.2, 2.0, 0.1, 2.0]),
-        ("exact", [0.1, 1.0, 0.1, 1.0]),
-        ("plain", [0.3, 2.0, 0.3, 2.5]),
-        ("second phase", [0.2, 6.0, 0.1, 3.0]),
-        ("fork-join", [0.2, 2.0, 0.2, 2.0]),
-        ("interlock", [0.2, 1.0, 0.2, 2.0]),
-    ] {
-        let found = [(0, 0.5), (0, 0.9), (1, 0.5), (1, 0.9)].map(|(kind, part)| score.at(family, kind, part));
-        assert!(found.iter().zip(bars).all(|(found, bar)| *found <= bar), "{family}: {found:.2?} for {bars:?}");
-    }
+    within(
+        &score,
+        &[
+            ("all", [0.2, 2.0, 0.1, 2.0]),
+            ("exact", [0.1, 1.0, 0.1, 1.0]),
+            ("plain", [0.3, 2.0, 0.3, 2.5]),
+            ("second phase", [0.2, 6.0, 0.1, 3.0]),
+            ("fork-join", [0.2, 2.0, 0.2, 2.0]),
+            ("interlock", [0.2, 1.0, 0.2, 2.0]),
+        ],
+    );
     let worst = score.at("all", 0, 1.0);
     assert!(worst <= 20.0, "a throughput is {worst}% off");
+}
+
+#[test]
+fn layers_alone_are_within_their_bars() {
+    let Some(root) = shared("lqn") else { return };
+    let layers = LayeredOptions { states: 0, ..LayeredOptions::default() };
+    let mut score = Score::of(&root, "", &layers).expect("the index is there");
+    score.print();
+    within(
+        &score,
+        &[
+            ("all", [0.4, 8.0, 0.3, 11.0]),
+            ("exact", [2.5, 8.0, 1.0, 12.0]),
+            ("plain", [0.3, 4.0, 0.3, 8.0]),
+            ("second phase", [4.5, 12.0, 2.0, 15.0]),
+            ("fork-join", [0.5, 4.0, 0.3, 2.0]),
+        ],
+    );
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! How far the layered solver is from reference models, by family, and how long it takes.
 //!
 //! `SCORE_ONLY=part` takes the models whose names have the part, `SCORE_SHOW=1` prints a row each model, `SCORE_STATES=n` sets
-//! how many states are taken for few.
+//! how many states are taken for few; with 0 all is left to the layers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
-use dyelog::lqn::model::Model;
+use dyelog::lqn::model::{CallKind, Model};
 use dyelog::lqn::parse_any;
-use dyelog::lqn::results::Results;
+use dyelog::lqn::results::{CallResult, Caller, Results};
 use dyelog::solve::{LayeredOptions, layered};
 
 /// What the environment asks for.
@@ -17,7 +17,8 @@ pub fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn options() -> LayeredOptions {
+/// What the environment asks for, else the default.
+pub fn options() -> LayeredOptions {
     let states = setting("SCORE_STATES").and_then(|count| count.parse().ok());
     let default = LayeredOptions::default();
     LayeredOptions { states: states.unwrap_or(default.states), ..default }
@@ -25,6 +26,9 @@ fn options() -> LayeredOptions {
 
 /// A figure of a model, and by how many percent it is off.
 type Figure = (String, f64);
+
+/// Of task throughputs, entry service times, and waits of calls.
+type Figures = [Vec<Figure>; 3];
 
 /// How far off a solver is, by family of models.
 #[derive(Default)]
@@ -37,14 +41,14 @@ pub struct Score {
 
 impl Score {
     /// Solves the reference models in a folder whose names have the part.
-    pub fn of(root: &Path, part: &str) -> Option<Self> {
+    pub fn of(root: &Path, part: &str, options: &LayeredOptions) -> Option<Self> {
         let index = std::fs::read_to_string(root.join("INDEX.tsv")).ok()?;
         let mut score = Self::default();
         let mut seen = BTreeSet::new();
         for line in index.lines().skip(1) {
             let fields: Vec<&str> = line.split('\t').collect();
             if fields[0].contains(part) && seen.insert(fields[0]) {
-                score.model(root, fields[0], fields[1], fields.get(2).copied().unwrap_or(""));
+                score.model(root, fields[0], fields[1], fields.get(2).copied().unwrap_or(""), options);
             }
         }
         for figures in score.families.values_mut().flatten() {
@@ -59,7 +63,7 @@ impl Score {
         list.get((list.len().saturating_sub(1) as f64 * part).round() as usize).map_or(0.0, |figure| figure.1)
     }
 
-    fn model(&mut self, root: &Path, file: &str, reference: &str, features: &str) {
+    fn model(&mut self, root: &Path, file: &str, reference: &str, features: &str, options: &LayeredOptions) {
         let Ok(source) = std::fs::read_to_string(root.join("models").join(file)) else { return };
         let Ok(table) = std::fs::read_to_string(root.join("ref").join(file).with_extension("tsv")) else { return };
         let model = match parse_any(file, &source) {
@@ -67,7 +71,7 @@ impl Score {
             Err(error) => return self.refused.push(format!("{file}: {error}")),
         };
         let begin = Instant::now();
-        let results = match layered(&model, &options()) {
+        let results = match layered(&model, options) {
             Ok(results) => results,
             Err(error) => return self.refused.push(format!("{file}: {error}")),
         };
@@ -76,7 +80,10 @@ impl Score {
         let petri = reference.starts_with("petri");
         let found = errors(&model, &results, &table, if petri { "petri_exact" } else { "lqsim" });
         if setting("SCORE_SHOW").is_some() {
-            println!("{file}  {time:.2} ms  {}", results.convergence.method);
+            println!(
+                "{file}  {time:.2} ms  {} in {} iterations",
+                results.convergence.method, results.convergence.iterations
+            );
             for (name, error) in found.iter().flatten().filter(|figure| figure.1.abs() > 0.5) {
                 println!("    {name:40} {error:+8.2}%");
             }
@@ -134,11 +141,11 @@ fn families(file: &str, petri: bool, features: &str) -> Vec<&'static str> {
 }
 
 /// By how much task throughputs and entry service times are off.
-fn errors(model: &Model, results: &Results, table: &str, column: &str) -> [Vec<Figure>; 2] {
+fn errors(model: &Model, results: &Results, table: &str, column: &str) -> Figures {
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
     let place = header.iter().position(|name| *name == column);
-    let mut found = [Vec::new(), Vec::new()];
+    let mut found = [Vec::new(), Vec::new(), Vec::new()];
     for line in lines {
         let fields: Vec<&str> = line.split('\t').collect();
         let reference = place.and_then(|place| fields.get(place)?.parse::<f64>().ok());
@@ -149,6 +156,7 @@ fn errors(model: &Model, results: &Results, table: &str, column: &str) -> [Vec<F
                 let phase = usize::from(metric == "svc2");
                 (1, model.entry_named(fields[1]).map(|entry| results.entries[entry.index()].service[phase]))
             }
+            ("call", "wait") => (2, waiting(model, results, fields[1])),
             _ => continue,
         };
         if let Some(value) = value {
@@ -156,4 +164,15 @@ fn errors(model: &Model, results: &Results, table: &str, column: &str) -> [Vec<F
         }
     }
     found
+}
+
+/// The wait of a synchronous call of a phase, by what tables call it.
+fn waiting(model: &Model, results: &Results, name: &str) -> Option<f64> {
+    let (from, to) = name.split_once("->")?;
+    let (entry, phase) = from.split_once('#')?;
+    let caller = Caller::Phase(model.entry_named(entry)?, phase.parse().ok()?);
+    let target = model.entry_named(to)?;
+    let made =
+        |call: &&CallResult| call.from == caller && call.to == target && call.kind == Some(CallKind::Synchronous);
+    results.calls.iter().find(made).map(|call| call.waiting)
 }
