@@ -26,6 +26,8 @@ pub use standing::{Standing, layered_from};
 
 /// Groups of more customers than this are not followed through the layers: one of them hardly matters.
 const MOST_CUSTOMERS: f64 = 100.0;
+/// With more visits to stations than this, inner iterations are not brought to their end each time.
+const MANY_VISITS: usize = 500;
 /// Where more groups than this stand behind a task, they are not told apart.
 const MOST_SHARES: usize = 64;
 
@@ -269,7 +271,14 @@ impl<'a> Solver<'a> {
     }
 
     fn run(&mut self, options: &LayeredOptions, observer: &mut dyn Observer) -> Result<Convergence, Diagnostics> {
-        let limit = options.iterations.max(1);
+        let mut limit = options.iterations.max(1);
+        if self.is_large() && limit > 4 * standing::AHEAD {
+            if let Some(convergence) = self.accelerated(options, observer) {
+                return Ok(convergence);
+            }
+            // It had half of them, and those before.
+            limit = limit / 2 - standing::AHEAD;
+        }
         let first = self.iterate(options.tolerance, limit.div_ceil(2), true, 1.0, 0, observer);
         let mut run = first;
         if !run.converged && run.residual.is_finite() && self.saturated.is_empty() {
@@ -283,6 +292,10 @@ impl<'a> Solver<'a> {
         }
         let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
         Ok(Convergence { converged, iterations: run.iterations, residual: run.residual, method: self.method() })
+    }
+
+    fn is_large(&self) -> bool {
+        self.lanes.lanes.iter().map(|lane| lane.stations.len()).sum::<usize>() > MANY_VISITS
     }
 
     fn iterate(

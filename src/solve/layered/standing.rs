@@ -152,7 +152,35 @@ fn go_on(
     Ok((results, standing))
 }
 
+/// Iterations from scratch before an acceleration begins.
+pub(super) const AHEAD: u32 = 3;
+
 impl Solver<'_> {
+    /// Goes ahead for a few iterations, and on from there as from a like model's solution: inner and outer iterations come
+    /// to their end together. Nothing where that does not converge; then all is as it was to begin with.
+    pub(super) fn accelerated(&mut self, options: &LayeredOptions, observer: &mut dyn Observer) -> Option<Convergence> {
+        let keeps: Vec<bool> = self.memories.iter().map(|memory| memory.keeps).collect();
+        self.memories.iter_mut().for_each(|memory| memory.keeps = true);
+        for number in 1..=AHEAD {
+            let residual = self.sweep(true, 1.0);
+            observer.iteration(number, residual);
+        }
+        let mut row = Vec::new();
+        self.visit_state(&mut |value| row.push(*value));
+        let ends = std::mem::take(&mut self.memories);
+        let mut start = Standing { row, ends, ..Standing::default() };
+        let found = self.go_on(&mut start, &mut Mixing::default(), options, observer);
+        if found.is_none() {
+            observer.restart("without acceleration");
+            for (memory, keeps) in self.memories.iter_mut().zip(keeps) {
+                *memory = Memory::default();
+                memory.keeps = keeps;
+            }
+            self.reset();
+        }
+        found.map(|found| Convergence { iterations: found.iterations + AHEAD, ..found })
+    }
+
     /// Iterates from a start. `None` where that does not converge.
     fn go_on(
         &mut self,
