@@ -130,6 +130,9 @@ pub struct ReduceArguments {
     /// How interactions are recognised; by the dye where the traces have one, else from the messages alone
     #[arg(long, value_enum, value_name = "HOW")]
     pub analysis: Option<Analysis>,
+    /// Messages: tasks serve several requests at once, by threads that the trace does not name; guess which thread a message is of
+    #[arg(long)]
+    pub guess_threads: bool,
     /// The engine that finds the templates' candidates
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t = Engine::Plans)]
     pub engine: Engine,

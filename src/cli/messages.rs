@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use dyelog::same::threads::Threads;
 use dyelog::same::{Analysis, Options, Same};
 use dyelog::tlc::Reduction;
 use dyelog::trace::messages::{self, Source, Step, StepSink, operations};
@@ -147,6 +148,16 @@ impl Messages {
     }
 }
 
+/// Refuses what is for messages only.
+pub fn check_dyed(arguments: &ReduceArguments) -> Result<(), Failure> {
+    if arguments.guess_threads {
+        let message =
+            "`--guess-threads` is for messages: traces with a dye need no guess unless `--analysis same` leaves it out";
+        return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
+    }
+    Ok(())
+}
+
 /// Refuses what is for templates only.
 pub fn check_arguments(arguments: &ReduceArguments) -> Result<(), Failure> {
     let refuse = |message: &str| -> Failure { Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into() };
@@ -169,14 +180,28 @@ pub fn reduce(
     terminal: &Terminal,
 ) -> Result<Reduced, Failure> {
     let mut messages = messages;
-    let services = messages.services;
+    let services = messages.services || arguments.guess_threads;
+    let mut threads = TraceNames::new();
     let mut errors: Vec<Diagnostic> = Vec::new();
     let mut analysis = Analysis::default();
     for trace in std::mem::take(&mut messages.traces) {
         let files = trace.iter().map(|source| std::sync::Arc::clone(source.file())).collect();
-        let mut same = Same::new(Options { merge: arguments.merge.into(), records, links: false }, files);
-        match messages.read_one(trace, &mut same) {
-            Ok(()) => analysis.merge(same.finish(&messages.names)),
+        let same = Same::new(Options { merge: arguments.merge.into(), records, links: false }, files);
+        let finished = if services {
+            let mut guess = Threads::new(same, std::mem::take(&mut threads), false);
+            messages.read_one(trace, &mut guess).map(|()| {
+                let (same, names, _, findings) = guess.finish();
+                threads = names;
+                let mut analysis = same.finish(&threads);
+                analysis.findings.merge(findings);
+                analysis
+            })
+        } else {
+            let mut same = same;
+            messages.read_one(trace, &mut same).map(|()| same.finish(&messages.names))
+        };
+        match finished {
+            Ok(finished) => analysis.merge(finished),
             Err(Diagnostics(found)) => errors.extend(found),
         }
     }
@@ -185,6 +210,7 @@ pub fn reduce(
         return Err(Failure::Input(errors));
     }
     let Messages { names, report: read, .. } = messages;
+    let names = if services { threads } else { names };
     if reading.strict && read.findings.iter().any(|finding| finding.severity == Severity::Warning) {
         let errors = read.findings.into_iter().filter(|finding| finding.severity == Severity::Warning);
         return Err(Failure::Input(
@@ -193,8 +219,9 @@ pub fn reduce(
     }
     let [sync, asynchronous, forward] = analysis.counts;
     terminal.say(&format!(
-        "analysis SAME: {why}\n{} messages: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions\n",
-        analysis.messages
+        "analysis SAME: {why}\n{} messages: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
+        analysis.messages,
+        if services { "\nthe traces do not tell which thread of a service a message is of: threads were guessed" } else { "" }
     ));
     let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
     let shown: Vec<Diagnostic> = read.findings.iter().filter(weighty).cloned().collect();

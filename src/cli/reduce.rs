@@ -110,6 +110,7 @@ pub fn reduce(
             return messages::reduce(sources, &why, reading, arguments, keep_matches, terminal);
         }
     };
+    messages::check_dyed(arguments)?;
     let rules = rule_files::load(&arguments.rules, &mut terminal.sources)?;
     terminal.report(&rule_files::about_the_users(&rules));
     let options = ReduceOptions {

@@ -16,10 +16,11 @@ use crate::report::Look;
 use crate::report::json::pretty;
 use crate::report::table::Table;
 use crate::report::words::number;
+use crate::same::threads::Threads;
 use crate::same::{Link, Options, Same};
 use crate::tlc::Rules;
 use crate::tlc::recognise::recognise;
-use crate::trace::messages::{operations, read_all};
+use crate::trace::messages::{Step, StepSink, operations, read_all};
 use crate::trace::toeg::NONE;
 use crate::trace::{Operation, Sink, Toeg, TraceNames};
 
@@ -48,10 +49,40 @@ pub struct Agreement {
     pub requests: u64,
     /// Of these, how many both see in the same way.
     pub agreed: u64,
+    /// Of these, how many are seen in the same way where each service is taken for one sequential task.
+    pub sequential: u64,
     /// Requests that only the messages alone suggest.
     pub invented: u64,
-    /// Where they differ: between whom, what the templates say and what the messages alone, with how often.
-    pub differences: BTreeMap<(String, String, String), u64>,
+    /// By how many requests the sender was serving, 0 for customers: requests, and how many both see in the same way.
+    pub at_once: BTreeMap<u32, (u64, u64)>,
+    /// Where they differ: between whom, what the templates say and what the messages alone.
+    pub differences: BTreeMap<(String, String, String), Difference>,
+}
+
+/// Requests that are seen in different ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// How many.
+    pub times: u64,
+    /// How many requests their senders were serving, added up.
+    pub at_once: u64,
+}
+
+/// Recognises messages between services whose threads are guessed, and between services that are taken for sequential tasks.
+struct Both {
+    guessed: Threads<Same>,
+    sequential: Same,
+}
+
+impl StepSink for Both {
+    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+        self.sequential.step(names, step)?;
+        self.guessed.step(names, step)
+    }
+}
+
+fn by_message(links: Vec<Link>) -> FxHashMap<u32, Said> {
+    links.into_iter().map(|Link { message, kind, cause }| (message, (kind, cause))).collect()
 }
 
 impl<'r> Comparison<'r> {
@@ -75,16 +106,14 @@ impl<'r> Comparison<'r> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        let mut same = Same::new(Options { links: true, ..Options::default() }, Vec::new());
+        let same = || Same::new(Options { links: true, ..Options::default() }, Vec::new());
+        let mut both = Both { guessed: Threads::new(same(), TraceNames::new(), true), sequential: same() };
         if !self.messages.is_empty() {
-            read_all(vec![Box::new(self.messages)], names, &mut same)?;
+            read_all(vec![Box::new(self.messages)], names, &mut both)?;
         }
-        let guesses: FxHashMap<u32, Said> = same
-            .finish(names)
-            .links
-            .into_iter()
-            .map(|Link { message, kind, cause }| (message, (kind, cause)))
-            .collect();
+        let sequential = by_message(both.sequential.finish(names).links);
+        let (same, threads, at_once, _) = both.guessed.finish();
+        let guesses = by_message(same.finish(&threads).links);
         let mut agreement = Agreement {
             operations: self.operations,
             left_out: self.left_out,
@@ -93,8 +122,13 @@ impl<'r> Comparison<'r> {
         };
         for (message, (said, between)) in &self.truth {
             let guess = guesses.get(message);
+            let at_once = at_once.get(message).copied().unwrap_or(0);
+            let of_these = agreement.at_once.entry(at_once).or_default();
+            of_these.0 += 1;
+            agreement.sequential += u64::from(sequential.get(message) == Some(said));
             if guess == Some(said) {
                 agreement.agreed += 1;
+                of_these.1 += 1;
                 continue;
             }
             let told = match guess {
@@ -102,7 +136,9 @@ impl<'r> Comparison<'r> {
                 Some((kind, _)) if *kind == said.0 => format!("{}, of another request", word(*kind)),
                 Some((kind, _)) => word(*kind).to_owned(),
             };
-            *agreement.differences.entry((between.clone(), word(said.0).to_owned(), told)).or_default() += 1;
+            let difference = agreement.differences.entry((between.clone(), word(said.0).to_owned(), told)).or_default();
+            difference.times += 1;
+            difference.at_once += u64::from(at_once);
         }
         agreement.invented = guesses.keys().filter(|message| !self.truth.contains_key(message)).count() as u64;
         Ok(agreement)
@@ -175,6 +211,11 @@ fn word(kind: RequestKind) -> &'static str {
     }
 }
 
+fn percent(part: u64, whole: u64) -> String {
+    let share = if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
+    number((share * 1000.0).round() / 10.0)
+}
+
 impl Agreement {
     /// The share of the requests on which both agree, 1 where there are none.
     pub fn share(&self) -> f64 {
@@ -184,11 +225,14 @@ impl Agreement {
     /// For people.
     pub fn text(&self, look: impl Into<Look>) -> String {
         let mut text = format!(
-            "operations compared: {}\nrequests: {}, of which the messages alone give {} in the same way ({} %)\n",
+            "operations compared: {}\nrequests: {}, of which the messages alone give {} in the same way ({} %)\n\
+             with each service taken for one sequential task: {} ({} %)\n",
             self.operations,
             self.requests,
             self.agreed,
-            number((self.share() * 1000.0).round() / 10.0)
+            percent(self.agreed, self.requests),
+            self.sequential,
+            percent(self.sequential, self.requests)
         );
         if self.left_out > 0 {
             text += &format!("damaged operations left out: {}\n", self.left_out);
@@ -196,15 +240,30 @@ impl Agreement {
         if self.invented > 0 {
             text += &format!("replies that the messages alone take for requests: {}\n", self.invented);
         }
-        if !self.differences.is_empty() {
-            let mut table = Table::new(&["BETWEEN", "WITH THE DYE", "WITHOUT IT", ">TIMES"]);
-            let mut rows: Vec<_> = self.differences.iter().collect();
-            rows.sort_by(|left, right| right.1.cmp(left.1).then(left.0.cmp(right.0)));
-            for ((between, said, told), times) in rows {
-                table.row(vec![between.clone(), said.clone(), told.clone(), times.to_string()]);
+        let look = look.into();
+        if !self.at_once.is_empty() {
+            let mut table = Table::new(&["THE SENDER WAS SERVING", ">REQUESTS", ">IN THE SAME WAY"]);
+            for (at_once, (requests, agreed)) in &self.at_once {
+                let serving = match at_once {
+                    0 => "nothing: a customer".to_owned(),
+                    1 => "1 request".to_owned(),
+                    _ => format!("{at_once} at once"),
+                };
+                table.row(vec![serving, requests.to_string(), format!("{} %", percent(*agreed, *requests))]);
             }
             text += "\n";
-            text += &table.render(look.into());
+            text += &table.render(look);
+        }
+        if !self.differences.is_empty() {
+            let mut table = Table::new(&["BETWEEN", "WITH THE DYE", "WITHOUT IT", ">TIMES", ">SERVING AT ONCE"]);
+            let mut rows: Vec<_> = self.differences.iter().collect();
+            rows.sort_by(|left, right| right.1.times.cmp(&left.1.times).then(left.0.cmp(right.0)));
+            for ((between, said, told), Difference { times, at_once }) in rows {
+                let mean = number((*at_once as f64 / *times as f64 * 10.0).round() / 10.0);
+                table.row(vec![between.clone(), said.clone(), told.clone(), times.to_string(), mean]);
+            }
+            text += "\n";
+            text += &table.render(look);
         }
         text
     }
@@ -214,7 +273,15 @@ impl Agreement {
         let differences: Value = self
             .differences
             .iter()
-            .map(|((between, said, told), times)| json!({ "between": between, "tlc": said, "same": told, "times": times }))
+            .map(|((between, said, told), Difference { times, at_once })| {
+                let mean = *at_once as f64 / *times as f64;
+                json!({ "between": between, "tlc": said, "same": told, "times": times, "at_once": mean })
+            })
+            .collect();
+        let at_once: Value = self
+            .at_once
+            .iter()
+            .map(|(at_once, (requests, agreed))| json!({ "at_once": at_once, "requests": requests, "agreed": agreed }))
             .collect();
         pretty(&json!({
             "version": 1,
@@ -223,6 +290,8 @@ impl Agreement {
             "requests": self.requests,
             "agreed": self.agreed,
             "share": self.share(),
+            "sequential": self.sequential,
+            "at_once": at_once,
             "invented": self.invented,
             "differences": differences,
         }))

@@ -6,5 +6,9 @@ use crate::diagnostic::Code;
 pub const UNFINISHED: Code = Code("T150");
 /// Memory ran out for interactions that never end.
 pub const GIVEN_UP: Code = Code("T151");
+/// Replies that came for requests that had been given up.
+pub const LATE: Code = Code("T152");
+/// An event that no thread can be guessed for.
+pub const NO_THREAD: Code = Code("T153");
 /// A rule of SAME would have to be searched for.
 pub const NOT_WALKABLE: Code = Code("R042");

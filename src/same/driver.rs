@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::names::Name;
@@ -60,6 +62,9 @@ impl Analysis {
 /// How many occurrences and visits may be open at once, beside those that tasks need.
 const MOST: usize = 1 << 20;
 
+/// For how many pairs of tasks it is kept what they owe each other.
+const MOST_OWED: usize = 1 << 16;
+
 /// Tells replies.
 pub trait Replies {
     /// Whether a message from the occurrence `from` to the task whose live occurrence is `client` is a reply.
@@ -103,6 +108,9 @@ pub struct Same<R = Rules> {
     options: Options,
     /// Nodes in transit by token.
     tokens: Vec<u32>,
+    /// How many requests to a task by another were given up, for which a reply may still come.
+    owed: FxHashMap<(TaskId, TaskId), u64>,
+    late: u64,
     analysis: Analysis,
     limit: usize,
 }
@@ -123,6 +131,8 @@ impl<R: Replies> Same<R> {
             fold: Fold::new(options.merge, files, options.links),
             options,
             tokens: Vec::new(),
+            owed: FxHashMap::default(),
+            late: 0,
             analysis: Analysis::default(),
             limit: MOST,
         }
@@ -162,9 +172,23 @@ impl<R: Replies> Same<R> {
         match self.client(from, to) {
             Some(client) => self.forest.close(client, from, transit, (sent, step.time), spent),
             None => {
+                self.note_late(from, to);
                 let visit = self.fold.accepts(names, to, label, step.time, step.file, step.line);
                 self.forest.receive(from, transit, to, visit, (sent, step.time, step.line), spent);
             }
+        }
+    }
+
+    /// Notes a message out of nowhere from a task to one whose request to it was given up: a reply that comes too late, maybe.
+    fn note_late(&mut self, from: u32, to: TaskId) {
+        if self.owed.is_empty() || from == NONE || !self.forest.is_lone(from) {
+            return;
+        }
+        if let Some(owed) = self.owed.get_mut(&(self.forest.task_of(from), to))
+            && *owed > 0
+        {
+            *owed -= 1;
+            self.late += 1;
         }
     }
 
@@ -202,6 +226,9 @@ impl<R: Replies> Same<R> {
                             end: f64::NAN,
                             cut_off,
                         });
+                    }
+                    if !cut_off && self.owed.len() < MOST_OWED {
+                        *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
                     }
                     self.fold.unanswered(names, &from, &to, cut_off);
                 }
@@ -241,6 +268,22 @@ impl<R: Replies> Same<R> {
         let (submodel, links, unfinished) = self.fold.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
+        if self.late > 0 {
+            let what =
+                if self.late == 1 { "1 message looks".to_owned() } else { format!("{} messages look", self.late) };
+            analysis.findings.counted.insert("reply that may have come too late", self.late);
+            analysis.findings.findings.push(
+                Diagnostic::new(
+                    Severity::Note,
+                    codes::LATE,
+                    Place::Nowhere,
+                    format!("{what} like a reply to a request that had been given up"),
+                )
+                .with_note("a task that asks again before it has its reply is not blocked, so that its request was taken for asynchronous")
+                .with_note("if tasks serve several requests at once, by threads that the trace does not name, the model is wrong")
+                .with_hint("record the thread of each message, or have threads guessed: `--guess-threads`"),
+            );
+        }
         if unfinished > 0 {
             let what = if unfinished == 1 {
                 "1 interaction was".to_owned()
@@ -270,7 +313,7 @@ impl<R: Replies> StepSink for Same<R> {
                 let spent = self.fold.sends(self.forest.visit(node), sent);
                 self.deliver(names, node, None, to, label, sent, spent, step);
             }
-            What::Send { from, token } => {
+            What::Send { from, token, .. } => {
                 let node = self.sender(from);
                 let spent = self.fold.sends(self.forest.visit(node), step.time);
                 let transit = self.forest.send(node, spent);

@@ -171,6 +171,17 @@ impl Forest {
         (0..self.nodes.len() as u32).filter(move |node| free.binary_search(node).is_err())
     }
 
+    /// The task of a node.
+    pub fn task_of(&self, node: u32) -> TaskId {
+        self.nodes[node as usize].task
+    }
+
+    /// Whether a node hangs on none, and no message hangs on it that has arrived.
+    pub fn is_lone(&self, node: u32) -> bool {
+        let Node { parent, first, last, .. } = self.nodes[node as usize];
+        parent == NONE && (first == NONE || first == last && self.nodes[first as usize].flags & TRANSIT != 0)
+    }
+
     /// The visit of a node.
     pub fn visit(&self, node: u32) -> u32 {
         self.nodes[node as usize].visit

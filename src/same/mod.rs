@@ -10,6 +10,9 @@
 //! Records are those of the paper in either case. What they come to in the model differs in one more point: an occurrence that
 //! the paper opens for a message out of nowhere belongs to the request that its task serves, if it serves one.
 //!
+//! Tasks must be sequential for that. Where services serve several requests at once, by threads that the trace does not name,
+//! [`threads`] guesses them first.
+//!
 //! What SAME cannot know is where parallel flows join; it takes all branches but the last for asynchronous messages.
 
 pub mod codes;
@@ -17,9 +20,11 @@ mod driver;
 pub mod facts;
 pub mod fold;
 pub mod forest;
+mod habits;
 mod record;
 mod shapes;
 mod spontaneous;
+pub mod threads;
 pub mod walk;
 
 pub use driver::{Analysis, Options, Replies, Rules, Same};

@@ -266,3 +266,31 @@ fn steps_have_the_lines_of_receptions() {
     messages::read_all(vec![open.messages().expect("events")], &mut names, &mut sink).expect("it can be read");
     assert_eq!(lines, [(2, false), (3, true)]);
 }
+
+#[test]
+fn threads_that_a_trace_does_not_name_are_guessed() {
+    // Two customers at once, and a server that asks another one for both of them.
+    let mut table = String::from("sender,receiver,time\n");
+    for (time, (from, to)) in
+        [("A", "B"), ("A", "B"), ("B", "C"), ("B", "C"), ("C", "B"), ("B", "A"), ("C", "B"), ("B", "A")]
+            .into_iter()
+            .cycle()
+            .take(80)
+            .enumerate()
+    {
+        table += &format!("{from},{to},{time}\n");
+    }
+    let (sequential, _, _) = analyse(&[("test", &table)], Options::default());
+    assert!(sequential.counts[1] > 0 && sequential.findings.findings.iter().any(|finding| finding.code.0 == "T152"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("messages.csv");
+    std::fs::write(&path, &table).expect("it can be written");
+    let path = path.to_str().expect("a path in UTF-8");
+    let output = run(&["matches", path, "--guess-threads", "--format", "csv"]);
+    let (rows, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && said.contains("threads were guessed"), "{said}");
+    assert_eq!(rows.lines().filter(|row| row.starts_with("sync,")).count(), 40, "{rows}");
+    assert_eq!(rows.lines().count(), 41, "{rows}");
+    let refused = run(&["matches", "traces/rpc.angio", "--guess-threads"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}

@@ -7,8 +7,10 @@ use dyelog::datalog::syntax;
 use dyelog::datalog::value::Value;
 use dyelog::lqn::saved;
 use dyelog::same::facts::{self, Rows};
+use dyelog::same::threads::Threads;
 use dyelog::same::walk::Walks;
-use dyelog::same::{Options, RecordKind};
+use dyelog::same::{Options, RecordKind, Same};
+use dyelog::trace::{ReadOptions, TraceNames, messages};
 use proptest::prelude::*;
 
 use crate::same::analyse;
@@ -97,6 +99,12 @@ fn stream(name: &str, message: impl Fn(u32) -> (String, String), expected: Optio
         let (from, to) = message(number);
         writeln!(table, "{from},{to},{number}").expect("memory does not fail");
     }
+    let mut guess = Threads::new(Same::new(Options::default(), Vec::new()), TraceNames::new(), false);
+    let open = dyelog::trace::open("stream", table.as_bytes(), &ReadOptions::default()).expect("a table");
+    messages::read_all(vec![open.messages().expect("messages")], &mut TraceNames::new(), &mut guess)
+        .expect("sound rows");
+    let (same, names, _, _) = guess.finish();
+    assert_eq!(same.finish(&names).messages, u64::from(STREAM), "{name}, by threads");
     let (analysis, _, _) = analyse(&[("stream", &table)], Options::default());
     match expected {
         Some(expected) => assert_eq!(analysis.counts, expected, "{name}"),

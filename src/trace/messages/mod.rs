@@ -127,6 +127,10 @@ pub enum What {
         from: TaskId,
         /// A number that its reception has too; used again after that.
         token: u32,
+        /// To whom, where the sending tells.
+        to: Option<TaskId>,
+        /// What the message says, where the sending tells.
+        label: Name,
     },
     /// A message arrives.
     Receive {

@@ -104,8 +104,9 @@ impl Sink for Messages {
             self.count += 1;
             let plain = |task: TaskId| names.plain_task(task);
             let id = u64::from(self.count) | 1 << 63;
-            for (event, received) in [(from, false), (to, true)] {
-                let half = Half { received, task: plain(event.task), peer: None, label: label(to), id };
+            for (event, other, received) in [(from, to, false), (to, from, true)] {
+                let (task, peer) = (plain(event.task), Some(plain(other.task)));
+                let half = Half { received, task, peer, label: label(to), id };
                 let time = if timed { offset + event.time } else { self.latest };
                 let shown = if timed { time } else { f64::NAN };
                 self.raws.push((time, Raw { time: shown, line: self.count, what: RawWhat::Half(half) }));

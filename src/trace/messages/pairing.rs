@@ -154,7 +154,15 @@ impl Pairing {
             self.tokens - 1
         });
         self.wait(key, half, file, raw, token);
-        sink.step(names, &Step { time: raw.time, file, line: raw.line, what: What::Send { from: half.task, token } })?;
+        sink.step(
+            names,
+            &Step {
+                time: raw.time,
+                file,
+                line: raw.line,
+                what: What::Send { from: half.task, token, to: half.peer, label: half.label },
+            },
+        )?;
         while self.count > MOST {
             self.drop_oldest(names, report, sink)?;
         }

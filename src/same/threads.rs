@@ -1,0 +1,498 @@
+//! Which thread of a service a message belongs to, where the trace does not tell.
+//!
+//! SAME needs tasks that do one thing at a time: "if there are multiple threads, traces must identify the thread" (2005 paper §7). A
+//! service that serves several requests at once, told by its name only, is no such task. Its late replies find no request, open trees
+//! of their own, and from then on requests close the cycles and replies open them: nothing ever puts that right.
+//!
+//! So messages of services pass through here first, and leave as messages between threads, to which SAME applies as it is. A thread is
+//! guessed for each message as it is sent: of the visits that its sender has open, the one of which it is most likely what it does
+//! next. That is learnt from what visits of the same request did before, and goes by these rules where nothing is known yet: a message
+//! that may be a reply is one; who waits for a reply sends nothing; who came first goes on first. What no visit can have sent begins
+//! a thread of a customer. Nothing else of the trace is used, and no message is looked at twice.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::names::Name;
+use crate::same::codes;
+use crate::same::habits::{ACCEPTED, Act, Habits, Kind, Last};
+use crate::trace::event::Task;
+use crate::trace::messages::{Event, Step, StepSink, What};
+use crate::trace::{ReadReport, TaskId, TraceNames};
+
+/// How many visits of a service are candidates, how many customers may wait, and how far a request is followed that was passed on.
+const MOST_VISITS: usize = 256;
+const MOST_CUSTOMERS: usize = 1 << 16;
+const MOST_HOPS: usize = 16;
+
+/// Of what was never seen, what is still taken to be more likely than anything below.
+const UNLIKELY: f64 = 0.005;
+const UNSEEN_WHEN_OVER: f64 = 0.001;
+const UNSEEN_FOR_A_CUSTOMER: f64 = 0.0005;
+
+/// Puts the messages of services into threads, for a sink that needs sequential tasks.
+#[derive(Debug)]
+pub struct Threads<S> {
+    sink: S,
+    /// Names of threads, and of what messages say.
+    names: TraceNames,
+    services: Vec<Service>,
+    /// Services by the tasks of the trace, and own names by the names of the trace.
+    by_task: Vec<u32>,
+    labels: Vec<Option<Name>>,
+    /// How many threads there are of a name.
+    counts: FxHashMap<Name, u32>,
+    visits: Vec<Visit>,
+    free: Vec<u32>,
+    customers: VecDeque<At>,
+    transits: Vec<Transit>,
+    habits: Habits,
+    clock: u64,
+    /// By line of a message, how many requests its sender was serving; 0 for customers.
+    at_once: Option<FxHashMap<u32, u32>>,
+    findings: ReadReport,
+}
+
+#[derive(Debug, Default)]
+struct Service {
+    name: Name,
+    /// Whether it was ever asked for anything.
+    serves: bool,
+    /// Visits that are not over, in the order of arrival, and visits that are, whose threads are free.
+    open: VecDeque<u32>,
+    over: VecDeque<u32>,
+    /// Threads of customers that wait for nothing.
+    idle: BinaryHeap<Reverse<u32>>,
+}
+
+/// What a thread does for one request, or for a customer.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    service: u32,
+    thread: TaskId,
+    /// When it began, which tells it from others in its place.
+    born: u64,
+    /// Who asked for it.
+    client: Option<At>,
+    serves: Kind,
+    last: Last,
+    /// When it did that.
+    since: u64,
+    /// Answers that it waits for.
+    waiting: u32,
+    over: bool,
+}
+
+/// A visit, which may be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct At {
+    visit: u32,
+    born: u64,
+}
+
+/// A message on its way.
+#[derive(Clone, Copy, Debug)]
+enum Transit {
+    None,
+    /// To whom is not known yet.
+    Open,
+    Request {
+        from: At,
+        thread: TaskId,
+        kind: Kind,
+    },
+    Reply {
+        client: At,
+        thread: TaskId,
+        to: TaskId,
+        serves: Kind,
+    },
+}
+
+/// Who sends a message, and why.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    score: f64,
+    rank: u64,
+    visit: u32,
+    /// To whom it is a reply.
+    client: Option<u32>,
+}
+
+impl<S: StepSink> Threads<S> {
+    /// For a sink; `names` are those of the threads of traces before it. With `counted`, keeps how much services did at once.
+    pub fn new(sink: S, names: TraceNames, counted: bool) -> Self {
+        Self {
+            sink,
+            names,
+            services: Vec::new(),
+            by_task: Vec::new(),
+            labels: Vec::new(),
+            counts: FxHashMap::default(),
+            visits: Vec::new(),
+            free: Vec::new(),
+            customers: VecDeque::new(),
+            transits: Vec::new(),
+            habits: Habits::default(),
+            clock: 0,
+            at_once: counted.then(FxHashMap::default),
+            findings: ReadReport::default(),
+        }
+    }
+
+    /// The sink, the names of its threads, how many requests the sender of each message was serving by the message's line, and what
+    /// there is to say.
+    pub fn finish(self) -> (S, TraceNames, FxHashMap<u32, u32>, ReadReport) {
+        (self.sink, self.names, self.at_once.unwrap_or_default(), self.findings)
+    }
+
+    fn service(&mut self, names: &TraceNames, task: TaskId) -> u32 {
+        if self.by_task.len() <= task.index() {
+            self.by_task.resize(task.index() + 1, u32::MAX);
+        }
+        if self.by_task[task.index()] == u32::MAX {
+            self.by_task[task.index()] = self.services.len() as u32;
+            let name = self.names.names.intern(names.task_name(task));
+            self.services.push(Service { name, ..Service::default() });
+        }
+        self.by_task[task.index()]
+    }
+
+    fn label(&mut self, names: &TraceNames, label: Name) -> Name {
+        if self.labels.len() <= label.index() {
+            self.labels.resize(label.index() + 1, None);
+        }
+        let own = &mut self.names.names;
+        *self.labels[label.index()].get_or_insert_with(|| own.intern(names.names.text(label)))
+    }
+
+    fn new_thread(&mut self, service: u32) -> TaskId {
+        let name = self.services[service as usize].name;
+        let count = self.counts.entry(name).or_default();
+        *count += 1;
+        self.names.intern_task_named(Task { name, instance: *count })
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn at(&self, visit: u32) -> At {
+        At { visit, born: self.visits[visit as usize].born }
+    }
+
+    /// A visit that is still what it was.
+    fn alive(&self, at: At) -> Option<u32> {
+        let visit = &self.visits[at.visit as usize];
+        (visit.born == at.born && !visit.over).then_some(at.visit)
+    }
+
+    fn begin(&mut self, service: u32, thread: TaskId, client: Option<At>, serves: Kind) -> u32 {
+        let now = self.tick();
+        let visit =
+            Visit { service, thread, born: now, client, serves, last: ACCEPTED, since: now, waiting: 0, over: false };
+        if let Some(place) = self.free.pop() {
+            self.visits[place as usize] = visit;
+            return place;
+        }
+        self.visits.push(visit);
+        (self.visits.len() - 1) as u32
+    }
+
+    /// The visit of a service that waits, itself or by others, for what this visit does.
+    fn client_of(&self, visit: u32, service: u32) -> Option<u32> {
+        let mut at = self.visits[visit as usize].client;
+        for _ in 0..MOST_HOPS {
+            let client = self.alive(at?)?;
+            if self.visits[client as usize].service == service {
+                return Some(client);
+            }
+            at = self.visits[client as usize].client;
+        }
+        None
+    }
+
+    /// How likely it is that a visit does this next.
+    fn score(&self, visit: &Visit, kind: Kind, act: Act) -> f64 {
+        let (seen, left) = self.habits.seen(visit.serves, visit.last, Habits::last(kind, act));
+        if seen > 0 {
+            return f64::from(seen) / f64::from(left);
+        }
+        // Nothing of the kind was seen. These only say what comes first: who is free and of whom nothing is known, who waits, who is
+        // free and always did something else, who is done; and replies before requests.
+        match (visit.over, visit.waiting > 0, act) {
+            (true, ..) => UNSEEN_WHEN_OVER,
+            (_, false, Act::Replies) if left == 0 => 0.6,
+            (_, false, _) if left == 0 => 0.5,
+            (_, true, Act::Replies) => UNLIKELY,
+            (_, false, Act::Replies) => 0.0045,
+            (_, true, _) => 0.004,
+            (_, false, _) => 0.002,
+        }
+    }
+
+    /// Who sends a message of a service to another.
+    fn choose(&self, from: u32, to: u32, kind: Kind) -> Option<Choice> {
+        let service = &self.services[from as usize];
+        let mut best: Option<Choice> = None;
+        let mut consider = |score: f64, number: u32, client: Option<u32>| {
+            let visit = &self.visits[number as usize];
+            // First come, first served; but who serves what nobody waits for may be done with it long since.
+            let rank = if self.habits.is_answered(visit.serves) { u64::MAX - visit.since } else { visit.since };
+            if best.is_none_or(|best| (score, rank) > (best.score, best.rank)) {
+                best = Some(Choice { score, rank, visit: number, client });
+            }
+        };
+        for &number in &service.open {
+            let visit = &self.visits[number as usize];
+            if let Some(client) = self.client_of(number, to) {
+                consider(self.score(visit, kind, Act::Replies), number, Some(client));
+            }
+            consider(self.score(visit, kind, Act::Asks), number, None);
+        }
+        // What was answered may go on in a second phase.
+        if best.is_none_or(|best| best.score <= UNLIKELY) {
+            for &number in &service.over {
+                let score = self.score(&self.visits[number as usize], kind, Act::Asks);
+                if best.is_none_or(|best| score > best.score) {
+                    best = Some(Choice { score, rank: 0, visit: number, client: None });
+                }
+            }
+        }
+        // Such a request may be one that nobody asked for.
+        let customer = self.habits.by_customers(kind).unwrap_or(UNSEEN_FOR_A_CUSTOMER);
+        best.filter(|best| best.score >= customer)
+    }
+
+    /// A message leaves.
+    fn send(&mut self, from: u32, to: u32, label: Name, line: u32) -> Transit {
+        let kind = self.habits.kind(from, to, label);
+        let choice = self.choose(from, to, kind);
+        if let Some(at_once) = &mut self.at_once {
+            let open = if choice.is_some() { self.services[from as usize].open.len().max(1) } else { 0 };
+            at_once.insert(line, open as u32);
+        }
+        let Some(Choice { visit, client, .. }) = choice else {
+            self.habits.ask(kind, true);
+            let customer = self.customer(from);
+            self.visits[customer as usize].waiting = 1;
+            return Transit::Request { from: self.at(customer), thread: self.visits[customer as usize].thread, kind };
+        };
+        let now = self.tick();
+        let own = &mut self.visits[visit as usize];
+        let act = if client.is_some() { Act::Replies } else { Act::Asks };
+        let (thread, serves) = (own.thread, own.serves);
+        self.habits.learn(serves, own.last, Habits::last(kind, act));
+        (own.last, own.since) = (Habits::last(kind, act), now);
+        let Some(client) = client else {
+            own.waiting += 1;
+            self.habits.ask(kind, false);
+            return Transit::Request { from: self.at(visit), thread, kind };
+        };
+        // All that the request was passed on by are done with it.
+        let (mut done, mut first) = (visit, serves);
+        while done != client {
+            first = self.visits[done as usize].serves;
+            self.habits.answer(first);
+            let next = self.visits[done as usize].client;
+            self.over(done);
+            let Some(next) = next else { break };
+            done = next.visit;
+        }
+        let to = self.visits[client as usize].thread;
+        Transit::Reply { client: self.at(client), thread, to, serves: first }
+    }
+
+    /// A visit is over; its thread is free.
+    fn over(&mut self, visit: u32) {
+        let own = &mut self.visits[visit as usize];
+        own.over = true;
+        let service = &mut self.services[own.service as usize];
+        if let Some(place) = service.open.iter().position(|open| *open == visit) {
+            service.open.remove(place);
+        }
+        service.over.push_back(visit);
+    }
+
+    /// A thread that begins something that nobody asked it for.
+    fn customer(&mut self, service: u32) -> u32 {
+        if self.customers.len() >= MOST_CUSTOMERS
+            && let Some(oldest) = self.customers.pop_front()
+            && self.alive(oldest).is_some()
+        {
+            self.end_customer(oldest.visit);
+        }
+        let thread = match self.services[service as usize].idle.pop() {
+            Some(Reverse(thread)) => TaskId(thread),
+            None => self.new_thread(service),
+        };
+        let kind = self.habits.kind(u32::MAX, service, Name::NONE);
+        let visit = self.begin(service, thread, None, kind);
+        self.customers.push_back(self.at(visit));
+        visit
+    }
+
+    fn end_customer(&mut self, visit: u32) {
+        let own = &mut self.visits[visit as usize];
+        own.over = true;
+        let Visit { thread, service, .. } = *own;
+        self.services[service as usize].idle.push(Reverse(thread.0));
+        self.free.push(visit);
+    }
+
+    /// A request arrives; gives the thread that serves it.
+    fn accept(&mut self, service: u32, client: At, kind: Kind) -> TaskId {
+        self.services[service as usize].serves = true;
+        let own = &mut self.services[service as usize];
+        let given_up = if own.open.len() >= MOST_VISITS { own.open.front().copied() } else { None };
+        if let Some(oldest) = given_up {
+            if let Some(client) = self.visits[oldest as usize].client.and_then(|client| self.alive(client)) {
+                self.answered(client);
+            }
+            self.over(oldest);
+        }
+        let thread = match self.services[service as usize].over.pop_front() {
+            Some(over) => {
+                self.free.push(over);
+                let Visit { thread, serves, last, .. } = self.visits[over as usize];
+                self.habits.learn(serves, last, Habits::last(0, Act::Ends));
+                thread
+            }
+            None => self.new_thread(service),
+        };
+        let visit = self.begin(service, thread, Some(client), kind);
+        self.services[service as usize].open.push_back(visit);
+        thread
+    }
+
+    /// A visit waits for one answer less.
+    fn answered(&mut self, visit: u32) {
+        let own = &mut self.visits[visit as usize];
+        own.waiting = own.waiting.saturating_sub(1);
+        if own.client.is_none() && own.waiting == 0 {
+            self.end_customer(visit);
+        }
+    }
+
+    /// A reply arrives.
+    fn resume(&mut self, client: At, serves: Kind) {
+        let now = self.tick();
+        if let Some(client) = self.alive(client) {
+            let own = &mut self.visits[client as usize];
+            let next = Habits::last(serves, Act::Resumes);
+            self.habits.learn(own.serves, own.last, next);
+            (own.last, own.since) = (next, now);
+            self.answered(client);
+        }
+    }
+
+    /// The threads at both ends of a message that arrives.
+    fn arrive(&mut self, transit: Transit, to: u32) -> Option<(TaskId, TaskId)> {
+        match transit {
+            Transit::Request { from, thread, kind } => Some((thread, self.accept(to, from, kind))),
+            Transit::Reply { client, thread, to, serves } => {
+                self.resume(client, serves);
+                Some((thread, to))
+            }
+            Transit::None | Transit::Open => None,
+        }
+    }
+
+    fn give(&mut self, step: &Step, what: What) -> ControlFlow<()> {
+        self.sink.step(&self.names, &Step { what, ..*step })
+    }
+
+    /// An event of a service can be put to a thread only where one is at work.
+    fn other(&mut self, names: &TraceNames, step: &Step, event: Event) -> ControlFlow<()> {
+        let (Event::Begin(task, _) | Event::Run(task) | Event::Idle(task) | Event::Compute(task, _)) = event;
+        let service = self.service(names, task);
+        let open = &self.services[service as usize].open;
+        if open.len() != 1 {
+            self.findings.count("event of a thread that is not known", || {
+                let message = "this event belongs to a thread that cannot be guessed";
+                Diagnostic::new(Severity::Note, codes::NO_THREAD, Place::Nowhere, message)
+                    .with_note("it was left out: its task did several things at once, or none that a message asked for")
+            });
+            return ControlFlow::Continue(());
+        }
+        let thread = self.visits[open[0] as usize].thread;
+        let event = match event {
+            Event::Begin(_, label) => Event::Begin(thread, self.label(names, label)),
+            Event::Run(_) => Event::Run(thread),
+            Event::Idle(_) => Event::Idle(thread),
+            Event::Compute(_, seconds) => Event::Compute(thread, seconds),
+        };
+        self.give(step, What::Other(event))
+    }
+
+    fn whole(
+        &mut self,
+        names: &TraceNames,
+        step: &Step,
+        (from, to): (TaskId, TaskId),
+        label: Name,
+        sent: f64,
+    ) -> ControlFlow<()> {
+        let (from, to) = (self.service(names, from), self.service(names, to));
+        let label = self.label(names, label);
+        let transit = self.send(from, to, label, step.line);
+        let Some((from, to)) = self.arrive(transit, to) else { return ControlFlow::Continue(()) };
+        self.give(step, What::Message { from, to, label, sent })
+    }
+}
+
+impl<S: StepSink> StepSink for Threads<S> {
+    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+        match step.what {
+            What::Message { from, to, label, sent } => self.whole(names, step, (from, to), label, sent),
+            What::Send { from, token, to, label } => {
+                let place = token as usize;
+                if self.transits.len() <= place {
+                    self.transits.resize(place + 1, Transit::None);
+                }
+                self.transits[place] = Transit::Open;
+                let Some(to) = to else { return ControlFlow::Continue(()) };
+                let (from, to) = (self.service(names, from), self.service(names, to));
+                let label = self.label(names, label);
+                let transit = self.send(from, to, label, step.line);
+                self.transits[place] = transit;
+                match transit {
+                    Transit::Request { thread, .. } | Transit::Reply { thread, .. } => {
+                        self.give(step, What::Send { from: thread, token, to: None, label })
+                    }
+                    Transit::None | Transit::Open => ControlFlow::Continue(()),
+                }
+            }
+            What::Receive { to, token, label, from, sent } => {
+                match std::mem::replace(&mut self.transits[token as usize], Transit::None) {
+                    Transit::Open => self.whole(names, step, (from, to), label, sent),
+                    transit => {
+                        let service = self.service(names, to);
+                        let label = self.label(names, label);
+                        let Some((from, to)) = self.arrive(transit, service) else {
+                            return ControlFlow::Continue(());
+                        };
+                        self.give(step, What::Receive { to, token, label, from, sent })
+                    }
+                }
+            }
+            What::Lost(token) => match std::mem::replace(&mut self.transits[token as usize], Transit::None) {
+                Transit::Open | Transit::None => ControlFlow::Continue(()),
+                transit => {
+                    if let Transit::Request { from, .. } = transit
+                        && let Some(from) = self.alive(from)
+                    {
+                        self.answered(from);
+                    }
+                    self.give(step, What::Lost(token))
+                }
+            },
+            What::Other(event) => self.other(names, step, event),
+        }
+    }
+}
