@@ -33,7 +33,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
     for subject in &mut subjects {
-        whatif::set(subject, &arguments.set)?;
+        whatif::set(subject, &arguments.set, terminal)?;
     }
     let model = &subjects[0].base().model;
     let found = bottlenecks(model, &LayeredOptions::default())?;

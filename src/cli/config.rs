@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::diagnostic::{Diagnostics, Severity};
 use dyelog::model::{self, Configuration};
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
@@ -87,18 +87,17 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     let name = input::shown(&arguments.file);
     let text: Arc<str> = input::text(&arguments.file)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
-    let mut findings: Vec<Diagnostic> = Vec::new();
-    match Configuration::parse(&name, &text) {
-        Err(Diagnostics(found)) => findings.extend(found),
-        Ok((configuration, found)) => {
-            findings.extend(found);
-            if !arguments.traces.is_empty() {
-                let sub =
-                    source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.submodel;
-                let configuration = source::with_defaults(configuration, &sub);
-                let told = model::complete(&sub, &configuration);
-                findings.extend(told.map_or_else(|Diagnostics(found)| found, |(_, found, _)| found));
-            }
+    let (configuration, mut findings) = Configuration::read(&name, &text);
+    let misread = findings.iter().any(|finding| finding.severity == Severity::Error);
+    if !arguments.traces.is_empty() {
+        let sub = source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.submodel;
+        let configuration = source::with_defaults(configuration, &sub);
+        if misread {
+            // Names can be looked up all the same, so that all that is wrong is told at once.
+            findings.extend(model::unknown_names(&sub, &configuration));
+        } else {
+            let told = model::complete(&sub, &configuration);
+            findings.extend(told.map_or_else(|Diagnostics(found)| found, |(_, found, _)| found));
         }
     }
     let text = if findings.is_empty() { "nothing to say\n".to_owned() } else { terminal.render(&findings) };

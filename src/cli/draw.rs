@@ -17,7 +17,7 @@ use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
 
 use crate::cli::args::{OutputArguments, SourceArguments, TraceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, codes, input, rule_files, source};
 
@@ -118,11 +118,22 @@ enum Format {
     Dot,
 }
 
+impl Format {
+    /// Endings of the names of files.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Svg => &["svg"],
+            Self::Dot => &["dot", "gv"],
+        }
+    }
+}
+
 /// Runs a subcommand of `dyelog draw`.
 pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     match command {
         Command::Lqn(arguments) => lqn(arguments, terminal),
         Command::Toeg(arguments) => {
+            output::check_ending(&arguments.output, arguments.format.endings(), terminal);
             operation(&arguments.operation, &arguments.output, terminal, "toeg", |view, options| {
                 match arguments.format {
                     Format::Svg => draw::toeg::svg(view, options),
@@ -130,11 +141,15 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
                 }
             })
         }
-        Command::Msc(arguments) => operation(&arguments.operation, &arguments.output, terminal, "msc", draw::msc::svg),
+        Command::Msc(arguments) => {
+            output::check_ending(&arguments.output, Format::Svg.endings(), terminal);
+            operation(&arguments.operation, &arguments.output, terminal, "msc", draw::msc::svg)
+        }
     }
 }
 
 fn lqn(arguments: &LqnArguments, terminal: &mut Terminal) -> Outcome {
+    output::check_ending(&arguments.output, arguments.format.endings(), terminal);
     let source = source::load(&arguments.source, terminal)?;
     let model = &source.model;
     let solve = || solve::layered(model, &LayeredOptions::default());

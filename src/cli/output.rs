@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use dyelog::diagnostic::{Diagnostic, Place};
 
 use crate::cli::args::OutputArguments;
+use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes, interrupt};
 
 /// A place for data.
@@ -35,6 +36,27 @@ pub fn write(arguments: &OutputArguments, text: &str) -> Result<(), Failure> {
     let mut output = Output::open(arguments)?;
     output.text(text)?;
     output.finish()
+}
+
+/// Endings of files by which programs tell their format.
+const ENDINGS: [&str; 16] =
+    ["svg", "png", "jpg", "jpeg", "gif", "webp", "bmp", "pdf", "ps", "eps", "dot", "gv", "json", "csv", "html", "htm"];
+
+/// Warns where the output's name has the ending of another format than the one that is written, whose own are given.
+pub fn check_ending(arguments: &OutputArguments, own: &[&str], terminal: &Terminal) {
+    let Some(path) = arguments.output.as_deref() else { return };
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if own.contains(&&*ending) || !ENDINGS.contains(&&*ending) {
+        return;
+    }
+    let place = Place::File { file: path.display().to_string().into() };
+    let message = format!("what is written is {}, whatever the name of the file says", own[0].to_uppercase());
+    let finding = Diagnostic::warning(codes::OTHER_NAME, place, message);
+    terminal.report(&[if own.contains(&"svg") {
+        finding.with_hint("name it `.svg`; browsers and `rsvg-convert` make other pictures of it")
+    } else {
+        finding.with_hint(format!("name it `.{}`", own[0]))
+    }]);
 }
 
 impl Output {

@@ -157,9 +157,7 @@ pub fn reduce(
 
 /// Tells what was left out: the first findings of each kind, and figures.
 fn tell(report: &ReadReport, reduction: &Reduction, terminal: &Terminal) {
-    let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
-    let reading: Vec<Diagnostic> = report.findings.iter().filter(weighty).cloned().collect();
-    terminal.report_first(&reading, SHOWN, "");
+    terminal.report_kinds(report, |finding| finding.severity != Severity::Note);
     count(report, "reading", terminal);
     let quality = &reduction.quality;
     let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();

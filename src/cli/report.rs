@@ -2,6 +2,7 @@
 
 use clap::Args;
 use dyelog::diagnostic::Diagnostics;
+use dyelog::report;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
 use dyelog::solve::{self, LayeredOptions};
 
@@ -42,6 +43,11 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     source.findings.extend(doubtful);
     let results = solve::layered(&source.model, &LayeredOptions::default())
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
+    if let Some(origins) = &source.origins {
+        let unlike = report::unlike_traced(&source.model, &results, origins);
+        terminal.report(&unlike);
+        source.findings.extend(unlike);
+    }
     let inputs: Vec<String> = arguments
         .source
         .files
@@ -55,7 +61,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Some(samples) => html::operations(&samples.rules, &samples.names, &samples.operations)?,
         None => Vec::new(),
     };
-    let report = Report {
+    let page = Report {
         title: &title,
         date: arguments.date.as_deref(),
         inputs: &inputs,
@@ -67,7 +73,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         charts: &charts,
         pictures: &pictures,
     };
-    output::write(&arguments.output, &html::page(&report))?;
+    output::write(&arguments.output, &html::page(&page))?;
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }

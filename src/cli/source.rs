@@ -132,6 +132,9 @@ fn submodel_or_model(
     if reading.from.is_some() {
         return Ok(Found::SubModel(Box::new(reduce::reduce(files, None, reading, reduce, false, terminal)?)));
     }
+    if files.len() > 1 {
+        refuse_models(files)?;
+    }
     let mut saved: Vec<Saved> = Vec::new();
     let mut traces: Vec<PathBuf> = Vec::new();
     let mut first = None;
@@ -189,6 +192,25 @@ pub fn given(
         Found::SubModel(reduced) => Given::SubModel(Box::new(reduced.reduction.submodel)),
         Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, terminal)?.model)),
     })
+}
+
+/// Refuses several files of which some are models: a model is complete by itself.
+fn refuse_models(files: &[PathBuf]) -> Result<(), Failure> {
+    // Pipes can be looked at once only; what cannot be read is told of by those who read it.
+    let looked = files.iter().filter(|file| file.is_file());
+    let models: Vec<&PathBuf> =
+        looked.filter(|file| input::peek(file).is_ok_and(|(head, _)| is_model(&head))).collect();
+    let Some(model) = models.first() else { return Ok(()) };
+    let place = Place::File { file: input::shown(model) };
+    let finding = if models.len() == files.len() {
+        Diagnostic::error(codes::ARGUMENTS, place, "there is more than one model, and one is asked about at a time")
+    } else {
+        Diagnostic::error(codes::ARGUMENTS, place, "this is a model, and the other files are not: the two do not mix")
+            .with_note("traces are made into one model together; a model is complete already")
+    };
+    Err(finding
+        .with_hint("`dyelog diff` compares two models, `dyelog whatif … --against` asks several the same")
+        .into())
 }
 
 /// The sub-model of traces, or of saved sub-models.

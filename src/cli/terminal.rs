@@ -1,12 +1,14 @@
 //! Words for people, on standard error.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 
 use anstream::{AutoStream, ColorChoice};
-use dyelog::diagnostic::{Diagnostic, Renderer, Sources};
+use dyelog::diagnostic::{Code, Diagnostic, Renderer, Sources};
 use dyelog::report::Look;
+use dyelog::trace::ReadReport;
 
 use crate::cli::args::{Color, OutputArguments};
 
@@ -68,6 +70,26 @@ impl Terminal {
         self.report(&diagnostics[..diagnostics.len().min(shown)]);
         if diagnostics.len() > shown {
             self.say(&format!("and {} more{more}\n", diagnostics.len() - shown));
+        }
+    }
+
+    /// Shows the first findings of each code that a reader made, and says how many more there are of its kind.
+    pub fn report_kinds(&self, read: &ReadReport, wanted: impl Fn(&Diagnostic) -> bool) {
+        const SHOWN: u64 = 3;
+        let mut seen: BTreeMap<Code, u64> = BTreeMap::new();
+        let few = |finding: &&Diagnostic| {
+            let times = seen.entry(finding.code).or_default();
+            *times += 1;
+            *times <= SHOWN
+        };
+        let shown: Vec<Diagnostic> =
+            read.findings.iter().filter(|finding| wanted(finding)).filter(few).cloned().collect();
+        self.report(&shown);
+        for (code, times) in seen {
+            let all = times.max(read.found(code));
+            if all > SHOWN {
+                self.say(&format!("and {} more of {code}\n", all - SHOWN));
+            }
         }
     }
 

@@ -102,7 +102,7 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
     let progress = Progress::reading(&arguments.input.traces);
     let first = match messages_of(&arguments.input, &progress, &mut stat)? {
         Read::Messages(names, read) => {
-            terminal.report(&read.findings);
+            terminal.report_kinds(&read, |_| true);
             return checked_messages(arguments, &stat.finish(&names), &read);
         }
         Read::Not(first) => first,
@@ -118,7 +118,7 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
             return Err(Failure::Input([errors(read.err()), errors(quality.err())].concat()));
         }
     };
-    terminal.report(&read.findings);
+    terminal.report_kinds(&read, |_| true);
     let text = match arguments.format {
         Form::Text => quality.text() + &report::trace::counted_text(&read),
         Form::Json => {
@@ -224,7 +224,7 @@ fn convert_messages(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    terminal.report(&read.findings);
+    terminal.report_kinds(&read, |_| true);
     Ok(None)
 }
 
@@ -244,7 +244,7 @@ fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
         return Err(failure);
     }
     let read = read?;
-    terminal.report(&read.findings);
+    terminal.report_kinds(&read, |_| true);
     output.finish()?;
     Ok(Exit::Ok)
 }
@@ -254,7 +254,7 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
     let progress = Progress::reading(&arguments.input.traces);
     let first = match messages_of(&arguments.input, &progress, &mut messages)? {
         Read::Messages(names, read) => {
-            terminal.report(&read.findings);
+            terminal.report_kinds(&read, |_| true);
             output::write(&arguments.output, &about_messages(arguments.format, &messages.finish(&names), &read))?;
             return Ok(Exit::Ok);
         }
@@ -267,7 +267,7 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
     };
     let files = &arguments.input.traces;
     let read = read_all(files, first, &arguments.input.reading, &progress, &mut sink)?;
-    terminal.report(&read.findings);
+    terminal.report_kinds(&read, |_| true);
     let mut output = Output::open(&arguments.output)?;
     output.text(&match arguments.format {
         Form::Text => stat.text() + &report::trace::counted_text(&read),

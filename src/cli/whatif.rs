@@ -1,12 +1,13 @@
 //! `dyelog whatif`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::lqn::results::Results;
 use dyelog::model::codes;
-use dyelog::model::parameter::{Asked, Change, Subject, Value};
+use dyelog::model::parameter::{Asked, Change, Path, Subject, Value};
 use dyelog::report::plot::{self, Ink};
 use dyelog::report::whatif::{self, Measure, Point, State, Table, Varied};
 use dyelog::solve::LayeredOptions;
@@ -14,7 +15,7 @@ use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::progress::Progress;
 use crate::cli::source;
 use crate::cli::terminal::Terminal;
@@ -88,13 +89,20 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let subjects = source::subjects(&sets, &arguments.source, terminal)?;
     let mut subjects: Vec<(String, Subject)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
     for (name, subject) in &mut subjects {
-        set(subject, &arguments.set).map_err(|failure| match failure {
+        set(subject, &arguments.set, terminal).map_err(|failure| match failure {
             Failure::Input(errors) if sets.len() > 1 => {
                 Failure::Input(errors.into_iter().map(|error| error.with_note(format!("in {name}"))).collect())
             }
             failure => failure,
         })?;
     }
+    let own: &[&str] = match arguments.format {
+        Format::Json => &["json"],
+        Format::Csv => &["csv"],
+        Format::Svg => &["svg"],
+        Format::Text | Format::Plot => &["txt"],
+    };
+    output::check_ending(&arguments.output, if arguments.list { &["txt"] } else { own }, terminal);
     let mut output = Output::open(&arguments.output)?;
     if arguments.list {
         output.text(&list(&subjects[0].1))?;
@@ -117,13 +125,65 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(verdict(&table, terminal))
 }
 
-/// Makes the changes that hold for all points.
-pub fn set(subject: &mut Subject, texts: &[String]) -> Result<(), Failure> {
-    let (changes, errors) = gather(texts.iter().map(|text| subject.change(text)));
+/// Makes the changes that hold for all points, and tells of those that make no difference and of what they bring up.
+pub fn set(subject: &mut Subject, texts: &[String], terminal: &Terminal) -> Result<(), Failure> {
+    let (changes, mut errors) = gather(texts.iter().map(|text| subject.change(text)));
+    errors.extend(given_twice(changes.iter().map(|change| &change.path)));
     if !errors.is_empty() {
         return Err(Failure::Input(errors));
     }
-    Ok(subject.set(&changes)?)
+    let before = subject.base().findings.clone();
+    let idle = if changes.is_empty() { Vec::new() } else { idle(subject, &changes)? };
+    subject.set(&changes)?;
+    terminal.report(&idle);
+    terminal.report(&brought_up(&before, &subject.base().findings));
+    Ok(())
+}
+
+/// Errors of parameters that are given more than one value.
+fn given_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> Vec<Diagnostic> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    paths.for_each(|path| *seen.entry(path.to_string()).or_default() += 1);
+    let twice = seen.into_iter().filter(|(_, times)| *times > 1);
+    let error = |(path, times)| {
+        let message = format!("`{path}` is given {times} times");
+        Diagnostic::error(codes::CONTRADICTION, Place::Nowhere, message)
+            .with_hint("set or vary it once; `--vary` takes lists and ranges of values")
+    };
+    twice.map(error).collect()
+}
+
+/// Warnings of changes without which the model would be the same.
+fn idle(subject: &Subject, changes: &[Change]) -> Result<Vec<Diagnostic>, Diagnostics> {
+    let all = subject.ask(changes)?;
+    let mut idle = Vec::new();
+    for (number, change) in changes.iter().enumerate() {
+        let mut others = changes.to_vec();
+        others.remove(number);
+        if subject.ask(&others).is_ok_and(|asked| asked.model == all.model) {
+            idle.push(no_difference(&change.path.to_string()));
+        }
+    }
+    Ok(idle)
+}
+
+/// What there is to say about a changed model that was not there to say before. Its places lie in a configuration that was
+/// written anew, where nobody could look.
+fn brought_up(before: &[Diagnostic], after: &[Diagnostic]) -> Vec<Diagnostic> {
+    let known: BTreeSet<&str> = before.iter().map(|finding| finding.message.as_str()).collect();
+    let new = after.iter().filter(|finding| !known.contains(finding.message.as_str()));
+    new.map(|finding| Diagnostic { place: Place::Nowhere, ..finding.clone() }).collect()
+}
+
+fn no_difference(path: &str) -> Diagnostic {
+    let message = format!("`{path}` makes no difference to the model");
+    let finding = Diagnostic::warning(codes::NO_EFFECT, Place::Nowhere, message);
+    if !path.starts_with("demand.") {
+        return finding;
+    }
+    finding
+        .with_note("a demand that was measured counts more than one that is configured")
+        .with_hint("change `entry.NAME.demand`, that of the finished model")
 }
 
 /// What went well, and what went wrong.
@@ -150,6 +210,13 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
     }
     let (axes, mut wrong) = gather(arguments.vary.iter().map(|text| first.axis(text)));
     errors.append(&mut wrong);
+    let set = arguments.set.iter().filter_map(|text| first.change(text).ok()).map(|change| change.path);
+    let set: BTreeSet<String> = set.map(|path| path.to_string()).collect();
+    let twice = axes
+        .iter()
+        .map(|(path, _)| path)
+        .chain(axes.iter().map(|(path, _)| path).filter(|path| set.contains(&path.to_string())));
+    errors.extend(given_twice(twice));
     let (mut measures, mut wrong) =
         gather(arguments.show.iter().map(|text| Measure::parse(text, &base.model, base.origins.as_ref())));
     errors.append(&mut wrong);
@@ -203,7 +270,9 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
             } else {
                 State::Doubtful(results.doubts.join("; "))
             };
-            (measures.iter().map(of).collect::<Vec<_>>(), state)
+            // Where more arrives than is served, figures grow for as long as one looks: there are none.
+            let figure = |measure| if results.convergence.saturated { None } else { of(measure) };
+            (measures.iter().map(figure).collect::<Vec<_>>(), state)
         };
         let found = sweep(&grid, &options, |at: &[usize]| subject.ask(&changes(at)), read, &|| progress.advance(1));
         for (place, found) in found.into_iter().enumerate() {
@@ -239,15 +308,7 @@ fn without_effect(subject: &Subject, changes: &dyn Fn(&[usize]) -> Vec<Change>, 
             && let (Some(first), Some(last)) = (at(0), at(last))
             && first.model == last.model
         {
-            let message = format!("`{}` makes no difference to the model", axis.path);
-            let finding = Diagnostic::warning(codes::NO_EFFECT, Place::Nowhere, message);
-            terminal.report(&[if axis.path.starts_with("demand.") {
-                finding
-                    .with_note("a demand that was measured counts more than one that is configured")
-                    .with_hint("change `entry.NAME.demand`, that of the finished model")
-            } else {
-                finding
-            }]);
+            terminal.report(&[no_difference(&axis.path)]);
         }
     }
 }

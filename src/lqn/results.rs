@@ -83,6 +83,8 @@ pub struct Percentiles {
 pub struct Convergence {
     /// Whether the bound was met.
     pub converged: bool,
+    /// Whether more open requests arrive somewhere than can be served: there is no steady state, and times and queues mean nothing.
+    pub saturated: bool,
     /// Outer iterations made.
     pub iterations: u32,
     /// Largest relative change in the last iteration.

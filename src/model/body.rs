@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, WorkTotal};
 use crate::lqn::{Activity, Body, Call, CallKind, EntryId, Model, TaskId, Work};
-use crate::model::demand::{DemandSource, Demands};
+use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::graph::{Graph, Site};
 use crate::model::naming::Unique;
 use crate::model::origins::ActivityOrigin;
@@ -97,8 +97,9 @@ impl Bodies<'_, '_> {
         let mut source = DemandSource::None;
         let mut calls: Vec<((EntryId, CallKind), u64)> = Vec::new();
         let mut sources = Vec::new();
+        let measured = is_measured(total);
         for part in parts {
-            let (demand, from) = self.demands.of(self.identifier, part, times);
+            let (demand, from) = self.demands.of(self.identifier, part, times, measured);
             work.demand += demand;
             source = source.max(from);
             sources.push((part, from));

@@ -58,6 +58,8 @@ pub const UNALLOCATED: Code = Code("M026");
 pub const FUNCTION_UNUSED: Code = Code("M027");
 /// A setting of a task that stands for a customer.
 pub const CUSTOMER_SETTING: Code = Code("M028");
+/// A task runs on a processor whose name is close to another's.
+pub const NEAR_PROCESSOR: Code = Code("M029");
 /// The model, under the load that was traced, does not respond as the traces did.
 pub const UNLIKE_TRACED: Code = Code("M030");
 /// A wait for parallel branches stands elsewhere than in the traces, since these branches do not lie in each other.

@@ -12,7 +12,7 @@ use crate::lqn::{
 };
 use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues};
-use crate::model::demand::Demands;
+use crate::model::demand::{Demands, is_measured};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
@@ -464,10 +464,11 @@ impl<'a> Builder<'a> {
             *arrivals = Some(arrivals.unwrap_or(0.0) + rate * count as f64 / per);
         }
         self.demands.doubting = false;
+        let measured = is_measured(total);
         let own: BTreeSet<_> = total
             .work
             .values()
-            .filter(|work| self.demands.of(&customer.scenario, work, total.invocations).0 > 0.0)
+            .filter(|work| self.demands.of(&customer.scenario, work, total.invocations, measured).0 > 0.0)
             .map(|work| work.visits)
             .collect();
         self.demands.doubting = true;

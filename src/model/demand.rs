@@ -38,6 +38,13 @@ impl fmt::Display for DemandSource {
     }
 }
 
+/// Whether some event of an entry carries its CPU demand. It decides for the entry as a whole: a service whose CPU time was
+/// measured when it accepted a request did not do more of it in the branches that it forked.
+pub fn is_measured(total: &EntryTotal) -> bool {
+    let mut activities = total.work.values().flat_map(|work| work.activities.values());
+    activities.any(|activity| activity.cpu.count > 0)
+}
+
 /// Derives demands, and gathers what is doubtful about them.
 pub struct Demands<'a> {
     names: &'a Names,
@@ -79,8 +86,7 @@ impl<'a> Demands<'a> {
     /// that counts.
     pub fn of_entry(&mut self, name: &str, total: &EntryTotal) -> Option<f64> {
         let seconds = self.values.of_entry(name)?;
-        let mut activities = total.work.values().flat_map(|work| work.activities.values());
-        if activities.any(|activity| activity.cpu.count > 0) {
+        if is_measured(total) {
             self.measured.insert(name.to_owned());
             return None;
         }
@@ -92,10 +98,11 @@ impl<'a> Demands<'a> {
         &self.alphabet
     }
 
-    /// Mean demand of work in seconds per invocation, of which there were `invocations`.
-    pub fn of(&mut self, task: &str, work: &WorkTotal, invocations: u64) -> (f64, DemandSource) {
+    /// Mean demand of work in seconds per invocation, of which there were `invocations`. `measured` says whether the entry that
+    /// it is work of [is measured](is_measured): then what was not counts as nothing, in whatever phase or branch it is.
+    pub fn of(&mut self, task: &str, work: &WorkTotal, invocations: u64, measured: bool) -> (f64, DemandSource) {
         let per = invocations.max(1) as f64;
-        if work.activities.values().any(|total| total.cpu.count > 0) {
+        if measured {
             let mut sum = Seconds::default();
             for (name, total) in &work.activities {
                 sum = sum.plus(total.cpu.sum);
@@ -197,6 +204,7 @@ impl<'a> Demands<'a> {
         let warning = |(place, what): (&Place, String)| {
             Diagnostic::warning(codes::FUNCTION_UNUSED, place.clone(), format!("{what} has no effect"))
                 .with_note("what the traces measured counts first, and more special settings before more general ones")
+                .with_hint("`dyelog whatif --set entry.NAME.demand=…` changes the demand of the finished model")
         };
         unused.into_iter().map(warning).collect()
     }

@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostics, Place};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, Position, RequestKind, SubModel, WorkTotal};
 use crate::lqn::{ActivityId, EntryId, Model};
 use crate::model::config::{Configuration, Setting};
-use crate::model::demand::{DemandSource, Demands};
+use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::origins::Origins;
 use crate::model::parts::Parts;
 
@@ -101,6 +101,7 @@ impl Explained {
         let mut demands = Demands::new(&sub.names, &configuration.demand, &values);
         demands.doubting = false;
         let name = &model.entries[entry.index()].name;
+        let measured = is_measured(&total);
         let demands = match demands.of_entry(name, &total) {
             Some(seconds) => vec![DemandPart {
                 position: None,
@@ -123,7 +124,7 @@ impl Explained {
                     // A strand is come to as often as its block.
                     let block = position.branch.and_then(|branch| total.blocks.get(&branch.block));
                     let times = block.map_or(total.invocations, |block| block.times);
-                    let (seconds, source) = demands.of(&identifier, work, times);
+                    let (seconds, source) = demands.of(&identifier, work, times, measured);
                     DemandPart {
                         position: Some(position),
                         activity: own.map(ActivityId::from),

@@ -30,3 +30,4 @@ pub use explained::{ActivityPart, DemandPart, Explained, RequestPart};
 pub use load::{Load, LoadReason};
 pub use origins::{ActivityOrigin, EntryOrigin, Origins, ScenarioOrigin, TaskOrigin};
 pub use starter::{starter, starter_from_model};
+pub use unused::check as unknown_names;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Model, Multiplicity, Task};
-use crate::model::load::{quoted, short, toml_key};
+use crate::model::load::{observed_rate, quoted, short, toml_key};
 use crate::model::{Load, LoadReason, Origins, ScenarioOrigin};
 
 /// Thinking time of the customers that are suggested, seconds.
@@ -24,7 +24,7 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
     );
     text.push_str("\n# Who uses the system: customers with a think time, or arrivals at a rate.\n");
     for scenario in &origins.scenarios {
-        scenario_of(&mut text, scenario);
+        scenario_of(&mut text, sub, scenario);
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
     let mut processors: BTreeMap<&str, &Task> = BTreeMap::new();
@@ -49,7 +49,7 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
     text
 }
 
-fn scenario_of(text: &mut String, scenario: &ScenarioOrigin) {
+fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
     let _ = write!(text, "\n[scenario.{}]\n# seen {}", toml_key(&scenario.name), times(scenario.operations));
     if let Some(response) = scenario.observed_response {
         let _ = write!(text, ", mean response {} s", short(response));
@@ -69,7 +69,9 @@ fn scenario_of(text: &mut String, scenario: &ScenarioOrigin) {
                 LoadReason::Configured | LoadReason::Observed => "",
             };
             let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{think_time} s\"");
-            text.push_str("# or arrivals, whatever happened to those before:\n# rate = \"10/s\"\n");
+            let total = sub.names.get(&scenario.name).and_then(|name| sub.scenarios.get(&name));
+            let rate = total.and_then(observed_rate).map_or_else(|| "10".to_owned(), short);
+            let _ = writeln!(text, "# or arrivals, whatever happened to those before:\n# rate = \"{rate}/s\"");
         }
     }
 }

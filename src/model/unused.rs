@@ -1,14 +1,15 @@
 //! Settings for what the traces do not show.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place, Severity, similar};
 use crate::lqn::Model;
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::model::codes;
-use crate::model::config::{Configuration, PlacedDemand};
+use crate::model::config::{Configuration, PlacedDemand, TaskSettings};
+use crate::model::load::toml_key;
 use crate::names::Name;
 
 /// Warns of settings that have no effect, each with the name that may have been meant.
@@ -77,6 +78,7 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
     }
     findings.extend(clashes);
     findings.extend(unallocated(&tasks, &customers, configuration));
+    findings.extend(near_processors(&tasks, configuration));
     findings.sort_by(|left, right| left.place.cmp(&right.place));
     findings
 }
@@ -100,6 +102,41 @@ fn unallocated(
             .with_note(format!("{each} one of its own name"))
             .with_hint("set `processor` under `[task.NAME]`"),
     )
+}
+
+/// Processors that nothing but a task's setting knows, and whose names are close to those of others: a slip of the pen would make a
+/// machine of its own.
+fn near_processors(tasks: &BTreeSet<&str>, configuration: &Configuration) -> Vec<Diagnostic> {
+    let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
+    let settings = || configuration.tasks.iter().filter(|(name, _)| tasks.contains(name.as_str()));
+    for processor in settings().filter_map(|(_, settings)| settings.processor.as_deref()) {
+        *uses.entry(processor).or_default() += 1;
+    }
+    // What has a table was meant; of two without one, that which more tasks name.
+    let weight = |name: &str| {
+        let used = uses.get(name).copied().unwrap_or(0);
+        if configuration.processors.contains_key(name) { u32::MAX } else { used }
+    };
+    let known: BTreeSet<&str> =
+        uses.keys().copied().chain(configuration.processors.keys().map(String::as_str)).collect();
+    let finding = |(task, settings): (&String, &TaskSettings)| {
+        let processor = settings.processor.as_deref().filter(|name| weight(name) != u32::MAX)?;
+        // Machines are often numbered.
+        let plain = |name: &str| name.replace(|letter: char| letter.is_ascii_digit(), "");
+        let others =
+            known.iter().copied().filter(|name| weight(name) > weight(processor) && plain(name) != plain(processor));
+        let near = similar(processor, others)?;
+        let message = format!("task `{task}` runs on processor `{processor}`, which nothing else names");
+        Some(
+            Diagnostic::new(Severity::Note, codes::NEAR_PROCESSOR, settings.place.clone(), message)
+                .with_note("it is a machine of its own, with the settings under `[defaults]`")
+                .with_hint(format!(
+                    "did you mean `{near}`? Otherwise give it a table `[processor.{}]`",
+                    toml_key(processor)
+                )),
+        )
+    };
+    settings().filter_map(finding).collect()
 }
 
 /// Warns of demands of entries that the model does not have.

@@ -14,14 +14,19 @@ pub struct ScenarioResult<'o> {
     /// Operations per second.
     pub throughput: f64,
     /// Mean response time, seconds: of a closed load the cycle without the think time (Little's law), of an open one the
-    /// responses of all first requests. `None` where nothing waits for a response.
+    /// responses of all first requests. `None` where nothing waits for a response, and where more arrives than is served.
     pub response: Option<f64>,
 }
 
 impl<'o> ScenarioResult<'o> {
     /// The results of each scenario.
     pub fn all(model: &Model, results: &Results, origins: &'o Origins) -> Vec<Self> {
-        origins.scenarios.iter().map(|origin| Self::one(model, results, origin)).collect()
+        let one = |origin| {
+            let one = Self::one(model, results, origin);
+            // Without a steady state a response grows for as long as one looks.
+            Self { response: one.response.filter(|_| !results.convergence.saturated), ..one }
+        };
+        origins.scenarios.iter().map(one).collect()
     }
 
     fn one(model: &Model, results: &Results, origin: &'o ScenarioOrigin) -> Self {

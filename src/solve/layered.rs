@@ -291,7 +291,13 @@ impl<'a> Solver<'a> {
             return Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver lost its numbers").into());
         }
         let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
-        Ok(Convergence { converged, iterations: run.iterations, residual: run.residual, method: self.method() })
+        Ok(Convergence {
+            converged,
+            saturated: !self.saturated.is_empty(),
+            iterations: run.iterations,
+            residual: run.residual,
+            method: self.method(),
+        })
     }
 
     fn is_large(&self) -> bool {

@@ -128,3 +128,9 @@ pub const BATCH: Code = Code("T114");
 pub const CLOCK_SKEW: Code = Code("T115");
 /// One half of a call is not recorded.
 pub const LOST_HALF: Code = Code("T116");
+/// A CPU time is no time.
+pub const BAD_CPU: Code = Code("T117");
+/// A span has far more CPU time than it could have used.
+pub const MUCH_CPU: Code = Code("T118");
+/// The times of a span are in another unit than they are read in.
+pub const OTHER_UNIT: Code = Code("T119");

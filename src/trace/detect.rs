@@ -85,6 +85,10 @@ fn json(text: &[u8]) -> Result<Format, Seen> {
     if any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"]) {
         return Ok(Format::Otlp);
     }
+    // What the SDK for Go writes to the standard output.
+    if keys.has("SpanContext") {
+        return Ok(Format::Otlp);
+    }
     if all(&["traceID"]) || all(&["spanID"]) || all(&["spans", "processes"]) {
         return Ok(Format::Jaeger);
     }
@@ -99,8 +103,6 @@ fn json(text: &[u8]) -> Result<Format, Seen> {
     }
     let hint = if any(&["resourceLogs", "resourceMetrics"]) {
         Some("this is OpenTelemetry data without spans; export the traces")
-    } else if all(&["SpanContext"]) {
-        Some("this is what the Go SDK prints; export the traces as OTLP JSON")
     } else {
         None
     };

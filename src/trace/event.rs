@@ -264,6 +264,18 @@ impl Operation {
         }
     }
 
+    /// The place where the operation begins in the source, for diagnostics.
+    pub fn beginning(&self) -> crate::diagnostic::Place {
+        use crate::diagnostic::Place;
+        match &self.origins {
+            Origins::Lines => Place::Line { file: Arc::clone(&self.file), line: self.line, column: 0 },
+            Origins::Items(items) => match items.first() {
+                Some(item) => Place::Item { file: Arc::clone(&self.file), item: format!("span {}", item.id) },
+                None => Place::File { file: Arc::clone(&self.file) },
+            },
+        }
+    }
+
     /// The place of an event in the source, for diagnostics.
     pub fn place(&self, event: &Event) -> crate::diagnostic::Place {
         use crate::diagnostic::Place;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::trace::detect::{HEAD, detect};
 use crate::trace::format::Format;
 use crate::trace::{Operation, TraceNames, angio, codes, messages, spans, unpack};
@@ -32,6 +32,8 @@ pub struct ReadReport {
     pub records: u64,
     /// What was left out or changed and why, with how often: `duplicate span`, `span without an end`, …
     pub counted: BTreeMap<&'static str, u64>,
+    /// The code of the findings of each reason.
+    pub kinds: BTreeMap<&'static str, Code>,
     /// The first findings in full, at most [`ReadReport::KEPT`] a reason; the rest are only counted.
     pub findings: Vec<Diagnostic>,
 }
@@ -45,13 +47,21 @@ impl ReadReport {
         let times = self.counted.entry(reason).or_default();
         *times += 1;
         if *times <= Self::KEPT {
-            self.findings.push(finding());
+            let finding = finding();
+            self.kinds.insert(reason, finding.code);
+            self.findings.push(finding);
         }
+    }
+
+    /// How often something of that code was found, whether it was kept in full or not.
+    pub fn found(&self, code: Code) -> u64 {
+        let of_code = self.kinds.iter().filter(|(_, own)| **own == code);
+        of_code.filter_map(|(reason, _)| self.counted.get(reason)).sum()
     }
 
     /// Drops findings beyond the first of each reason.
     pub fn trim(&mut self) {
-        let mut seen: BTreeMap<crate::diagnostic::Code, u64> = BTreeMap::new();
+        let mut seen: BTreeMap<Code, u64> = BTreeMap::new();
         self.findings.retain(|finding| {
             let times = seen.entry(finding.code).or_default();
             *times += 1;
@@ -67,6 +77,7 @@ impl ReadReport {
         for (reason, times) in other.counted {
             *self.counted.entry(reason).or_default() += times;
         }
+        self.kinds.extend(other.kinds);
         self.findings.extend(other.findings);
     }
 }

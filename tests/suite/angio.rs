@@ -417,7 +417,7 @@ fn formats_are_told_by_content() {
 
 #[test]
 fn what_is_no_trace_is_described() {
-    let cases: [&[u8]; 8] = [
+    let cases: [&[u8]; 7] = [
         b"hello\nworld",
         b"{\"resourceLogs\":[]}",
         b"[]",
@@ -425,7 +425,6 @@ fn what_is_no_trace_is_described() {
         b"\x00\x01\x02",
         b"PK\x03\x04rest",
         b"\xff\xfea\0b\0",
-        b"{\"SpanContext\":{\"TraceID\":\"x\"}}",
     ];
     let findings: Vec<_> = cases.iter().flat_map(|text| detect("t", text).expect_err("it is no trace").0).collect();
     insta::assert_snapshot!(listed(&findings), @"
@@ -436,12 +435,17 @@ fn what_is_no_trace_is_described() {
     file T004 the format of this file is not recognised (it is binary, and all formats of traces are text) -> export OpenTelemetry traces with the JSON encoding, not the binary one
     file T004 the format of this file is not recognised (it is a zip archive) -> unpack it first
     file T004 the format of this file is not recognised (it is text in UTF-16) -> save it as UTF-8
-    file T004 the format of this file is not recognised (it is JSON with the keys `SpanContext`, `TraceID`, and none that tells a format) -> this is what the Go SDK prints; export the traces as OTLP JSON
     ");
     let zipkin = read_from(None, false, &b"[{\"traceId\":\"1\",\"id\":\"2\"}]"[..]).report.expect_err("no reader");
     insta::assert_snapshot!(listed(&zipkin.0), @"
     file T005 traces in the format `zipkin` cannot be read yet (formats that can be read: angio, angio-jsonl, otlp, jaeger, messages, events, lqsim, shiviz) -> convert the trace to one of these; `--from FORMAT` overrides what the content seems to be
     ");
+}
+
+#[test]
+fn spans_that_the_sdk_for_go_prints_are_spans() {
+    let line = b"{\"Name\":\"query\",\"SpanContext\":{\"TraceID\":\"1\",\"SpanID\":\"2\"},\"StartTime\":\"2026-02-14T17:43:50Z\"}";
+    assert_eq!(detect("t", line), Ok(dyelog::trace::Format::Otlp));
 }
 
 #[test]

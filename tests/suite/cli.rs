@@ -402,3 +402,58 @@ fn completions_are_written() {
         assert!(run.out.contains(words), "{shell}");
     }
 }
+
+#[test]
+fn models_and_traces_do_not_mix() {
+    let folder = Folder::new();
+    let (one, two) = (folder.file("one.lqn", MODEL), folder.file("two.lqn", MODEL));
+    for files in [[FIGURE, &one], [&one, FIGURE]] {
+        let mixed = run(&["solve", files[0], files[1]]);
+        assert_eq!(mixed.code, 2, "{}", mixed.err);
+        assert!(mixed.err.contains("[C005]") && mixed.err.contains("the two do not mix"), "{}", mixed.err);
+    }
+    let models = run(&["solve", &one, &two]);
+    assert!(models.code == 2 && models.err.contains("more than one model"), "{}", models.err);
+}
+
+#[test]
+fn a_name_of_another_format_is_told_of() {
+    let folder = Folder::new();
+    for (name, told) in [("p.png", true), ("p.svg", false), ("p", false)] {
+        let drawn = run(&["draw", "lqn", FIGURE, "-o", &shown(&folder.path(name))]);
+        assert_eq!((drawn.code, drawn.err.contains("[C007]")), (0, told), "{name}: {}", drawn.err);
+    }
+    let swept = ["whatif", FIGURE, "--vary", "defaults.multiplicity=1..2", "--format", "svg", "-o"];
+    let swept = run(&[&swept[..], &[&shown(&folder.path("p.pdf"))]].concat());
+    assert!(swept.err.contains("[C007]"), "{}", swept.err);
+}
+
+#[test]
+fn a_configuration_to_start_from_suggests_the_rate_that_was_seen() {
+    let folder = Folder::new();
+    let rows: String = (0..11).map(|at| format!("user,server,{0}\nserver,user,{0}.1\n", at * 2)).collect();
+    let trace = folder.file("m.csv", &format!("sender,receiver,time\n{rows}"));
+    let started = run(&["config", "init", &trace]);
+    assert_eq!(started.code, 0, "{}", started.err);
+    assert!(started.out.contains("# rate = \"0.5/s\""), "{}", started.out);
+}
+
+#[test]
+fn many_findings_of_a_kind_are_counted() {
+    let folder = Folder::new();
+    let span = |number: u32| {
+        format!(
+            "{{\"traceId\":\"{number:032x}\",\"spanId\":\"{number:016x}\",\"parentSpanId\":\"00000000000000ff\",\"name\":\"n\",\"kind\":2,\
+             \"startTimeUnixNano\":\"1000\",\"endTimeUnixNano\":\"2000\"}}"
+        )
+    };
+    let spans: Vec<String> = (1..=18).map(span).collect();
+    let spans = spans.join(",");
+    let trace = folder.file("t.json", &format!("{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{spans}]}}]}}]}}"));
+    let checked = run(&["trace", "check", &trace]);
+    assert_eq!(checked.err.matches("[T111]").count(), 3, "{}", checked.err);
+    assert!(checked.err.contains("and 15 more of T111"), "{}", checked.err);
+    // The same file again: operations that came before, by their spans.
+    let twice = run(&["trace", "check", &trace, &trace]);
+    assert!(twice.out.contains("t.json: span 0000000000000001: ") && !twice.out.contains("t.json:0"), "{}", twice.out);
+}

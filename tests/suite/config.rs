@@ -7,6 +7,7 @@ use dyelog::model::config::{Dimension, Quantity};
 use dyelog::model::{Configuration, DemandSource, Load, complete};
 use proptest::prelude::*;
 
+use crate::cli::{Folder, run};
 use crate::model::{FIRST, Sub, has, phases, shop};
 
 fn parse(text: &str) -> Configuration {
@@ -89,6 +90,50 @@ fn a_demand_of_an_entry_is_that_of_an_invocation() {
     assert_eq!(origins.entries[query.index()].sources, [DemandSource::Function]);
     assert_eq!(phases(&model, "web.get")[0].demand, 0.002, "what was measured counts first");
     assert!(has(&findings, "M027", "the demand of entry `web.get` has no effect"), "{findings:?}");
+}
+
+#[test]
+fn what_was_not_measured_beside_what_was_counts_as_nothing_in_branches_too() {
+    let (shop, config) = ("traces/shop.otlp.jsonl", "[demand]\ndefault = \"1 ms\"\n");
+    let folder = Folder::new();
+    let given = folder.file("default.toml", config);
+    // Every service of that trace measured its CPU time, so nothing is left for a default to decide.
+    let without = run(&["model", shop]);
+    let with = run(&["model", shop, "--config", &given]);
+    assert_eq!((without.code, with.code), (0, 0), "{}{}", without.err, with.err);
+    assert_eq!(without.out, with.out);
+}
+
+#[test]
+fn a_processor_named_like_another_is_told_of() {
+    let near = |text: &str| {
+        let (_, findings, _) = shop().complete(text);
+        findings.into_iter().filter(|finding| finding.code.0 == "M029").collect::<Vec<_>>()
+    };
+    let typo = "[processor.shop-host]\nmultiplicity = 4\n[task.web]\nprocessor = \"shop-host\"\n[task.db]\nprocessor = \"shop-hots\"\n";
+    let found = near(typo);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].message.contains("`shop-hots`") && found[0].hints[0].contains("`shop-host`"), "{found:?}");
+    // Without a table, the one that fewer tasks name.
+    let found = near("[task]\nweb.processor = \"front\"\ncache.processor = \"front\"\ndb.processor = \"frnot\"\n");
+    assert_eq!(found.len(), 1, "{found:?}");
+    // Machines are numbered, and one with a table was meant.
+    assert_eq!(
+        near("[task.web]\nprocessor = \"host-1\"\n[task.db]\nprocessor = \"host-2\"\n[processor.host-1]\nspeed = 2\n"),
+        []
+    );
+    assert_eq!(near(&format!("{typo}[processor.shop-hots]\nspeed = 2\n")), []);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_configuration_is_told_at_once() {
+    let folder = Folder::new();
+    let file = folder.file("wrong.toml", "[task.gatewya]\nthreads = 0\n[scenario.nobody]\nrate = \"3/s\"\n");
+    let checked = run(&["config", "check", &file, "traces/shop.otlp.jsonl"]);
+    assert_eq!(checked.code, 1, "{}", checked.err);
+    for words in ["[M003]", "[M006]", "`gatewya`", "did you mean `gateway`?", "`nobody`"] {
+        assert!(checked.out.contains(words), "{words}: {}", checked.out);
+    }
 }
 
 /// Two scenarios, of which 10 and 7 operations were seen, through one front end.

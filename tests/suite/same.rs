@@ -293,4 +293,24 @@ fn threads_that_a_trace_does_not_name_are_guessed() {
     assert_eq!(rows.lines().count(), 41, "{rows}");
     let refused = run(&["matches", "traces/rpc.angio", "--guess-threads"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+fn times_of_day_are_read_in_tables() {
+    let plain = "sender,receiver,time\na,b,1\nb,c,2\nc,b,3.5\nb,a,4\n";
+    let dated = "sender,receiver,time\na,b,2026-02-15T10:00:01Z\nb,c,2026-02-15T11:00:02+01:00\nc,b,2026-02-15T10:00:03.500Z\nb,a,2026-02-15T10:00:04Z\n";
+    assert_eq!(records(plain), records(dated));
+    let (_, report, _) = analyse(&[("test", dated)], Options::default());
+    assert_eq!(report.counted.get("row that cannot be read"), None, "{report:?}");
+}
+
+#[test]
+fn a_header_with_a_slip_is_told_with_the_word_that_was_meant() {
+    for (header, meant) in
+        [("sender,reciever,time", "`receiver`"), ("tiem,event,process", "`time`"), ("time,evnt,process", "`event`")]
+    {
+        let text = format!("{header}\na,b,1\n");
+        let open = dyelog::trace::open("t", text.as_bytes(), &ReadOptions::default());
+        let finding = open.expect("a table").messages().err().expect("a column is missing").0.remove(0);
+        assert_eq!(finding.code.0, "T130");
+        assert!(finding.hints.iter().any(|hint| hint.contains(meant)), "{finding:?}");
+    }
+    assert!(dyelog::trace::open("t", "sender,whatever,time\n".as_bytes(), &ReadOptions::default()).is_err());
 }

@@ -218,6 +218,27 @@ fn what_there_is_not_has_a_code_and_a_hint() {
 }
 
 #[test]
+fn changes_without_effect_and_changes_of_one_parameter_twice_are_told_of() {
+    let (code, _, errors) = whatif(&["--set", "defaults.multiplicity=3"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("[M044]") && errors.contains("`defaults.multiplicity` makes no difference"), "{errors}");
+    let (_, _, errors) = whatif(&["--set", "task.ServCntrl1.threads=2"]);
+    assert!(!errors.contains("[M044]"), "{errors}");
+    let threads = "task.ServCntrl1.threads";
+    let (once, twice) = (format!("{threads}=2"), format!("{threads}=3"));
+    for arguments in
+        [["--set", &once, "--set", &twice], ["--set", &once, "--vary", &twice], ["--vary", &once, "--vary", &twice]]
+    {
+        let (code, _, errors) = whatif(&arguments);
+        assert_eq!(code, 2, "{arguments:?}: {errors}");
+        assert!(errors.contains("[M005]") && errors.contains("is given 2 times"), "{arguments:?}: {errors}");
+    }
+    let (_, _, errors) =
+        whatif(&["--set", "processor.\"Processor 1\".multiplicity=2", "--set", "task.NumTrans1.processor=Procesor 1"]);
+    assert!(errors.contains("[M029]") && errors.contains("did you mean `Processor 1`?"), "{errors}");
+}
+
+#[test]
 fn points_without_a_steady_state_are_marked() {
     let (code, csv, errors) = whatif(&["--vary", "scenario.set-up.rate=1,10,1000", "--format", "csv"]);
     assert_eq!(code, 3, "{csv}{errors}");
@@ -226,6 +247,17 @@ fn points_without_a_steady_state_are_marked() {
     assert!(errors.contains("1 of 3 points did not converge") && errors.contains("saturated"), "{errors}");
     let (_, text, _) = whatif(&["--vary", "scenario.set-up.rate=1,10,1000"]);
     assert_eq!(text.matches("NOT CONVERGED").count(), 1, "{text}");
+    // What grows for as long as one looks is no figure.
+    let saturated = &columns(&csv)[2];
+    assert_eq!((saturated[1].as_str(), saturated[2].as_str()), ("", ""), "{csv}");
+    assert_eq!(
+        text.lines().find(|line| line.contains("NOT CONVERGED")).map(|line| line.matches('–').count()),
+        Some(2),
+        "{text}"
+    );
+    let (_, json, _) = whatif(&["--vary", "scenario.set-up.rate=1,1000", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["points"][1]["figures"][0].is_null() && json["points"][0]["figures"][0].is_number(), "{json}");
 }
 
 #[test]

@@ -33,6 +33,15 @@ const TASK_SCHEDULINGS: [Scheduling; 3] = [Scheduling::Fcfs, Scheduling::HeadOfL
 impl Configuration {
     /// Reads a configuration. Gives warnings beside it, such as unknown keys; all errors at once where it cannot be used.
     pub fn parse(file: &Arc<str>, text: &str) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
+        let (configuration, findings) = Self::read(file, text);
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(Diagnostics(findings));
+        }
+        Ok((configuration, findings))
+    }
+
+    /// What of a configuration can be read, and all that there is to say about it: usable only where no finding is an error.
+    pub fn read(file: &Arc<str>, text: &str) -> (Self, Vec<Diagnostic>) {
         let mut reader = Reader::new(file, text);
         let (document, slips) = DeTable::parse_recoverable(text);
         for slip in &slips {
@@ -50,10 +59,7 @@ impl Configuration {
         findings.extend(configuration.unused_parameters());
         findings.extend(profiles::check(&configuration));
         findings.sort_by(|left, right| left.place.cmp(&right.place));
-        if findings.iter().any(|finding| finding.severity == Severity::Error) {
-            return Err(Diagnostics(findings));
-        }
-        Ok((configuration, findings))
+        (configuration, findings)
     }
 }
 

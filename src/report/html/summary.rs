@@ -47,8 +47,13 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
     let scenarios =
         report.made.map(|made| ScenarioResult::all(report.model, report.results, made.origins)).unwrap_or_default();
     for scenario in scenarios.iter().take(CARDS) {
-        let response = scenario.response.map_or_else(|| rate(scenario.throughput), time);
+        let saturated = report.results.convergence.saturated;
+        let response = match scenario.response {
+            None if saturated => "–".to_owned(),
+            response => response.map_or_else(|| rate(scenario.throughput), time),
+        };
         let about = match (scenario.response, scenario.origin.observed_response) {
+            (None, _) if saturated => "no response: more arrives than is served".to_owned(),
             (Some(_), Some(traced)) => format!("predicted response; {} in the traces", time(traced)),
             (Some(_), None) => "predicted response".to_owned(),
             (None, _) => "throughput".to_owned(),

@@ -33,7 +33,8 @@ pub fn text(table: &Table, look: Look) -> String {
             Value::Number(value) => number(*value),
             other => other.to_string(),
         }));
-        cells.extend(point.figures.iter().map(|figure| figure.map(number).unwrap_or_default()));
+        let missing = if point.state == State::Converged { "" } else { "–" };
+        cells.extend(point.figures.iter().map(|figure| figure.map_or_else(|| missing.to_owned(), number)));
         // Nothing to say of those that are as they should be.
         cells.push(if point.state == State::Converged { String::new() } else { point.state.word().to_uppercase() });
         drawn.row(cells);

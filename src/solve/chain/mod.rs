@@ -69,6 +69,7 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
         if lost <= MOST_LOST {
             let convergence = Convergence {
                 converged: true,
+                saturated: false,
                 iterations: sweeps as u32,
                 residual: 0.0,
                 method: format!("{method} of {} states", chain.keys.len()),

@@ -217,6 +217,7 @@ impl Solver<'_> {
         let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
         converged.then(|| Convergence {
             converged,
+            saturated: false,
             iterations: run.iterations,
             residual: run.residual,
             method: self.method(),

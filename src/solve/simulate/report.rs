@@ -147,6 +147,7 @@ fn convergence(run: &Run, options: &SimulateOptions) -> Convergence {
     let fine = run.replications.iter().all(|replication| replication.stop == Stop::Done);
     Convergence {
         converged: fine && run.precision <= options.precision,
+        saturated: run.replications.iter().any(|replication| matches!(replication.stop, Stop::Grows(_))),
         iterations: run.replications.len() as u32,
         residual: run.precision,
         method: format!("{} events in {} replications, seed {}", events(run), run.replications.len(), options.seed),

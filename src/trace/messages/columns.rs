@@ -112,10 +112,7 @@ impl Columns {
                 Some(_) | None => columns.unknown.push(name),
             }
         }
-        let needed: &[(&str, Column)] = match format {
-            Format::Events => &[("time", Column::Time), ("event", Column::Event), ("process", Column::Process)],
-            _ => &[("sender", Column::Sender), ("receiver", Column::Receiver), ("time", Column::Time)],
-        };
+        let needed = needed(format);
         let missing: Vec<&str> =
             needed.iter().filter(|(_, column)| columns.place(*column).is_none()).map(|(name, _)| *name).collect();
         if missing.is_empty() {
@@ -189,6 +186,26 @@ pub fn format_of_header(header: &str) -> Option<Format> {
     } else if has(&[Column::Sender, Column::Receiver, Column::Time]) {
         Some(Format::Messages)
     } else {
-        None
+        near_format(header, &found)
+    }
+}
+
+/// The format whose header a first line is but for one column, if a name in it is close to that column's. The reader then says so.
+fn near_format(header: &str, found: &[Column]) -> Option<Format> {
+    let names = header_names(header, Delimiter::of(header));
+    let near = |format: Format| {
+        let mut missing = needed(format).iter().filter(|(_, column)| !found.contains(column));
+        let (Some((name, _)), None) = (missing.next(), missing.next()) else { return false };
+        let mut unknown = names.iter().filter(|own| column_of(own).is_none());
+        unknown.any(|own| similar(own, [*name]).is_some())
+    };
+    [Format::Events, Format::Messages].into_iter().find(|format| near(*format))
+}
+
+/// The columns that there must be.
+fn needed(format: Format) -> &'static [(&'static str, Column)] {
+    match format {
+        Format::Events => &[("time", Column::Time), ("event", Column::Event), ("process", Column::Process)],
+        _ => &[("sender", Column::Sender), ("receiver", Column::Receiver), ("time", Column::Time)],
     }
 }

@@ -18,6 +18,7 @@ use crate::trace::messages::row::{Delimiter, Row};
 use crate::trace::messages::threads::Threads;
 use crate::trace::messages::{Event, Half, Raw, RawWhat, Source, at};
 use crate::trace::read::failed;
+use crate::trace::spans::time::from_rfc3339;
 use crate::trace::{Format, ReadReport, TraceNames, codes};
 
 /// A table of messages or events.
@@ -80,12 +81,20 @@ impl<'a> Fields<'a> {
         }
         match text.parse::<f64>() {
             Ok(time) if time.is_finite() => Ok(Some(time / self.columns.unit)),
-            _ => Err(Fault {
-                message: format!("`{}` is no time", shown(text)),
-                hint: Some(
-                    "times are numbers of seconds, or of the unit that the column's name gives: `time_us`".into(),
-                ),
-            }),
+            _ => match from_rfc3339(text) {
+                // Seconds and the rest apart, so that rounding is done once.
+                Some(time) => {
+                    Ok(Some(time.div_euclid(1_000_000_000) as f64 + time.rem_euclid(1_000_000_000) as f64 / 1e9))
+                }
+                None => Err(Fault {
+                    message: format!("`{}` is no time", shown(text)),
+                    hint: Some(
+                        "times are numbers of seconds, or of the unit that the column's name gives (`time_us`), or dates \
+                         such as `2026-02-15T21:16:43.988Z`"
+                            .into(),
+                    ),
+                }),
+            },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with an operation.
 
-use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::trace::{Event, Kind, Operation, TraceNames, codes};
 
 /// A way in which an operation is not well-formed.
@@ -130,7 +130,7 @@ impl Finding {
     pub fn diagnostic(&self, operation: &Operation, names: &TraceNames) -> Diagnostic {
         let event = self.event.and_then(|event| operation.events.get(event as usize));
         let (Some(event), Some(index)) = (event, self.event) else {
-            let place = Place::Line { file: operation.file.clone(), line: operation.line, column: 0 };
+            let place = operation.beginning();
             return Diagnostic::warning(self.fault.code(), place, "the operation has no events")
                 .with_hint("was it cut off, or are its events under another operation?");
         };

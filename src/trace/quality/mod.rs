@@ -48,7 +48,7 @@ pub use runs::{Repeat, Runs};
 
 use rustc_hash::FxHashSet;
 
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::trace::{Operation, TraceNames, codes};
 use layout::Layout;
 
@@ -124,7 +124,7 @@ pub fn examine(operation: &mut Operation, names: &TraceNames) -> Verdict {
 impl Damage {
     /// The damage in words: one diagnostic an operation, the first findings with their places.
     pub fn diagnostic(&self, operation: &Operation, names: &TraceNames, restored: bool) -> Diagnostic {
-        let place = Place::Line { file: operation.file.clone(), line: operation.line, column: 0 };
+        let place = operation.beginning();
         let which = format!(
             "operation `{}` run `{}`",
             names.names.text(operation.scenario).escape_debug(),

@@ -177,7 +177,11 @@ impl QualityReport {
             }
         }
         for kept in self.damaged.iter().chain(&self.doubtful) {
-            let _ = write!(text, "\n{}:{}: {}\n", kept.file, kept.line, kept.finding.message);
+            let at = match &kept.finding.place {
+                Place::Item { item, .. } => format!(" {item}"),
+                _ => kept.line.to_string(),
+            };
+            let _ = write!(text, "\n{}:{at}: {}\n", kept.file, kept.finding.message);
             for label in &kept.finding.labels {
                 let _ = writeln!(text, "  {}{}", place(&label.place), label.text);
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::Diagnostic;
 use crate::names::Name;
 use crate::trace::{Event, Kind, Operation, TraceNames, codes};
 
@@ -51,7 +51,7 @@ impl Repeat {
 
     /// The finding in words.
     pub fn diagnostic(self, operation: &Operation, names: &TraceNames) -> Diagnostic {
-        let place = Place::Line { file: Arc::clone(&operation.file), line: operation.line, column: 0 };
+        let place = operation.beginning();
         let which = format!(
             "operation `{}` run `{}`",
             names.names.text(operation.scenario).escape_debug(),

@@ -141,6 +141,8 @@ pub struct Attributes {
     pub kind: SpanKind,
     /// CPU time in seconds; NaN where not given.
     pub cpu: f64,
+    /// CPU time that was left out because it is negative, in seconds.
+    pub bad_cpu: Option<f64>,
 }
 
 impl Default for Attributes {
@@ -158,6 +160,7 @@ impl Default for Attributes {
             operation: none(),
             kind: SpanKind::Unspecified,
             cpu: f64::NAN,
+            bad_cpu: None,
         }
     }
 }
@@ -180,13 +183,16 @@ impl Attributes {
         }
         self.kind = SpanKind::Unspecified;
         self.cpu = f64::NAN;
+        self.bad_cpu = None;
     }
 
     /// Takes in one attribute.
     pub fn take(&mut self, meaning: Meaning, value: &mut Scalar) {
         if let Meaning::Cpu(factor) = meaning {
-            if let Some(time) = value.float().filter(|time| *time >= 0.0) {
-                self.cpu = time * factor;
+            match value.float() {
+                Some(time) if time >= 0.0 => self.cpu = time * factor,
+                Some(time) => self.bad_cpu = Some(time * factor),
+                None => {}
             }
             return;
         }

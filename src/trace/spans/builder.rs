@@ -11,6 +11,12 @@ use crate::trace::spans::json::{Scalar, Shape};
 use crate::trace::spans::model::{Span, SpanKind, Spans};
 use crate::trace::{ReadReport, codes};
 
+/// So many processors at once are more than a request is worked on by.
+const MOST_PARALLEL: f64 = 64.0;
+
+/// The resolution of the coarsest clocks that are in use, seconds.
+const COARSE: f64 = 1e-3;
+
 /// Collects the spans of one input.
 pub struct Builder<'a> {
     /// The name of the file, for findings.
@@ -110,7 +116,24 @@ impl<'a> Builder<'a> {
                 return;
             }
         }
+        self.much_cpu(&span);
         self.spans.spans.push(span);
+    }
+
+    /// Counts a span with more CPU time than a machine could have given it.
+    fn much_cpu(&mut self, span: &Span) {
+        let duration = span.duration() as f64 / 1e9;
+        // Short spans are no longer than the resolution of some clocks.
+        if span.endless || span.cpu.is_nan() || span.cpu <= MOST_PARALLEL * (duration + COARSE) {
+            return;
+        }
+        let (place, cpu) = (self.place(span.id), span.cpu);
+        self.report.count("CPU time far above the duration", || {
+            let message = format!("this span has {cpu} s of CPU time in {duration} s");
+            Diagnostic::warning(codes::MUCH_CPU, place, message)
+                .with_note("it counts as it is, and makes its service busier than it can have been")
+                .with_hint("the attribute is in seconds; the suffixes `_ms`, `_us` and `_ns` tell other units")
+        });
     }
 
     /// Interns the buffered scalar where it is a text.
@@ -128,6 +151,13 @@ impl<'a> Builder<'a> {
         }
         span.messaging = self.attributes.messaging();
         span.cpu = self.attributes.cpu;
+        if let Some(seconds) = self.attributes.bad_cpu.take() {
+            let place = self.place(span.id);
+            self.report.count("CPU time that is negative", || {
+                Diagnostic::warning(codes::BAD_CPU, place, format!("a CPU time of {seconds} s is left out"))
+                    .with_hint("take it as the difference of a counter at the end and at the start of the span")
+            });
+        }
         if span.kind.calls() || span.kind == SpanKind::Unspecified {
             span.peer = self.names.intern(self.attributes.peer(self.names.text(span.name)));
         }

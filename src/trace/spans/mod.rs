@@ -30,7 +30,7 @@ pub mod plan;
 mod restore;
 pub mod settle;
 pub mod skew;
-mod time;
+pub(in crate::trace) mod time;
 pub mod toeg;
 
 pub mod write;

@@ -33,6 +33,7 @@ pub(super) fn operations(
     if spans.spans.is_empty() {
         return Err(no_spans(&file, format, foreign, &report));
     }
+    look_at_times(&file, &spans, &mut report);
     let forest = assemble(&file, &mut names.names, spans, &mut report);
     let unknown = name_unknown_peers(&forest, &mut names.names);
     let mut tree = TreeView::default();
@@ -67,6 +68,41 @@ pub(super) fn operations(
     }
     missing.report(&mut report);
     Ok(report)
+}
+
+/// Counts spans whose times are in another unit than the format has: those that lie far from our days, and a thousand, a million or
+/// a thousand million times as late within them, or that lie beyond them. Where times are not those of a calendar nothing is said.
+fn look_at_times(file: &Arc<str>, spans: &Spans, report: &mut ReadReport) {
+    /// From the year 2000 to 2100, in nanoseconds.
+    const DAYS: std::ops::Range<f64> = 9.46e17..4.1e18;
+    let late = |start: i64| start as f64 >= DAYS.end;
+    let scale = |start: i64| {
+        let start = start as f64;
+        let scales = if DAYS.contains(&start) { &[][..] } else { &[1e3, 1e6, 1e9] };
+        scales.iter().copied().find(|scale| DAYS.contains(&(start * scale)))
+    };
+    let Some(least) = spans.spans.iter().map(|span| span.start).min() else { return };
+    // Times from the start of a program begin near zero.
+    if scale(least).is_none() && (least as f64) < DAYS.start {
+        return;
+    }
+    for span in &spans.spans {
+        let found = match scale(span.start) {
+            Some(scale) => {
+                let year = 1970.0 + span.start as f64 * scale / 1e9 / 31_556_952.0;
+                format!("{scale:.0} times too small: it begins in {} if they are in another unit", year.floor())
+            }
+            None if late(span.start) => "too large, by a factor of 1000 or more".to_owned(),
+            None => continue,
+        };
+        report.count("span whose times are in another unit", || {
+            let item = format!("span {}", spans.span_text(span.id));
+            let place = Place::Item { file: Arc::clone(file), item };
+            Diagnostic::warning(codes::OTHER_UNIT, place, format!("the times of this span are {found}"))
+                .with_note("they are taken as they are, so that durations are off by the same factor")
+                .with_hint("times of OTLP are nanoseconds since 1970, those of Jaeger microseconds")
+        });
+    }
 }
 
 fn item(forest: &Forest, span: &Span) -> SpanItem {

@@ -1,5 +1,8 @@
 //! Spans that are missing, repeated, or contradict each other.
 
+use std::ops::ControlFlow;
+
+use dyelog::trace::{Operation, ReadOptions, TraceNames, read};
 use insta::assert_snapshot;
 
 use super::dsl::{counted, events};
@@ -166,4 +169,43 @@ fn the_order_of_spans_does_not_matter() {
     ";
     let reversed = table.lines().rev().collect::<Vec<_>>().join("\n");
     assert_eq!(events(table), events(&reversed));
+}
+
+/// The findings of a table of spans, by their codes.
+fn codes(table: &str) -> Vec<&'static str> {
+    super::dsl::read_rows(table).report.findings.iter().map(|finding| finding.code.0).collect()
+}
+
+#[test]
+fn cpu_times_that_cannot_be_are_counted() {
+    let table = "
+        a - web server GET   0 100000 cpu.time=0.09
+        b - web server GET   0 100000 cpu.time=90000
+        c - web server GET   0 100000 cpu.time=-0.01
+        d - web server GET   0 0      cpu.time=0.01
+    ";
+    assert_snapshot!(counted(table), @r"
+    CPU time far above the duration: 1
+    CPU time that is negative: 1
+    ");
+    let found = codes(table);
+    assert!(found.contains(&"T117") && found.contains(&"T118"), "{found:?}");
+}
+
+#[test]
+fn times_in_another_unit_are_told_of() {
+    let span = |start: &str, end: &str| {
+        let text = format!(
+            "{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"1\",\"spanId\":\"2\",\"name\":\"n\",\"kind\":2,\
+             \"startTimeUnixNano\":\"{start}\",\"endTimeUnixNano\":\"{end}\"}}]}}]}}]}}"
+        );
+        let mut ignore = |_: &TraceNames, _: Operation| ControlFlow::Continue(());
+        let read = read("t", text.as_bytes(), &ReadOptions::default(), &mut TraceNames::new(), &mut ignore);
+        read.expect("it is a trace").findings.iter().any(|finding| finding.code.0 == "T119")
+    };
+    assert!(span("1771190203988", "1771190203999"), "milliseconds");
+    assert!(span("1771190203", "1771190204"), "seconds");
+    assert!(span("9000000000000000000", "9000000000000000001"), "too large");
+    assert!(!span("1771190203988000000", "1771190203999000000"), "nanoseconds");
+    assert!(!span("1000", "2000"), "from the start of a program");
 }
