@@ -457,3 +457,18 @@ fn many_findings_of_a_kind_are_counted() {
     let twice = run(&["trace", "check", &trace, &trace]);
     assert!(twice.out.contains("t.json: span 0000000000000001: ") && !twice.out.contains("t.json:0"), "{}", twice.out);
 }
+
+#[test]
+fn without_limit_is_written_with_or_without_the_m() {
+    let folder = Folder::new();
+    let solved = |name: &str, servers: &str| {
+        let text = MODEL
+            .replace("p cpu f", &format!("p cpu s {servers}"))
+            .replace("serve -1 cpu", &format!("serve -1 cpu {servers}"));
+        let solved = run(&["solve", &folder.file(name, &text), "--format", "json"]);
+        assert_eq!(solved.code, 0, "{}", solved.err);
+        solved.out
+    };
+    assert_eq!(solved("i.lqn", "i"), solved("mi.lqn", "m i"));
+    assert_ne!(solved("m1.lqn", "m 1"), solved("mi.lqn", "m i"));
+}

@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         }
         loop {
             match self.flag("mirR") {
-                Some("m") => processor.multiplicity = Multiplicity::Finite(self.cursor.positive("the multiplicity")?),
+                Some("m") => processor.multiplicity = self.servers()?,
                 Some("i") => processor.multiplicity = Multiplicity::Infinite,
                 Some("r") => processor.replicas = self.cursor.positive("the number of replicas")?,
                 Some(_) => processor.speed = self.cursor.number("the speed")?,
@@ -313,6 +313,15 @@ impl<'a> Reader<'a> {
         options
     }
 
+    /// What follows `m`: a number, or `i` for no limit, which may also stand without the `m`.
+    fn servers(&mut self) -> Result<Multiplicity, Fault> {
+        if self.cursor.peek().is_some_and(|token| token.is_word("i")) {
+            self.cursor.name("i")?;
+            return Ok(Multiplicity::Infinite);
+        }
+        Ok(Multiplicity::Finite(self.cursor.positive("the multiplicity")?))
+    }
+
     fn task_options(&mut self, task: &mut Task) -> Result<(), Fault> {
         if self.cursor.at_number() {
             task.priority = self.cursor.integer("the priority")?;
@@ -321,7 +330,7 @@ impl<'a> Reader<'a> {
             match self.flag("zqmirg") {
                 Some("z") => task.think_time = self.cursor.number("the think time")?,
                 Some("q") => task.queue_length = Some(self.cursor.count("the length of the queue")?),
-                Some("m") => task.multiplicity = Multiplicity::Finite(self.cursor.positive("the multiplicity")?),
+                Some("m") => task.multiplicity = self.servers()?,
                 Some("i") => task.multiplicity = Multiplicity::Infinite,
                 Some("r") => task.replicas = self.cursor.positive("the number of replicas")?,
                 Some(_) => {
