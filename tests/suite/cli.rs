@@ -431,8 +431,8 @@ fn a_name_of_another_format_is_told_of() {
 #[test]
 fn a_configuration_to_start_from_suggests_the_rate_that_was_seen() {
     let folder = Folder::new();
-    let rows: String = (0..11).map(|at| format!("user,server,{0}\nserver,user,{0}.1\n", at * 2)).collect();
-    let trace = folder.file("m.csv", &format!("sender,receiver,time\n{rows}"));
+    let rows: Vec<String> = (0..11).map(|at| format!("user,server,{0}\nserver,user,{0}.1\n", at * 2)).collect();
+    let trace = folder.file("m.csv", &format!("sender,receiver,time\n{}", rows.concat()));
     let started = run(&["config", "init", &trace]);
     assert_eq!(started.code, 0, "{}", started.err);
     assert!(started.out.contains("# rate = \"0.5/s\""), "{}", started.out);
