@@ -219,9 +219,9 @@ fn what_there_is_not_has_a_code_and_a_hint() {
 
 #[test]
 fn changes_without_effect_and_changes_of_one_parameter_twice_are_told_of() {
-    let (code, _, errors) = whatif(&["--set", "defaults.multiplicity=3"]);
+    let (code, _, errors) = whatif(&["--set", "defaults.threads=1"]);
     assert_eq!(code, 0, "{errors}");
-    assert!(errors.contains("[M044]") && errors.contains("`defaults.multiplicity` makes no difference"), "{errors}");
+    assert!(errors.contains("[M044]") && errors.contains("`defaults.threads` makes no difference"), "{errors}");
     let (_, _, errors) = whatif(&["--set", "task.ServCntrl1.threads=2"]);
     assert!(!errors.contains("[M044]"), "{errors}");
     let threads = "task.ServCntrl1.threads";
