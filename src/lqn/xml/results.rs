@@ -32,6 +32,7 @@ pub(super) fn read(tree: &Tree, model: &Model, findings: &mut Findings) -> Optio
     }
     let convergence = Convergence {
         converged: general.and_then(|general| general.attribute("valid")).is_none_or(is_true),
+        saturated: false,
         iterations: general.and_then(|general| reader.number(general, "iterations")).unwrap_or_default() as u32,
         residual: general.and_then(|general| reader.number(general, "conv-val")).unwrap_or_default(),
         method: "read from a file".to_owned(),
