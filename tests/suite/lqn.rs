@@ -428,6 +428,7 @@ fn made_up_results(model: &Model, simulated: bool) -> Results {
             solver: "layered".into(),
             convergence: Convergence {
                 converged: true,
+                saturated: false,
                 iterations: 7,
                 residual: 0.001,
                 method: "read from a file".into(),

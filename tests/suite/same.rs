@@ -293,6 +293,9 @@ fn threads_that_a_trace_does_not_name_are_guessed() {
     assert_eq!(rows.lines().count(), 41, "{rows}");
     let refused = run(&["matches", "traces/rpc.angio", "--guess-threads"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn times_of_day_are_read_in_tables() {
     let plain = "sender,receiver,time\na,b,1\nb,c,2\nc,b,3.5\nb,a,4\n";
     let dated = "sender,receiver,time\na,b,2026-02-15T10:00:01Z\nb,c,2026-02-15T11:00:02+01:00\nc,b,2026-02-15T10:00:03.500Z\nb,a,2026-02-15T10:00:04Z\n";
