@@ -64,10 +64,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     for file in &found {
         all.merge(&file.coverage, keep);
     }
-    if quality.set_aside > 0 {
-        terminal
-            .say(&format!("{} damaged operations were set aside; `dyelog trace check` tells why\n", quality.set_aside));
-    }
+    terminal.say_set_aside(quality.set_aside);
     let text = match arguments.format {
         Form::Text => report::text(&rules, &found, &all, terminal.look(&arguments.output)),
         Form::Json => report::json(&rules, &found, &all),

@@ -18,7 +18,7 @@ use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
 use crate::cli::args::{OutputArguments, SourceArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Output};
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::{Terminal, set_aside_words};
 use crate::cli::{Failure, Outcome, codes, input, rule_files, source};
 
 /// The subcommands of `dyelog draw`.
@@ -266,8 +266,7 @@ fn nothing(arguments: &OperationArguments, set_aside: u64, scenarios: &[Arc<str>
         finding = finding.with_similar(name, scenarios.iter().map(|name| &**name));
     }
     if set_aside > 0 {
-        finding =
-            finding.with_note(format!("{set_aside} damaged operations were set aside; `dyelog trace check` tells why"));
+        finding = finding.with_note(set_aside_words(set_aside));
     }
     finding
 }

@@ -9,7 +9,6 @@ use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::report::codes as texts;
 use dyelog::trace::NodeName;
-use dyelog::trace::quality::QualityReport;
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -134,14 +133,6 @@ fn model(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> 
         return Err(finding.with_hint("name the traces that it was made of").into());
     }
     Ok(source)
-}
-
-/// Tells what is missing from the explanation.
-fn tell(quality: &QualityReport, terminal: &Terminal) {
-    if quality.set_aside > 0 {
-        let count = quality.set_aside;
-        terminal.say(&format!("{count} damaged operations were set aside; `dyelog trace check` tells why\n"));
-    }
 }
 
 /// That it is not said what to explain.

@@ -102,6 +102,19 @@ impl Terminal {
         // Where standard error is closed there is nobody to tell.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
+
+    /// Says how many operations an answer leaves out, where it does.
+    pub fn say_set_aside(&self, operations: u64) {
+        if operations > 0 {
+            self.say(&format!("{}\n", set_aside_words(operations)));
+        }
+    }
+}
+
+/// That so many operations are damaged, and where to learn more.
+pub fn set_aside_words(operations: u64) -> String {
+    let (verb, s) = if operations == 1 { ("was", "") } else { ("were", "s") };
+    format!("{operations} damaged operation{s} {verb} set aside; `dyelog trace check` tells why")
 }
 
 /// Tells of a defect of `dyelog` itself.

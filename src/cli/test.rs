@@ -1,5 +1,7 @@
 //! `dyelog test`: golden traces of users.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -89,7 +91,15 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if all.is_empty() {
         let place = Place::File { file: input::shown(&arguments.folder) };
         let finding = Diagnostic::error(codes::ARGUMENTS, place, "there is no trace to test");
-        return Err(finding.with_note(format!("names of traces end in {}", ENDINGS.join(", "))).into());
+        let note = if arguments.filter.is_empty() {
+            format!("names of traces end in {}", ENDINGS.join(", "))
+        } else {
+            format!("of no trace does the path contain {}", arguments.filter.join(" or "))
+        };
+        return Err(finding.with_note(note).into());
+    }
+    if arguments.filter.is_empty() && arguments.snapshots.is_none() {
+        terminal.report(&without_trace(&all)?);
     }
     let reduce = with_rules_of_the_folder(arguments)?;
     let mut outcomes = Vec::new();
@@ -165,11 +175,41 @@ fn traces(arguments: &Arguments) -> Result<Vec<Golden>, Failure> {
                 continue;
             }
             let beside = path.parent().unwrap_or(Path::new("."));
-            let accepted = arguments.snapshots.as_deref().unwrap_or(beside).join(format!("{stem}{ACCEPTED}"));
+            let accepted = match arguments.snapshots.as_deref() {
+                // In one folder names have to tell where the traces lie.
+                Some(snapshots) => {
+                    let here = arguments.folder == Path::new(".");
+                    let way = if here { Ok(beside) } else { beside.strip_prefix(&arguments.folder) };
+                    let way = way.unwrap_or(Path::new(""));
+                    let parts: Vec<_> = way.iter().map(OsStr::to_string_lossy).chain([stem.into()]).collect();
+                    snapshots.join(format!("{}{ACCEPTED}", parts.join("-")))
+                }
+                None => beside.join(format!("{stem}{ACCEPTED}")),
+            };
             found.push(Golden { stem: stem.to_owned(), accepted, trace: path });
         }
     }
     found.sort_by(|left, right| left.trace.cmp(&right.trace));
+    Ok(found)
+}
+
+/// Warnings of accepted models beside traces that have none themselves.
+fn without_trace(all: &[Golden]) -> Result<Vec<Diagnostic>, Failure> {
+    let folders: BTreeSet<&Path> = all.iter().filter_map(|golden| golden.accepted.parent()).collect();
+    let known: BTreeSet<&Path> = all.iter().map(|golden| &*golden.accepted).collect();
+    let mut found = Vec::new();
+    for folder in folders {
+        let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+        for path in files(folder)? {
+            if path.to_string_lossy().ends_with(ACCEPTED) && !known.contains(&*path) {
+                let place = Place::File { file: input::shown(&path) };
+                found.push(
+                    Diagnostic::warning(codes::NO_TRACE, place, "there is no trace that this is the accepted model of")
+                        .with_hint("take it away, or bring the trace back"),
+                );
+            }
+        }
+    }
     Ok(found)
 }
 

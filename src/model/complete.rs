@@ -34,6 +34,7 @@ pub fn complete(
             Diagnostic::error(codes::NOTHING, Place::Nowhere, "the traces hold no operation to make a model of");
         return Err(match sub.set_aside {
             0 => finding,
+            1 => finding.with_note("one damaged operation was set aside"),
             count => finding.with_note(format!("{count} damaged operations were set aside")),
         }
         .into());

@@ -204,9 +204,11 @@ pub fn results(document: &Value) -> Option<Elements> {
     let mut all = Listing(Elements::new());
     for (section, value) in sections {
         let Some(rows) = value.as_array() else {
-            // How many iterations it took is nobody's concern.
-            if section != "iterations" {
-                flatten(section, value, all.element("solution", "").0);
+            match section.as_str() {
+                // Who found the results and in how many steps is nobody's concern.
+                "solver" | "iterations" => {}
+                "simulation" => percentiles(value, &mut all),
+                _ => flatten(section, value, all.element("solution", "").0),
             }
             continue;
         };
@@ -218,7 +220,7 @@ pub fn results(document: &Value) -> Option<Elements> {
             };
             let values = all.element(section, &name).0;
             for (key, value) in row.as_object().into_iter().flatten() {
-                if !["name", "from", "to", "kind"].contains(&key.as_str()) {
+                if !["name", "from", "to", "kind", "half_width"].contains(&key.as_str()) {
                     flatten(key, value, values);
                 }
             }
@@ -230,6 +232,22 @@ pub fn results(document: &Value) -> Option<Elements> {
 /// The elements of results that are not in JSON.
 pub fn solved(model: &Model, results: &Results) -> Elements {
     self::results(&document(model, results, None)).unwrap_or_default()
+}
+
+/// Percentiles of response times, by entry and part.
+fn percentiles(simulation: &Value, all: &mut Listing) {
+    let rows = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    for response in rows(simulation, "responses") {
+        let entry = response.get("entry").and_then(Value::as_str).unwrap_or_default();
+        let values = all.element(RESPONSES, entry).0;
+        for percentile in rows(&response, "percentiles") {
+            if let (Some(part), Some(time)) =
+                (percentile.get("part").and_then(Value::as_f64), percentile.get("time").and_then(Value::as_f64))
+            {
+                values.insert(format!("{} %", number(part * 100.0)), Datum::Number(time));
+            }
+        }
+    }
 }
 
 /// A value under a name; the parts of lists are numbered, those of objects named. Not deeper than results are.
@@ -253,6 +271,9 @@ fn flatten(name: &str, value: &Value, into: &mut IndexMap<String, Datum>) {
     }
 }
 
+/// Elements that only a simulation finds.
+const RESPONSES: &str = "responses";
+
 /// What differs between two sets of elements: what vanished and changed in the order of the first, then what appeared in that
 /// of the second.
 pub fn compare(before: &Elements, after: &Elements, tolerance: Tolerance) -> Vec<Difference> {
@@ -265,7 +286,10 @@ pub fn compare(before: &Elements, after: &Elements, tolerance: Tolerance) -> Vec
         after: None,
         what,
     };
-    for (key, old) in before {
+    let simulated = |elements: &Elements| elements.keys().any(|(kind, _)| kind == RESPONSES);
+    let both = simulated(before) == simulated(after);
+    let comparable = |key: &(String, String)| both || key.0 != RESPONSES;
+    for (key, old) in before.iter().filter(|(key, _)| comparable(key)) {
         let Some(new) = after.get(key) else {
             found.push(whole(key, What::Vanished));
             continue;
@@ -283,7 +307,8 @@ pub fn compare(before: &Elements, after: &Elements, tolerance: Tolerance) -> Vec
             }
         }
     }
-    found.extend(after.keys().filter(|key| !before.contains_key(*key)).map(|key| whole(key, What::Appeared)));
+    let new = after.keys().filter(|key| !before.contains_key(*key) && comparable(key));
+    found.extend(new.map(|key| whole(key, What::Appeared)));
     found
 }
 
@@ -335,5 +360,5 @@ pub fn json(differences: &[Difference]) -> String {
             })
         })
         .collect();
-    pretty(&json!({ "differences": list }))
+    pretty(&json!({ "dyelog-diff": 1, "differences": list }))
 }

@@ -179,7 +179,7 @@ pub fn json(outcomes: &[(String, Outcome)]) -> String {
             })
         })
         .collect();
-    pretty(&json!({ "traces": list }))
+    pretty(&json!({ "dyelog-test": 1, "traces": list }))
 }
 
 /// The same in the XML that build servers read.

@@ -120,6 +120,13 @@ fn models_and_results_are_compared_by_name() {
     assert_eq!(document["differences"][0]["value"], "utilization");
     assert_eq!(document["differences"][0]["after"], 0.126);
     assert_eq!(run(&["diff", &model, &results]).code, 2, "a model and results have nothing to compare");
+    // Whoever found them: only figures count.
+    let simulated = file("c.json");
+    run(&["solve", "traces/rpc.angio", "--solver", "simulate", "--format", "json", "-o", &simulated]);
+    let near = run(&["diff", &results, &simulated, "--tolerance", "10%"]);
+    assert_eq!((near.code, near.out.as_str()), (0, "no difference\n"), "{}", near.err);
+    let exact = run(&["diff", &results, &simulated]);
+    assert!(exact.code == 1 && !exact.out.contains("half_width") && !exact.out.contains("seed"), "{}", exact.out);
     assert_eq!(run(&["diff", &model, &model, "--tolerance", "much"]).code, 2);
 }
 

@@ -12,7 +12,7 @@ use dyelog::report::explain::evidence::Seen;
 use dyelog::tlc::explain::evidence::{About, Finder, Piece};
 
 use crate::cli::args::Form;
-use crate::cli::explain::{Arguments, model, study, tell};
+use crate::cli::explain::{Arguments, model, study};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes, rule_files};
 
@@ -89,7 +89,7 @@ fn evidence(
         }
         ControlFlow::Continue(())
     })?;
-    tell(&quality, terminal);
+    terminal.say_set_aside(quality.set_aside);
     Ok(seen)
 }
 

@@ -42,7 +42,8 @@ impl Axis {
                 Self { low, high, logarithmic: true, ticks }
             }
             _ if high > low => {
-                let step = nice((high - low) / 6.0);
+                let least = if *scale == Scale::Whole { 1.0 } else { 0.0 };
+                let step = nice((high - low) / 6.0).max(least);
                 Self { low, high, logarithmic: false, ticks: even((low / step - 1e-9).ceil() * step, high, step) }
             }
             _ => Self {
@@ -107,6 +108,8 @@ mod tests {
         assert_eq!(labels(&Axis::across(&Scale::Linear, 0.0025, 0.005)), "0.0025 0.003 0.0035 0.004 0.0045 0.005");
         assert_eq!(labels(&Axis::across(&Scale::Logarithmic, 1.0, 100.0)), "1 2 5 10 20 50 100");
         assert_eq!(labels(&Axis::across(&Scale::Linear, 3.0, 3.0)), "3");
+        assert_eq!(labels(&Axis::across(&Scale::Linear, 1.0, 3.0)), "1 1.5 2 2.5 3");
+        assert_eq!(labels(&Axis::across(&Scale::Whole, 1.0, 3.0)), "1 2 3");
         let named = Axis::across(&Scale::Named(vec!["a".into(), "b".into()]), 0.0, 1.0);
         assert_eq!((labels(&named), named.part(0.0), named.part(1.0)), ("a b".to_owned(), 0.25, 0.75));
     }

@@ -25,6 +25,8 @@ pub struct Plot {
 pub enum Scale {
     /// Evenly.
     Linear,
+    /// Evenly, at whole numbers only.
+    Whole,
     /// By ratios.
     Logarithmic,
     /// By names, at 0, 1, 2 and so on.

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::report::escape::escaped;
 use crate::report::plot::axis::Axis;
-use crate::report::plot::{Plot, Series};
+use crate::report::plot::{Plot, Scale, Series};
+use crate::report::words::number;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 64.0;
@@ -18,15 +19,18 @@ const LINE: f64 = 18.0;
 const LETTER: f64 = 6.6;
 /// Curves have that many looks.
 const LOOKS: usize = 8;
+/// Curves of no more points than these have a dot at each, which tells its figures to those who point at it.
+const FEW: usize = 30;
 
 /// Colours that are told apart by people who see colours differently, too; for light and dark.
 const STYLE: &str = "<style>\
 .plot{font:12px system-ui,sans-serif;fill:currentColor}\
 .grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor;stroke-opacity:.6;fill:none}\
-.curve{fill:none;stroke-width:1.8;stroke-linejoin:round}.doubt{fill:none;stroke-width:1.5}\
+.curve{fill:none;stroke-width:1.8;stroke-linejoin:round}.doubt{fill:none;stroke-width:1.5}.dot{stroke-width:3}\
 .c0{stroke:#0b6bcb}.c1{stroke:#c2410c}.c2{stroke:#15803d}.c3{stroke:#a21caf}\
 .c4{stroke:#0e7490}.c5{stroke:#a16207}.c6{stroke:#be123c}.c7{stroke:#4d5562}\
 .c1,.c5{stroke-dasharray:7 3}.c2,.c6{stroke-dasharray:2 3}.c3,.c7{stroke-dasharray:9 3 2 3}\
+.doubt,.dot{stroke-dasharray:none}\
 @media(prefers-color-scheme:dark){\
 .c0{stroke:#6cb6ff}.c1{stroke:#ffa657}.c2{stroke:#6bd58a}.c3{stroke:#e39bf5}\
 .c4{stroke:#5fd3e6}.c5{stroke:#e6c04b}.c6{stroke:#ff8fa3}.c7{stroke:#aab2bf}}\
@@ -95,18 +99,29 @@ fn panel(plot: &Plot, top: f64, body: &mut String) -> f64 {
         ),
     );
     for (number, series) in plot.series.iter().enumerate() {
-        curve(series, number % LOOKS, &x, &y, body);
+        curve(series, number % LOOKS, &Room { x: &x, y: &y, scale: &plot.scale }, body);
     }
     TOP + HEIGHT + BELOW + legend(plot, bottom + BELOW, body) + 12.0
 }
 
-fn curve(series: &Series, look: usize, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64, body: &mut String) {
+/// What a curve is drawn in.
+struct Room<'r> {
+    x: &'r dyn Fn(f64) -> f64,
+    y: &'r dyn Fn(f64) -> f64,
+    scale: &'r Scale,
+}
+
+fn curve(series: &Series, look: usize, room: &Room<'_>, body: &mut String) {
+    let at = |across: f64, upward: f64| (n((room.x)(across)), n((room.y)(upward)));
+    let named = if let Scale::Named(names) = room.scale { Some(names) } else { None };
     let mut path = String::new();
     let mut pen = 'M';
-    for (across, upward, _) in &series.points {
+    // There is nothing between names.
+    for (across, upward, _) in series.points.iter().filter(|_| named.is_none()) {
         match upward {
             Some(upward) => {
-                let _ = write!(path, "{pen}{} {}", n(x(*across)), n(y(*upward)));
+                let (x, y) = at(*across, *upward);
+                let _ = write!(path, "{pen}{x} {y}");
                 pen = 'L';
             }
             None => pen = 'M',
@@ -117,12 +132,20 @@ fn curve(series: &Series, look: usize, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -
         format_args!("<path class=\"curve c{look}\" d=\"{path}\"><title>{}</title></path>", escaped(&series.name)),
     );
     let single = series.points.iter().filter(|point| point.1.is_some()).count() == 1;
+    let few = single || series.points.len() <= FEW;
     for (across, upward, doubtful) in &series.points {
-        if let (Some(upward), true) = (upward, *doubtful || single) {
-            let radius = if *doubtful { 4 } else { 2 };
-            let (across, upward) = (n(x(*across)), n(y(*upward)));
-            put(body, format_args!("<circle class=\"doubt c{look}\" cx=\"{across}\" cy=\"{upward}\" r=\"{radius}\"/>"));
-        }
+        let Some(upward) = upward.filter(|_| few || *doubtful) else { continue };
+        let (x, y) = at(*across, upward);
+        let (class, radius) = if *doubtful { ("doubt", 4.0) } else { ("dot", 1.5) };
+        let place = named.and_then(|names| names.get(*across as usize).cloned()).unwrap_or_else(|| number(*across));
+        put(
+            body,
+            format_args!(
+                "<circle class=\"{class} c{look}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"><title>{}: {}</title></circle>",
+                escaped(&place),
+                number(upward)
+            ),
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sweeps as plots: one for each quantity, a curve for each figure, subject and value of the other parameter.
 
-use crate::model::parameter::Value;
+use crate::model::parameter::{Kind, Value};
 use crate::report::plot::{Plot, Scale, Series};
 use crate::report::whatif::{State, Table, Varied};
 use crate::report::words::number;
@@ -57,7 +57,12 @@ fn positions(axis: &Varied) -> (Vec<f64>, Scale) {
             let middle = numbers[numbers.len() / 2];
             // As the values lie: half of them in the lower decades.
             let logarithmic = low > 0.0 && numbers.len() > 2 && high / low >= 30.0 && middle < 0.25 * high;
-            (numbers, if logarithmic { Scale::Logarithmic } else { Scale::Linear })
+            let scale = match axis.kind {
+                _ if logarithmic => Scale::Logarithmic,
+                Kind::Count | Kind::Servers | Kind::Whole => Scale::Whole,
+                _ => Scale::Linear,
+            };
+            (numbers, scale)
         }
         None => {
             let names = axis.values.iter().map(ToString::to_string).collect();
