@@ -18,6 +18,8 @@ const LIVE: u8 = 1;
 const TRANSIT: u8 = 2;
 const WAITING: u8 = 4;
 const PHASE2: u8 = 8;
+/// The place of a node that is no more.
+const GONE: u8 = 16;
 
 /// A node of the forest.
 #[derive(Clone, Copy, Debug)]
@@ -265,7 +267,9 @@ impl Forest {
 
     fn remove(&mut self, node: u32) {
         self.kill(node);
-        let visit = self.node(node).visit;
+        let own = self.node(node);
+        own.flags = GONE;
+        let visit = own.visit;
         self.free.push(node);
         if visit != NONE {
             self.found.push(Found::Gone(visit));
@@ -479,7 +483,8 @@ impl Forest {
         while self.work.len() > floor {
             let Some(node) = self.work.pop() else { return };
             let Node { parent, first, last, flags, .. } = *self.node(node);
-            if flags & TRANSIT != 0 {
+            // What was cleaned before may have taken this one with it.
+            if flags & (TRANSIT | GONE) != 0 {
                 continue;
             }
             let zombie = flags & LIVE == 0;

@@ -127,3 +127,22 @@ fn adversarial_streams_are_analysed() {
     let passed_on = |number: u32| (format!("T{}", number % 3), format!("T{}", (number * 7 + 1) % 5));
     stream("tasks that pass on to each other's queues", passed_on, None);
 }
+
+#[test]
+fn a_sender_that_goes_with_its_clients_occurrence_goes_once() {
+    // What the client sent last asks for no reply, since it goes on at once; then it is answered all the same.
+    let head = "2.5 client client( 2): Entry client -- Sending SNR to task server, entry server\n\
+                2.5 client client( 2): Computing [0.3]\n\
+                2.6 server server( 3): Ready.\n\
+                2.6 server server( 3): Start activity Entry server - Ph 1.\n";
+    let once = "3.5 server server( 3): Entry server -- Reply sent to task client, entry client\n\
+                3.5 server server( 3): Waiting.\n\
+                3.5 client client( 2): Entry client -- Reply received from task server, entry server\n";
+    let again = "6.5 server server( 3): Entry server -- Reply sent to task client, entry client\n\
+                 6.5 client client( 2): Entry client -- Reply received from task server, entry server\n";
+    for (text, messages) in [(format!("{head}{once}"), 2), (format!("{head}{once}{again}"), 3)] {
+        let run = super::cli::fed(&["matches", "-", "--from", "lqsim", "--format", "csv"], &text);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert_eq!(run.out.lines().count(), 1 + messages, "each message is told once: {}", run.out);
+    }
+}

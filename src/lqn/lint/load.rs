@@ -84,7 +84,9 @@ fn doing(model: &Model, task: TaskId, body: &Body, leaving: &[Option<usize>], bu
     let mut doing = Doing::default();
     match body {
         Body::Phases(phases) => {
-            phases.iter().for_each(|work| doing.add(work, 1.0));
+            for work in phases {
+                doing.add(work, 1.0);
+            }
             phases.iter().take(1).for_each(|work| doing.add_before_reply(work, 1.0, speed));
         }
         Body::Activities(first) => {

@@ -119,7 +119,9 @@ fn callers(model: &Model) -> Vec<(TaskId, TaskId)> {
     };
     for entry in &model.entries {
         if let Body::Phases(phases) = &entry.body {
-            phases.iter().for_each(|work| add(entry.task, work));
+            for work in phases {
+                add(entry.task, work);
+            }
         }
     }
     model.activities.iter().for_each(|activity| add(activity.task, &activity.work));

@@ -86,10 +86,14 @@ pub(super) fn visits(
                 // One of them is taken; where probabilities miss 1, that is reported as such.
                 let total: f64 = branches.iter().map(|&(part, _)| part).sum();
                 let times = if total > 0.0 { times / total } else { 0.0 };
-                branches.iter().for_each(|&(part, follower)| arrive(follower, part * times));
+                for &(part, follower) in branches {
+                    arrive(follower, part * times);
+                }
             }
             Some(Fork::Loop { bodies, end }) => {
-                bodies.iter().for_each(|&(mean, follower)| arrive(follower, mean * times));
+                for &(mean, follower) in bodies {
+                    arrive(follower, mean * times);
+                }
                 if let Some(end) = end {
                     arrive(*end, times);
                 }

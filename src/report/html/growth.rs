@@ -113,8 +113,8 @@ impl Source {
         changed
     }
 
-    /// The mean response under a load, where something waits for it.
-    fn response(&self, model: &Model, results: &Results, load: f64) -> Option<f64> {
+    /// The mean response, where something waits for it.
+    fn response(&self, results: &Results) -> Option<f64> {
         match &self.kind {
             Kind::Closed { task, .. } => results.tasks[task.index()].response(),
             Kind::Open { entries, .. } => {
@@ -189,16 +189,10 @@ fn draw(model: &Model, source: &Source, all: &[Source], points: &[Point]) -> Vec
     let over = |value: &dyn Fn(&Results, f64) -> Option<f64>| -> Vec<Option<f64>> {
         points.iter().map(|point| point.results.as_ref().and_then(|results| value(results, point.load))).collect()
     };
-    let mut responses = vec![Series {
-        name: source.name.clone(),
-        values: over(&|results, load| source.response(model, results, load)),
-    }];
+    let mut responses =
+        vec![Series { name: source.name.clone(), values: over(&|results, _| source.response(results)) }];
     for other in all.iter().filter(|other| other.name != source.name).take(SERIES - 1) {
-        let today = other.today();
-        responses.push(Series {
-            name: other.name.clone(),
-            values: over(&|results, _| other.response(model, results, today)),
-        });
+        responses.push(Series { name: other.name.clone(), values: over(&|results, _| other.response(results)) });
     }
     let mut charts = vec![chart("Response times", "response", Measure::Time, responses)];
     if matches!(source.kind, Kind::Closed { .. }) {
