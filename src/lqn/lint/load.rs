@@ -145,9 +145,9 @@ fn timeless(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
         let idle = !task.entries.iter().any(|id| takes_time[id.index()]);
         if is_source(task.scheduling) && task.think_time == 0.0 && idle && !task.entries.is_empty() {
             let message = format!("a cycle of the reference task `{}` takes no time", task.name);
-            let error = lint.error(codes::TIMELESS, format!("task `{}`", task.name), message);
-            error.notes.push("there would be infinitely many of them in a second".to_owned());
-            error
+            let warning = lint.warning(codes::TIMELESS, format!("task `{}`", task.name), message);
+            warning.notes.push("there would be infinitely many of them in a second".to_owned());
+            warning
                 .hints
                 .push("give it a think time, or one of its entries or those that it waits for a demand".to_owned());
         }
