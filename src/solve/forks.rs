@@ -275,7 +275,7 @@ impl SharedFork {
                 }
                 if visits > 0.0 {
                     // A place may stand for several visits of the slot, or for a part of one.
-                    let made = visits_of(plan, lanes, lane.lane, slot).unwrap_or(visits);
+                    let made = visits_of(plan, lanes, waits, lane.lane, slot).map_or(visits, |made| made.0);
                     longer.push((lane.lane, slot, (extra / made).max(0.0)));
                 }
             }
@@ -284,27 +284,33 @@ impl SharedFork {
     }
 }
 
-/// Visits of a slot in an execution of a branch.
-fn visits_of(plan: &Plan, lanes: &Lanes, lane: usize, slot: u32) -> Option<f64> {
+/// Visits of a slot in an execution of a branch, and the mean service of one; `None` where there are none.
+fn visits_of(plan: &Plan, lanes: &Lanes, waits: &Waits, lane: usize, slot: u32) -> Option<(f64, f64)> {
     let lane = &lanes.lanes[lane];
     let mut flows = vec![0.0; lane.reach.len()];
     *flows.first_mut()? = 1.0;
-    let mut visits = 0.0;
+    let (mut visits, mut sum) = (0.0, 0.0);
     for &position in &lane.order {
         let mut executions = 0.0;
         for item in &lane.items[lane.reach[position as usize].items.clone()] {
             match *item {
                 Item::Step { work, visits: count, slot: own, .. } => {
                     executions = flows[position as usize] * count;
-                    visits += if own == slot { executions * plan.works[work].slices } else { 0.0 };
+                    if own == slot {
+                        visits += executions * plan.works[work].slices;
+                        sum += executions * plan.works[work].slices * plan.works[work].slice;
+                    }
                 }
-                Item::Call { mean, slot: own, .. } => visits += if own == slot { executions * mean } else { 0.0 },
+                Item::Call { mean, slot: own, to, .. } if own == slot => {
+                    visits += executions * mean;
+                    sum += executions * mean * waits.service[to.index()][0].mean;
+                }
                 Item::Inline { mean, reach, .. } => flows[reach as usize] += executions * mean,
-                Item::Send { .. } | Item::Fork { .. } => {}
+                Item::Call { .. } | Item::Send { .. } | Item::Fork { .. } => {}
             }
         }
     }
-    (visits > 0.0).then_some(visits)
+    (visits > 0.0).then(|| (visits, sum / visits))
 }
 
 /// The numbers of a part.
@@ -365,45 +371,14 @@ fn whole(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number:
     let mut rounds = 1.0;
     let mut others = Vec::new();
     for &(slot, station) in &part.slots {
-        let Some(visits) = visits_of(plan, lanes, number, slot) else { continue };
-        let time = service_of(plan, lanes, waits, number, slot) * (1.0 + waits.stays[number][slot as usize].stretch);
+        let Some((visits, service)) = visits_of(plan, lanes, waits, number, slot) else { continue };
+        let time = service * (1.0 + waits.stays[number][slot as usize].stretch);
         delay -= visits * (time + waits.longer[number][slot as usize]);
         rounds += visits;
         others.push((Place { slot, station: Some(station), time }, visits));
     }
     let delay = if delay > 1e-9 * total { delay / rounds } else { 0.0 };
     Loop { visits: 1.0, rounds, delay, own: None, others }
-}
-
-/// Mean service of visits of a slot.
-fn service_of(plan: &Plan, lanes: &Lanes, waits: &Waits, lane: usize, slot: u32) -> f64 {
-    let lane = &lanes.lanes[lane];
-    let mut flows = vec![0.0; lane.reach.len()];
-    if let Some(flow) = flows.first_mut() {
-        *flow = 1.0;
-    }
-    let (mut visits, mut sum) = (0.0, 0.0);
-    for &position in &lane.order {
-        let mut executions = 0.0;
-        for item in &lane.items[lane.reach[position as usize].items.clone()] {
-            match *item {
-                Item::Step { work, visits: count, slot: own, .. } => {
-                    executions = flows[position as usize] * count;
-                    if own == slot {
-                        visits += executions * plan.works[work].slices;
-                        sum += executions * plan.works[work].slices * plan.works[work].slice;
-                    }
-                }
-                Item::Call { mean, slot: own, to, .. } if own == slot => {
-                    visits += executions * mean;
-                    sum += executions * mean * waits.service[to.index()][0].mean;
-                }
-                Item::Inline { mean, reach, .. } => flows[reach as usize] += executions * mean,
-                Item::Call { .. } | Item::Send { .. } | Item::Fork { .. } => {}
-            }
-        }
-    }
-    if visits > 0.0 { sum / visits } else { 0.0 }
 }
 
 /// The part of full speed at which a branch goes on where it is.

@@ -8,7 +8,7 @@ use crate::names::Name;
 use crate::trace::messages::{Step, StepSink, What};
 use crate::trace::{Task, TaskId, TraceNames};
 
-use super::probe::Probe;
+use super::probe::{Probe, Wanted, note};
 use super::program::{NONE, Program};
 
 /// What a visit stands for.
@@ -37,14 +37,10 @@ pub(super) struct MessageRecorder<'a> {
     program: &'a Program<'a>,
     sink: &'a mut (dyn StepSink + 'a),
     names: TraceNames,
-    first: u64,
-    last: u64,
-    begun: u64,
-    /// Operations that have ended.
-    pub done: u64,
+    /// The operations that are written down.
+    pub wanted: Wanted,
     /// Messages given out.
     pub messages: u64,
-    ended: bool,
     /// The visit of each strand.
     strands: Vec<u32>,
     visits: Vec<VisitNote>,
@@ -60,12 +56,8 @@ impl<'a> MessageRecorder<'a> {
             program,
             sink,
             names: TraceNames::new(),
-            first: skip,
-            last: skip.saturating_add(operations),
-            begun: 0,
-            done: 0,
+            wanted: Wanted::new(skip, operations),
             messages: 0,
-            ended: operations == 0,
             strands: Vec::new(),
             visits: Vec::new(),
             threads: vec![Threads::default(); program.model.tasks.len()],
@@ -74,23 +66,15 @@ impl<'a> MessageRecorder<'a> {
     }
 
     fn note_visit(&mut self, visit: u32, note: VisitNote) {
-        if self.visits.len() <= visit as usize {
-            self.visits.resize(visit as usize + 1, note);
-        }
-        self.visits[visit as usize] = note;
+        self::note(&mut self.visits, visit, note, note);
     }
 
     fn note_strand(&mut self, strand: u32, visit: u32) {
-        if self.strands.len() <= strand as usize {
-            self.strands.resize(strand as usize + 1, NONE);
-        }
-        self.strands[strand as usize] = visit;
+        note(&mut self.strands, strand, visit, NONE);
     }
 
     fn begin(&mut self, visit: u32, entry: u32) {
-        let number = self.begun;
-        self.begun += 1;
-        let operation = ((self.first..self.last).contains(&number) && !self.ended).then_some(number);
+        let operation = self.wanted.begins();
         if let Some(operation) = operation {
             self.live.insert(operation, 1);
         }
@@ -113,7 +97,7 @@ impl<'a> MessageRecorder<'a> {
         let line = u32::try_from(self.messages).unwrap_or(u32::MAX);
         let step = Step { time, file: 0, line, what: What::Message { from, to, label, sent } };
         if self.sink.step(&self.names, &step).is_break() {
-            self.ended = true;
+            self.wanted.stop();
         }
     }
 }
@@ -174,12 +158,12 @@ impl Probe for MessageRecorder<'_> {
             *live -= 1;
             if *live == 0 {
                 self.live.remove(&operation);
-                self.done += 1;
+                self.wanted.done += 1;
             }
         }
     }
 
     fn satisfied(&self) -> bool {
-        self.ended || self.done + self.first >= self.last
+        self.wanted.satisfied()
     }
 }

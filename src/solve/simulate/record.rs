@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::names::Name;
 use crate::trace::{Event, Kind, Operation, Origins, Sink, Task, TaskId, TraceNames};
 
-use super::probe::Probe;
+use super::probe::{Probe, Wanted, note};
 use super::program::{NONE, Program};
 
 /// What a strand stands for in the trace.
@@ -93,14 +93,10 @@ pub(super) struct Recorder<'a> {
     program: &'a Program<'a>,
     sink: &'a mut (dyn Sink + 'a),
     names: TraceNames,
-    first: u64,
-    last: u64,
-    begun: u64,
-    /// Operations given out.
-    pub done: u64,
+    /// The operations that are written down.
+    pub wanted: Wanted,
     /// Events given out.
     pub events: u64,
-    ended: bool,
     strands: Vec<StrandNote>,
     visits: Vec<VisitNote>,
     underway: Vec<Underway>,
@@ -114,12 +110,8 @@ impl<'a> Recorder<'a> {
             program,
             sink,
             names: TraceNames::new(),
-            first: skip,
-            last: skip.saturating_add(operations),
-            begun: 0,
-            done: 0,
+            wanted: Wanted::new(skip, operations),
             events: 0,
-            ended: operations == 0,
             strands: Vec::new(),
             visits: Vec::new(),
             underway: Vec::new(),
@@ -128,25 +120,16 @@ impl<'a> Recorder<'a> {
     }
 
     fn note_visit(&mut self, visit: u32, note: VisitNote) {
-        let nothing = VisitNote { operation: NONE, ..note };
-        if self.visits.len() <= visit as usize {
-            self.visits.resize(visit as usize + 1, nothing);
-        }
-        self.visits[visit as usize] = note;
+        self::note(&mut self.visits, visit, note, VisitNote { operation: NONE, ..note });
     }
 
     fn note_strand(&mut self, strand: u32, note: StrandNote) {
-        if self.strands.len() <= strand as usize {
-            self.strands.resize(strand as usize + 1, note);
-        }
-        self.strands[strand as usize] = note;
+        self::note(&mut self.strands, strand, note, note);
     }
 
     /// A request that comes from nowhere begins an operation, if it is one of those wanted.
     fn begin(&mut self, time: f64, visit: u32, entry: u32) {
-        let number = self.begun;
-        self.begun += 1;
-        let operation = if (self.first..self.last).contains(&number) && !self.ended {
+        let operation = if let Some(number) = self.wanted.begins() {
             let scenario = self.names.names.intern(&self.program.model.entries[entry as usize].name);
             let fresh = Underway { scenario, number, start: time, threads: vec![0], live: 1, ..Underway::default() };
             if let Some(slot) = self.free.pop() {
@@ -213,7 +196,7 @@ impl<'a> Recorder<'a> {
     fn complete(&mut self, slot: u32) {
         let operation = std::mem::take(&mut self.underway[slot as usize]);
         self.free.push(slot);
-        let number = operation.number - self.first + 1;
+        let number = operation.number + 1;
         let found = Operation {
             scenario: operation.scenario,
             run: Arc::from(number.to_string()),
@@ -224,9 +207,9 @@ impl<'a> Recorder<'a> {
             events: operation.numbered(),
         };
         self.events += found.events.len() as u64;
-        self.done += 1;
+        self.wanted.done += 1;
         if self.sink.operation(&self.names, found) == ControlFlow::Break(()) {
-            self.ended = true;
+            self.wanted.stop();
         }
     }
 }
@@ -449,6 +432,6 @@ impl Probe for Recorder<'_> {
     }
 
     fn satisfied(&self) -> bool {
-        self.ended || self.done + self.first >= self.last
+        self.wanted.satisfied()
     }
 }

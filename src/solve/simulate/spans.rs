@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::trace::recorded::{SpanKind, SpanSink, WrittenSpan};
 
-use super::probe::Probe;
+use super::probe::{Probe, Wanted, note};
 use super::program::{NONE, Program};
 
 /// When simulated time begins: the year 2000. Readers take 0 for a time that was not recorded.
@@ -78,14 +78,10 @@ struct Underway {
 pub(super) struct SpanRecorder<'a> {
     program: &'a Program<'a>,
     sink: &'a mut (dyn SpanSink + 'a),
-    first: u64,
-    last: u64,
-    begun: u64,
-    /// Operations given out.
-    pub done: u64,
+    /// The operations that are written down.
+    pub wanted: Wanted,
     /// Spans given out.
     pub spans: u64,
-    ended: bool,
     strands: Vec<StrandNote>,
     visits: Vec<VisitNote>,
     underway: Vec<Underway>,
@@ -98,12 +94,8 @@ impl<'a> SpanRecorder<'a> {
         Self {
             program,
             sink,
-            first: skip,
-            last: skip.saturating_add(operations),
-            begun: 0,
-            done: 0,
+            wanted: Wanted::new(skip, operations),
             spans: 0,
-            ended: operations == 0,
             strands: Vec::new(),
             visits: Vec::new(),
             underway: Vec::new(),
@@ -112,26 +104,17 @@ impl<'a> SpanRecorder<'a> {
     }
 
     fn note_visit(&mut self, visit: u32, note: VisitNote) {
-        let nothing = VisitNote { operation: NONE, ..note };
-        if self.visits.len() <= visit as usize {
-            self.visits.resize(visit as usize + 1, nothing);
-        }
-        self.visits[visit as usize] = note;
+        self::note(&mut self.visits, visit, note, VisitNote { operation: NONE, ..note });
     }
 
     fn note_strand(&mut self, strand: u32, note: StrandNote) {
-        if self.strands.len() <= strand as usize {
-            self.strands.resize(strand as usize + 1, note);
-        }
-        self.strands[strand as usize] = note;
+        self::note(&mut self.strands, strand, note, note);
     }
 
     fn begin(&mut self, visit: u32, entry: u32) {
-        let number = self.begun;
-        self.begun += 1;
         let mut operation = NONE;
-        if (self.first..self.last).contains(&number) && !self.ended {
-            let fresh = Underway { number: number - self.first, live: 1, ..Underway::default() };
+        if let Some(number) = self.wanted.begins() {
+            let fresh = Underway { number, live: 1, ..Underway::default() };
             operation = self.free.pop().unwrap_or_else(|| {
                 self.underway.push(Underway::default());
                 (self.underway.len() - 1) as u32
@@ -191,10 +174,10 @@ impl<'a> SpanRecorder<'a> {
         let operation = std::mem::take(&mut self.underway[slot as usize]);
         self.free.push(slot);
         let spans = self.written(&operation);
-        self.done += 1;
+        self.wanted.done += 1;
         self.spans += spans.len() as u64;
         if self.sink.trace(operation.number, &spans).is_break() {
-            self.ended = true;
+            self.wanted.stop();
         }
     }
 
@@ -332,6 +315,6 @@ impl Probe for SpanRecorder<'_> {
     }
 
     fn satisfied(&self) -> bool {
-        self.ended || self.done + self.first >= self.last
+        self.wanted.satisfied()
     }
 }

@@ -54,8 +54,8 @@ pub fn trace(model: &Model, options: &TraceOptions, sink: &mut dyn Sink) -> Resu
     let mut engine = Engine::new(&program, Random::new(options.seed, 0), recorder);
     let stop = engine.run(options.events);
     let recorder = &engine.probe;
-    let complete = stop == Stop::Done && recorder.done == options.operations;
-    Ok(Traced { operations: recorder.done, events: recorder.events, complete })
+    let complete = stop == Stop::Done && recorder.wanted.done == options.operations;
+    Ok(Traced { operations: recorder.wanted.done, events: recorder.events, complete })
 }
 
 /// The same as spans, a trace an operation.
@@ -68,8 +68,8 @@ pub fn trace_spans(model: &Model, options: &TraceOptions, sink: &mut dyn SpanSin
     let mut engine = Engine::new(&program, Random::new(options.seed, 0), recorder);
     let stop = engine.run(options.events);
     let recorder = &engine.probe;
-    let complete = stop == Stop::Done && recorder.done == options.operations;
-    Ok(Traced { operations: recorder.done, events: recorder.spans, complete })
+    let complete = stop == Stop::Done && recorder.wanted.done == options.operations;
+    Ok(Traced { operations: recorder.wanted.done, events: recorder.spans, complete })
 }
 
 /// The same as messages, which do not tell to which operation they belong; the threads of tasks are instances of them. The
@@ -83,6 +83,6 @@ pub fn trace_messages(model: &Model, options: &TraceOptions, sink: &mut dyn Step
     let mut engine = Engine::new(&program, Random::new(options.seed, 0), recorder);
     let stop = engine.run(options.events);
     let recorder = &engine.probe;
-    let complete = stop == Stop::Done && recorder.done == options.operations;
-    Ok(Traced { operations: recorder.done, events: recorder.messages, complete })
+    let complete = stop == Stop::Done && recorder.wanted.done == options.operations;
+    Ok(Traced { operations: recorder.wanted.done, events: recorder.messages, complete })
 }
