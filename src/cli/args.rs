@@ -9,7 +9,7 @@ use dyelog::trace::Format;
 
 use crate::cli::{
     bottleneck, compare, completions, config, coverage, diff, draw, explain, lqn, man, matches, merge, model, report,
-    rules, simulate, solve, test, trace, whatif, why_not,
+    rules, search, simulate, solve, test, trace, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -42,6 +42,8 @@ pub enum Command {
     Simulate(simulate::Arguments),
     /// Solve a model with parameters changed, over ranges of values
     Whatif(whatif::Arguments),
+    /// Find the largest, smallest or cheapest setting of a model that meets goals
+    Search(search::Arguments),
     /// Tell what limits a model: what saturates first under growing load, and what comes next
     Bottleneck(bottleneck::Arguments),
     /// Write all there is to tell about a model as one page of HTML

@@ -36,6 +36,7 @@ mod reduce;
 mod report;
 mod rule_files;
 mod rules;
+mod search;
 mod simulate;
 mod solve;
 mod source;
@@ -127,6 +128,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
     let outcome = match command {
         Command::Model(arguments) => model::run(arguments, terminal),
         Command::Solve(arguments) => solve::run(arguments, terminal),
+        Command::Search(arguments) => search::run(arguments, terminal),
         Command::Bottleneck(arguments) => bottleneck::run(arguments, terminal),
         Command::Simulate(arguments) => simulate::run(arguments, terminal),
         Command::Whatif(arguments) => whatif::run(arguments, terminal),

@@ -116,11 +116,13 @@ impl SimulationArguments {
             replications: self.replications,
             events: self.events,
             threads,
+            ..SimulateOptions::default()
         }
     }
 }
 
-fn precision(text: &str) -> Result<f64, String> {
+/// A part between 0 and 1.
+pub fn precision(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
         _ => Err("a precision is a number between 0 and 1, such as 0.01 for 1 %".into()),

@@ -187,7 +187,7 @@ fn no_difference(path: &str) -> Diagnostic {
 }
 
 /// What went well, and what went wrong.
-fn gather<T>(found: impl Iterator<Item = Result<T, Diagnostic>>) -> (Vec<T>, Vec<Diagnostic>) {
+pub fn gather<T>(found: impl Iterator<Item = Result<T, Diagnostic>>) -> (Vec<T>, Vec<Diagnostic>) {
     let (mut well, mut wrong) = (Vec::new(), Vec::new());
     for found in found {
         match found {

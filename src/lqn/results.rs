@@ -30,6 +30,25 @@ pub struct Results {
     pub simulated: Option<Simulated>,
 }
 
+impl Results {
+    /// Results whose figures are the half widths of these; `None` where they were not simulated.
+    pub fn half_widths(&self) -> Option<Self> {
+        let half = &self.simulated.as_ref()?.half_widths;
+        let calls = self.calls.iter().zip(&half.calls);
+        Some(Self {
+            processors: half.processors.clone(),
+            tasks: half.tasks.clone(),
+            entries: half.entries.clone(),
+            activities: half.activities.clone(),
+            calls: calls.map(|(call, waiting)| CallResult { waiting: *waiting, ..call.clone() }).collect(),
+            solver: self.solver,
+            convergence: self.convergence.clone(),
+            doubts: Vec::new(),
+            simulated: None,
+        })
+    }
+}
+
 /// What a simulation tells beside its figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Simulated {
@@ -74,8 +93,19 @@ pub struct Percentiles {
     pub entry: EntryId,
     /// How many responses were seen.
     pub count: u64,
-    /// Parts of all responses, as 0.95, with the time that they do not exceed, seconds, to within 0.8 %.
-    pub values: Vec<(f64, f64)>,
+    /// The percentiles, in the order in which they were asked for.
+    pub values: Vec<Percentile>,
+}
+
+/// The time that a part of all responses does not exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentile {
+    /// The part, as 0.95.
+    pub part: f64,
+    /// The time, seconds; of all responses seen, to within 0.8 %.
+    pub time: f64,
+    /// Half width of its 95 % confidence interval, those 0.8 % included; `None` where too few responses lie beyond it to tell.
+    pub half_width: Option<f64>,
 }
 
 /// How a solver came to its results.

@@ -76,3 +76,9 @@ pub const SWEEP: Code = Code("M043");
 pub const NO_EFFECT: Code = Code("M044");
 /// There is no such figure of a model.
 pub const UNKNOWN_FIGURE: Code = Code("M045");
+/// A goal cannot be read.
+pub const GOAL: Code = Code("M046");
+/// A parameter cannot be searched in that way.
+pub const SEARCH: Code = Code("M047");
+/// A file of choices cannot be used.
+pub const CHOICES: Code = Code("M048");

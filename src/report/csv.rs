@@ -1,7 +1,7 @@
 //! Results as CSV: a row each figure.
 
 use crate::lqn::Model;
-use crate::lqn::results::{CallResult, Caller, Results};
+use crate::lqn::results::{Caller, Results};
 use crate::model::Origins;
 use crate::report::ScenarioResult;
 use crate::report::words::kind;
@@ -12,22 +12,12 @@ use crate::report::words::kind;
 /// times. Calls have the kind `sync`, `async` or `forward` and the name `FROM>TO`. Times are seconds, rates per second. Numbers have
 /// all their digits.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
-    let Some(simulated) = &results.simulated else {
+    let (Some(simulated), Some(widths)) = (&results.simulated, results.half_widths()) else {
         let mut rows = Rows::new(&["kind", "name", "metric", "value"]);
         for (kind, name, metric, value) in figures(model, results, origins) {
             rows.add(&[kind, &name, &metric, &value.to_string()]);
         }
         return rows.finish();
-    };
-    let half = &simulated.half_widths;
-    let calls = results.calls.iter().zip(&half.calls);
-    let widths = Results {
-        processors: half.processors.clone(),
-        tasks: half.tasks.clone(),
-        entries: half.entries.clone(),
-        activities: half.activities.clone(),
-        calls: calls.map(|(call, waiting)| CallResult { waiting: *waiting, ..call.clone() }).collect(),
-        ..results.clone()
     };
     let mut rows = Rows::new(&["kind", "name", "metric", "value", "half_width"]);
     // Scenarios are sums of figures; they have no interval of their own.
@@ -40,8 +30,9 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
     }
     for percentiles in &simulated.percentiles {
         let name = &model.entries[percentiles.entry.index()].name;
-        for (part, time) in &percentiles.values {
-            rows.add(&["entry", name, &format!("percentile{}", 100.0 * part), &time.to_string(), ""]);
+        for found in &percentiles.values {
+            let width = found.half_width.map(|width| width.to_string()).unwrap_or_default();
+            rows.add(&["entry", name, &format!("percentile{}", 100.0 * found.part), &found.time.to_string(), &width]);
         }
     }
     rows.finish()

@@ -100,8 +100,11 @@ fn element(names: &[(&str, &str)], figures: Value, half_width: Option<Value>) ->
 /// What only a simulation tells.
 fn simulation(model: &Model, simulated: &Simulated) -> Value {
     let percentiles = simulated.percentiles.iter().map(|percentiles| {
-        let values: Vec<Value> =
-            percentiles.values.iter().map(|(part, time)| json!({ "part": part, "time": time })).collect();
+        let values: Vec<Value> = percentiles
+            .values
+            .iter()
+            .map(|found| json!({ "part": found.part, "time": found.time, "half_width": found.half_width }))
+            .collect();
         json!({
             "entry": &*model.entries[percentiles.entry.index()].name,
             "responses": percentiles.count,

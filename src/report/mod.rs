@@ -24,6 +24,7 @@ pub mod plan;
 pub mod plot;
 pub mod results;
 pub mod rule_docs;
+pub mod search;
 pub mod skeleton;
 pub mod table;
 pub mod trace;

@@ -102,14 +102,14 @@ fn half_widths(results: &Results) -> Option<&HalfWidths> {
 fn percentiles(model: &Model, results: &Results) -> Table {
     let found = results.simulated.as_ref().map_or(&[][..], |simulated| &simulated.percentiles);
     let parts: Vec<f64> =
-        found.first().map_or_else(Vec::new, |first| first.values.iter().map(|value| value.0).collect());
+        found.first().map_or_else(Vec::new, |first| first.values.iter().map(|value| value.part).collect());
     let headings: Vec<String> = parts.iter().map(|part| format!(">{} % (s)", number(100.0 * part))).collect();
     let mut all = vec!["RESPONSE OF", ">RESPONSES"];
     all.extend(headings.iter().map(String::as_str));
     let mut table = Table::new(&all);
     for percentiles in found {
         let mut row = vec![model.entries[percentiles.entry.index()].name.to_string(), percentiles.count.to_string()];
-        row.extend(percentiles.values.iter().map(|value| number(value.1)));
+        row.extend(percentiles.values.iter().map(|value| number(value.time)));
         table.row(row);
     }
     table

@@ -220,6 +220,39 @@ fn part(model: &Model, results: &Results, resource: Resource) -> f64 {
     busy / servers(multiplicity)
 }
 
+/// A resource and how near it is to its limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Busy {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers or threads.
+    pub part: f64,
+    /// Whether it is saturated.
+    pub saturated: bool,
+}
+
+/// What limits a solved model: the saturated resource that waits for no other saturated one, else the busiest one. `None` where
+/// nothing is busy that has a limit.
+pub fn busiest(model: &Model, results: &Results) -> Option<Busy> {
+    if let Some(resource) = lowest(model, results) {
+        return Some(Busy { resource, part: part(model, results, resource), saturated: true });
+    }
+    let processors = (0..model.processors.len()).map(|id| Resource::Processor(id.into()));
+    let tasks = (0..model.tasks.len()).map(TaskId::from).filter(|id| !is_source(model, *id)).map(Resource::Task);
+    let mut most: Option<Busy> = None;
+    for resource in processors.chain(tasks) {
+        let part = part(model, results, resource);
+        if part > most.map_or(0.0, |most| most.part) {
+            most = Some(Busy { resource, part, saturated: false });
+        }
+    }
+    most
+}
+
+fn is_source(model: &Model, task: TaskId) -> bool {
+    matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
+}
+
 /// The saturated resource that waits for no other saturated one; the busiest of several.
 fn lowest(model: &Model, results: &Results) -> Option<Resource> {
     let saturated = |resource: Resource| part(model, results, resource) >= SATURATED;
@@ -240,7 +273,7 @@ fn lowest(model: &Model, results: &Results) -> Option<Resource> {
     }
     let tasks: Vec<TaskId> = (0..model.tasks.len())
         .map(TaskId::from)
-        .filter(|id| !matches!(model.tasks[id.index()].scheduling, Scheduling::Reference | Scheduling::Burst))
+        .filter(|id| !is_source(model, *id))
         .filter(|id| saturated(Resource::Task(*id)))
         .collect();
     let mut waits = vec![false; model.tasks.len()];

@@ -15,7 +15,7 @@
 //! [`simulate()`] finds it by discrete events; its parts are told in its folder.
 //!
 //! [`layered_from`] starts from where it stood with a like model, and [`sweep`](sweep::sweep) solves many;
-//! [`bottleneck`] tells what limits a model.
+//! [`bottleneck`] tells what limits a model; [`search`] finds the value of a parameter that just meets a goal.
 
 mod activities;
 pub mod bottleneck;
@@ -31,6 +31,7 @@ mod mva;
 mod plan;
 mod replicas;
 mod report;
+pub mod search;
 mod simulate;
 pub mod sweep;
 mod times;

@@ -135,7 +135,11 @@ where
 }
 
 /// What the function makes of each item, in their order, by so many threads.
-fn in_parallel<I: Sync, T: Send>(items: &[I], threads: usize, make: &(dyn Fn(&I) -> T + Sync)) -> Vec<T> {
+pub(in crate::solve) fn in_parallel<I: Sync, T: Send>(
+    items: &[I],
+    threads: usize,
+    make: &(dyn Fn(&I) -> T + Sync),
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut made = Vec::new();

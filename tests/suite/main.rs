@@ -32,6 +32,7 @@ mod rules;
 mod same;
 mod same_laws;
 mod same_lqsim;
+mod search;
 mod simulate;
 mod simulate_law;
 mod solve;

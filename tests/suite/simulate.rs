@@ -147,9 +147,9 @@ fn percentiles_are_those_of_the_exponential() {
     let options = SimulateOptions { precision: 0.005, ..SimulateOptions::default() };
     let results = simulate(&open(0.5), &options).expect("the model can be simulated");
     let simulated = results.simulated.expect("it was simulated");
-    for (part, time) in &simulated.percentiles[0].values {
-        let exact = -2.0 * (1.0 - part).ln();
-        assert!((time - exact).abs() < 0.04 * exact, "{part}: {time} for {exact}");
+    for found in &simulated.percentiles[0].values {
+        let exact = -2.0 * (1.0 - found.part).ln();
+        assert!((found.time - exact).abs() < 0.04 * exact, "{found:?} for {exact}");
     }
 }
 

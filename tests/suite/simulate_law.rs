@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use dyelog::lqn::model::{Body, CallKind, Fork, Join, Model, Work};
+use dyelog::lqn::model::{ActivityId, Body, CallKind, Fork, Join, Model, Work};
 use dyelog::lqn::text;
 use dyelog::model::{Configuration, complete};
 use dyelog::same::Options;
@@ -111,16 +111,118 @@ fn build(recipe: &Recipe) -> Model {
         writeln!(source, "A t1\n s start {}\n s fin {}", tasks[0].0, tasks[0].1).expect("a string");
         for number in 2..=count {
             let (_, demand, mean) = tasks[number - 1];
-            // Branches are known by what they call: one that sometimes calls nobody would be two.
-            let calls = mean.ceil();
-            writeln!(source, " s b{number} {demand}\n f b{number} 1\n y b{number} e{number} {calls}")
-                .expect("a string");
+            source += &branch(number, demand, mean);
         }
-        let branches: Vec<String> = (2..=count).map(|number| format!("b{number}")).collect();
-        let all = branches.join(" & ");
-        writeln!(source, " :\n start -> {all};\n {all} -> fin;\n fin[e1]\n-1").expect("a string");
+        source += &joined("e1", &(2..=count).collect::<Vec<usize>>());
     }
     let (model, _) = text::parse("recipe", &source).unwrap_or_else(|error| panic!("{error}\n{source}"));
+    model
+}
+
+/// A branch that calls an entry once, and then any number of times. Branches are known by what they call: one that sometimes calls
+/// nobody would be two.
+fn branch(number: usize, demand: f64, mean: f64) -> String {
+    let half = demand / 2.0;
+    format!(
+        " s b{number} {half}\n f b{number} 1\n y b{number} e{number} 1\n s c{number} {half}\n y c{number} e{number} {mean}\n"
+    )
+}
+
+/// That these branches come after `start`, and `fin`, which answers, after them.
+fn joined(entry: &str, branches: &[usize]) -> String {
+    let all = |letter: char| -> String {
+        branches.iter().map(|number| format!("{letter}{number}")).collect::<Vec<String>>().join(" & ")
+    };
+    let each: String = branches.iter().map(|number| format!(" b{number} -> c{number};\n")).collect();
+    format!(" :\n start -> {};\n{each} {} -> fin;\n fin[{entry}]\n-1\n", all('b'), all('c'))
+}
+
+/// How a task of a mixed model goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// Calls and waits, in the first phase.
+    Calls,
+    /// Calls and waits, in the second phase.
+    Later,
+    /// Calls and does not wait.
+    Sends,
+    /// Passes requests on, some of them.
+    Forwards,
+    /// Has branches that call, and waits for all of them.
+    Forks,
+}
+
+/// A task of a mixed model: how it goes on, two demands, a mean, a probability, and threads.
+type Member = (Manner, f64, f64, f64, f64, u32);
+
+fn members() -> impl Strategy<Value = (Vec<Member>, u64)> {
+    let manner = prop::sample::select(vec![
+        Manner::Calls,
+        Manner::Later,
+        Manner::Sends,
+        Manner::Forwards,
+        Manner::Forks,
+        Manner::Forks,
+    ]);
+    let member = (manner, 0.01..0.3_f64, 0.01..0.3_f64, 0.5..2.0_f64, 0.3..1.0_f64, 1..4_u32);
+    (prop::collection::vec(member, 3..7), any::<u64>())
+}
+
+/// A tree of tasks, each of which goes on in its own manner.
+fn mixed(members: &[Member]) -> Model {
+    let count = members.len();
+    let mut source = String::from("G \"\" 1e-05 50 10 0.9 -1\nP 0\n p users i\n p host f m 4\n-1\nT 0\n");
+    source += " t users r go -1 users z 3 m 3\n";
+    // What each calls, whether anybody waits for its answer, and whether an operation may be in it twice at once: that is seen as
+    // another task, so that such a task has one thread.
+    let mut children: Vec<Vec<usize>> = Vec::new();
+    let (mut waited, mut overlaps) = (vec![true; count + 1], vec![false; count + 1]);
+    let mut next = 2;
+    for (number, member) in (1..).zip(members) {
+        let own: Vec<usize> = (next..=count).take(if member.0 == Manner::Forks { 2 } else { 1 }).collect();
+        next += own.len();
+        overlaps[number] |= member.0 == Manner::Later;
+        for &child in &own {
+            waited[child] = member.0 != Manner::Sends;
+            overlaps[child] = overlaps[number] || member.0 == Manner::Sends;
+        }
+        let threads = if overlaps[number] { 1 } else { member.5 };
+        writeln!(source, " t t{number} n e{number} -1 host m {threads}").expect("a string");
+        children.push(own);
+    }
+    source += "-1\nE 0\n s go 0.01 -1\n y go e1 1.5 -1\n";
+    let mut activities = String::new();
+    for (number, &(manner, first, second, mean, part, _)) in (1..).zip(members) {
+        let children = &children[number - 1];
+        let mut line = |text: String| writeln!(source, " {text}").expect("a string");
+        match (manner, &children[..]) {
+            (Manner::Forks, [_, _]) => {
+                line(format!("A e{number} start"));
+                writeln!(activities, "A t{number}\n s start {first}\n s fin {second}").expect("a string");
+                children.iter().for_each(|child| activities += &branch(*child, second, mean));
+                activities += &joined(&format!("e{number}"), &children);
+            }
+            (Manner::Later, [child]) => {
+                line(format!("s e{number} {first} {second} -1"));
+                line(format!("y e{number} e{child} 0 {mean} -1"));
+            }
+            (Manner::Sends, [child]) => {
+                line(format!("s e{number} {first} -1"));
+                line(format!("z e{number} e{child} {mean} -1"));
+            }
+            (Manner::Forwards, [child]) if waited[number] => {
+                line(format!("s e{number} {first} -1"));
+                line(format!("F e{number} e{child} {part} -1"));
+            }
+            (_, children) => {
+                line(format!("s e{number} {first} -1"));
+                children.iter().for_each(|child| line(format!("y e{number} e{child} {mean} -1")));
+            }
+        }
+    }
+    source += "-1\n";
+    source += &activities;
+    let (model, _) = text::parse("mixed", &source).unwrap_or_else(|error| panic!("{error}\n{source}"));
     model
 }
 
@@ -150,7 +252,21 @@ fn profile(model: &Model) -> Profile {
                 }
             }
             Body::Activities(start) => {
-                let all = |id: &dyelog::lqn::model::ActivityId| place(model, &model.activities[id.index()].work);
+                // An activity with those that follow it one by one.
+                let all = |id: &ActivityId| -> Place {
+                    let mut found = place(model, &model.activities[id.index()].work);
+                    let mut last = *id;
+                    while let Some(next) = task.precedences.iter().find_map(|own| match (&own.join, &own.fork) {
+                        (Join::Sequence(before), Some(Fork::Sequence(after))) if *before == last => Some(*after),
+                        _ => None,
+                    }) {
+                        let (demand, calls) = place(model, &model.activities[next.index()].work);
+                        found.0 += demand;
+                        calls.into_iter().for_each(|(call, mean)| *found.1.entry(call).or_default() += mean);
+                        last = next;
+                    }
+                    found
+                };
                 places.insert("before".into(), all(start));
                 for precedence in &task.precedences {
                     match (&precedence.join, &precedence.fork) {
@@ -161,6 +277,7 @@ fn profile(model: &Model) -> Profile {
                                 places.insert(format!("branch that calls {}", called.join(" ")), found);
                             }
                         }
+                        (Join::Sequence(_), Some(Fork::Sequence(_))) => {}
                         (Join::And { quorum: None, .. }, Some(Fork::Sequence(after))) => {
                             places.insert("after".into(), all(after));
                         }
@@ -207,8 +324,12 @@ fn traced(model: &Model, seed: u64, through: Through) -> (String, Reduction) {
 }
 
 fn round_trip(recipe: &Recipe, through: Through) -> Result<(), TestCaseError> {
-    let model = build(recipe);
-    let (trace, reduction) = traced(&model, recipe.seed, through);
+    comes_back(&build(recipe), recipe.seed, through)
+}
+
+/// Whether a model comes back from the trace of its simulation.
+fn comes_back(model: &Model, seed: u64, through: Through) -> Result<(), TestCaseError> {
+    let (trace, reduction) = traced(model, seed, through);
     let sound = (reduction.quality.set_aside, reduction.quality.restored);
     prop_assert_eq!(sound, (0, 0), "{}", &trace[..trace.len().min(3000)]);
     prop_assert_eq!(reduction.processed, reduction.nodes);
@@ -218,7 +339,7 @@ fn round_trip(recipe: &Recipe, through: Through) -> Result<(), TestCaseError> {
         *invocations.entry(name.to_owned()).or_default() += entry.invocations as f64;
     }
     let (again, _, _) = complete(&reduction.submodel, &Configuration::default()).expect("there are operations");
-    let (before, after) = (profile(&model), profile(&again));
+    let (before, after) = (profile(model), profile(&again));
     let keys = |profile: &Profile| -> Vec<String> {
         let entries = profile.iter().flat_map(|(entry, (places, forwards))| {
             let calls = places.iter().flat_map(move |(place, found)| {
@@ -284,6 +405,8 @@ proptest! {
     fn fork_join(recipe in recipe(Family::ForkJoin).prop_filter("a fork has branches", |recipe| recipe.tasks.len() > 2)) {
         round_trip(&recipe, Through::Events)?;
     }
+    #[test]
+    fn all_in_one((members, seed) in members()) { comes_back(&mixed(&members), seed, Through::Events)?; }
 }
 
 proptest! {

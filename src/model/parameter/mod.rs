@@ -6,6 +6,7 @@
 //! parameter a value; [`Axis`] reads the values of a sweep.
 
 mod axis;
+mod bounds;
 mod configuration;
 mod elements;
 mod path;
@@ -13,6 +14,7 @@ mod subject;
 mod value;
 
 pub use axis::Axis;
+pub use bounds::{Among, Bounds};
 pub use path::Path;
 pub use subject::{Asked, Change, Subject};
 pub use value::{Kind, Value};

@@ -7,7 +7,7 @@ use crate::lqn::Model;
 use crate::lqn::Multiplicity;
 use crate::lqn::submodel::SubModel;
 use crate::model::parameter::configuration::{self, Settings};
-use crate::model::parameter::{Axis, Kind, Path, Value, elements};
+use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
 use crate::model::{Origins, codes, complete};
 
 /// A parameter with a value.
@@ -133,6 +133,26 @@ impl Subject {
         }
         axis.values.dedup();
         Ok((path, axis))
+    }
+
+    /// Reads `PATH`, `PATH=FROM..TO`, `PATH=FROM..` or `PATH=VALUES`: where to search.
+    ///
+    /// # Errors
+    /// When there is no such parameter, or it does not take these values.
+    pub fn bounds(&self, text: &str) -> Result<(Path, Bounds), Diagnostic> {
+        let (path, rest) = Path::split(text)?;
+        let (path, kind) = self.parameter(&path)?;
+        let present = self.number(&path, kind);
+        let range = match rest.strip_prefix('=') {
+            None => None,
+            Some(range) if Bounds::are_listed(range) => {
+                let (path, axis) = self.axis(text)?;
+                return Ok((path.clone(), Bounds::listed(&path, kind, &axis.values, present)?));
+            }
+            Some(range) => Some(range),
+        };
+        let bounds = Bounds::parse(&path, kind, range, present)?;
+        Ok((path, bounds))
     }
 
     /// The change with a value of its own in place of a relative one.

@@ -2,19 +2,19 @@
 
 use crate::lqn::model::{EntryId, SemaphoreRole};
 use crate::lqn::results::{
-    ActivityResult, CallResult, Convergence, EntryResult, HalfWidths, Percentiles, ProcessorResult, Results, Simulated,
-    TaskResult,
+    ActivityResult, CallResult, Convergence, EntryResult, HalfWidths, Percentile, Percentiles, ProcessorResult,
+    Results, Simulated, TaskResult,
 };
 
 use super::engine::Stop;
-use super::estimate::Estimate;
+use super::estimate::{Estimate, student};
 use super::program::{ENTRY_SUMS, OPEN};
 use super::random::Times;
 use super::run::{Run, SimulateOptions};
-use super::sketch::Sketch;
+use super::sketch::{SKETCH_ERROR, Sketch};
 
-/// Parts of all responses whose bounds are told.
-const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+/// Responses beyond a percentile without which nobody can tell how sure it is: so many in each replication.
+const BEYOND: f64 = 5.0;
 
 /// Figures with their half widths, split in two.
 fn split(estimates: [Estimate; 3]) -> ([f64; 3], [f64; 3]) {
@@ -111,16 +111,13 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
 fn simulated(run: &Run, options: &SimulateOptions, half_widths: HalfWidths) -> Simulated {
     let mut percentiles = Vec::new();
     for entry in 0..run.program.entries.len() {
+        let parts = || run.replications.iter().map(|replication| &replication.engine.sketches[entry]);
         let mut all = Sketch::default();
-        for replication in &run.replications {
-            all.merge(&replication.engine.sketches[entry]);
-        }
+        parts().for_each(|part| all.merge(part));
         if all.len() > 0 {
-            percentiles.push(Percentiles {
-                entry: EntryId::from(entry),
-                count: all.len(),
-                values: PARTS.iter().filter_map(|part| Some((*part, all.quantile(*part)?))).collect(),
-            });
+            let sketches: Vec<&Sketch> = parts().collect();
+            let values = options.parts.iter().filter_map(|part| percentile(*part, &all, &sketches)).collect();
+            percentiles.push(Percentiles { entry: EntryId::from(entry), count: all.len(), values });
         }
     }
     let warm_ups = run.replications.iter().map(|replication| {
@@ -137,6 +134,20 @@ fn simulated(run: &Run, options: &SimulateOptions, half_widths: HalfWidths) -> S
         half_widths,
         percentiles,
     }
+}
+
+/// A percentile of all responses, with an interval from those of replications, which are independent of each other.
+fn percentile(part: f64, all: &Sketch, replications: &[&Sketch]) -> Option<Percentile> {
+    let time = all.quantile(part)?;
+    let enough = |sketch: &&&Sketch| sketch.len() as f64 * (1.0 - part).min(part) >= BEYOND;
+    let own: Vec<f64> = replications.iter().filter(enough).filter_map(|sketch| sketch.quantile(part)).collect();
+    let half_width = (own.len() == replications.len() && own.len() > 1).then(|| {
+        let count = own.len() as f64;
+        let mean = own.iter().sum::<f64>() / count;
+        let variance = own.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        student(own.len() - 1) * (variance / count).sqrt() + SKETCH_ERROR * time
+    });
+    Some(Percentile { part, time, half_width })
 }
 
 fn events(run: &Run) -> u64 {

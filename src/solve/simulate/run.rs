@@ -19,6 +19,12 @@ const FIRST: u64 = 25_000;
 /// A run grows by this much from look to look, at most and at least.
 const GROWTH: (f64, f64) = (4.0, 1.25);
 
+/// The part of the time measured that sketches of response times cover at least.
+const SKETCHED: f64 = 0.4;
+
+/// Parts of all responses whose percentiles are told where nobody asks for others.
+const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+
 /// How a simulation goes about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulateOptions {
@@ -33,11 +39,13 @@ pub struct SimulateOptions {
     pub events: u64,
     /// Threads to work on. They do not change the results.
     pub threads: usize,
+    /// Parts of all responses of an entry, as 0.95, whose percentiles are told.
+    pub parts: Vec<f64>,
 }
 
 impl Default for SimulateOptions {
     fn default() -> Self {
-        Self { seed: 1, precision: 0.01, replications: 4, events: 100_000_000, threads: 1 }
+        Self { seed: 1, precision: 0.01, replications: 4, events: 100_000_000, threads: 1, parts: PARTS.to_vec() }
     }
 }
 
@@ -140,13 +148,27 @@ impl<'p> Run<'p> {
             let on = watcher.progress(progress);
             let stuck = self.replications.iter().any(|replication| replication.stop != Stop::Done);
             self.ended = on.is_break();
-            if self.precision <= options.precision || stuck || self.ended || events >= most {
+            let precise = self.precision <= options.precision;
+            if (precise && self.is_sketched()) || stuck || self.ended || events >= most {
                 return;
             }
             let growth = (self.precision / options.precision).powi(2) * 1.1;
-            let growth = if growth.is_finite() { growth.clamp(GROWTH.1, GROWTH.0) } else { 2.0 };
+            let growth = match growth {
+                growth if precise || !growth.is_finite() => 2.0,
+                growth => growth.clamp(GROWTH.1, GROWTH.0),
+            };
             events = ((events as f64 * growth) as u64).min(most);
         }
+    }
+
+    /// Whether sketches hold most of what was measured: they begin anew when the warm-up is first known.
+    fn is_sketched(&self) -> bool {
+        self.replications.iter().all(|replication| {
+            let series = &replication.engine.series;
+            let warm_up = replication.warm_up.unwrap_or(0) as f64 * series.width();
+            let now = replication.engine.now;
+            now - replication.sketched_since >= SKETCHED * (now - warm_up)
+        })
     }
 
     /// Simulates until each replication has had so many events.

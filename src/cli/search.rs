@@ -1,0 +1,190 @@
+//! `dyelog search`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{ArgGroup, Args, ValueEnum};
+use dyelog::model::parameter::Subject;
+use dyelog::report::search::{self, Along, Alternative, Cost, Goal, Judge, Means, Search, alternatives, choices};
+use dyelog::report::whatif::State;
+use dyelog::solve::search::Aim;
+use dyelog::solve::{LayeredOptions, SimulateOptions};
+
+use crate::cli::args::{Form, OutputArguments, SourceArguments};
+use crate::cli::exit::Exit;
+use crate::cli::progress::Progress;
+use crate::cli::simulate::precision;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome, input, output, source, whatif};
+
+/// Arguments of `dyelog search`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("question").required(true).args(["largest", "smallest", "cheapest", "choices"])))]
+#[command(after_long_help = examples! {
+    "how many users get their answer in time" =>
+    "dyelog search traces/case-study.angio --config examples/case-study.toml --largest scenario.set-up.population \
+     --goal 'scenario.set-up.response < 100 ms'",
+    "how few threads will do, and how busy the processors may be" =>
+    "dyelog search traces/case-study.angio --config examples/case-study.toml --set scenario.set-up.population=50 \
+     --smallest task.FabricCntrl1.threads --goal 'response < 150 ms' --goal 'utilization <= 90%'",
+    "the cheapest of several configurations" =>
+    "dyelog search traces/case-study.angio --config examples/case-study.toml --set scenario.set-up.population=80 \
+     --cheapest 'processor.\"Processor 1\".multiplicity=1..3' --cheapest 'processor.\"Processor 2\".multiplicity=1..3' \
+     --cost 'processor.\"Processor 1\".multiplicity=5' --cost 'processor.\"Processor 2\".multiplicity=3' --goal 'response < 115 ms'",
+    "all but five in a hundred answers, by simulation" =>
+    "dyelog search traces/case-study.angio --config examples/case-study.toml --largest scenario.set-up.population=10,20,40 \
+     --goal 'scenario.set-up.p95 < 250 ms'",
+})]
+pub struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    /// What is to hold: `FIGURE < BOUND`, with `<`, `<=`, `>` or `>=`. Figures are those of `whatif --show`, and percentiles such as
+    /// `scenario.S.p95`; `response`, `throughput` and `p95` alone are those of all loads, `utilization` that of all processors;
+    /// may be repeated
+    #[arg(long, value_name = "GOAL", required = true)]
+    goal: Vec<String>,
+    /// Look for the largest value of this parameter: `PATH`, `PATH=FROM..TO`, `PATH=FROM..` or `PATH=VALUES`
+    #[arg(long, value_name = "PATH[=VALUES]")]
+    largest: Option<String>,
+    /// Look for the smallest value of this parameter
+    #[arg(long, value_name = "PATH[=VALUES]")]
+    smallest: Option<String>,
+    /// Look for the least cost over these values of a parameter, as under `whatif --vary`; repeated, over every value of the one
+    /// with every value of the others
+    #[arg(long, value_name = "PATH=VALUES", requires = "cost")]
+    cheapest: Vec<String>,
+    /// What a parameter costs: `PATH=COST` for each, or `PATH=VALUE:COST,VALUE:COST`; may be repeated
+    #[arg(long, value_name = "PATH=COST", requires = "cheapest")]
+    cost: Vec<String>,
+    /// Look for the least cost among the choices of this TOML file: `[[choice]]`, each with `name`, `cost` and a table `set`
+    #[arg(long, value_name = "FILE")]
+    choices: Option<PathBuf>,
+    /// A parameter to change for all points; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// How many values to try besides those that lead to the answer, on both sides of it
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    check: usize,
+    /// Significant digits of the answer where it is no whole number
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=6))]
+    digits: u32,
+    /// How points are solved; percentiles are always simulated
+    #[arg(long, value_enum, value_name = "SOLVER", default_value_t = Solver::Layered)]
+    solver: Solver,
+    /// Where random numbers of simulations begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Simulate each point until response times and throughputs are this precise; four times as precise where that does not tell
+    #[arg(long, value_name = "PART", default_value_t = 0.02, value_parser = precision)]
+    precision: f64,
+    /// Independent runs of each simulation
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    replications: u32,
+    /// Events of each simulation at most
+    #[arg(long, value_name = "N", default_value_t = 20_000_000)]
+    events: u64,
+    /// The form of the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// How points are solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Solver {
+    /// Mean value analysis in layers.
+    Layered,
+    /// Discrete events.
+    Simulate,
+}
+
+/// Searches.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let mut subject = source::subject(&arguments.source.files, &arguments.source, terminal)?;
+    whatif::set(&mut subject, &arguments.set)?;
+    let base = subject.base();
+    let (goals, errors) =
+        whatif::gather(arguments.goal.iter().map(|text| Goal::parse(text, &base.model, base.origins.as_ref())));
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    let goals: Vec<Goal> = goals.into_iter().flatten().collect();
+    let means = means(arguments, &goals);
+    let judge = Judge { subject: &subject, goals: &goals, means: &means };
+    let progress = Progress::steps("trying", None);
+    let found = match (&arguments.largest, &arguments.smallest) {
+        (Some(text), _) => along(arguments, text, Aim::Largest, &judge, &progress)?,
+        (_, Some(text)) => along(arguments, text, Aim::Smallest, &judge, &progress)?,
+        _ => {
+            let all = several(arguments, &subject, terminal)?;
+            judge.among(&all, arguments.source.reduce.thread_count(), &|| progress.advance(1))
+        }
+    };
+    progress.done();
+    let text = match arguments.format {
+        Form::Text => search::text(&found, terminal.look(&arguments.output)),
+        Form::Json => search::json(&found),
+    };
+    let failed = found.points.iter().find_map(|point| match &point.trial.state {
+        State::Failed(reason) => Some(reason),
+        _ => None,
+    });
+    if let Some(reason) = failed {
+        let count = found.points.iter().filter(|point| matches!(point.trial.state, State::Failed(_))).count();
+        terminal.say(&format!("{count} of {} points have no solution; the first: {reason}\n", found.points.len()));
+        if count == found.points.len() {
+            return Ok(Exit::Input);
+        }
+    }
+    output::write(&arguments.output, &text)?;
+    Ok(match (found.unclear(), found.answer) {
+        (0, Some(_)) => Exit::Ok,
+        (0, None) => Exit::Finding,
+        (unclear, _) => {
+            terminal.say(&format!("{unclear} of the points that decide did not converge\n"));
+            Exit::NotConverged
+        }
+    })
+}
+
+fn means(arguments: &Arguments, goals: &[Goal]) -> Means {
+    if arguments.solver == Solver::Layered && goals.iter().all(|goal| goal.part().is_none()) {
+        return Means::Layered(LayeredOptions::default());
+    }
+    Means::Simulated(SimulateOptions {
+        seed: arguments.seed,
+        precision: arguments.precision,
+        replications: arguments.replications,
+        events: arguments.events,
+        threads: arguments.source.reduce.thread_count(),
+        ..SimulateOptions::default()
+    })
+}
+
+/// Looks for a value of one parameter.
+fn along(
+    arguments: &Arguments,
+    text: &str,
+    aim: Aim,
+    judge: &Judge<'_>,
+    progress: &Progress,
+) -> Result<Search, Failure> {
+    let (path, bounds) = judge.subject.bounds(text)?;
+    let along = Along { aim, checks: arguments.check, digits: arguments.digits };
+    Ok(judge.along(&path, &bounds, along, &|| progress.advance(1)))
+}
+
+/// What there is to choose from.
+fn several(arguments: &Arguments, subject: &Subject, terminal: &mut Terminal) -> Result<Vec<Alternative>, Failure> {
+    if let Some(file) = &arguments.choices {
+        let name = input::shown(file);
+        let text: Arc<str> = input::text(file)?.into();
+        terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+        return Ok(choices(&name, &text, subject)?);
+    }
+    let (axes, mut errors) = whatif::gather(arguments.cheapest.iter().map(|text| subject.axis(text)));
+    let (costs, mut wrong) = whatif::gather(arguments.cost.iter().map(|text| Cost::parse(text, subject)));
+    errors.append(&mut wrong);
+    if errors.is_empty() { Ok(alternatives(&axes, &costs)?) } else { Err(Failure::Input(errors)) }
+}

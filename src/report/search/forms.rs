@@ -1,0 +1,303 @@
+//! Searches as text and JSON.
+
+use serde_json::{Value as Json, json};
+
+use crate::model::parameter::Value;
+use crate::report::json::pretty;
+use crate::report::look::Look;
+use crate::report::search::{Busy, Goal, Point, Question, Reached, Search, Trend, VERSION};
+use crate::report::table::Table;
+use crate::report::whatif::State;
+use crate::report::words::number;
+use crate::solve::search::Verdict;
+
+/// The answer, how it stands to the goals, what comes beside it, what was checked, and all that was tried.
+pub fn text(search: &Search, look: Look) -> String {
+    let mut text = answer(search);
+    if let Some(answer) = search.answer {
+        let point = &search.points[answer];
+        for (goal, reached) in search.goals.iter().zip(&point.trial.reached) {
+            text.push_str(&format!("  {goal}: {}\n", standing(goal, reached)));
+        }
+    }
+    if let Some(beyond) = search.beyond {
+        text.push_str(&beside(search, &search.points[beyond]));
+    }
+    text.push_str(&checked(search));
+    text.push('\n');
+    text.push_str(&table(search, look));
+    text
+}
+
+fn answer(search: &Search) -> String {
+    let goals = if search.goals.len() == 1 { "the goal" } else { "all goals" };
+    let what = match search.question {
+        Question::Cheapest => "choice",
+        _ => "value",
+    };
+    match search.answer.map(|answer| &search.points[answer]) {
+        Some(point) => {
+            let cost = point.cost.map(|cost| format!(", at {}", number(cost))).unwrap_or_default();
+            let end = if search.beyond.is_none() && search.question != Question::Cheapest {
+                match (search.open, search.question) {
+                    (true, Question::Largest) => "; still greater ones may meet it, too",
+                    _ => "; the range ends there",
+                }
+            } else {
+                ""
+            };
+            format!("{} is the {} {what} that meets {goals}{cost}{end}\n", label(search, point), search.question.name())
+        }
+        None => {
+            let range = match (&search.points.first(), &search.points.last()) {
+                (Some(first), Some(last)) if search.question != Question::Cheapest => {
+                    format!(" from {} to {}", values(first), values(last))
+                }
+                _ => String::new(),
+            };
+            format!("no {what}{range} meets {goals}\n")
+        }
+    }
+}
+
+/// A point in words.
+fn label(search: &Search, point: &Point) -> String {
+    let settings = search.parameters.iter().zip(&point.values).map(|((path, kind), value)| {
+        let unit = kind.unit();
+        format!("{path} = {}{}{unit}", shown(value), if unit.is_empty() { "" } else { " " })
+    });
+    point.name.clone().unwrap_or_else(|| settings.collect::<Vec<_>>().join(", "))
+}
+
+fn values(point: &Point) -> String {
+    point.name.clone().unwrap_or_else(|| point.values.iter().map(shown).collect::<Vec<_>>().join(", "))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        // With the digits that it was searched to.
+        Value::Number(number) => number.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// How a goal is met or missed.
+fn standing(goal: &Goal, reached: &Reached) -> String {
+    let Some(value) = reached.value else { return "there is no such figure".to_owned() };
+    let width = match reached.half_width {
+        Some(width) if width.is_finite() => format!(" ± {}", goal.shown(width)),
+        Some(_) => " ± anything".to_owned(),
+        None => String::new(),
+    };
+    let percent = number((100.0 * reached.margin.abs() * 100.0).round() / 100.0);
+    let margin = match reached.verdict {
+        Verdict::Met => format!("{percent} % to spare"),
+        Verdict::Missed => format!("missed by {percent} %"),
+        Verdict::Unknown => "too close to tell".to_owned(),
+    };
+    format!("{}{width}, {margin}", goal.shown(value))
+}
+
+/// What stands beside the answer: which goals it misses, and what it is short of.
+fn beside(search: &Search, point: &Point) -> String {
+    let missed: Vec<String> = search
+        .goals
+        .iter()
+        .zip(&point.trial.reached)
+        .filter(|(_, reached)| reached.verdict != Verdict::Met)
+        .map(|(goal, reached)| format!("{goal}: {}", standing(goal, reached)))
+        .collect();
+    let why = match &point.trial.state {
+        State::Converged => missed.join("; "),
+        State::Doubtful(reason) | State::Failed(reason) => reason.clone(),
+    };
+    let busy = point.trial.busiest.as_ref().map(|busy| format!("; {}", limit(busy))).unwrap_or_default();
+    format!("with {}: {why}{busy}\n", values(point))
+}
+
+fn limit(busy: &Busy) -> String {
+    let what =
+        if busy.kind == "task" { format!("threads of {}", busy.name) } else { format!("{} {}", busy.kind, busy.name) };
+    let percent = number(100.0 * busy.part);
+    if busy.saturated { format!("{what} saturated, {percent} % busy") } else { format!("busiest: {what}, {percent} %") }
+}
+
+/// What the answer rests on.
+fn checked(search: &Search) -> String {
+    let count = search.points.len();
+    if search.question == Question::Cheapest {
+        return match search.answer {
+            Some(_) => format!("{count} of {} choices were tried, all that are as cheap among them\n", search.among),
+            None => format!("all {count} choices were tried\n"),
+        };
+    }
+    let mut text = if search.is_complete() {
+        format!("all {count} values were tried")
+    } else {
+        let ends = match (search.points.first(), search.points.last()) {
+            (Some(first), Some(last)) => format!(" from {} to {}", values(first), values(last)),
+            _ => String::new(),
+        };
+        format!("{count} values{ends} were tried")
+    };
+    text.push_str(&match (search.changes(), search.is_complete()) {
+        (0 | 1, _) => String::new(),
+        (changes, true) => format!("; what meets the goal is no single range: {changes} changes"),
+        (changes, false) => {
+            format!("; what meets the goal is no single range: {changes} changes, and there may be others between them")
+        }
+    });
+    text.push('\n');
+    for (number, goal) in search.goals.iter().enumerate() {
+        let how = match search.trend(number) {
+            Trend::Rises => "never falls",
+            Trend::Falls => "never rises",
+            Trend::Stays => "stays the same",
+            Trend::Turns => "rises and falls",
+        };
+        text.push_str(&format!("along them {} {how}\n", goal.figure));
+    }
+    text
+}
+
+fn table(search: &Search, look: Look) -> String {
+    let mut headings: Vec<String> = Vec::new();
+    let named = search.points.iter().any(|point| point.name.is_some());
+    if named {
+        headings.push("CHOICE".to_owned());
+    } else {
+        headings.extend(search.parameters.iter().map(|(path, kind)| match kind.unit() {
+            "" => format!(">{path}"),
+            unit => format!(">{path} ({unit})"),
+        }));
+    }
+    headings.push(">COST".to_owned());
+    for goal in &search.goals {
+        let unit = if goal.unit() == "part" { "%" } else { goal.unit() };
+        headings.push(format!(">{} ({unit})", goal.figure));
+    }
+    headings.extend(["BUSIEST".to_owned(), "MEETS".to_owned()]);
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let mut drawn = Table::new(&headings);
+    for (place, point) in search.points.iter().enumerate() {
+        let mut cells: Vec<String> = Vec::new();
+        match &point.name {
+            Some(name) => cells.push(name.clone()),
+            None => cells.extend(point.values.iter().map(shown)),
+        }
+        cells.push(point.cost.map(number).unwrap_or_default());
+        for (position, goal) in search.goals.iter().enumerate() {
+            cells.push(point.trial.reached.get(position).map(|reached| cell(goal, reached)).unwrap_or_default());
+        }
+        let busiest = point.trial.busiest.as_ref();
+        cells.push(
+            busiest
+                .map(|busy| {
+                    let what = if busy.kind == "task" { "threads of" } else { busy.kind };
+                    format!("{what} {} {} %", busy.name, number(100.0 * busy.part))
+                })
+                .unwrap_or_default(),
+        );
+        let verdict = match (&point.trial.state, point.verdict) {
+            (State::Failed(_), _) => "FAILED",
+            (_, Verdict::Met) if search.answer == Some(place) => "yes: the answer",
+            (_, Verdict::Met) => "yes",
+            (State::Doubtful(_), Verdict::Missed) => "no: no steady state",
+            (_, Verdict::Missed) => "no",
+            (State::Doubtful(_), Verdict::Unknown) => "NOT CONVERGED",
+            (State::Converged, Verdict::Unknown) => "too close to tell",
+        };
+        cells.push(verdict.to_owned());
+        drawn.row(cells);
+    }
+    drawn.render(look)
+}
+
+fn cell(goal: &Goal, reached: &Reached) -> String {
+    let scale = if goal.unit() == "part" { 100.0 } else { 1.0 };
+    let value = reached.value.map(|value| number(scale * value)).unwrap_or_default();
+    match reached.half_width {
+        Some(width) if width.is_finite() => format!("{value} ±{}", number(scale * width)),
+        _ => value,
+    }
+}
+
+/// One JSON document, ending in a newline: `{"dyelog-search": 1, "question", "solver", "parameters": [{"path", "unit"}], "goals":
+/// [{"figure", "relation", "bound", "unit", "trend"}], "answer": POINT or null, "beyond": POINT or null, "among", "complete", "open",
+/// "changes", "points": [POINT]}`, with POINT `{"name", "values", "cost", "meets": "yes"|"no"|"unclear", "state", "reason", "goals":
+/// [{"value", "half_width", "margin", "meets"}], "busiest": {"kind", "name", "part", "saturated"}}`.
+pub fn json(search: &Search) -> String {
+    let points: Vec<Json> = search.points.iter().map(point).collect();
+    let pick = |place: Option<usize>| place.map_or(Json::Null, |place| points[place].clone());
+    let parameters = search.parameters.iter().map(|(path, kind)| json!({ "path": path, "unit": kind.unit() }));
+    let goals = search.goals.iter().enumerate().map(|(number, goal)| {
+        json!({
+            "figure": goal.figure.to_string(),
+            "relation": goal.relation.sign(),
+            "bound": goal.bound,
+            "unit": goal.unit(),
+            "trend": search.trend(number).name(),
+        })
+    });
+    pretty(&json!({
+        "dyelog-search": VERSION,
+        "question": search.question.name(),
+        "solver": search.solver,
+        "parameters": parameters.collect::<Json>(),
+        "goals": goals.collect::<Json>(),
+        "answer": pick(search.answer),
+        "beyond": pick(search.beyond),
+        "among": search.among,
+        "complete": search.is_complete(),
+        "open": search.open,
+        "changes": search.changes(),
+        "points": points,
+    }))
+}
+
+fn meets(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Met => "yes",
+        Verdict::Missed => "no",
+        Verdict::Unknown => "unclear",
+    }
+}
+
+fn point(point: &Point) -> Json {
+    let value = |value: &Value| match value {
+        Value::Number(number) => json!(number),
+        other => json!(other.to_string()),
+    };
+    let goals = point.trial.reached.iter().map(|reached| {
+        json!({
+            "value": reached.value,
+            "half_width": reached.half_width.filter(|width| width.is_finite()),
+            "margin": if reached.margin.is_finite() { Some(reached.margin) } else { None },
+            "meets": meets(reached.verdict),
+        })
+    });
+    let mut document = json!({
+        "values": point.values.iter().map(value).collect::<Json>(),
+        "meets": meets(point.verdict),
+        "state": point.trial.state.word(),
+        "goals": goals.collect::<Json>(),
+    });
+    if let Json::Object(document) = &mut document {
+        if let Some(name) = &point.name {
+            document.insert("name".into(), json!(name));
+        }
+        if let Some(cost) = point.cost {
+            document.insert("cost".into(), json!(cost));
+        }
+        if let State::Doubtful(reason) | State::Failed(reason) = &point.trial.state {
+            document.insert("reason".into(), json!(reason));
+        }
+        if let Some(busy) = &point.trial.busiest {
+            document.insert(
+                "busiest".into(),
+                json!({ "kind": busy.kind, "name": busy.name, "part": busy.part, "saturated": busy.saturated }),
+            );
+        }
+    }
+    document
+}

@@ -1,0 +1,139 @@
+//! Trying a point: the model with its changes, solved or simulated, held against the goals.
+
+use crate::diagnostic::Diagnostics;
+use crate::lqn::Model;
+use crate::lqn::results::Results;
+use crate::model::parameter::{Asked, Change, Subject};
+use crate::report::search::{Goal, Reached};
+use crate::report::whatif::State;
+use crate::solve::bottleneck::{Resource, busiest};
+use crate::solve::search::Verdict;
+use crate::solve::{LayeredOptions, SimulateOptions, Standing, layered_from, simulate};
+
+/// A simulation that cannot tell is made again with twice the precision, so many times.
+const FINER: usize = 2;
+
+/// How points are solved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Means {
+    /// In layers.
+    Layered(LayeredOptions),
+    /// By simulation.
+    Simulated(SimulateOptions),
+}
+
+/// What a trial found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// How each goal stands.
+    pub reached: Vec<Reached>,
+    /// How far it can be relied on.
+    pub state: State,
+    /// What is busiest, if anything has a limit.
+    pub busiest: Option<Busy>,
+}
+
+impl Trial {
+    /// The least of the margins.
+    pub fn margin(&self) -> f64 {
+        self.reached.iter().map(|reached| reached.margin).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Something that has a limit, and how near it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Busy {
+    /// `processor` or `task`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// The busy part of its servers or threads.
+    pub part: f64,
+    /// Whether it is saturated.
+    pub saturated: bool,
+}
+
+/// Tries points of a subject against goals.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge<'a> {
+    /// What the question is about.
+    pub subject: &'a Subject,
+    /// The goals.
+    pub goals: &'a [Goal],
+    /// How points are solved.
+    pub means: &'a Means,
+}
+
+impl Judge<'_> {
+    /// Tries a point, in layers from where the solver stood last.
+    pub fn attempt(&self, changes: &[Change], standing: &mut Option<Standing>) -> (Verdict, Trial) {
+        let tried = self.subject.ask(changes).and_then(|asked| {
+            let results = self.solve(&asked, standing)?;
+            Ok((asked, results))
+        });
+        match tried {
+            Ok((asked, results)) => self.judge(&asked, &results),
+            Err(Diagnostics(reasons)) => {
+                let words: Vec<String> =
+                    reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
+                let trial = Trial { reached: Vec::new(), state: State::Failed(words.join("; ")), busiest: None };
+                (Verdict::Unknown, trial)
+            }
+        }
+    }
+
+    fn solve(&self, asked: &Asked, standing: &mut Option<Standing>) -> Result<Results, Diagnostics> {
+        match self.means {
+            Means::Layered(options) => {
+                let (results, end) = layered_from(&asked.model, options, standing.take(), &mut ())?;
+                *standing = results.convergence.converged.then_some(end);
+                Ok(results)
+            }
+            Means::Simulated(options) => {
+                let mut options = options.clone();
+                options.parts = self.goals.iter().filter_map(Goal::part).collect();
+                let mut results = simulate(&asked.model, &options)?;
+                for _ in 0..FINER {
+                    let precise = results.convergence.converged;
+                    if !precise || self.judge(asked, &results).0 != Verdict::Unknown {
+                        break;
+                    }
+                    options.precision /= 2.0;
+                    results = simulate(&asked.model, &options)?;
+                }
+                Ok(results)
+            }
+        }
+    }
+
+    fn judge(&self, asked: &Asked, results: &Results) -> (Verdict, Trial) {
+        let judged = self.goals.iter().map(|goal| goal.judge(&asked.model, results, asked.origins.as_ref()));
+        let reached: Vec<Reached> = judged.collect();
+        let convergence = &results.convergence;
+        // A simulation that ends early still has intervals, unless it never settled.
+        let relied = match self.means {
+            Means::Layered(_) => convergence.converged,
+            Means::Simulated(_) => !convergence.saturated && convergence.residual.is_finite(),
+        };
+        let verdict = if convergence.saturated {
+            Verdict::Missed
+        } else if !relied {
+            Verdict::Unknown
+        } else if reached.iter().any(|reached| reached.verdict == Verdict::Missed) {
+            Verdict::Missed
+        } else {
+            reached.iter().map(|reached| reached.verdict).max().unwrap_or(Verdict::Met)
+        };
+        let state = if relied { State::Converged } else { State::Doubtful(results.doubts.join("; ")) };
+        (verdict, Trial { reached, state, busiest: limit(&asked.model, results) })
+    }
+}
+
+fn limit(model: &Model, results: &Results) -> Option<Busy> {
+    let found = busiest(model, results)?;
+    let (kind, name) = match found.resource {
+        Resource::Processor(id) => ("processor", &model.processors[id.index()].name),
+        Resource::Task(id) => ("task", &model.tasks[id.index()].name),
+    };
+    Some(Busy { kind, name: name.to_string(), part: found.part, saturated: found.saturated })
+}

@@ -1,0 +1,347 @@
+//! Searching for a setting that meets goals: the answer against trying every value, and the command, end to end.
+
+use std::fs;
+use std::process::Command;
+
+use dyelog::lqn::model::{
+    Body, Call, CallKind, Entry, EntryId, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
+};
+use dyelog::model::parameter::{Among, Bounds, Change, Kind, Path, Subject, Value};
+use dyelog::report::search::{Along, Goal, Judge, Means, Search};
+use dyelog::solve::LayeredOptions;
+use dyelog::solve::search::{Aim, Verdict};
+use proptest::prelude::*;
+use serde_json::Value as Json;
+
+const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes text");
+    (output.status.code().expect("it was not killed"), text(output.stdout), text(output.stderr))
+}
+
+fn search(arguments: &[&str]) -> (i32, String, String) {
+    run(&[&["search"], &CASE[..], arguments].concat())
+}
+
+fn json(arguments: &[&str]) -> (i32, Json) {
+    let (code, text, errors) = search(&[arguments, &["--format", "json"]].concat());
+    (code, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{errors}")))
+}
+
+/// Customers of a chain of tasks, each with a number of threads, a demand, and calls to the next.
+#[derive(Clone, Debug)]
+struct Recipe {
+    population: u32,
+    think: f64,
+    tasks: Vec<(u32, f64, f64)>,
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let task = (1..4_u32, 0.05..1.0_f64, 0.3..2.0_f64);
+    (1..25_u32, 0.5..20.0_f64, prop::collection::vec(task, 1..4)).prop_map(|(population, think, tasks)| Recipe {
+        population,
+        think,
+        tasks,
+    })
+}
+
+fn build(recipe: &Recipe) -> Model {
+    let mut model = Model::default();
+    model.processors.push(Processor::new("client", Scheduling::Delay));
+    model.processors.push(Processor::new("host", Scheduling::ProcessorSharing));
+    let mut client = Task::new("users", ProcessorId(0), Scheduling::Reference);
+    client.multiplicity = Multiplicity::Finite(recipe.population);
+    client.think_time = recipe.think;
+    client.entries = vec![EntryId(0)];
+    model.tasks.push(client);
+    model.entries.push(Entry::new("go", TaskId(0)));
+    let call = |to: u32, mean: f64| Call { to: EntryId(to), kind: CallKind::Synchronous, mean };
+    model.entries[0].body = Body::Phases(vec![Work { calls: vec![call(1, 1.0)], ..Work::default() }]);
+    for (number, &(threads, demand, mean)) in (1..).zip(&recipe.tasks) {
+        let mut task = Task::new(&format!("t{number}"), ProcessorId(1), Scheduling::Fcfs);
+        task.multiplicity = Multiplicity::Finite(threads);
+        task.entries = vec![EntryId(number)];
+        model.tasks.push(task);
+        let mut entry = Entry::new(&format!("e{number}"), TaskId(number));
+        let calls = if number as usize == recipe.tasks.len() { Vec::new() } else { vec![call(number + 1, mean)] };
+        entry.body = Body::Phases(vec![Work { demand, calls, ..Work::default() }]);
+        model.entries.push(entry);
+    }
+    model
+}
+
+fn path(text: &str) -> Path {
+    Path::parse(text).expect("it is a path")
+}
+
+fn goals(subject: &Subject, texts: &[String]) -> Vec<Goal> {
+    let model = &subject.base().model;
+    texts.iter().flat_map(|text| Goal::parse(text, model, None).expect("it is a goal")).collect()
+}
+
+/// In layers, without exact solutions, which would take another method for some points than for others.
+fn means() -> Means {
+    Means::Layered(LayeredOptions { states: 0, ..LayeredOptions::default() })
+}
+
+const LAST: u32 = 60;
+
+/// Whether each value of a parameter meets the goals, from scratch.
+fn scan(judge: &Judge<'_>, parameter: &str) -> Vec<Verdict> {
+    let at = |value: u32| Change { path: path(parameter), value: Value::Number(f64::from(value)) };
+    (1..=LAST).map(|value| judge.attempt(&[at(value)], &mut None).0).collect()
+}
+
+fn whole(last: u32, start: u32) -> Bounds {
+    Bounds { kind: Kind::Count, present: Some(f64::from(start)), among: Among::From(1.0, Some(f64::from(last))) }
+}
+
+fn answer(found: &Search) -> Option<f64> {
+    found.points[found.answer?].values[0].number()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 50, ..ProptestConfig::with_cases(40) })]
+
+    #[test]
+    fn answers_are_those_of_trying_every_value(recipe in recipe(), bound in 1.1..20.0_f64, which in 0..3_usize) {
+        let subject = Subject::of_model(build(&recipe));
+        let alone: f64 = recipe.tasks.iter().map(|task| task.1).sum();
+        let (parameter, aim, texts) = [
+            ("task.users.multiplicity", Aim::Largest, vec![format!("task.users.response < {}", bound * alone)]),
+            ("task.users.multiplicity", Aim::Smallest, vec![
+                format!("processor.host.utilization >= {}", (bound / 20.0).min(0.95)),
+            ]),
+            ("task.t1.multiplicity", Aim::Smallest, vec![
+                format!("task.users.response < {}", bound * alone),
+                "task.users.throughput > 0.01/s".to_owned(),
+            ]),
+        ][which].clone();
+        let goals = goals(&subject, &texts);
+        let means = means();
+        let judge = Judge { subject: &subject, goals: &goals, means: &means };
+        let all = scan(&judge, parameter);
+        let met = |value: f64| all[value as usize - 1] == Verdict::Met;
+        let mut values = (1..=LAST).map(f64::from).filter(|value| met(*value));
+        let exact = if aim == Aim::Largest { values.next_back() } else { values.next() };
+        for (checks, start) in [(0, 1), (8, recipe.population), (60, 30)] {
+            let along = Along { aim, checks, digits: 3 };
+            let found = judge.along(&path(parameter), &whole(LAST, start), along, &|| ());
+            // What is met is one range only, as far as every value shows; else only trying all of them can tell.
+            let changes = all.windows(2).filter(|pair| (pair[0] == Verdict::Met) != (pair[1] == Verdict::Met)).count();
+            if changes <= 1 || checks == 60 {
+                prop_assert_eq!(answer(&found), exact, "{} {:?}", parameter, all);
+            }
+            if let Some(answer) = answer(&found) {
+                prop_assert!(met(answer));
+            }
+            if let Some(beyond) = found.beyond {
+                let value = found.points[beyond].values[0].number().expect("a number");
+                prop_assert!(!met(value));
+            }
+            prop_assert_eq!(found.is_complete(), checks == 60);
+            prop_assert!(found.points.len() <= 24 + checks);
+        }
+    }
+
+    #[test]
+    fn answers_that_are_no_counts_are_as_near_as_their_digits(recipe in recipe(), bound in 1.2..8.0_f64) {
+        let subject = Subject::of_model(build(&recipe));
+        let alone: f64 = recipe.tasks.iter().map(|task| task.1).sum();
+        let goals = goals(&subject, &[format!("response < {}", bound * alone)]);
+        let means = means();
+        let judge = Judge { subject: &subject, goals: &goals, means: &means };
+        let parameter = path("entry.e1.demand");
+        let bounds = Bounds { kind: Kind::Time, present: Some(recipe.tasks[0].1), among: Among::From(0.0, Some(50.0)) };
+        let found = judge.along(&parameter, &bounds, Along { aim: Aim::Largest, checks: 4, digits: 2 }, &|| ());
+        let at = |value: f64| judge.attempt(&[Change { path: parameter.clone(), value: Value::Number(value) }], &mut None).0;
+        let (Some(answer), Some(beyond)) = (answer(&found), found.beyond) else { return Ok(()) };
+        let next = found.points[beyond].values[0].number().expect("a number");
+        prop_assert_eq!((at(answer), at(next)), (Verdict::Met, Verdict::Missed));
+        prop_assert!(answer < next && (next <= answer * 1.101 || answer == 0.0), "{answer} {next}");
+    }
+}
+
+#[test]
+fn the_largest_population() {
+    let goal = "scenario.set-up.response < 100 ms";
+    let (code, found) = json(&["--largest", "scenario.set-up.population", "--goal", goal]);
+    assert_eq!(code, 0);
+    let answer = found["answer"]["values"][0].as_f64().expect("there is one");
+    assert_eq!(found["beyond"]["values"][0].as_f64(), Some(answer + 1.0));
+    assert_eq!(found["goals"][0]["trend"], "rises");
+    assert_eq!((&found["changes"], &found["complete"]), (&Json::from(1), &Json::from(false)));
+    // Every value, asked for in another way.
+    let range = "scenario.set-up.population=1..80";
+    let (code, csv, _) =
+        run(&[&["whatif"], &CASE[..], &["--vary", range, "--show", "scenario.set-up", "--format", "csv"]].concat());
+    assert_eq!(code, 0);
+    let responses: Vec<f64> =
+        csv.lines().skip(1).map(|line| line.split(',').nth(1).expect("a figure").parse().expect("a number")).collect();
+    let exact = responses.iter().filter(|response| **response < 0.1).count();
+    assert_eq!(answer, exact as f64);
+    let (code, all) = json(&["--largest", range, "--goal", goal, "--check", "100"]);
+    assert_eq!((code, all["answer"]["values"][0].as_f64()), (0, Some(answer)));
+    assert_eq!(all["points"].as_array().map(Vec::len), Some(80));
+    assert_eq!(all["complete"], true);
+}
+
+#[test]
+fn the_text_has_the_evidence() {
+    let (code, text, errors) = search(&[
+        "--largest",
+        "scenario.set-up.population=1..",
+        "--goal",
+        "response < 0.1",
+        "--goal",
+        "utilization <= 95%",
+    ]);
+    assert_eq!(code, 0, "{errors}");
+    for words in
+        ["is the largest value that meets all goals", "% to spare", "missed by", "were tried", "never falls", "BUSIEST"]
+    {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    let again = search(&[
+        "--largest",
+        "scenario.set-up.population=1..",
+        "--goal",
+        "response < 0.1",
+        "--goal",
+        "utilization <= 95%",
+    ]);
+    assert_eq!(again.1, text);
+}
+
+#[test]
+fn what_cannot_be_met_or_always_is() {
+    let (code, text, _) = search(&["--largest", "scenario.set-up.population=1..50", "--goal", "response < 1 ms"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.starts_with("no value from 1 to 50 meets the goal\n"), "{text}");
+    let (code, text, _) = search(&["--largest", "scenario.set-up.population=1..50", "--goal", "response < 100 s"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.starts_with(
+            "scenario.set-up.population = 50 is the largest value that meets the goal; the range ends there"
+        ),
+        "{text}"
+    );
+    // A rate beyond which there is no steady state.
+    let (code, found) = json(&["--largest", "scenario.set-up.rate=1..1000", "--goal", "response < 100 s"]);
+    let answer = found["answer"]["values"][0].as_f64().expect("there is one");
+    assert!(code == 0 && (50.0..62.6).contains(&answer), "{answer}");
+    let last = found["points"].as_array().and_then(|points| points.last()).expect("a point");
+    assert_eq!((&last["meets"], &last["state"]), (&Json::from("no"), &Json::from("not converged")));
+}
+
+#[test]
+fn the_cheapest_choice() {
+    let settings = ["--set", "scenario.set-up.population=80", "--goal", "response < 115 ms"];
+    let (one, two) = ("processor.\"Processor 1\".multiplicity", "processor.\"Processor 2\".multiplicity");
+    let vary = [format!("{one}=1..3"), format!("{two}=1..3")];
+    let cost = [format!("{one}=5"), format!("{two}=1:3,2:6,3:9")];
+    let arguments = ["--cheapest", &vary[0], "--cheapest", &vary[1], "--cost", &cost[0], "--cost", &cost[1]];
+    let (code, found) = json(&[&settings, &arguments[..]].concat());
+    assert_eq!(code, 0, "{found}");
+    let points = found["points"].as_array().expect("points");
+    let cheapest = points
+        .iter()
+        .filter(|point| point["meets"] == "yes")
+        .filter_map(|point| point["cost"].as_f64())
+        .fold(f64::INFINITY, f64::min);
+    assert_eq!(found["answer"]["cost"].as_f64(), Some(cheapest));
+    assert_eq!(points.len(), 9);
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("choices.toml");
+    let text = "[[choice]]\nname = \"as it is\"\ncost = 1\n[[choice]]\nname = \"twice\"\ncost = 3.5\n[choice.set]\n\
+                'processor.\"Processor 1\".multiplicity' = 2\nprocessor.\"Processor 2\".multiplicity = 2\n\
+                [[choice]]\nname = \"more\"\ncost = 9\nset = { \"defaults.multiplicity\" = 4 }\n";
+    fs::write(&file, text).expect("it can be written");
+    let file = file.to_str().expect("a plain path");
+    let (code, text, errors) = search(&[&settings[..], &["--choices", file]].concat());
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.starts_with("twice is the cheapest choice that meets the goal, at 3.5\n"), "{text}");
+    fs::write(file, "[[choice]]\nname = 3\nset = { \"task.x.threads\" = 2 }\nprice = 1\n").expect("it can be written");
+    let (code, out, errors) = search(&[&settings[..], &["--choices", file]].concat());
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(errors.matches("[M048]").count() >= 2 && errors.contains("[M041]"), "{errors}");
+}
+
+#[test]
+fn percentiles_are_searched_by_simulation() {
+    // The response of an M/M/1 queue is exponential: 95 % answer within 3.00 / (1 - rate).
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("queue.lqn");
+    let text = "G \"queue\" 1e-6 100 -1\nP 1\np cpu f\n-1\nT 1\nt server n serve -1 cpu\n-1\nE 1\na serve 0.5\ns serve 1 -1\n-1\n";
+    fs::write(&file, text).expect("it can be written");
+    let arguments = |threads| {
+        [
+            "search",
+            file.to_str().expect("a plain path"),
+            "--largest",
+            "entry.serve.rate=0.1..0.9 step 0.1",
+            "--goal",
+            "entry.serve.p95 < 7 s",
+            "--precision",
+            "0.05",
+            "--format",
+            "json",
+            "--threads",
+            threads,
+        ]
+    };
+    let (code, text, errors) = run(&arguments("1"));
+    assert_eq!(code, 0, "{text}{errors}");
+    let found: Json = serde_json::from_str(&text).expect("it is JSON");
+    // At 0.5 it is 5.99, at 0.6 7.49.
+    assert_eq!(found["answer"]["values"][0].as_f64(), Some(0.5), "{text}");
+    assert_eq!(found["solver"], "simulate");
+    let goal = &found["answer"]["goals"][0];
+    let (value, width) = (goal["value"].as_f64().expect("a time"), goal["half_width"].as_f64().expect("a width"));
+    assert!((value - 5.99).abs() < 2.0 * width && width < 1.0, "{value} {width}");
+    assert_eq!(text, run(&arguments("3")).1);
+}
+
+#[test]
+fn what_is_no_question_has_a_code_and_a_hint() {
+    let population = "scenario.set-up.population";
+    let goal = "response < 1";
+    for (arguments, code, words) in [
+        (vec!["--largest", population, "--goal", "response = 3"], "M046", "has no `<`"),
+        (vec!["--largest", population, "--goal", "response < 3 cows"], "M046", "is not a unit"),
+        (vec!["--largest", population, "--goal", "task.NumTrans < 3"], "M045", "did you mean"),
+        (vec!["--largest", population, "--goal", "task.NumTrans1.p95 < 3"], "M046", "percentiles are told of"),
+        (vec!["--largest", "scenario.setup.population", "--goal", goal], "M041", "did you mean"),
+        (vec!["--largest", "task.NumTrans1.processor", "--goal", goal], "M047", "--cheapest"),
+        (vec!["--largest", "task.NumTrans1.priority", "--goal", goal], "M047", "write a range"),
+        (vec!["--largest", "scenario.set-up.population=9..3", "--goal", goal], "M047", "ends below"),
+        (
+            vec!["--cheapest", "defaults.multiplicity=1..3", "--cost", "defaults.multiplicity=a", "--goal", goal],
+            "M047",
+            "no number",
+        ),
+        (
+            vec!["--cheapest", "defaults.multiplicity=1,2", "--cost", "defaults.threads=2", "--goal", goal],
+            "M047",
+            "no values",
+        ),
+        (
+            vec!["--cheapest", "defaults.multiplicity=1,2", "--cost", "defaults.multiplicity=1:2", "--goal", goal],
+            "M047",
+            "has no cost",
+        ),
+    ] {
+        let (exit, out, errors) = search(&arguments);
+        assert_eq!((exit, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(errors.contains(&format!("[{code}]")) && errors.contains(words), "{arguments:?}: {errors}");
+    }
+    let (exit, _, errors) = search(&["--goal", goal]);
+    assert!(exit == 2 && errors.contains("--largest"), "{errors}");
+}
