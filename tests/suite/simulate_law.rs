@@ -202,7 +202,8 @@ fn mixed(members: &[Member]) -> Model {
                 children.iter().for_each(|child| activities += &branch(*child, second, mean));
                 activities += &joined(&format!("e{number}"), &children);
             }
-            (Manner::Later, [child]) => {
+            // Where nobody waits for an answer, nothing tells a second phase from the first.
+            (Manner::Later, [child]) if waited[number] => {
                 line(format!("s e{number} {first} {second} -1"));
                 line(format!("y e{number} e{child} 0 {mean} -1"));
             }
