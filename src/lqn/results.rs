@@ -41,7 +41,7 @@ impl Results {
             entries: half.entries.clone(),
             activities: half.activities.clone(),
             calls: calls.map(|(call, waiting)| CallResult { waiting: *waiting, ..call.clone() }).collect(),
-            solver: self.solver,
+            solver: self.solver.clone(),
             convergence: self.convergence.clone(),
             doubts: Vec::new(),
             simulated: None,
