@@ -16,5 +16,3 @@ pub const ARGUMENTS: Code = Code("C005");
 pub const NOT_THERE: Code = Code("C006");
 /// The name of an output tells of another format.
 pub const OTHER_NAME: Code = Code("C007");
-/// The accepted model of a trace that is not there.
-pub const NO_TRACE: Code = Code("C008");

@@ -9,7 +9,7 @@ pub enum Exit {
     /// Done; warnings may have been shown. A reader of the output that went away early counts as done, too.
     Ok = 0,
     /// Done, and a check found something: a damaged operation under `trace check`, an error in a file under `rules check`,
-    /// no value that meets the goals under `search`.
+    /// anything that differs under `test`, `diff` and `rules fmt --check`, no value that meets the goals under `search`.
     Finding = 1,
     /// The arguments or an input cannot be used; the reasons are on standard error. Nothing was written under `-o`.
     Input = 2,

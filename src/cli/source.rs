@@ -51,9 +51,18 @@ impl Source {
 
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
 pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
+    load_keeping(arguments, false, terminal)
+}
+
+/// The same, and keeps each match of a template.
+pub fn load_with_matches(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
+    load_keeping(arguments, true, terminal)
+}
+
+fn load_keeping(arguments: &SourceArguments, matches: bool, terminal: &mut Terminal) -> Result<Source, Failure> {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules).chain(&arguments.config))?;
     let (configuration, _) = configuration(arguments.config.as_deref(), terminal)?;
-    let reduced = match submodel_or_model(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
+    let reduced = match submodel_or_model(&arguments.files, &arguments.reading, &arguments.reduce, matches, terminal)? {
         Found::SubModel(reduced) => *reduced,
         Found::Model(file, whole) => {
             only_a_model(&file, arguments)?;
@@ -87,7 +96,7 @@ pub fn subjects(
     let mut models: Vec<PathBuf> = Vec::new();
     let mut subjects = Vec::with_capacity(sets.len());
     for files in sets {
-        subjects.push(match submodel_or_model(files, &arguments.reading, &arguments.reduce, terminal)? {
+        subjects.push(match submodel_or_model(files, &arguments.reading, &arguments.reduce, false, terminal)? {
             Found::Model(file, whole) => {
                 let Loaded { model, .. } = model_file(&file, whole, terminal)?;
                 models.push(file);
@@ -127,10 +136,11 @@ fn submodel_or_model(
     files: &[PathBuf],
     reading: &ReadingArguments,
     reduce: &ReduceArguments,
+    matches: bool,
     terminal: &mut Terminal,
 ) -> Result<Found, Failure> {
     if reading.from.is_some() {
-        return Ok(Found::SubModel(Box::new(reduce::reduce(files, None, reading, reduce, false, terminal)?)));
+        return Ok(Found::SubModel(Box::new(reduce::reduce(files, None, reading, reduce, matches, terminal)?)));
     }
     if files.len() > 1 {
         refuse_models(files)?;
@@ -158,7 +168,7 @@ fn submodel_or_model(
     }
     let first = first.map(|(_, whole)| whole);
     if saved.is_empty() {
-        return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, false, terminal)?)));
+        return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, matches, terminal)?)));
     }
     let given = submodels::load(saved, terminal)?;
     if traces.is_empty() {
@@ -168,7 +178,7 @@ fn submodel_or_model(
         return Ok(Found::SubModel(Box::new(reduced)));
     }
     submodels::check_merge(&given, reduce.merge)?;
-    let mut reduced = reduce::reduce(&traces, first, reading, reduce, false, terminal)?;
+    let mut reduced = reduce::reduce(&traces, first, reading, reduce, matches, terminal)?;
     reduced.reduction.submodel.merge(&given.submodel);
     Ok(Found::SubModel(Box::new(reduced)))
 }
@@ -188,7 +198,7 @@ pub fn given(
     reduce: &ReduceArguments,
     terminal: &mut Terminal,
 ) -> Result<Given, Failure> {
-    Ok(match submodel_or_model(files, reading, reduce, terminal)? {
+    Ok(match submodel_or_model(files, reading, reduce, false, terminal)? {
         Found::SubModel(reduced) => Given::SubModel(Box::new(reduced.reduction.submodel)),
         Found::Model(file, whole) => Given::Model(Box::new(model_file(&file, whole, terminal)?.model)),
     })
@@ -220,7 +230,7 @@ pub fn submodel(
     reduce: &ReduceArguments,
     terminal: &mut Terminal,
 ) -> Result<submodels::Given, Failure> {
-    match submodel_or_model(files, reading, reduce, terminal)? {
+    match submodel_or_model(files, reading, reduce, false, terminal)? {
         Found::SubModel(reduced) => Ok(submodels::Given { submodel: reduced.reduction.submodel, merge: reduced.merge }),
         Found::Model(file, _) => {
             let message = "a complete model stands where traces or sub-models are needed";
@@ -239,9 +249,10 @@ pub fn with_defaults(mut configuration: Configuration, sub: &SubModel) -> Config
 }
 
 /// A file and its text.
-type Named = Option<(Arc<str>, Arc<str>)>;
+pub type Named = Option<(Arc<str>, Arc<str>)>;
 
-fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<(Configuration, Named), Failure> {
+/// Reads a configuration; shows what there is to say about it.
+pub fn configuration(file: Option<&Path>, terminal: &mut Terminal) -> Result<(Configuration, Named), Failure> {
     let Some(file) = file else { return Ok((Configuration::default(), None)) };
     let name = input::shown(file);
     let text: Arc<str> = input::text(file)?.into();

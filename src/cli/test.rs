@@ -15,7 +15,7 @@ use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, Sourc
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, codes, input, source};
+use crate::cli::{Failure, Outcome, codes, input, rule_files, source};
 
 /// Endings of names that make a file a trace; a further `.gz` or `.zst` is taken off first.
 const ENDINGS: [&str; 8] =
@@ -98,16 +98,26 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         };
         return Err(finding.with_note(note).into());
     }
-    if arguments.filter.is_empty() && arguments.snapshots.is_none() {
-        terminal.report(&without_trace(&all)?);
-    }
+    if arguments.filter.is_empty() && arguments.snapshots.is_none() {}
     let reduce = with_rules_of_the_folder(arguments)?;
+    check_once(arguments, &reduce, terminal)?;
     let mut outcomes = Vec::new();
     let mut asking = arguments.review;
-    for golden in all {
-        let found = model(&golden, arguments, &reduce);
-        let outcome = judge(&golden, &found, arguments.update, &mut asking, terminal)?;
+    for golden in all.iter().filter(|golden| arguments.is_wanted(&golden.trace)) {
+        let outcome = match model(golden, arguments, &reduce)? {
+            Ok(found) => judge(golden, &found, arguments.update, &mut asking, terminal)?,
+            Err(reasons) => Found::Failed(reasons),
+        };
         outcomes.push((input::shown(&golden.trace).to_string(), outcome));
+    }
+    if outcomes.is_empty() {
+        let place = Place::File { file: input::shown(&arguments.folder) };
+        let message = format!("no path of a trace has `{}` in it", arguments.filter.join("` or `"));
+        let finding = Diagnostic::error(codes::ARGUMENTS, place, message);
+        return Err(finding.with_note(format!("traces found there: {}", all.len())).into());
+    }
+    for path in orphans(&all, arguments)?.into_iter().filter(|path| arguments.is_wanted(path)) {
+        outcomes.push((input::shown(&path).to_string(), Found::Orphaned));
     }
     let text = match arguments.format {
         Form::Text => golden::text(&outcomes),
@@ -116,6 +126,56 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     output::write(&arguments.output, &text)?;
     Ok(if outcomes.iter().all(|(_, outcome)| outcome.is_good()) { Exit::Ok } else { Exit::Finding })
+}
+
+impl Arguments {
+    fn is_wanted(&self, path: &Path) -> bool {
+        let shown = input::shown(path);
+        self.filter.is_empty() || self.filter.iter().any(|text| shown.contains(text.as_str()))
+    }
+}
+
+/// Refuses rule files and a configuration that cannot be used: each trace would fail for the same reason.
+fn check_once(arguments: &Arguments, reduce: &ReduceArguments, terminal: &mut Terminal) -> Result<(), Failure> {
+    rule_files::load(&reduce.rules, &mut terminal.sources)?;
+    // What there is to say about it belongs to the traces.
+    let mut ear = Terminal::that_listens();
+    let read = source::configuration(arguments.config.as_deref(), &mut ear).map(|_| ());
+    if read.is_err() {
+        terminal.sources = ear.sources;
+    }
+    read
+}
+
+/// The accepted models that no trace belongs to. `NAME.OTHER.model.snap` is one of `NAME`, too, made in another way.
+fn orphans(all: &[Golden], arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
+    let mut folders: Vec<&Path> = match &arguments.snapshots {
+        Some(folder) => vec![folder],
+        None => all.iter().map(|golden| folder_of(&golden.accepted)).chain([&*arguments.folder]).collect(),
+    };
+    folders.sort();
+    folders.dedup();
+    let mut found = Vec::new();
+    for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
+        for path in files(folder)? {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let Some(name) = name.strip_suffix(ACCEPTED) else { continue };
+            let belongs = |golden: &Golden| {
+                let rest = name.strip_prefix(golden.stem.as_str());
+                folder_of(&golden.accepted) == folder_of(&path)
+                    && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            if !all.iter().any(belongs) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Whether questions are answered: at a terminal, or by what is piped in.
@@ -138,9 +198,10 @@ pub fn accept(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let reduce = with_rules_of_the_folder(&arguments)?;
     let mut accepted = Vec::new();
     for golden in traces(&arguments)? {
-        let found = model(&golden, &arguments, &reduce);
-        judge(&golden, &found, true, &mut false, &Terminal::that_listens())?;
-        accepted.push(golden.accepted);
+        if let Ok(found) = model(&golden, &arguments, &reduce)? {
+            judge(&golden, &found, true, &mut false, &Terminal::that_listens())?;
+            accepted.push(golden.accepted);
+        }
     }
     Ok(accepted)
 }
@@ -170,10 +231,6 @@ fn traces(arguments: &Arguments) -> Result<Vec<Golden>, Failure> {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
             let Some(stem) = ENDINGS.iter().find_map(|ending| plain.strip_suffix(ending)) else { continue };
-            let shown = input::shown(&path);
-            if !arguments.filter.is_empty() && !arguments.filter.iter().any(|text| shown.contains(text.as_str())) {
-                continue;
-            }
             let beside = path.parent().unwrap_or(Path::new("."));
             let accepted = match arguments.snapshots.as_deref() {
                 // In one folder names have to tell where the traces lie.
@@ -190,26 +247,6 @@ fn traces(arguments: &Arguments) -> Result<Vec<Golden>, Failure> {
         }
     }
     found.sort_by(|left, right| left.trace.cmp(&right.trace));
-    Ok(found)
-}
-
-/// Warnings of accepted models beside traces that have none themselves.
-fn without_trace(all: &[Golden]) -> Result<Vec<Diagnostic>, Failure> {
-    let folders: BTreeSet<&Path> = all.iter().filter_map(|golden| golden.accepted.parent()).collect();
-    let known: BTreeSet<&Path> = all.iter().map(|golden| &*golden.accepted).collect();
-    let mut found = Vec::new();
-    for folder in folders {
-        let folder = if folder == Path::new("") { Path::new(".") } else { folder };
-        for path in files(folder)? {
-            if path.to_string_lossy().ends_with(ACCEPTED) && !known.contains(&*path) {
-                let place = Place::File { file: input::shown(&path) };
-                found.push(
-                    Diagnostic::warning(codes::NO_TRACE, place, "there is no trace that this is the accepted model of")
-                        .with_hint("take it away, or bring the trace back"),
-                );
-            }
-        }
-    }
     Ok(found)
 }
 
@@ -231,25 +268,30 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// The model of a trace as text, and what there is to say about it; the same as `dyelog model --format text` gives.
-fn model(golden: &Golden, arguments: &Arguments, reduce: &ReduceArguments) -> String {
+/// The model of a trace as text, the same as `dyelog model --format text` gives, how often each template matched, and what
+/// there is to say about it; or why there is none.
+fn model(golden: &Golden, arguments: &Arguments, reduce: &ReduceArguments) -> Result<Result<String, String>, Failure> {
     let beside = golden.trace.with_file_name(format!("{}.toml", golden.stem));
     let config = arguments.config.clone().or_else(|| beside.is_file().then_some(beside));
     let files = vec![golden.trace.clone()];
     let whole = SourceArguments { files, reading: arguments.reading.clone(), reduce: reduce.clone(), config };
     let mut ear = Terminal::that_listens();
-    let text = match source::load(&whole, &mut ear) {
-        Ok(source) => report::model::text(&source.model, source.origins.as_ref(), Look::PLAIN),
-        Err(failure) => {
-            if let Failure::Input(diagnostics) = failure {
-                ear.report(&diagnostics);
+    Ok(match source::load_with_matches(&whole, &mut ear) {
+        Ok(source) => {
+            let mut text = report::model::text(&source.model, source.origins.as_ref(), Look::PLAIN);
+            let matches = source.reduced.map(|reduced| reduced.reduction.matches).unwrap_or_default();
+            if !matches.is_empty() {
+                text.push('\n');
+                text.push_str(&report::matches::by_template(&matches, Look::PLAIN));
             }
-            ear.say(&format!("exit code {:?}\n", Some(Exit::Input as u8)));
-            String::new()
+            Ok(golden::with_words(&text, &ear.heard()))
         }
-    };
-    let words = ear.heard();
-    if words.is_empty() { text } else { format!("{text}--- on standard error ---\n{words}") }
+        Err(Failure::Input(diagnostics)) => {
+            ear.report(&diagnostics);
+            Err(ear.heard())
+        }
+        Err(other) => return Err(other),
+    })
 }
 
 /// A file's header, as the snapshots of `insta` have one, and the rest.

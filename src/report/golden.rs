@@ -1,6 +1,7 @@
 //! A model's text against the accepted one, element by element, in the words of golden tests: validated, noisy, missing, wrong.
 //!
-//! The texts are those of `dyelog model --format text`: tables, whose rows are elements, and lines.
+//! The texts are those of `dyelog model --format text`, which are tables, whose rows are elements; after them how often each
+//! template matched; and what was said of it, of which findings count by code and place: their prose may be bettered.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use crate::report::words::counted;
 /// What a comparison found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Elements that are as accepted.
+    /// Elements that are as accepted; findings and lines that are no row of a table are not counted.
     pub validated: usize,
     /// Elements that the accepted text lacks.
     pub noisy: Vec<String>,
@@ -52,7 +53,7 @@ pub fn compare(accepted: &str, found: &str) -> Verdict {
     let mut verdict = Verdict::default();
     for (key, before) in old {
         match new.shift_remove(&key) {
-            Some(after) if after == before => verdict.validated += 1,
+            Some(after) if after == before => verdict.validated += usize::from(key.0 == Part::Row),
             Some(after) => verdict.wrong.push((before, after)),
             None => verdict.missing.push(before),
         }
@@ -61,12 +62,51 @@ pub fn compare(accepted: &str, found: &str) -> Verdict {
     verdict
 }
 
-/// Rows by their table and name, other lines by themselves; those that come again are numbered.
-fn elements(text: &str) -> IndexMap<(String, usize), String> {
+/// What stands between a model and what was said of it.
+const SAID: &str = "--- on standard error ---\n";
+
+/// A model with what was said of it, as one text.
+pub fn with_words(model: &str, words: &str) -> String {
+    if words.is_empty() { model.to_owned() } else { format!("{model}{SAID}{words}") }
+}
+
+/// What kind of line an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Row,
+    Line,
+    Finding,
+}
+
+/// Findings by code and place, without the folder: a test may be run from anywhere.
+fn findings(words: &str) -> impl Iterator<Item = String> {
+    let lines: Vec<&str> = words.lines().collect();
+    let found = |(at, line): (usize, &&str)| {
+        let code = line.split_once("]: ").map(|(code, _)| code)?;
+        let (severity, number) = code.split_once('[')?;
+        if !["error", "warning", "note"].contains(&severity) || number.contains(' ') {
+            return None;
+        }
+        let place = lines.get(at + 1).and_then(|next| next.trim_start().strip_prefix("--> ")).unwrap_or_default();
+        let (path, rest) = place.split_at(place.find(':').unwrap_or(place.len()));
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        Some(format!("{code}] {name}{rest}").trim_end().to_owned())
+    };
+    lines.iter().enumerate().filter_map(found).collect::<Vec<_>>().into_iter()
+}
+
+/// Rows by their table and name, other lines by themselves, findings by code and place; those that come again are numbered.
+fn elements(text: &str) -> IndexMap<(Part, String, usize), String> {
+    let (model, words) = text.split_once(SAID).unwrap_or((text, ""));
     let mut all = IndexMap::new();
-    let mut times: HashMap<String, usize> = HashMap::new();
+    let mut times: HashMap<(Part, String), usize> = HashMap::new();
+    let mut add = |part: Part, key: String, shown: String| {
+        let time = times.entry((part, key.clone())).or_default();
+        *time += 1;
+        all.insert((part, key, *time), shown);
+    };
     let mut heading: Option<(String, usize)> = None;
-    for line in text.lines() {
+    for line in model.lines() {
         let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
         if cells.is_empty() {
             heading = None;
@@ -78,16 +118,16 @@ fn elements(text: &str) -> IndexMap<(String, usize), String> {
             heading = Some((cells[0].to_owned(), names));
             continue;
         }
-        let (key, shown) = match &heading {
+        match &heading {
             Some((table, names)) => {
                 let key = format!("{table} {}", cells[..cells.len().min(*names)].join("  "));
-                (key, format!("{} {}", table.to_lowercase(), cells.join("  ")))
+                add(Part::Row, key, format!("{} {}", table.to_lowercase(), cells.join("  ")));
             }
-            None => (cells.join("  "), cells.join("  ")),
-        };
-        let time = times.entry(key.clone()).or_default();
-        *time += 1;
-        all.insert((key, *time), shown);
+            None => add(Part::Line, cells.join("  "), cells.join("  ")),
+        }
+    }
+    for finding in findings(words) {
+        add(Part::Finding, finding.clone(), finding);
     }
     all
 }
@@ -106,6 +146,10 @@ pub enum Outcome {
     New,
     /// What was found has just been accepted.
     Accepted,
+    /// No model can be made of it, for these reasons. That is never accepted.
+    Failed(String),
+    /// An accepted model whose trace is gone.
+    Orphaned,
 }
 
 impl Outcome {
@@ -113,7 +157,7 @@ impl Outcome {
     pub fn is_good(&self) -> bool {
         match self {
             Self::Compared(verdict) => verdict.is_good(),
-            Self::New => false,
+            Self::New | Self::Failed(_) | Self::Orphaned => false,
             Self::Accepted => true,
         }
     }
@@ -124,6 +168,8 @@ impl Outcome {
             Self::Compared(_) => "different",
             Self::New => "new",
             Self::Accepted => "accepted",
+            Self::Failed(_) => "failed",
+            Self::Orphaned => "missing",
         }
     }
 }
@@ -136,9 +182,16 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
             Outcome::Compared(verdict) => verdict.summary(),
             Outcome::New => "no model of it is accepted yet".to_owned(),
             Outcome::Accepted => String::new(),
+            Outcome::Failed(_) => "no model can be made of it".to_owned(),
+            Outcome::Orphaned => "an accepted model whose trace is gone".to_owned(),
         };
         text.push_str(format!("{:<9}  {trace}  {detail}", outcome.word()).trim_end());
         text.push('\n');
+        if let Outcome::Failed(reasons) = outcome {
+            for line in reasons.lines().filter(|line| !line.is_empty()) {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
         let Outcome::Compared(verdict) = outcome else { continue };
         for (word, lines) in [("noisy", &verdict.noisy), ("missing", &verdict.missing)] {
             for line in lines {
@@ -150,13 +203,14 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
         }
     }
     let count = |word: &str| outcomes.iter().filter(|(_, outcome)| outcome.word() == word).count();
-    let words: Vec<String> = ["validated", "different", "new", "accepted"]
+    let words: Vec<String> = ["validated", "different", "new", "accepted", "failed", "missing"]
         .into_iter()
         .map(|word| (count(word), word))
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    text.push_str(&format!("\n{}: {}\n", counted(outcomes.len() as u64, "trace"), words.join(", ")));
+    let traces = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Orphaned).count();
+    text.push_str(&format!("\n{}: {}\n", counted(traces as u64, "trace"), words.join(", ")));
     text
 }
 
@@ -176,6 +230,7 @@ pub fn json(outcomes: &[(String, Outcome)]) -> String {
                 "noisy": verdict.noisy,
                 "missing": verdict.missing,
                 "wrong": wrong,
+                "reasons": if let Outcome::Failed(reasons) = outcome { reasons } else { "" },
             })
         })
         .collect();
@@ -210,7 +265,7 @@ pub fn junit(outcomes: &[(String, Outcome)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::compare;
+    use super::{compare, with_words};
 
     const ACCEPTED: &str = "operations traced: 1 of rpc\n\nENTRY     TASK    DEMAND (s)\nclient_1  client      0.0003\nfind      \
                             server      0.0021\n\nREQUEST FROM  TO        KIND  MEAN NUMBER\nCu_rpc        client_1  sync            \
@@ -218,13 +273,27 @@ mod tests {
 
     #[test]
     fn elements_are_validated_noisy_missing_or_wrong() {
-        assert_eq!(compare(ACCEPTED, ACCEPTED).summary(), "5 validated");
+        assert_eq!(compare(ACCEPTED, ACCEPTED).summary(), "4 validated");
         assert!(compare(ACCEPTED, &ACCEPTED.replace("  ", "    ")).is_good());
         let found = ACCEPTED.replace("0.0021", "0.0022").replace("client_1      find  ", "client_1      seek  ");
         let verdict = compare(ACCEPTED, &found);
-        assert_eq!(verdict.summary(), "3 validated, 1 noisy, 1 missing, 1 wrong");
+        assert_eq!(verdict.summary(), "2 validated, 1 noisy, 1 missing, 1 wrong");
         assert_eq!(verdict.noisy, ["request from client_1  seek  sync  1"]);
         assert_eq!(verdict.missing, ["request from client_1  find  sync  1"]);
         assert_eq!(verdict.wrong, [("entry find  server  0.0021".to_owned(), "entry find  server  0.0022".to_owned())]);
+    }
+
+    #[test]
+    fn findings_are_compared_by_code_and_place() {
+        let said = |words: &str| with_words(ACCEPTED, words);
+        let old = said("warning[T041]: it is set aside\n--> traces/a.angio:39\n = note: why\n\n1 warning\n");
+        let told_anew = said("warning[T041]: it is left out\n--> a.angio:39\n\n1 warning, and so on\n");
+        assert_eq!(compare(&old, &told_anew).summary(), "4 validated");
+        let verdict = compare(&old, &old.replace(":39", ":40"));
+        assert_eq!(
+            (verdict.missing, verdict.noisy),
+            (vec!["warning[T041] a.angio:39".into()], vec!["warning[T041] a.angio:40".into()])
+        );
+        assert_eq!(compare(&old, ACCEPTED).missing, ["warning[T041] a.angio:39"]);
     }
 }

@@ -43,9 +43,7 @@ pub fn json(matches: &[MatchRow]) -> String {
 pub fn text(matches: &[MatchRow], look: impl Into<Look>) -> String {
     let look = look.into();
     let mut table = Table::new(&["SCENARIO", "RUN", ">THREAD", ">NODE", "TEMPLATE", "ENTRY"]);
-    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     for row in matches {
-        *counts.entry(&row.template).or_default() += 1;
         table.row(vec![
             row.scenario.to_string(),
             row.run.to_string(),
@@ -55,11 +53,20 @@ pub fn text(matches: &[MatchRow], look: impl Into<Look>) -> String {
             entry(row),
         ]);
     }
+    format!("{}\n{}", table.render(look), by_template(matches, look))
+}
+
+/// How often each template matched; nothing where none did.
+pub fn by_template(matches: &[MatchRow], look: impl Into<Look>) -> String {
+    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    for row in matches {
+        *counts.entry(&row.template).or_default() += 1;
+    }
     let mut sums = Table::new(&["TEMPLATE", ">MATCHES"]);
     for (template, count) in counts {
         sums.row(vec![template.to_owned(), count.to_string()]);
     }
-    format!("{}\n{}", table.render(look), sums.render(look))
+    sums.render(look.into())
 }
 
 fn entry(row: &MatchRow) -> String {

@@ -61,7 +61,8 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         name: "addActivity",
         parameters: &[Parameter::Entry, Parameter::Node],
-        doc: "the node's activity is work of the entry",
+        doc: "the node counts as an activity of the entry, to which resource functions give demand; what was measured at it is work \
+              of the visit that it lies in, in any case",
     },
     Operation {
         name: "phase2",

@@ -26,21 +26,40 @@ fn accept(name: &str, (data, words): &(String, String)) {
     settings.set_snapshot_path("../../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    let text = if words.is_empty() { data.clone() } else { format!("{data}--- on standard error ---\n{words}") };
+    let text = dyelog::report::golden::with_words(data, words);
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// A model with how often each template matched, as `dyelog test` accepts it: counted here by the rows of all matches.
+fn accept_model(name: &str, arguments: &[&str]) {
+    let (mut model, words) = dyelog(&[&["model"][..], arguments, &["--format", "text"]].concat());
+    let without = |word: &&&str| !word.ends_with(".toml") && **word != "--config";
+    let kept: Vec<&str> = arguments.iter().filter(without).copied().collect();
+    let (rows, _) = dyelog(&[&["matches"][..], &kept, &["--format", "csv"]].concat());
+    let mut times = BTreeMap::<String, u64>::new();
+    for row in csv::Reader::from_reader(rows.as_bytes()).deserialize::<BTreeMap<String, String>>() {
+        let mut row = row.expect("a row of the columns that the header names");
+        *times.entry(row.remove("template").unwrap_or_default()).or_default() += 1;
+    }
+    let width = times.keys().map(String::len).chain([8]).max().unwrap_or(8);
+    model += &format!("\n{:<width$}  MATCHES\n", "TEMPLATE");
+    for (template, times) in times {
+        model += &format!("{template:<width$}  {times:>7}\n");
+    }
+    accept(name, &(model, words));
 }
 
 /// The model of a written trace, and each of its matches.
 fn written(trace: &str) {
     let file = format!("traces/{trace}.angio");
-    accept(&format!("{trace}.model"), &dyelog(&["model", &file, "--format", "text"]));
+    accept_model(&format!("{trace}.model"), &[&file]);
     accept(&format!("{trace}.matches"), &dyelog(&["matches", &file, "--format", "csv"]));
 }
 
 /// The model of a recorded trace, and how often each template matched in each scenario.
 fn recorded(file: &str, name: &str) {
     let file = format!("traces/{file}");
-    accept(&format!("{name}.model"), &dyelog(&["model", &file, "--format", "text"]));
+    accept_model(&format!("{name}.model"), &[&file]);
     let (rows, words) = dyelog(&["matches", &file, "--format", "csv"]);
     let mut times = BTreeMap::<(String, String, String), u64>::new();
     for row in csv::Reader::from_reader(rows.as_bytes()).deserialize::<BTreeMap<String, String>>() {
@@ -130,14 +149,14 @@ fn multicast_with_its_extension() {
 
 fn with_rules(trace: &str, rules: &str, how: &str) {
     let file = format!("traces/{trace}.angio");
-    let with = |command, format| dyelog(&[command, &file, "--rules", rules, "--format", format]);
-    accept(&format!("{trace}.{how}.model"), &with("model", "text"));
-    accept(&format!("{trace}.{how}.matches"), &with("matches", "csv"));
+    accept_model(&format!("{trace}.{how}.model"), &[&file, "--rules", rules]);
+    let matches = dyelog(&["matches", &file, "--rules", rules, "--format", "csv"]);
+    accept(&format!("{trace}.{how}.matches"), &matches);
 }
 
 /// The case study of the 1998 paper with its configuration: the model of its Figure 9.
 #[test]
 fn case_study_configured() {
-    let arguments = ["model", "traces/case-study.angio", "--config", "examples/case-study.toml", "--format", "text"];
-    accept("case-study.configured.model", &dyelog(&arguments));
+    let arguments = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
+    accept_model("case-study.configured.model", &arguments);
 }

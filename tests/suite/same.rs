@@ -87,7 +87,7 @@ fn records_are_those_of_the_paper() {
 #[test]
 fn every_golden_trace_has_its_snapshots() {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
+    settings.set_snapshot_path("../../snapshots/same");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/same");
@@ -108,7 +108,7 @@ fn every_golden_trace_has_its_snapshots() {
         ] {
             let output = run(&arguments);
             assert!(output.status.success(), "{file}: {}", text(&output.stderr));
-            settings.bind(|| insta::assert_snapshot!(format!("same-{name}.{what}"), text(&output.stdout)));
+            settings.bind(|| insta::assert_snapshot!(format!("{name}.{what}"), text(&output.stdout)));
         }
     }
 }

@@ -95,6 +95,70 @@ fn what_is_found_is_accepted_when_asked_for() {
     assert_eq!(run(&["test", &crate::cli::shown(&empty.path(""))]).code, 2);
 }
 
+/// What fails is never accepted, and what all traces fail for is told once.
+#[test]
+fn failures_are_not_accepted() {
+    let folder = Folder::new();
+    let trace = fs::read_to_string("traces/rpc.angio").expect("it is bundled");
+    let (root, snapshot) = (crate::cli::shown(&folder.path("")), |name: &str| folder.path(name).exists());
+    folder.file("a.angio", &trace);
+    folder.file("b.angio", "operation x run=1\nx,1,1,Be | a\n");
+    for how in ["-U", "--format=text"] {
+        let tested = run(&["test", &root, how]);
+        assert_eq!((tested.code, snapshot("b.model.snap")), (1, false), "{}", tested.out);
+        assert!(tested.out.contains("failed     ") && tested.out.contains(" 1 failed"), "{}", tested.out);
+        assert!(tested.out.contains("  error[M007]") && tested.out.contains("b.angio:2"), "{}", tested.out);
+    }
+    let json: Value = serde_json::from_str(&run(&["test", &root, "--format", "json"]).out).expect("it is JSON");
+    assert_eq!((&json["traces"][0]["outcome"], &json["traces"][1]["outcome"]), (&"validated".into(), &"failed".into()));
+    assert!(json["traces"][1]["reasons"].as_str().is_some_and(|reasons| reasons.contains("error[M007]")));
+    assert!(run(&["test", &root, "--format", "junit"]).out.contains("<failure message=\"failed\">"));
+    // A failure is asked about by nobody.
+    assert!(!fed(&["test", &root, "--review"], "y\ny\n").err.contains("accept this?"));
+
+    folder.file("b.angio", &trace);
+    let rules = folder.file("mine.dl", "template t { order -1 match {");
+    let broken = run(&["test", &root, "-U"]);
+    assert_eq!((broken.code, broken.out.as_str(), snapshot("b.model.snap")), (2, "", false));
+    assert_eq!(broken.err.matches("error[R").count(), broken.err.matches("mine.dl:1").count(), "{}", broken.err);
+    assert!(broken.err.matches("error[R").count() <= 2, "{}", broken.err);
+    fs::remove_file(rules).expect("it is there");
+    let config = folder.file("c.toml.txt", "= 1");
+    let broken = run(&["test", &root, "-U", "--config", &config]);
+    assert_eq!((broken.code, broken.err.matches("error[M001]").count()), (2, 1), "{}", broken.err);
+}
+
+/// A template that no longer matches where it did, and a trace that is gone.
+#[test]
+fn what_vanishes_is_told() {
+    let folder = Folder::new();
+    let root = crate::cli::shown(&folder.path(""));
+    folder.file("multi.angio", &fs::read_to_string("traces/multicast.angio").expect("it is bundled"));
+    let rules = fs::read_to_string("rules/ext/multicast.dl").expect("it is shipped");
+    folder.file("multi.dl", &rules);
+    let accepted = run(&["test", &root, "-U"]);
+    assert_eq!(accepted.code, 0, "{}{}", accepted.out, accepted.err);
+    // With another operation's name the shipped templates make the same model.
+    folder.file("multi.dl", &rules.replace("op(e2, s)", "op(e2, s), op(e2, \"none\")"));
+    let silent = run(&["test", &root]);
+    assert_eq!(silent.code, 1, "{}{}", silent.out, silent.err);
+    assert!(silent.out.contains("missing  template multicast  2") && !silent.out.contains("entry "), "{}", silent.out);
+    folder.file("multi.dl", &rules);
+    assert_eq!(run(&["test", &root]).code, 0);
+
+    // Another way to make a model of a trace is no orphan; the model of a trace that is gone is one.
+    folder.file("multi.other-way.model.snap", "");
+    assert_eq!(run(&["test", &root]).code, 0);
+    let gone = folder.file("gone.model.snap", "");
+    let told = run(&["test", &root, "-U"]);
+    assert_eq!(told.code, 1);
+    assert!(told.out.contains(&format!("missing    {gone}  an accepted model whose trace is gone")), "{}", told.out);
+    assert!(told.out.contains("1 trace: 1 validated, 1 missing"), "{}", told.out);
+    let none = run(&["test", &root, "--filter", "nosuch"]);
+    assert_eq!(none.code, 2);
+    assert!(none.err.contains("no path of a trace has `nosuch` in it"), "{}", none.err);
+}
+
 #[test]
 fn models_and_results_are_compared_by_name() {
     let folder = Folder::new();
@@ -165,6 +229,13 @@ fn a_new_template_passes_its_test() {
     assert!(matches.out.contains(",ping,"), "{}", matches.out);
     let checked = run(&["rules", "check", &rules]);
     assert!(checked.out.starts_with("nothing to say"), "{}", checked.out);
+    // The test is one of the template: without it another one matches.
+    let kept = fs::read_to_string(&rules).expect("it was made");
+    fs::remove_file(&rules).expect("it is there");
+    let without = run(&["test", &ping]);
+    assert_eq!(without.code, 1, "{}", without.out);
+    assert!(without.out.contains("  missing  template ping  1\n"), "{}", without.out);
+    fs::write(&rules, kept).expect("the folder is ours");
     assert_eq!(run(&["rules", "fmt", "--check", &rules]).code, 0);
     assert_eq!(run(&["rules", "new", "ping", "--folder", &root]).code, 2, "it is there already");
     assert_eq!(run(&["rules", "new", "a-b", "--folder", &root]).code, 2);
