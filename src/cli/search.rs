@@ -101,8 +101,11 @@ enum Solver {
 
 /// Searches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let mut subject = source::subject(&arguments.source.files, &arguments.source, terminal)?;
-    whatif::set(&mut subject, &arguments.set)?;
+    let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
+    for subject in &mut subjects {
+        whatif::set(subject, &arguments.set, terminal)?;
+    }
+    let subject = &subjects[0];
     let base = subject.base();
     let (goals, errors) =
         whatif::gather(arguments.goal.iter().map(|text| Goal::parse(text, &base.model, base.origins.as_ref())));
@@ -111,13 +114,13 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     let goals: Vec<Goal> = goals.into_iter().flatten().collect();
     let means = means(arguments, &goals);
-    let judge = Judge { subject: &subject, goals: &goals, means: &means };
+    let judge = Judge { subject, goals: &goals, means: &means };
     let progress = Progress::steps("trying", None);
     let found = match (&arguments.largest, &arguments.smallest) {
         (Some(text), _) => along(arguments, text, Aim::Largest, &judge, &progress)?,
         (_, Some(text)) => along(arguments, text, Aim::Smallest, &judge, &progress)?,
         _ => {
-            let all = several(arguments, &subject, terminal)?;
+            let all = several(arguments, subject, terminal)?;
             judge.among(&all, arguments.source.reduce.thread_count(), &|| progress.advance(1))
         }
     };

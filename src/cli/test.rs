@@ -1,6 +1,5 @@
 //! `dyelog test`: golden traces of users.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -98,7 +97,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         };
         return Err(finding.with_note(note).into());
     }
-    if arguments.filter.is_empty() && arguments.snapshots.is_none() {}
     let reduce = with_rules_of_the_folder(arguments)?;
     check_once(arguments, &reduce, terminal)?;
     let mut outcomes = Vec::new();

@@ -33,7 +33,9 @@ fn accept(name: &str, (data, words): &(String, String)) {
 /// A model with how often each template matched, as `dyelog test` accepts it: counted here by the rows of all matches.
 fn accept_model(name: &str, arguments: &[&str]) {
     let (mut model, words) = dyelog(&[&["model"][..], arguments, &["--format", "text"]].concat());
-    let without = |word: &&&str| !word.ends_with(".toml") && **word != "--config";
+    let without = |word: &&&str| {
+        std::path::Path::new(word).extension().is_none_or(|found| found != "toml") && **word != "--config"
+    };
     let kept: Vec<&str> = arguments.iter().filter(without).copied().collect();
     let (rows, _) = dyelog(&[&["matches"][..], &kept, &["--format", "csv"]].concat());
     let mut times = BTreeMap::<String, u64>::new();

@@ -133,7 +133,7 @@ fn joined(entry: &str, branches: &[usize]) -> String {
     let all = |letter: char| -> String {
         branches.iter().map(|number| format!("{letter}{number}")).collect::<Vec<String>>().join(" & ")
     };
-    let each: String = branches.iter().map(|number| format!(" b{number} -> c{number};\n")).collect();
+    let each = branches.iter().fold(String::new(), |text, number| text + &format!(" b{number} -> c{number};\n"));
     format!(" :\n start -> {};\n{each} {} -> fin;\n fin[{entry}]\n-1\n", all('b'), all('c'))
 }
 
@@ -199,8 +199,10 @@ fn mixed(members: &[Member]) -> Model {
             (Manner::Forks, [_, _]) => {
                 line(format!("A e{number} start"));
                 writeln!(activities, "A t{number}\n s start {first}\n s fin {second}").expect("a string");
-                children.iter().for_each(|child| activities += &branch(*child, second, mean));
-                activities += &joined(&format!("e{number}"), &children);
+                for child in children {
+                    activities += &branch(*child, second, mean);
+                }
+                activities += &joined(&format!("e{number}"), children);
             }
             // Where nobody waits for an answer, nothing tells a second phase from the first.
             (Manner::Later, [child]) if waited[number] => {
@@ -217,7 +219,9 @@ fn mixed(members: &[Member]) -> Model {
             }
             (_, children) => {
                 line(format!("s e{number} {first} -1"));
-                children.iter().for_each(|child| line(format!("y e{number} e{child} {mean} -1")));
+                for child in children {
+                    line(format!("y e{number} e{child} {mean} -1"));
+                }
             }
         }
     }
@@ -263,7 +267,9 @@ fn profile(model: &Model) -> Profile {
                     }) {
                         let (demand, calls) = place(model, &model.activities[next.index()].work);
                         found.0 += demand;
-                        calls.into_iter().for_each(|(call, mean)| *found.1.entry(call).or_default() += mean);
+                        for (call, mean) in calls {
+                            *found.1.entry(call).or_default() += mean;
+                        }
                         last = next;
                     }
                     found
