@@ -22,18 +22,22 @@ use crate::cli::{Failure, Outcome, input, output, source, whatif};
 #[command(group(ArgGroup::new("question").required(true).args(["largest", "smallest", "cheapest", "choices"])))]
 #[command(after_long_help = examples! {
     "how many users get their answer in time" =>
-    "dyelog search traces/case-study.angio --config examples/case-study.toml --largest scenario.set-up.population \
-     --goal 'scenario.set-up.response < 100 ms'",
+    "dyelog search traces/case-study.angio --config examples/case-study.toml \\\n    \
+     --largest scenario.set-up.population --goal 'scenario.set-up.response < 100 ms'",
     "how few threads will do, and how busy the processors may be" =>
-    "dyelog search traces/case-study.angio --config examples/case-study.toml --set scenario.set-up.population=50 \
-     --smallest task.FabricCntrl1.threads --goal 'response < 150 ms' --goal 'utilization <= 90%'",
+    "dyelog search traces/case-study.angio --config examples/case-study.toml \\\n    \
+     --set scenario.set-up.population=50 --smallest task.FabricCntrl1.threads \\\n    \
+     --goal 'response < 150 ms' --goal 'utilization <= 90%'",
     "the cheapest of several configurations" =>
-    "dyelog search traces/case-study.angio --config examples/case-study.toml --set scenario.set-up.population=80 \
-     --cheapest 'processor.\"Processor 1\".multiplicity=1..3' --cheapest 'processor.\"Processor 2\".multiplicity=1..3' \
-     --cost 'processor.\"Processor 1\".multiplicity=5' --cost 'processor.\"Processor 2\".multiplicity=3' --goal 'response < 115 ms'",
+    "dyelog search traces/case-study.angio --config examples/case-study.toml \\\n    \
+     --set scenario.set-up.population=80 --goal 'response < 115 ms' \\\n    \
+     --cheapest 'processor.\"Processor 1\".multiplicity=1..3' \\\n    \
+     --cheapest 'processor.\"Processor 2\".multiplicity=1..3' \\\n    \
+     --cost 'processor.\"Processor 1\".multiplicity=5' \\\n    \
+     --cost 'processor.\"Processor 2\".multiplicity=3'",
     "all but five in a hundred answers, by simulation" =>
-    "dyelog search traces/case-study.angio --config examples/case-study.toml --largest scenario.set-up.population=10,20,40 \
-     --goal 'scenario.set-up.p95 < 250 ms'",
+    "dyelog search traces/case-study.angio --config examples/case-study.toml \\\n    \
+     --largest scenario.set-up.population=10,20,40 --goal 'scenario.set-up.p95 < 250 ms'",
 })]
 pub struct Arguments {
     #[command(flatten)]

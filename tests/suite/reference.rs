@@ -47,9 +47,16 @@ fn the_reference_in_the_book_is_the_help_of_the_program() {
 }
 
 /// The examples of a command's help.
-fn examples(help: &str) -> Vec<&str> {
+fn examples(help: &str) -> Vec<String> {
     let Some((_, after)) = help.split_once("\nExamples:\n") else { return Vec::new() };
-    after.lines().take_while(|line| line.starts_with("  ")).map(str::trim).collect()
+    let mut examples: Vec<String> = Vec::new();
+    for line in after.lines().take_while(|line| line.starts_with("  ")) {
+        match examples.last_mut() {
+            Some(last) if last.ends_with(" \\") => last.replace_range(last.len() - 1.., line.trim()),
+            _ => examples.push(line.trim().to_owned()),
+        }
+    }
+    examples
 }
 
 /// Whether a command only leads to others.
