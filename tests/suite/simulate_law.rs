@@ -443,6 +443,18 @@ proptest! {
     }
 }
 
+/// A branch goes on in another thread once it was answered by who has a second phase to do: that one is joined.
+#[test]
+fn branches_that_are_answered_before_a_second_phase_are_joined() -> Result<(), TestCaseError> {
+    let members = [
+        (Manner::Forks, 0.01, 0.01, 0.5, 0.5, 1),
+        (Manner::Later, 0.01, 0.3, 0.6, 0.5, 1),
+        (Manner::Calls, 0.04, 0.1, 1.0, 0.5, 2),
+        (Manner::Calls, 0.1, 0.1, 1.0, 0.5, 2),
+    ];
+    comes_back(&mixed(&members), 1, Through::Events)
+}
+
 /// Requests of entries other than customers, by names and kind, with their means.
 type Requests = BTreeMap<(String, String, String), f64>;
 

@@ -64,7 +64,7 @@ struct Group {
     thread: u32,
     log: u32,
     outer: u32,
-    /// Their threads, and whether they have ended.
+    /// The threads in which they go on, and whether they have ended.
     branches: Vec<(u32, bool)>,
     closed: bool,
 }
@@ -125,6 +125,18 @@ impl<'a> Recorder<'a> {
 
     fn note_strand(&mut self, strand: u32, note: StrandNote) {
         self::note(&mut self.strands, strand, note, note);
+    }
+
+    /// A strand goes on in another thread: who waits for the branch that it is will join that one.
+    fn go_on_in(&mut self, strand: u32, thread: u32) {
+        let Some((note, visit)) = self.of(strand) else { return };
+        self.strands[strand as usize].thread = thread;
+        if note.group != NONE {
+            let group = &mut self.underway[visit.operation as usize].groups[note.group as usize];
+            for branch in group.branches.iter_mut().filter(|branch| branch.0 == note.thread) {
+                branch.0 = thread;
+            }
+        }
     }
 
     /// A request that comes from nowhere begins an operation, if it is one of those wanted.
@@ -336,12 +348,12 @@ impl Probe for Recorder<'_> {
         if last && !visit.forwarded && note.group == NONE {
             self.emit(time, strand, Kind::Activity, Name::NONE);
             self.strands[strand as usize].gone = true;
-            self.strands[client as usize].thread = note.thread;
+            self.go_on_in(client, note.thread);
             self.emit(time, client, Kind::Activity, Name::NONE);
         } else {
             let thread = self.underway[visit.operation as usize].thread();
             self.emit(time, strand, Kind::Fork(thread), Name::NONE);
-            self.strands[client as usize].thread = thread;
+            self.go_on_in(client, thread);
             self.emit(time, client, Kind::Begin, Name::NONE);
         }
     }
