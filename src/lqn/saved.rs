@@ -87,6 +87,8 @@ struct WorkShape {
     visits: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     exclusive: MomentsShape,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    network: MomentsShape,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     activities: Vec<ActivityShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -309,6 +311,7 @@ fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -
         phase: at.phase,
         visits: work.visits,
         exclusive: MomentsShape::of(&work.exclusive),
+        network: MomentsShape::of(&work.network),
         activities,
         requests,
     }
@@ -542,6 +545,7 @@ impl Reader<'_> {
         let mut work = WorkTotal {
             visits: self.count(shape.visits, MOST, item),
             exclusive: self.moments(&shape.exclusive, item),
+            network: self.moments(&shape.network, item),
             ..WorkTotal::default()
         };
         for activity in &shape.activities {

@@ -261,6 +261,9 @@ pub struct WorkTotal {
     /// Exclusive time: time between consecutive events of the visit in which it was not waiting for another task, per
     /// invocation that has times.
     pub exclusive: Moments,
+    /// Time that a call made here was on its way, there and back, per call that waited for its reply and of which both halves
+    /// were recorded: the network, and what waits at its ends.
+    pub network: Moments,
     /// By kind and entry.
     pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,
 }
@@ -510,6 +513,7 @@ impl WorkTotal {
             self.activities.entry(names[name.index()]).or_default().merge(activity);
         }
         self.exclusive.merge(&other.exclusive);
+        self.network.merge(&other.network);
         for ((kind, to), request) in &other.requests {
             self.requests.entry((*kind, entries[to.index()])).or_default().merge(request);
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, WorkTotal};
 use crate::lqn::{Activity, Body, Call, CallKind, EntryId, Model, TaskId, Work};
+use crate::model::config::Network;
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::graph::{Graph, Site};
 use crate::model::naming::Unique;
@@ -18,6 +19,8 @@ pub struct Bodies<'b, 'a> {
     pub entries: &'b [Option<EntryId>],
     /// The task identifier.
     pub identifier: &'b str,
+    /// How long calls are on their way.
+    pub network: Network,
 }
 
 /// What of an entry the bodies' builder found beside the body.
@@ -103,6 +106,7 @@ impl Bodies<'_, '_> {
             work.demand += demand;
             source = source.max(from);
             sources.push((part, from));
+            work.think_time += self.network.delay(part, times);
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
                     calls.push(((to, kind), request.count));

@@ -64,6 +64,8 @@ pub const NEAR_PROCESSOR: Code = Code("M029");
 pub const UNLIKE_TRACED: Code = Code("M030");
 /// A wait for parallel branches stands elsewhere than in the traces, since these branches do not lie in each other.
 pub const MOVED_WAIT: Code = Code("M031");
+/// The time that calls are on their way was kept as traced.
+pub const NETWORK_KEPT: Code = Code("M032");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

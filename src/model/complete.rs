@@ -11,12 +11,12 @@ use crate::lqn::{
     Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
 use crate::model::body::{Bodies, is_answered};
-use crate::model::config::{Configuration, DemandValues};
+use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{Demands, is_measured};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, replicas, stability,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, network, replicas, stability,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -44,6 +44,7 @@ pub fn complete(
     let loads = choose_loads(&parts, configuration, &demands, &mut findings);
     let built = Builder::build(&parts, configuration, &demands, &loads);
     findings.extend(threads_note(&built, configuration));
+    findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
     let known = built.totals.iter().any(|work| work.demand > 0.0);
@@ -347,6 +348,7 @@ impl<'a> Builder<'a> {
                 load: *load,
                 reason: *reason,
                 observed_response: customer.scenario_total.response.mean(),
+                observed_rate: load::observed_rate(&customer.scenario_total),
                 customer: None,
                 first: Vec::new(),
                 members: customer.members.clone(),
@@ -377,7 +379,9 @@ impl<'a> Builder<'a> {
         let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
         let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
         self.demands.muted = given.is_some();
-        let mut bodies = Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier };
+        let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
+        let mut bodies =
+            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network };
         let names = &mut self.activity_names[task.index()];
         let before = self.model.activities.len();
         let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);

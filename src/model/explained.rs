@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostics, Place};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, Position, RequestKind, SubModel, WorkTotal};
 use crate::lqn::{ActivityId, EntryId, Model};
-use crate::model::config::{Configuration, Setting};
+use crate::model::config::{Configuration, Network, Setting};
 use crate::model::demand::{DemandSource, Demands, is_measured};
-use crate::model::origins::Origins;
+use crate::model::origins::{ActivityOrigin, Origins};
 use crate::model::parts::Parts;
 
 /// An entry of a model with the sums that its numbers are made of.
@@ -22,6 +22,8 @@ pub struct Explained {
     pub total: EntryTotal,
     /// Its demand, by position; the demand of a phase is the sum of its parts.
     pub demands: Vec<DemandPart>,
+    /// How long its calls are on their way, by position, where they take any time.
+    pub delays: Vec<DelayPart>,
     /// Its requests.
     pub requests: Vec<RequestPart>,
 }
@@ -47,6 +49,23 @@ pub struct DemandPart {
     pub exclusive: Moments,
     /// Activities seen, by name.
     pub activities: Vec<ActivityPart>,
+}
+
+/// How long the calls at one position of an entry are on their way.
+#[derive(Clone, Copy, Debug)]
+pub struct DelayPart {
+    /// Where in the invocation.
+    pub position: Position,
+    /// The activity of the model that they delay, where the entry is a graph of activities.
+    pub activity: Option<ActivityId>,
+    /// Seconds, each of so many `times`.
+    pub seconds: f64,
+    /// What sums were divided by: invocations, or how often a branch was taken.
+    pub times: u64,
+    /// What decided.
+    pub network: Network,
+    /// Times on their way that were seen, one a call.
+    pub seen: Moments,
 }
 
 /// An activity at one position of an entry.
@@ -102,6 +121,10 @@ impl Explained {
         demands.doubting = false;
         let name = &model.entries[entry.index()].name;
         let measured = is_measured(&total);
+        let activity_at = |position: Position| {
+            let here = |own: &ActivityOrigin| own.entry == entry && own.position == Some(position);
+            origins.activities.iter().position(here).map(ActivityId::from)
+        };
         let demands = match demands.of_entry(name, &total) {
             Some(seconds) => vec![DemandPart {
                 position: None,
@@ -117,17 +140,11 @@ impl Explained {
             None => positions(&total)
                 .into_iter()
                 .map(|(position, work)| {
-                    let own = origins
-                        .activities
-                        .iter()
-                        .position(|activity| activity.entry == entry && activity.position == Some(position));
-                    // A strand is come to as often as its block.
-                    let block = position.branch.and_then(|branch| total.blocks.get(&branch.block));
-                    let times = block.map_or(total.invocations, |block| block.times);
+                    let times = times(&total, position);
                     let (seconds, source) = demands.of(&identifier, work, times, measured);
                     DemandPart {
                         position: Some(position),
-                        activity: own.map(ActivityId::from),
+                        activity: activity_at(position),
                         seconds,
                         times,
                         source,
@@ -139,9 +156,22 @@ impl Explained {
                 })
                 .collect(),
         };
+        let network = Network::of(configuration, &origins.tasks[task.index()]);
+        let delay = |(position, work): (Position, &WorkTotal)| {
+            let times = times(&total, position);
+            let (seconds, activity) = (network.delay(work, times), activity_at(position));
+            (seconds > 0.0).then_some(DelayPart { position, activity, seconds, times, network, seen: work.network })
+        };
+        let delays = positions(&total).into_iter().filter_map(delay).collect();
         let requests = requests(&total, origins, &members);
-        Ok(Self { members, customer, total, demands, requests })
+        Ok(Self { members, customer, total, demands, delays, requests })
     }
+}
+
+/// What the sums at a position are divided by: a strand is come to as often as its block.
+fn times(total: &EntryTotal, position: Position) -> u64 {
+    let block = position.branch.and_then(|branch| total.blocks.get(&branch.block));
+    block.map_or(total.invocations, |block| block.times)
 }
 
 /// The entries that a customer stands for, and their sums.

@@ -32,12 +32,21 @@ pub struct ScenarioOrigin {
     pub reason: LoadReason,
     /// Mean response time seen in the traces, seconds.
     pub observed_response: Option<f64>,
+    /// Operations that were seen to start per second.
+    pub observed_rate: Option<f64>,
     /// The reference task, under a closed load.
     pub customer: Option<TaskId>,
     /// Synchronous requests per operation to the first entries, under an open load.
     pub first: Vec<(EntryId, f64)>,
     /// Of a usage profile, its scenarios with their parts of the operations; empty for a scenario by itself.
     pub members: Vec<(Arc<str>, f64)>,
+}
+
+impl ScenarioOrigin {
+    /// The table of a configuration that its load stands in.
+    pub fn table(&self) -> &'static str {
+        if self.members.is_empty() { "scenario" } else { "profile" }
+    }
 }
 
 /// A task.

@@ -168,6 +168,7 @@ pub fn take_in(total: &mut EntryTotal, other: &EntryTotal) {
 fn add_work(own: &mut WorkTotal, other: &WorkTotal) {
     own.visits += other.visits;
     own.exclusive.merge(&other.exclusive);
+    own.network.merge(&other.network);
     for (name, activity) in &other.activities {
         own.activities.entry(*name).or_default().merge(activity);
     }

@@ -32,7 +32,8 @@ pub fn check(model: &Model, totals: &[Work], rates: &[(EntryId, f64)]) -> Result
     let mut holding = vec![0.0; model.entries.len()];
     for &entry in order.iter().rev() {
         let task = &model.tasks[model.entries[entry].task.index()];
-        holding[entry] = totals[entry].demand / model.processors[task.processor.index()].speed;
+        holding[entry] =
+            totals[entry].demand / model.processors[task.processor.index()].speed + totals[entry].think_time;
         for (to, mean, waits) in requests(model, totals, entry) {
             if waits {
                 holding[entry] += mean * holding[to];

@@ -26,6 +26,16 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
     for scenario in &origins.scenarios {
         scenario_of(&mut text, sub, scenario);
     }
+    let mut network = Moments::default();
+    sub.entries().iter().flat_map(|entry| entry.work.values()).for_each(|work| network.merge(&work.network));
+    if let Some(mean) = network.mean() {
+        let _ = write!(
+            text,
+            "\n# How long calls are on their way, which delays those who wait and loads no processor: \"traced\", {} s on average; \"none\"; or a time\n\
+             # a call. A task can have its own.\n[defaults]\nnetwork = \"traced\"\n",
+            short(mean)
+        );
+    }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
     let mut processors: BTreeMap<&str, &Task> = BTreeMap::new();
     for (task, origin) in model.tasks.iter().zip(&origins.tasks) {

@@ -1,8 +1,8 @@
 //! What a model predicts for the scenarios that it was made of.
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::Model;
 use crate::lqn::results::Results;
+use crate::lqn::{Body, Model};
 use crate::model::{DemandSource, Load, LoadReason, Origins, ScenarioOrigin, codes};
 use crate::report::words::number;
 
@@ -52,45 +52,79 @@ impl<'o> ScenarioResult<'o> {
 /// How far a prediction under the traced load may lie from what was traced, as a share of it, before it is worth a word.
 const TOLERANCE: f64 = 0.2;
 
-/// Where the model, under the very load that was traced, does not respond as the traces did: a model that cannot tell what
-/// was seen should not be trusted with what was not.
+/// Where the model, at the load that was traced, does not respond as the traces did: a model that cannot tell what was seen should
+/// not be trusted with what was not. A configured load is that of the traces where as many operations come of it.
 pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec<Diagnostic> {
-    let source = |wanted| origins.entries.iter().any(|entry| entry.sources.contains(&wanted));
-    ScenarioResult::all(model, results, origins)
-        .into_iter()
-        .filter_map(|scenario| {
-            let origin = scenario.origin;
-            let (predicted, traced) = (scenario.response?, origin.observed_response?);
-            if origin.reason != LoadReason::Observed || traced <= 0.0 || (predicted / traced - 1.0).abs() <= TOLERANCE {
-                return None;
+    let finding = |scenario: ScenarioResult<'_>| {
+        let origin = scenario.origin;
+        let (predicted, traced) = (scenario.response?, origin.observed_response?);
+        let load = match (origin.reason, origin.observed_rate) {
+            (LoadReason::Observed, _) => "at the traced load".to_owned(),
+            (LoadReason::Configured, Some(rate)) if is_about(scenario.throughput, rate) => {
+                let (own, rate) = (number(scenario.throughput), number(rate));
+                format!("though the configured load, {own} operations a second, is about the traced one, {rate}")
             }
-            let percent = ((predicted / traced - 1.0).abs() * 100.0).round();
-            let (way, why, hint) = if predicted < traced {
-                let why = if source(DemandSource::Exclusive) {
-                    "traces also show time on the network between a call and its service, which is no demand of either"
-                } else {
-                    "measured CPU leaves out what tasks wait for beside other tasks: network, disks, locks"
-                };
-                (
-                    "below",
-                    why,
-                    "add it to the demands under `[demand]`, or read the model for differences, not for totals",
-                )
-            } else {
-                let why = if source(DemandSource::Exclusive) {
-                    "exclusive time includes the queueing there was, and counts in full as processor time"
-                } else {
-                    "the model queues more than the system did"
-                };
-                ("above", why, "tell the servers of processors (`multiplicity`), or trace under light load")
-            };
-            let message = format!(
-                "scenario `{}`: predicted response {} s is {percent}% {way} the traced {} s, at the traced load",
-                origin.name,
-                number(predicted),
-                number(traced)
-            );
-            Some(Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint))
-        })
-        .collect()
+            _ => return None,
+        };
+        if traced <= 0.0 || is_about(predicted, traced) {
+            return None;
+        }
+        let percent = ((predicted / traced - 1.0).abs() * 100.0).round();
+        let way = if predicted < traced { "below" } else { "above" };
+        let message = format!(
+            "scenario `{}`: predicted response {} s is {percent}% {way} the traced {} s, {load}",
+            origin.name,
+            number(predicted),
+            number(traced)
+        );
+        let (why, hint) = if predicted < traced { below(model, origins) } else { above(origins) };
+        Some(Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint))
+    };
+    ScenarioResult::all(model, results, origins).into_iter().filter_map(finding).collect()
+}
+
+fn is_about(value: f64, traced: f64) -> bool {
+    (value / traced - 1.0).abs() <= TOLERANCE
+}
+
+fn comes_from(origins: &Origins, source: DemandSource) -> bool {
+    origins.entries.iter().any(|entry| entry.sources.contains(&source))
+}
+
+/// Why a prediction may be too low, and what to do about it.
+fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
+    let phases = model.entries.iter().flat_map(|entry| match &entry.body {
+        Body::Phases(phases) => &phases[..],
+        Body::Activities(_) => &[],
+    });
+    let mut works = phases.chain(model.activities.iter().map(|activity| &activity.work));
+    if comes_from(origins, DemandSource::Function) {
+        ("demands of the configuration are less than what was traced", "see to the functions under `[demand]`")
+    } else if !works.any(|work| work.think_time > 0.0) {
+        (
+            "nothing of the model is the time that calls are on their way",
+            "`network` under `[defaults]` keeps it: as \"traced\" where spans have both halves of calls, or a time a call",
+        )
+    } else if comes_from(origins, DemandSource::Cpu) {
+        (
+            "measured CPU leaves out what tasks wait for beside other tasks: pools, locks, disks",
+            "give pools their `threads`, and tasks that share a machine one `processor`; for other waits, read the model for \
+             differences, not for totals",
+        )
+    } else {
+        (
+            "some of the traced time is in no demand and on no way between tasks",
+            "`dyelog trace check` tells what of the traces could not be used; else read the model for differences, not for totals",
+        )
+    }
+}
+
+/// Why a prediction may be too high, and what to do about it.
+fn above(origins: &Origins) -> (&'static str, &'static str) {
+    let why = if comes_from(origins, DemandSource::Exclusive) {
+        "exclusive time includes the queueing there was, and counts in full as processor time"
+    } else {
+        "the model queues more than the system did"
+    };
+    (why, "tell the servers of processors (`multiplicity`), or trace under light load")
 }

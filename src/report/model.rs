@@ -86,6 +86,7 @@ fn entries(model: &Model, origins: Option<&Origins>) -> Table {
         ">DEMAND (s)",
         ">PHASE 2 (s)",
         ">PHASE 3 (s)",
+        ">DELAY (s)",
         "DEMAND FROM",
     ]);
     for (index, entry) in model.entries.iter().enumerate() {
@@ -104,6 +105,10 @@ fn entries(model: &Model, origins: Option<&Origins>) -> Table {
             demand(0),
             demand(1),
             demand(2),
+            match &entry.body {
+                Body::Phases(phases) => unless_zero(phases.iter().map(|work| work.think_time).sum()),
+                Body::Activities(_) => String::new(),
+            },
             origin.map(demand_sources).unwrap_or_default(),
         ]);
     }
@@ -118,13 +123,14 @@ pub(crate) fn demand_sources(origin: &EntryOrigin) -> String {
 }
 
 fn activities(model: &Model) -> Table {
-    let mut table = Table::new(&["ACTIVITY", "TASK", ">DEMAND (s)", "REPLIES TO"]);
+    let mut table = Table::new(&["ACTIVITY", "TASK", ">DEMAND (s)", ">DELAY (s)", "REPLIES TO"]);
     for activity in &model.activities {
         let replies: Vec<&str> = activity.replies.iter().map(|entry| &*model.entries[entry.index()].name).collect();
         table.row(vec![
             activity.name.to_string(),
             model.tasks[activity.task.index()].name.to_string(),
             number(activity.work.demand),
+            unless_zero(activity.work.think_time),
             replies.join(", "),
         ]);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dyelog::lqn::submodel::{EntryKey, Seconds, SubModel};
+use dyelog::lqn::submodel::{EntryKey, Moments, Seconds, SubModel};
 use dyelog::lqn::{Body, EntryId, Model};
 use dyelog::model::{Configuration, DemandSource, Explained, Origins, complete};
 use dyelog::tlc::explain::evidence::{About, Finder, Piece};
@@ -56,12 +56,21 @@ fn check_demands(made: &Made, entry: EntryId, explained: &Explained) {
                 let here = |at: u8| at == phase;
                 let parts = explained.demands.iter().filter(|part| here(part.position.map_or(1, |at| at.phase)));
                 assert!(close(parts.map(|part| part.seconds).sum(), work.demand), "{name}: {work:?}");
+                let delays = explained.delays.iter().filter(|part| here(part.position.phase));
+                assert!(close(delays.map(|part| part.seconds).sum(), work.think_time), "{name}: {work:?}");
             }
         }
         Body::Activities(_) => {
             for part in &explained.demands {
                 let activity = part.activity.expect("each position is an activity");
                 assert!(close(part.seconds, made.model.activities[activity.index()].work.demand), "{name}: {part:?}");
+            }
+            for part in &explained.delays {
+                let activity = part.activity.expect("each position is an activity");
+                assert!(
+                    close(part.seconds, made.model.activities[activity.index()].work.think_time),
+                    "{name}: {part:?}"
+                );
             }
         }
     }
@@ -87,11 +96,12 @@ fn check(rules: &Rules, file: (&Path, &[u8]), merge: EntryMerge, configuration: 
             checked += 1;
         }
         let work = pieces(rules, file, merge, &made, &explained, About::Work);
-        let (mut cpu, mut exclusive) = (Seconds::default(), 0.0);
+        let (mut cpu, mut exclusive, mut network) = (Seconds::default(), 0.0, Moments::default());
         for piece in work {
             match piece {
                 Piece::Cpu { seconds, .. } => cpu = cpu.plus(Seconds::from_f64(seconds)),
                 Piece::Exclusive { seconds, .. } => exclusive += seconds,
+                Piece::Network { seconds, .. } => network.add(seconds),
                 _ => {}
             }
         }
@@ -99,6 +109,9 @@ fn check(rules: &Rules, file: (&Path, &[u8]), merge: EntryMerge, configuration: 
         let seen = all().flat_map(|work| work.activities.values());
         let sum = seen.fold(Seconds::default(), |sum, activity| sum.plus(activity.cpu.sum));
         assert_eq!(sum, cpu, "{}: {name}", file.0.display());
+        let mut ways = Moments::default();
+        all().for_each(|work| ways.merge(&work.network));
+        assert_eq!(ways, network, "{}: {name}", file.0.display());
         assert!(close(all().map(|work| work.exclusive.sum.as_f64()).sum(), exclusive), "{}", file.0.display());
         checked += 1;
     }

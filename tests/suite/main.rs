@@ -22,6 +22,7 @@ mod lqn_faults;
 mod lqn_lint;
 mod lqn_strategy;
 mod model;
+mod network;
 mod quality;
 mod reference;
 mod report_page;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::submodel::{EntryKey, SubModel};
 use dyelog::lqn::{EntryId, Model};
+use dyelog::model::config::Network;
 use dyelog::model::{DemandPart, DemandSource, Explained, RequestPart};
 use dyelog::report::explain::element::Subject;
 use dyelog::report::explain::evidence::Seen;
@@ -93,13 +94,14 @@ fn evidence(
     Ok(seen)
 }
 
-/// Whether a piece of evidence is of the source that decided on the demand where it was seen. In a graph of activities only the main
+/// Whether a piece of evidence is of what decided on the demand or the delay where it was seen. In a graph of activities only the main
 /// source counts.
 fn counts(explained: &Explained, piece: Piece) -> bool {
     let (phase, sources): (u8, &[DemandSource]) = match piece {
         Piece::Cpu { phase, .. } => (phase, &[DemandSource::Cpu]),
         Piece::Exclusive { phase, .. } => (phase, &[DemandSource::Exclusive]),
         Piece::Activity { phase, .. } => (phase, &[DemandSource::Function, DemandSource::None]),
+        Piece::Network { .. } => return explained.delays.iter().any(|part| part.network == Network::Traced),
         Piece::Invocation { .. } | Piece::Request { .. } => return true,
     };
     let parts = || explained.demands.iter();

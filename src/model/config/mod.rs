@@ -63,11 +63,27 @@ pub struct Defaults {
     pub multiplicity: Multiplicity,
     /// The order of service of processors.
     pub scheduling: Scheduling,
+    /// How long calls are on their way; as traced where not given.
+    pub network: Option<Network>,
+}
+
+/// How long a call that waits for its reply is on its way, there and back: time in which its caller waits and no processor works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Network {
+    /// As long as the traces show, where they have both halves of calls.
+    Traced,
+    /// So many seconds a call.
+    Each(f64),
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { threads: None, multiplicity: Multiplicity::Finite(1), scheduling: Scheduling::ProcessorSharing }
+        Self {
+            threads: None,
+            multiplicity: Multiplicity::Finite(1),
+            scheduling: Scheduling::ProcessorSharing,
+            network: None,
+        }
     }
 }
 
@@ -152,6 +168,8 @@ pub struct TaskSettings {
     pub replicas: Option<u32>,
     /// The order of service.
     pub scheduling: Option<Scheduling>,
+    /// How long the calls that it makes are on their way.
+    pub network: Option<Network>,
 }
 
 /// A demand with the place where it is written.

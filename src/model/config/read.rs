@@ -117,7 +117,8 @@ fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {
                     defaults.scheduling = scheduling;
                 }
             }
-            _ => reader.unknown(key, "`defaults`", &["threads", "multiplicity", "scheduling"]),
+            "network" => defaults.network = reader.network(item),
+            _ => reader.unknown(key, "`defaults`", &["threads", "multiplicity", "scheduling", "network"]),
         }
     }
     defaults
@@ -193,6 +194,7 @@ fn task(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> TaskSet
         priority: None,
         replicas: None,
         scheduling: None,
+        network: None,
     };
     for (key, item) in table {
         match key.get_ref().as_ref() {
@@ -201,8 +203,9 @@ fn task(reader: &mut Reader<'_>, name: &Key<'_>, table: &DeTable<'_>) -> TaskSet
             "priority" => settings.priority = reader.whole(item, "`priority`"),
             "replicas" => settings.replicas = reader.count(item, "`replicas`"),
             "scheduling" => settings.scheduling = reader.scheduling(item, "tasks", &TASK_SCHEDULINGS),
+            "network" => settings.network = reader.network(item),
             _ => {
-                let known = ["processor", "threads", "priority", "replicas", "scheduling"];
+                let known = ["processor", "threads", "priority", "replicas", "scheduling", "network"];
                 reader.unknown(key, &format!("task `{}`", name.get_ref()), &known);
             }
         }

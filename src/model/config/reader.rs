@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::{Multiplicity, Scheduling};
 use crate::model::codes;
+use crate::model::config::Network;
 use crate::model::config::expression::{Expression, Source};
 use crate::model::config::quantity::Quantity;
 use crate::model::config::units;
@@ -90,6 +91,20 @@ impl<'f> Reader<'f> {
     pub fn seconds(&mut self, item: &Item<'_>, what: &str) -> Option<f64> {
         let value = self.quantity(item, what, "a time such as \"2 ms\", or a number of seconds", units::seconds)?;
         self.demand_that(item, value >= 0.0, what, "a time is not negative").then_some(value)
+    }
+
+    /// How long calls are on their way.
+    pub fn network(&mut self, item: &Item<'_>) -> Option<Network> {
+        match item.get_ref() {
+            DeValue::String(text) if &**text == "traced" => Some(Network::Traced),
+            DeValue::String(text) if &**text == "none" => Some(Network::Each(0.0)),
+            _ => {
+                let expected = "\"traced\", \"none\", a time such as \"2 ms\", or a number of seconds";
+                let value = self.quantity(item, "`network`", expected, units::seconds)?;
+                self.demand_that(item, value >= 0.0, "`network`", "a time is not negative")
+                    .then_some(Network::Each(value))
+            }
+        }
     }
 
     /// A number, a time or arithmetic on them. `None` where it cannot be read.

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
-use crate::lqn::submodel::Interaction;
-use crate::lqn::{Body, EntryId, Model};
-use crate::model::{DemandPart, DemandSource, Explained, Origins, RequestPart};
+use crate::lqn::submodel::{Interaction, Position};
+use crate::lqn::{ActivityId, Body, EntryId, Model};
+use crate::model::config::Network;
+use crate::model::{DelayPart, DemandPart, DemandSource, Explained, Origins, RequestPart};
 use crate::report::explain::evidence::{Seen, kind_word};
 use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
@@ -66,20 +67,39 @@ impl Subject<'_> {
     }
 
     fn demand_lines(&self) -> String {
-        self.explained.demands.iter().map(|part| self.demand_line(part)).collect()
+        let demands = self.explained.demands.iter().map(|part| self.demand_line(part));
+        demands.chain(self.explained.delays.iter().map(|part| self.delay_line(part))).collect()
     }
 
-    fn where_in_entry(&self, part: &DemandPart) -> String {
-        match (part.activity, part.position) {
+    fn where_in_entry(&self, activity: Option<ActivityId>, position: Option<Position>) -> String {
+        match (activity, position) {
             (Some(activity), _) => format!("activity {}", self.model.activities[activity.index()].name),
             (None, Some(position)) => format!("phase {}", position.phase.clamp(1, 3)),
             (None, None) => "phase 1".to_owned(),
         }
     }
 
+    /// How long calls are on their way.
+    fn delay_line(&self, part: &DelayPart) -> String {
+        let (at, delay) = (self.where_in_entry(part.activity, Some(part.position)), number(part.seconds));
+        match part.network {
+            Network::Traced => {
+                let (sum, calls) = (number(part.seen.sum.as_f64()), counted(part.seen.count, "call"));
+                let times = counted(part.times, "invocation");
+                format!("delay, {at}: {delay} s = {sum} s that {calls} were seen to be on their way / {times}\n")
+            }
+            Network::Each(seconds) => {
+                format!(
+                    "delay, {at}: {delay} s, for calls that are {} s on their way, set by `network`\n",
+                    number(seconds)
+                )
+            }
+        }
+    }
+
     /// How a demand was computed, in one line or more.
     fn demand_line(&self, part: &DemandPart) -> String {
-        let at = self.where_in_entry(part);
+        let at = self.where_in_entry(part.activity, part.position);
         let seconds = number(part.seconds);
         let times = counted(part.times, "invocation");
         if let Some(place) = &part.given {
@@ -205,10 +225,12 @@ impl Subject<'_> {
         text
     }
 
-    /// The same as JSON: `{"dyelog-explanation": 1, "entry", "task", "type", "invocations", "demands", "requests", "evidence"}`.
+    /// The same as JSON: `{"dyelog-explanation": 1, "entry", "task", "type", "invocations", "demands", "delays", "requests",
+    /// "evidence"}`.
     pub fn json(&self, requests: &[&RequestPart], seen: &Seen) -> String {
         let explained = self.explained;
         let demands = explained.demands.iter().map(|part| self.demand_json(part));
+        let delays = explained.delays.iter().map(|part| self.delay_json(part));
         let requests = requests.iter().map(|request| {
             json!({
                 "to": self.name(request.to),
@@ -226,9 +248,21 @@ impl Subject<'_> {
             "invocations": explained.total.invocations,
             "demands_in_model": self.demands_in_model(),
             "demands": demands.collect::<Value>(),
+            "delays": delays.collect::<Value>(),
             "requests": requests.collect::<Value>(),
             "evidence": seen.json(),
         }))
+    }
+
+    fn delay_json(&self, part: &DelayPart) -> Value {
+        json!({
+            "phase": part.position.phase.clamp(1, 3),
+            "activity": part.activity.map(|activity| &*self.model.activities[activity.index()].name),
+            "seconds": part.seconds,
+            "times": part.times,
+            "source": if part.network == Network::Traced { "traced" } else { "configured" },
+            "seen": { "count": part.seen.count, "sum": part.seen.sum.as_f64() },
+        })
     }
 
     fn demand_json(&self, part: &DemandPart) -> Value {

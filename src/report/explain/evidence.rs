@@ -84,6 +84,9 @@ impl Seen {
                 self.exclusive.entry(phase).or_default().add(seconds);
                 self.work(study, node, phase, "exclusive", Some(seconds));
             }
+            Piece::Network { node, phase, seconds } => {
+                self.work(study, node, phase, "on the way", Some(seconds));
+            }
             Piece::Activity { node, phase } => {
                 *self.activities.entry(phase).or_default() += 1;
                 self.work(study, node, phase, "activity", None);

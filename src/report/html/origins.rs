@@ -1,7 +1,7 @@
 //! Where each number came from.
 
 use crate::lqn::submodel::{EntryTotal, Interaction, Witness};
-use crate::lqn::{Body, EntryId};
+use crate::lqn::{Body, EntryId, Work};
 use crate::model::{DemandSource, EntryOrigin, LoadReason};
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{things, time};
@@ -19,7 +19,8 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
         &[],
         "Each demand comes from the first of these that is known: processor time measured on the events; resource functions \
          of the configuration; exclusive time, in which the task was not waiting for another, which includes what queueing \
-         there was. Requests are counted. The last columns name an invocation that was seen, in the trace.",
+         there was. Requests are counted. A delay is the time between the two halves of calls, on the network and at its ends, in which no \
+         processor works; that of all activities is a sum, though some go on side by side. The last columns name an invocation that was seen, in the trace.",
     );
     demands(report, made, html);
     loads(made, html);
@@ -43,6 +44,7 @@ fn demands(report: &Report<'_>, made: Made<'_>, html: &mut Html) {
             ">Invoked",
             "Phase",
             ">Demand",
+            ">Delay",
             "Comes from",
             ">Measured values",
             ">Variation",
@@ -79,16 +81,17 @@ fn row(
 ) -> Vec<Cell> {
     let entry = &report.model.entries[id.index()];
     let graph = matches!(entry.body, Body::Activities(_));
-    let demand: f64 = match &entry.body {
-        Body::Phases(phases) => phases.get(number_of).map_or(0.0, |work| work.demand),
+    let figures = |work: &Work| (work.demand, work.think_time);
+    let (demand, delay): (f64, f64) = match &entry.body {
+        Body::Phases(phases) => phases.get(number_of).map_or((0.0, 0.0), figures),
         Body::Activities(_) => report
             .made
             .map(|made| made.origins.activities.iter().zip(&report.model.activities))
             .into_iter()
             .flatten()
             .filter(|(activity, _)| activity.entry == id)
-            .map(|(_, activity)| activity.work.demand)
-            .sum(),
+            .map(|(_, activity)| figures(&activity.work))
+            .fold((0.0, 0.0), |(demand, delay), (more, longer)| (demand + more, delay + longer)),
     };
     let phase = u8::try_from(number_of + 1).unwrap_or(u8::MAX);
     let (values, variation) = measured(total, from, (!graph).then_some(phase));
@@ -105,6 +108,7 @@ fn row(
             Cell::Blank
         },
         Cell::Quantity(time(demand), demand),
+        if delay > 0.0 { Cell::Quantity(time(delay), delay) } else { Cell::Blank },
         Cell::from(source(from)),
         values.map_or(Cell::Blank, Cell::Count),
         variation.map_or(Cell::Blank, |variation| Cell::Quantity(number(variation), variation)),

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use crate::lqn::submodel::{EntryKey, RequestKind};
 use crate::tlc::driver::{ACTIVITY, EntryNumber, STRAY, THEN_NEXT_PHASE};
 use crate::tlc::explain::Study;
-use crate::tlc::summary::{EntryMerge, Summary, exclusive, kind_of, request_phase};
+use crate::tlc::summary::{EntryMerge, Summary, exclusive, kind_of, on_the_way, request_phase};
 use crate::trace::NodeId;
 use crate::trace::toeg::NONE;
 
@@ -61,6 +61,15 @@ pub enum Piece {
         /// The phase of that time.
         phase: u8,
         /// Seconds.
+        seconds: f64,
+    },
+    /// A call that the caller waited for was on its way.
+    Network {
+        /// Where the caller goes on.
+        node: NodeId,
+        /// Its phase.
+        phase: u8,
+        /// Seconds, there and back.
         seconds: f64,
     },
     /// An activity.
@@ -161,6 +170,9 @@ fn work(study: &Study<'_>, ours: &[bool], give: &mut dyn FnMut(Piece)) {
         if let Some(seconds) = exclusive(toeg, outcome, node) {
             let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
             give(Piece::Exclusive { node, phase, seconds });
+        }
+        if let Some(seconds) = on_the_way(toeg, outcome, node) {
+            give(Piece::Network { node, phase, seconds });
         }
     }
 }

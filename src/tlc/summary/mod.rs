@@ -21,7 +21,7 @@ use crate::tlc::summary::groups::Groups;
 use crate::tlc::summary::tables::{Place, Tables};
 use crate::tlc::summary::witnesses::Cuts;
 use crate::trace::toeg::NONE;
-use crate::trace::{Kind, NodeId, Toeg, TraceNames};
+use crate::trace::{Kind, NodeId, Origins, Toeg, TraceNames};
 
 /// How entries are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,6 +144,10 @@ impl Summary {
                 let place = place_of(&mut self.tables, positions, node, phase);
                 *visits.at(place).get_or_insert(0.0) += seconds;
             }
+            if timed && let Some(seconds) = on_the_way(toeg, outcome, node) {
+                let place = place_of(&mut self.tables, positions, node, phase);
+                self.tables.network(index, place, seconds);
+            }
         }
         made.clear();
         for &request in requests {
@@ -242,6 +246,49 @@ pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<
     }
     let seconds = after.time - event.time;
     (!seconds.is_nan()).then(|| seconds.max(0.0))
+}
+
+/// How long a call that waited was on its way, there and back, at the node at which its caller goes on: from there to the node
+/// that accepted it, from one to the next where it was forwarded, and from the last one's reply to this node. `None` for
+/// any other node, and for a call of which one half was recorded: the other was made up, at the same times.
+///
+/// Only spans tell. Tasks of other traces serve one request at a time; what comes before they accept one is their queue, and
+/// that is for the solver to find.
+pub(super) fn on_the_way(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
+    if !matches!(toeg.operation().origins, Origins::Items(_)) {
+        return None;
+    }
+    let owner = outcome.owner[node as usize];
+    // What comes before an entry's first node is its caller.
+    if outcome.entries.get(owner as usize).is_none_or(|own| own.accepted_at == node) {
+        return None;
+    }
+    let cause = |node: NodeId| match toeg.previous_in_thread(node) {
+        NONE => toeg.thread_of(node).fork,
+        previous => previous,
+    };
+    let between = |from: NodeId, to: NodeId| toeg.event(to).time - toeg.event(from).time;
+    let reply = cause(node);
+    if reply == NONE || outcome.owner[reply as usize] == owner {
+        return None;
+    }
+    let mut seconds = between(reply, node);
+    let mut visit = outcome.owner[reply as usize];
+    loop {
+        let called = outcome.entries.get(visit as usize).filter(|called| called.accepted_at != NONE)?;
+        let sent = cause(called.accepted_at);
+        if sent == NONE {
+            return None;
+        }
+        seconds += between(sent, called.accepted_at);
+        visit = outcome.owner[sent as usize];
+        match called.interaction {
+            // Each hop lies before the one that it leads to.
+            Interaction::Forwarding => {}
+            Interaction::Rendezvous => return (visit == owner && seconds > 0.0).then_some(seconds),
+            Interaction::Asynchronous | Interaction::Customer => return None,
+        }
+    }
 }
 
 /// The positions at which one invocation worked, and how long where that is known.

@@ -27,6 +27,9 @@ impl Place {
 /// In the place of an activity's name: invocations that did work at a position, and their exclusive times.
 const VISITS: u32 = u32::MAX;
 
+/// In the same place: calls that were on their way, and for how long.
+const NETWORK: u32 = u32::MAX - 1;
+
 /// Kinds of requests have so many bits in keys of rows, beside the place's. Places are far fewer than what is left for
 /// them: each takes more memory than it has numbers.
 const KIND_BITS: u32 = 2;
@@ -102,6 +105,11 @@ impl Tables {
     #[inline]
     pub(super) fn visit(&mut self, entry: EntryIndex, place: Place, seconds: Option<f64>) {
         self.add(entry, key(place.0, VISITS), 1, seconds);
+    }
+
+    /// A call from there was on its way for so long.
+    pub(super) fn network(&mut self, entry: EntryIndex, place: Place, seconds: f64) {
+        self.add(entry, key(place.0, NETWORK), 1, Some(seconds));
     }
 
     /// It had an event there that counts as so many executions of an activity, with its CPU demand where that is known.
@@ -214,11 +222,13 @@ fn halves(key: u64) -> (u32, u32) {
 }
 
 fn add_to(work: &mut WorkTotal, name: u32, total: &ActivityTotal) {
-    if name == VISITS {
-        work.visits += total.count;
-        work.exclusive.merge(&total.cpu);
-    } else {
-        work.activities.entry(Name(name)).or_default().merge(total);
+    match name {
+        VISITS => {
+            work.visits += total.count;
+            work.exclusive.merge(&total.cpu);
+        }
+        NETWORK => work.network.merge(&total.cpu),
+        name => work.activities.entry(Name(name)).or_default().merge(total),
     }
 }
 

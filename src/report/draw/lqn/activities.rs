@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lqn::layout::{Graph, Layout, Link, Port, Shape, Wish};
 use crate::lqn::{ActivityId, Body, EntryId, Fork, Join};
-use crate::report::draw::lqn::numbers::{short, time};
+use crate::report::draw::lqn::numbers::{activity_demand, short};
 use crate::report::draw::lqn::tasks::{LINE, SLANT, TaskBox};
 use crate::report::draw::lqn::view::{Caller, View};
 use crate::report::draw::text::{PLAIN, SMALL};
@@ -114,7 +114,7 @@ impl Builder<'_> {
     fn activity(&mut self, id: ActivityId, seconds: bool) {
         let activity = &self.view.model.activities[id.index()];
         let mut lines = vec![PLAIN.fit(&activity.name, 170.0)];
-        let demand = format!("[{}]", time(activity.work.demand, seconds));
+        let demand = activity_demand(&activity.work, seconds);
         lines.push(match &activity.replies[..] {
             [] => demand,
             [_] => format!("{demand} replies"),

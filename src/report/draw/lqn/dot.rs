@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::lqn::results::Results;
 use crate::lqn::{CallKind, Scheduling, TaskId};
 use crate::report::draw::lqn::LqnOptions;
-use crate::report::draw::lqn::numbers::{braces, entry_demands, means, short, time};
+use crate::report::draw::lqn::numbers::{activity_demand, braces, entry_demands, means, short, time};
 use crate::report::draw::lqn::tasks::{Busy, busy_processor, busy_task};
 use crate::report::draw::lqn::view::{Caller, View};
 use crate::report::draw::text::{clip, quoted};
@@ -103,7 +103,7 @@ fn task_node(text: &mut String, view: &View<'_>, id: TaskId, results: Option<&Re
         text.push_str("<tr>");
         for &number in task.activities.iter().filter(|number| number.index() < view.model.activities.len()) {
             let activity = &view.model.activities[number.index()];
-            let demand = format!("[{}]", time(activity.work.demand, seconds));
+            let demand = activity_demand(&activity.work, seconds);
             cell(text, &format!("a{}", number.0), " bgcolor=\"#f7f9fb\"", &[clip(&activity.name, NAME), demand]);
         }
         text.push_str("</tr>");

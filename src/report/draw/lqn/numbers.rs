@@ -1,6 +1,6 @@
 //! Numbers as they stand in a picture: three digits that count.
 
-use crate::lqn::{Body, Entry, Multiplicity};
+use crate::lqn::{Body, Entry, Multiplicity, Work};
 use crate::report::words::counting;
 
 /// A number with three digits that count, such as `0.00276`, `12.5`, `1230`.
@@ -44,11 +44,22 @@ fn scale(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// The demands of an entry, where it has phases of its own.
+/// The demands of an entry, where it has phases of its own, and how long these are delayed.
 pub(super) fn entry_demands(entry: &Entry, seconds: bool) -> Option<String> {
     let Body::Phases(phases) = &entry.body else { return None };
     let values: Vec<f64> = phases.iter().map(|work| work.demand).collect();
-    Some(demands(if values.is_empty() { &[0.0] } else { &values }, seconds))
+    let demands = demands(if values.is_empty() { &[0.0] } else { &values }, seconds);
+    Some(demands + &delay(phases.iter().map(|work| work.think_time).sum(), seconds))
+}
+
+/// The demand of an activity, and how long it is delayed.
+pub(super) fn activity_demand(work: &Work, seconds: bool) -> String {
+    format!("[{}]{}", time(work.demand, seconds), delay(work.think_time, seconds))
+}
+
+/// Time in which no processor works; nothing where there is none.
+fn delay(value: f64, seconds: bool) -> String {
+    if value == 0.0 { String::new() } else { format!(" + {}", time(value, seconds)) }
 }
 
 /// A multiplicity in braces; nothing for one.
