@@ -44,7 +44,7 @@ pub struct Arguments {
     /// A parameter to change for all points; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// A figure to show in place of response times and throughputs: `scenario.S`, `task.T`, `entry.E` or `processor.P`,
+    /// A figure to show in place of response times and throughputs: `scenario.S`, `profile.P`, `task.T`, `entry.E` or `processor.P`,
     /// followed by `.response`, `.throughput`, `.utilization` or `.service` where it is not the usual one; may be repeated
     #[arg(long, value_name = "FIGURE")]
     show: Vec<String>,

@@ -34,7 +34,9 @@ pub fn customer(name: &str, profile: &ProfileSettings, customers: &[Customer]) -
     let mut scenario_total = ScenarioTotal::default();
     for ((customer, _), factor) in members.iter().zip(&factors) {
         take_in(&mut total, &times(&customer.total, *factor));
-        scenario_total.merge(&customer.scenario_total);
+        let mut seen = customer.scenario_total.clone();
+        scale(&mut seen.response, *factor);
+        scenario_total.merge(&seen);
     }
     let sum: f64 = weights.iter().sum();
     Some(Customer {
@@ -87,15 +89,12 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 fn times(total: &EntryTotal, factor: u64) -> EntryTotal {
     let mut total = total.clone();
     let by = |count: &mut u64| *count = count.saturating_mul(factor);
-    let moments = |moments: &mut Moments| {
-        by(&mut moments.count);
-        moments.sum = Seconds(moments.sum.0.saturating_mul(i128::from(factor)));
-        moments.squares = moments.squares.saturating_mul(i128::from(factor));
-    };
+    let moments = |moments: &mut Moments| scale(moments, factor);
     by(&mut total.invocations);
     for work in total.work.values_mut() {
         by(&mut work.visits);
         moments(&mut work.exclusive);
+        moments(&mut work.network);
         for activity in work.activities.values_mut() {
             by(&mut activity.count);
             moments(&mut activity.cpu);
@@ -106,6 +105,12 @@ fn times(total: &EntryTotal, factor: u64) -> EntryTotal {
         }
     }
     total
+}
+
+fn scale(moments: &mut Moments, factor: u64) {
+    moments.count = moments.count.saturating_mul(factor);
+    moments.sum = Seconds(moments.sum.0.saturating_mul(i128::from(factor)));
+    moments.squares = moments.squares.saturating_mul(i128::from(factor));
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
 use dyelog::solve::{LayeredOptions, layered, layered_from};
 use serde_json::Value;
 
+use crate::cli::Folder;
+
 const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
 
 fn run(arguments: &[&str]) -> (i32, String, String) {
@@ -258,6 +260,39 @@ fn points_without_a_steady_state_are_marked() {
     let (_, json, _) = whatif(&["--vary", "scenario.set-up.rate=1,1000", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert!(json["points"][1]["figures"][0].is_null() && json["points"][0]["figures"][0].is_number(), "{json}");
+}
+
+/// A profile takes the place of its scenarios, under its own name.
+#[test]
+fn profiles_have_parameters_of_their_own() {
+    let folder = Folder::new();
+    let text = "[profile.shoppers]\npopulation = 10\nthink_time = \"1 s\"\n[profile.shoppers.scenario]\n\
+                \"gateway GET /product/{id}\" = 0.8\n\"gateway POST /checkout/{id}\" = 0.2\n";
+    let config = folder.file("profile.toml", text);
+    let ask = |more: &[&str]| {
+        let (code, out, err) = run(&[&["whatif", "traces/shop.otlp.jsonl", "--config", &config], more].concat());
+        assert_eq!(code, 0, "{err}");
+        (out, err)
+    };
+    let (list, _) = ask(&["--list"]);
+    assert!(!list.contains("scenario.shoppers"), "{list}");
+    for line in
+        ["profile.shoppers.population = 10\n", "profile.shoppers.scenario.\"gateway POST /checkout/{id}\" = 0.2\n"]
+    {
+        assert!(list.contains(line), "{line} in {list}");
+    }
+    let figures = |vary: &str| {
+        let (out, err) = ask(&["--vary", vary, "--format", "csv"]);
+        assert!(!err.contains("M044"), "{err}");
+        assert!(out.contains(",profile.shoppers.response,profile.shoppers.throughput,"), "{out}");
+        let number = |cell: &String| cell.parse::<f64>().expect("a figure");
+        let rows = columns(&out).into_iter().map(|row| (number(&row[1]), number(&row[2])));
+        rows.collect::<Vec<(f64, f64)>>()
+    };
+    let customers = figures("profile.shoppers.population=10,20");
+    assert!((customers[1].1 / customers[0].1 - 2.0).abs() < 0.01, "twice the throughput: {customers:?}");
+    let parts = figures("profile.shoppers.scenario.\"gateway POST /checkout/{id}\"=0.2,0.8");
+    assert!(parts[1].0 > 1.2 * parts[0].0, "those who buy wait for longer: {parts:?}");
 }
 
 #[test]

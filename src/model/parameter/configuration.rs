@@ -9,7 +9,7 @@ use crate::lqn::submodel::{Interaction, SubModel};
 use crate::lqn::{Multiplicity, TaskId};
 use crate::model::config::{Dimension, Setting, units};
 use crate::model::parameter::{Kind, Path, Value};
-use crate::model::{Configuration, Load, LoadReason, Origins, codes};
+use crate::model::{Configuration, Load, LoadReason, Origins, ScenarioOrigin, codes};
 
 /// A configuration as the table that its file holds.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Settings {
             let toml::Value::Table(inner) = inner else { return };
             table = inner;
         }
-        if path.0[0] == "scenario" {
+        if matches!(path.names()[..], ["scenario" | "profile", _, _]) {
             let others: &[&str] = match last.as_str() {
                 "rate" => &["population", "think_time"],
                 "population" | "think_time" => &["rate"],
@@ -113,11 +113,8 @@ impl Settings {
 
     /// Makes settings of the loads that were chosen, so that a question about something else does not choose others.
     pub fn keep_loads(&mut self, origins: &Origins) {
-        if self.table.contains_key("profile") {
-            return;
-        }
         for scenario in origins.scenarios.iter().filter(|scenario| scenario.reason != LoadReason::Configured) {
-            let path = |key| Path::of(&["scenario", &scenario.name, key]);
+            let path = |key| Path::of(&[scenario.table(), &scenario.name, key]);
             match scenario.load {
                 Load::Open { rate } => self.set(&path("rate"), Kind::Rate, &Value::Number(rate)),
                 Load::Closed { population, think_time } => {
@@ -150,7 +147,10 @@ impl Settings {
         let mut add = |names: &[&str], kind: Kind| known.push((Path::of(names), kind));
         for scenario in &origins.scenarios {
             for (key, kind) in [("population", Kind::Count), ("think_time", Kind::Time), ("rate", Kind::Rate)] {
-                add(&["scenario", &scenario.name, key], kind);
+                add(&[scenario.table(), &scenario.name, key], kind);
+            }
+            for (member, _) in &scenario.members {
+                add(&["profile", &scenario.name, "scenario", member], Kind::Number);
             }
         }
         let services = || origins.tasks.iter().enumerate().filter(|(_, task)| !task.customer);
@@ -175,6 +175,7 @@ impl Settings {
                 ("priority", Kind::Whole),
                 ("replicas", Kind::Count),
                 ("scheduling", Kind::Word),
+                ("network", Kind::Time),
             ] {
                 add(&["task", task, key], kind);
             }
@@ -182,6 +183,7 @@ impl Settings {
         for (key, kind) in [("threads", Kind::Servers), ("multiplicity", Kind::Servers), ("scheduling", Kind::Word)] {
             add(&["defaults", key], kind);
         }
+        add(&["defaults", "network"], Kind::Time);
         add(&["demand", "default"], Kind::Time);
         let services = || sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
         let works = services().flat_map(|entry| entry.work.values().map(move |work| (entry.task, work)));
@@ -230,8 +232,9 @@ pub(super) fn unset(path: &Path, model: &crate::lqn::Model, origins: &Origins) -
         Some(TaskId::from(position))
     };
     match path.names()[..] {
-        ["scenario", name, key] => {
-            let scenario = origins.scenarios.iter().find(|scenario| &*scenario.name == name)?;
+        [table @ ("scenario" | "profile"), name, key] => {
+            let own = |scenario: &&ScenarioOrigin| scenario.table() == table && &*scenario.name == name;
+            let scenario = origins.scenarios.iter().find(own)?;
             match (key, scenario.load) {
                 ("population", Load::Closed { population, .. }) => Some(f64::from(population)),
                 ("think_time", Load::Closed { think_time, .. }) => Some(think_time),

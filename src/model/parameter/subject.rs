@@ -242,10 +242,12 @@ fn elements_only(change: &Change) -> bool {
 
 /// What a setting takes, as far as its form goes.
 fn kind_of(change: &Change) -> Kind {
-    match change.path.0.last().map(String::as_str) {
-        Some("population" | "replicas") if change.path.0[0] != "demand" => Kind::Count,
-        Some("multiplicity" | "threads") if change.path.0[0] != "demand" => Kind::Servers,
-        Some("priority") if change.path.0[0] == "task" => Kind::Whole,
+    match change.path.names()[..] {
+        ["scenario" | "profile", _, "population"] | ["processor" | "task", _, "replicas"] => Kind::Count,
+        ["processor", _, "multiplicity"] | ["task", _, "threads"] | ["defaults", "multiplicity" | "threads"] => {
+            Kind::Servers
+        }
+        ["task", _, "priority"] => Kind::Whole,
         _ => Kind::Number,
     }
 }

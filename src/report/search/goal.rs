@@ -321,7 +321,8 @@ fn entry_of(element: &str, name: &str, model: &Model, origins: Option<&Origins>)
         "entry" => model.entry_named(name),
         "task" => only(model.task_named(name)?),
         _ => {
-            let scenario = origins?.scenarios.iter().find(|scenario| *scenario.name == *name)?;
+            let mut scenarios = origins?.scenarios.iter();
+            let scenario = scenarios.find(|own| own.table() == element && *own.name == *name)?;
             match (scenario.load, scenario.customer, &scenario.first[..]) {
                 (Load::Closed { .. }, Some(task), _) => only(task),
                 (Load::Open { .. }, _, [(entry, requests)]) if (requests - 1.0).abs() < 1e-9 => Some(*entry),

@@ -48,7 +48,7 @@ impl Quantity {
 /// A figure of an element: `scenario.order.response`, `processor.db.utilization`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// `scenario`, `task`, `entry` or `processor`.
+    /// `scenario`, `profile`, `task`, `entry` or `processor`.
     pub element: &'static str,
     /// Its name.
     pub name: String,
@@ -63,8 +63,9 @@ impl fmt::Display for Measure {
 }
 
 /// What there is of each kind of element; the first is meant where none is named.
-const OF: [(&str, &[Quantity]); 4] = [
+const OF: [(&str, &[Quantity]); 5] = [
     ("scenario", &[Quantity::Response, Quantity::Throughput]),
+    ("profile", &[Quantity::Response, Quantity::Throughput]),
     ("task", &[Quantity::Utilization, Quantity::Throughput, Quantity::Response]),
     ("entry", &[Quantity::Service, Quantity::Throughput, Quantity::Utilization, Quantity::Response]),
     ("processor", &[Quantity::Utilization]),
@@ -78,7 +79,7 @@ impl Measure {
         let of =
             |element: &'static str, name: &str| both.map(|quantity| Self { element, name: name.to_owned(), quantity });
         if let Some(origins) = origins {
-            return origins.scenarios.iter().flat_map(|scenario| of("scenario", &scenario.name)).collect();
+            return origins.scenarios.iter().flat_map(|own| of(own.table(), &own.name)).collect();
         }
         let sources = model.tasks.iter().filter(|task| task.scheduling == Scheduling::Reference);
         let open = model.entries.iter().filter(|entry| entry.open_arrival_rate.is_some());
@@ -114,8 +115,9 @@ impl Measure {
         let mut known = Vec::new();
         for (element, quantities) in OF {
             let names: Vec<&str> = match element {
-                "scenario" => {
-                    origins.iter().flat_map(|origins| &origins.scenarios).map(|scenario| &*scenario.name).collect()
+                "scenario" | "profile" => {
+                    let scenarios = origins.iter().flat_map(|origins| &origins.scenarios);
+                    scenarios.filter(|own| own.table() == element).map(|own| &*own.name).collect()
                 }
                 "task" => model.tasks.iter().map(|task| &*task.name).collect(),
                 "entry" => model.entries.iter().map(|entry| &*entry.name).collect(),
@@ -131,9 +133,11 @@ impl Measure {
     /// The figure in results; `None` where the element is not there or has no such figure.
     pub fn of(&self, model: &Model, results: &Results, origins: Option<&Origins>) -> Option<f64> {
         match self.element {
-            "scenario" => {
+            "scenario" | "profile" => {
                 let scenarios = ScenarioResult::all(model, results, origins?);
-                let own = scenarios.iter().find(|scenario| *scenario.origin.name == *self.name)?;
+                let is_it =
+                    |own: &&ScenarioResult<'_>| own.origin.table() == self.element && *own.origin.name == *self.name;
+                let own = scenarios.iter().find(is_it)?;
                 match self.quantity {
                     Quantity::Response => own.response,
                     _ => Some(own.throughput),
