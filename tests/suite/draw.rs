@@ -365,6 +365,31 @@ fn what_is_too_much_is_left_out_and_counted() {
     insta::assert_snapshot!(drawn.notes.join("\n"), @"2996 of 3000 tasks and 5992 of 5997 requests are not drawn: out of focus");
 }
 
+/// A task that forks into so many calls of another that nobody could look at them.
+#[test]
+fn many_activities_are_drawn_as_what_they_request() {
+    const BRANCHES: usize = 90;
+    let names: Vec<String> = (1..=BRANCHES).map(|number| format!("b{number}")).collect();
+    let works: Vec<String> = names.iter().map(|name| format!("  s {name} 0.1\n  y {name} read 1\n")).collect();
+    let works = works.concat();
+    let all = names.join(" & ");
+    let text = format!(
+        "G \"wide\" 1e-5 50 -1\nP 0\n  p pu i\n  p pw f\n  p pd f\n-1\nT 0\n  t users r visit -1 pu z 5 m 1\n  \
+         t web n browse -1 pw\n  t db n read -1 pd\n-1\nE 0\n  s visit 0 -1\n  y visit browse 1 -1\n  A browse first\n  \
+         s read 0.01 -1\n-1\nA web\n  s first 0.1\n{works}  s last 0.1\n:\n  first -> {all};\n  {all} -> last;\n  \
+         last[browse]\n-1\n"
+    );
+    let model = dyelog::lqn::parse_any(&std::sync::Arc::from("wide"), &text).expect("it reads").0;
+    let drawn = lqn::svg(&model, None, &LqnOptions::default());
+    assert_tidy(&drawn.text, "folded");
+    assert!(drawn.text.contains(">(90)<") && !drawn.text.contains(">b7<"), "{}", drawn.text);
+    assert!(drawn.notes[0].contains("92 activities of 1 task"), "{:?}", drawn.notes);
+    assert!(lqn::dot(&model, None, &LqnOptions::default()).text.contains("label=\"(90)\""));
+    let web = model.task_named("web").expect("it is there");
+    let near = lqn::svg(&model, None, &LqnOptions { focus: vec![web], ..LqnOptions::default() });
+    assert!(near.text.contains(">b7<") && near.notes.is_empty(), "{:?}", near.notes);
+}
+
 struct Run {
     code: i32,
     out: String,

@@ -9,7 +9,7 @@ mod load;
 mod references;
 mod usage;
 mod values;
-mod visits;
+pub mod visits;
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::lqn::lint::references::{after, before};
 use crate::lqn::{ActivityId, Fork, Join, Model, Task};
 
 /// The precedence of its task by which each activity leads on, by position; of several the first.
-pub(super) fn leaving(model: &Model) -> Vec<Option<usize>> {
+pub fn leaving(model: &Model) -> Vec<Option<usize>> {
     let mut leaving = vec![None; model.activities.len()];
     for task in &model.tasks {
         for (precedence, number) in task.precedences.iter().zip(0usize..) {
@@ -20,11 +20,11 @@ pub(super) fn leaving(model: &Model) -> Vec<Option<usize>> {
 
 /// How many activities are looked at in a model, those that several entries share as often as they do: beyond that nothing is
 /// said of how often they are done.
-pub(super) const BUDGET: usize = 5_000_000;
+pub const BUDGET: usize = 5_000_000;
 
 /// The mean number of times that each activity is done in one invocation of an entry that begins with `first`; `None` where
 /// they follow each other in a circle, or where the budget is spent. `leaving` is of the whole model.
-pub(super) fn visits(
+pub fn visits(
     task: &Task,
     first: ActivityId,
     leaving: &[Option<usize>],

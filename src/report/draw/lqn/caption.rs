@@ -7,6 +7,8 @@ use crate::report::draw::text::SMALL;
 pub(super) struct Legend<'n> {
     /// Synchronous, asynchronous, forwarded requests.
     pub kinds: [bool; 3],
+    /// Delays beside demands.
+    pub delays: bool,
     /// Lines to processors.
     pub uses: bool,
     /// Colours of utilisation.
@@ -37,7 +39,8 @@ pub(super) fn write(svg: &mut Svg, legend: &Legend<'_>, left: f64, top: f64, wid
     if legend.kinds.contains(&true) {
         items.push((Sign::None, "(mean requests by phase)".to_owned()));
     }
-    items.push((Sign::None, "[demands by phase]".to_owned()));
+    let delays = if legend.delays { " + time in which no processor works" } else { "" };
+    items.push((Sign::None, format!("[demands by phase]{delays}")));
     if legend.uses {
         items.push((Sign::Arc { class: "use", head: None }, "runs on".to_owned()));
     }

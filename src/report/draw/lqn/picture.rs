@@ -62,6 +62,7 @@ pub(super) fn draw(view: &View<'_>, results: Option<&Results>, options: &LqnOpti
     let legend = Legend {
         kinds: [Some(CallKind::Synchronous), Some(CallKind::Asynchronous), None]
             .map(|kind| view.requests.iter().any(|requests| requests.kind == kind)),
+        delays: view.has_delays(),
         uses: picture.arcs.iter().any(|arc| matches!(arc, Arc::Uses)),
         results: results.is_some(),
         notes: &notes,

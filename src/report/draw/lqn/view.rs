@@ -3,9 +3,13 @@
 use std::collections::VecDeque;
 
 use indexmap::IndexMap;
+use indexmap::map::Entry;
+use rustc_hash::FxHashMap;
 
-use crate::lqn::results;
-use crate::lqn::{ActivityId, CallKind, EntryId, Model, Multiplicity, ProcessorId, Scheduling, Task, TaskId};
+use crate::diagnostic::Severity;
+use crate::lqn::lint::visits::{BUDGET, leaving, visits};
+use crate::lqn::{ActivityId, Body, CallKind, EntryId, Model, Multiplicity, ProcessorId, Scheduling, Task, TaskId};
+use crate::lqn::{lint, results};
 use crate::report::draw::lqn::LqnOptions;
 
 /// Who makes a request.
@@ -27,6 +31,13 @@ pub(super) struct Requests {
     pub means: Vec<f64>,
 }
 
+impl Requests {
+    fn add(&mut self, means: &[f64]) {
+        self.means.resize(self.means.len().max(means.len()), 0.0);
+        self.means.iter_mut().zip(means).for_each(|(own, mean)| *own += mean);
+    }
+}
+
 /// The part of a model that is drawn.
 pub(super) struct View<'m> {
     pub model: &'m Model,
@@ -39,13 +50,17 @@ pub(super) struct View<'m> {
     pub tasks_on: Vec<usize>,
     hidden_tasks: usize,
     hidden_requests: usize,
+    /// Of so many.
+    hidden_of: usize,
     focused: bool,
-    /// Tasks whose activities are too many to draw, and how many those are.
-    pub unfolded: Vec<(TaskId, usize)>,
+    /// Tasks whose activities are drawn.
+    unfolded: Vec<bool>,
 }
 
-/// The most activities of a task that are drawn.
+/// The most activities of a task in focus that are drawn.
 const ACTIVITIES: usize = 150;
+/// The most activities that are drawn of tasks that are in no focus: more make a picture that nobody can look at.
+const ACTIVITIES_IN_ALL: usize = 80;
 /// The most points that lines may have before tasks are left out.
 const POINTS: usize = 120_000;
 
@@ -58,7 +73,7 @@ impl<'m> View<'m> {
         let order = by_distance(model, &near, &focus, options.hops);
         let mut limit = options.limit.max(1).min(order.len());
         loop {
-            let view = Self::of(model, &order[..limit], &all, !focus.is_empty());
+            let view = Self::of(model, &order[..limit], &all, &focus);
             if limit <= 1 || view.points() <= POINTS {
                 return view;
             }
@@ -66,7 +81,7 @@ impl<'m> View<'m> {
         }
     }
 
-    fn of(model: &'m Model, chosen: &[TaskId], all: &[Requests], focused: bool) -> Self {
+    fn of(model: &'m Model, chosen: &[TaskId], all: &[Requests], focus: &[TaskId]) -> Self {
         let mut shown = vec![false; model.tasks.len()];
         for task in chosen {
             shown[task.index()] = true;
@@ -74,7 +89,9 @@ impl<'m> View<'m> {
         let visible = |requests: &&Requests| {
             shown[requests.task.index()] && shown[model.entries[requests.to.index()].task.index()]
         };
+        let unfolded = unfolded(model, chosen, focus);
         let requests: Vec<Requests> = all.iter().filter(visible).cloned().collect();
+        let hidden_requests = all.len() - requests.len();
         let tasks: Vec<TaskId> = (0..model.tasks.len()).map(TaskId::from).filter(|task| shown[task.index()]).collect();
         let mut processors: IndexMap<ProcessorId, Vec<TaskId>> = IndexMap::new();
         let mut tasks_on = vec![0; model.processors.len()];
@@ -89,28 +106,34 @@ impl<'m> View<'m> {
                 processors.entry(processor).or_default().push(task);
             }
         }
-        let unfolded = tasks
-            .iter()
-            .map(|&task| (task, model.tasks[task.index()].activities.len()))
-            .filter(|&(_, count)| count > ACTIVITIES)
-            .collect();
         Self {
             hidden_tasks: model.tasks.len() - tasks.len(),
-            hidden_requests: all.len() - requests.len(),
+            hidden_requests,
+            hidden_of: all.len(),
+            requests: folded(model, &unfolded, requests),
             model,
             tasks,
-            requests,
             processors,
             tasks_on,
-            focused,
+            focused: !focus.is_empty(),
             unfolded,
         }
     }
 
+    /// Whether some work that is drawn has a delay.
+    pub fn has_delays(&self) -> bool {
+        let entries = self.tasks.iter().flat_map(|task| self.entries(*task));
+        let activities = self.tasks.iter().filter(|task| self.shows_activities(**task));
+        let mut activities = activities.flat_map(|task| &self.task(*task).activities);
+        entries.into_iter().any(|entry| match &self.model.entries[entry.index()].body {
+            Body::Phases(phases) => phases.iter().any(|work| work.think_time > 0.0),
+            Body::Activities(_) => false,
+        }) || activities.any(|own| self.model.activities.get(own.index()).is_some_and(|own| own.work.think_time > 0.0))
+    }
+
     /// Whether a task's activities are drawn.
     pub fn shows_activities(&self, task: TaskId) -> bool {
-        let count = self.model.tasks[task.index()].activities.len();
-        count > 0 && count <= ACTIVITIES
+        self.unfolded[task.index()]
     }
 
     /// Whether a processor is not drawn: that of users who do nothing but wait says nothing.
@@ -154,12 +177,18 @@ impl<'m> View<'m> {
                 self.hidden_tasks,
                 self.model.tasks.len(),
                 self.hidden_requests,
-                self.requests.len() + self.hidden_requests,
+                self.hidden_of,
             ));
         }
-        for &(task, count) in &self.unfolded {
-            let name = super::super::text::clip(&self.task(task).name, 60);
-            notes.push(format!("the {count} activities of task `{name}` are not drawn: more than {ACTIVITIES}"));
+        let folded = self.tasks.iter().filter(|task| !self.unfolded[task.index()]);
+        let counts = folded.map(|task| self.task(*task).activities.len()).filter(|count| *count > 0);
+        let (tasks, activities) = counts.fold((0, 0), |(tasks, all), count| (tasks + 1, all + count));
+        if tasks > 0 {
+            notes.push(format!(
+                "the {activities} activities of {tasks} {} are not drawn, only what they request in all; a focus on a task shows up to \
+                 {ACTIVITIES}",
+                if tasks == 1 { "task" } else { "tasks" }
+            ));
         }
         notes
     }
@@ -197,6 +226,66 @@ fn requests(model: &Model) -> Vec<Requests> {
         }
     }
     found.into_iter().map(|((from, to, kind), (task, means))| Requests { from, task, to, kind, means }).collect()
+}
+
+/// The tasks whose activities are drawn, by task: those in focus, and of the others those with few, as long as there is room.
+fn unfolded(model: &Model, chosen: &[TaskId], focus: &[TaskId]) -> Vec<bool> {
+    let mut unfolded = vec![false; model.tasks.len()];
+    let count = |task: TaskId| model.tasks[task.index()].activities.len();
+    let mut others: Vec<TaskId> = chosen.iter().copied().filter(|task| count(*task) > 0).collect();
+    others.sort_by_key(|task| count(*task));
+    let mut room = ACTIVITIES_IN_ALL;
+    for task in others {
+        unfolded[task.index()] = if focus.contains(&task) {
+            count(task) <= ACTIVITIES
+        } else {
+            let fits = count(task) <= room;
+            room -= if fits { count(task) } else { 0 };
+            fits
+        };
+    }
+    unfolded
+}
+
+/// Requests of activities that are not drawn as those of their entries: so many in all per invocation, where that can be told.
+fn folded(model: &Model, unfolded: &[bool], requests: Vec<Requests>) -> Vec<Requests> {
+    let is_folded = |request: &Requests| matches!(request.from, Caller::Activity(_)) && !unfolded[request.task.index()];
+    if !requests.iter().any(is_folded) || !lint::check(model).iter().all(|finding| finding.severity != Severity::Error)
+    {
+        return requests;
+    }
+    let leaving = leaving(model);
+    let mut budget = BUDGET;
+    let mut done: FxHashMap<ActivityId, Vec<(EntryId, f64)>> = FxHashMap::default();
+    for (number, entry) in model.entries.iter().enumerate().filter(|(_, entry)| !unfolded[entry.task.index()]) {
+        let Body::Activities(first) = entry.body else { continue };
+        let times = visits(&model.tasks[entry.task.index()], first, &leaving, &mut budget);
+        for (activity, times) in times.into_iter().flatten() {
+            done.entry(activity).or_default().push((EntryId::from(number), times));
+        }
+    }
+    let mut found: IndexMap<(Caller, EntryId, Option<CallKind>), Requests> = IndexMap::new();
+    for request in requests {
+        let owners = match request.from {
+            Caller::Activity(activity) if is_folded(&request) => done.get(&activity),
+            _ => None,
+        };
+        let scaled = |(entry, times): &(EntryId, f64)| Requests {
+            from: Caller::Entry(*entry),
+            means: request.means.iter().map(|mean| mean * times).collect(),
+            ..request.clone()
+        };
+        let parts = owners.map_or_else(|| vec![request.clone()], |owners| owners.iter().map(scaled).collect());
+        for part in parts {
+            match found.entry((part.from, part.to, part.kind)) {
+                Entry::Vacant(new) => {
+                    new.insert(part);
+                }
+                Entry::Occupied(same) => same.into_mut().add(&part.means),
+            }
+        }
+    }
+    found.into_values().collect()
 }
 
 /// Tasks that exchange requests with each task.
