@@ -65,13 +65,13 @@ struct Question {
     /// |TASK,COUNTER, or the identifier of a span
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Where this entry of the model comes from
+    /// Where this entry or activity of the model comes from
     #[arg(long, value_name = "ENTRY")]
     entry: Option<String>,
-    /// Where the requests of one entry of the model to another come from
+    /// Where the requests of one entry or activity of the model to an entry come from
     #[arg(long, value_name = "ENTRY -> ENTRY")]
     request: Option<String>,
-    /// Where the demand of this entry of the model comes from
+    /// Where the demand of this entry or activity of the model comes from
     #[arg(long, value_name = "ENTRY")]
     demand: Option<String>,
 }

@@ -12,6 +12,7 @@ use dyelog::trace::{self, NodeName, Operation, ReadOptions, Sink, TraceNames};
 
 use crate::cli::args::ReadingArguments;
 use crate::cli::progress::Progress;
+use crate::cli::terminal::set_aside_words;
 use crate::cli::{Failure, codes, input};
 
 /// Lets all sound operations of traces come by, up to a break.
@@ -109,7 +110,10 @@ impl Missing {
                     self.near.get_or_insert_with(|| {
                         let threads = study.toeg.threads();
                         let last = threads.last().map_or(0, |thread| thread.id);
-                        format!("run `{}` has {} threads, the last of them {last}", operation.run, threads.len())
+                        match threads.len() {
+                            1 => format!("run `{}` has one thread, {last}", operation.run),
+                            count => format!("run `{}` has {count} threads, the last of them {last}", operation.run),
+                        }
                     });
                 }
             }
@@ -163,9 +167,7 @@ impl Missing {
             _ => finding,
         };
         if quality.set_aside > 0 {
-            let words =
-                format!("{} damaged operations were set aside; `dyelog trace check` tells why", quality.set_aside);
-            finding = finding.with_note(words);
+            finding = finding.with_note(set_aside_words(quality.set_aside));
         }
         finding.with_hint(
             "a node is named `SCENARIO,THREAD,COUNTER` as in the native format, `THREAD,COUNTER`, `FILE:LINE`, or by the \

@@ -64,6 +64,29 @@ pub struct Program {
     pub templates: Vec<Template>,
     /// Datalog rules, in the order of the text.
     pub rules: Vec<Rule>,
+    /// What is missing of it.
+    pub lost: Lost,
+}
+
+/// What could not be read of a program: what is said of the rest must not follow from that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lost {
+    /// Whether a file is missing, which may define anything.
+    pub files: bool,
+    /// Names that items may define that could not be read.
+    pub names: Vec<Arc<str>>,
+}
+
+impl Lost {
+    /// Whether it may define that name.
+    pub fn may_define(&self, name: &str) -> bool {
+        self.files || self.names.iter().any(|lost| **lost == *name)
+    }
+
+    /// Whether anything is missing.
+    pub fn anything(&self) -> bool {
+        self.files || !self.names.is_empty()
+    }
 }
 
 /// A template: how one kind of interaction looks, and what it means for the model.
@@ -85,8 +108,33 @@ pub struct Template {
     pub statements: Vec<Statement>,
     /// Notes that the template expects of a test, in the text's words.
     pub expects: Vec<Spanned<Arc<str>>>,
+    /// What of it could not be read.
+    pub damage: Damage,
     /// The whole text.
     pub span: Span,
+}
+
+/// Sections of a template of which something could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// `match`
+    pub nodes: bool,
+    /// `where`
+    pub conditions: bool,
+    /// `model`
+    pub statements: bool,
+    /// `order`
+    pub order: bool,
+}
+
+impl Damage {
+    /// All of it.
+    pub const ALL: Self = Self { nodes: true, conditions: true, statements: true, order: true };
+
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
 }
 
 /// A node to match, or a sequence of them.

@@ -20,6 +20,8 @@ pub struct Explained {
     pub customer: bool,
     /// Their sums.
     pub total: EntryTotal,
+    /// Of how many executions the requests are: invocations of the entry, or how often it came to the activity.
+    pub times: u64,
     /// Its demand, by position; the demand of a phase is the sum of its parts.
     pub demands: Vec<DemandPart>,
     /// How long its calls are on their way, by position, where they take any time.
@@ -92,6 +94,8 @@ pub struct RequestPart {
     pub count: u64,
     /// How many of them in each phase.
     pub phases: BTreeMap<u8, u64>,
+    /// And how many at each position.
+    pub positions: BTreeMap<Position, u64>,
 }
 
 impl Explained {
@@ -164,7 +168,22 @@ impl Explained {
         };
         let delays = positions(&total).into_iter().filter_map(delay).collect();
         let requests = requests(&total, origins, &members);
-        Ok(Self { members, customer, total, demands, delays, requests })
+        Ok(Self { times: total.invocations, members, customer, total, demands, delays, requests })
+    }
+
+    /// Of one activity of the entry only, which is at that position.
+    #[must_use]
+    pub fn of_activity(mut self, activity: ActivityId, position: Position) -> Self {
+        self.demands.retain(|part| part.activity == Some(activity));
+        self.delays.retain(|part| part.activity == Some(activity));
+        self.times = self.demands.first().map_or(self.times, |part| part.times);
+        for request in &mut self.requests {
+            request.count = request.positions.get(&position).copied().unwrap_or(0);
+            request.positions.retain(|other, _| *other == position);
+            request.phases = BTreeMap::from([(position.phase.clamp(1, 3), request.count)]);
+        }
+        self.requests.retain(|request| request.count > 0);
+        self
     }
 }
 
@@ -252,16 +271,20 @@ fn requests(total: &EntryTotal, origins: &Origins, members: &[EntryIndex]) -> Ve
         .filter(|(_, origin)| origin.interaction != Interaction::Customer)
         .map(|(place, origin)| (origin.total, EntryId::from(place)))
         .collect();
-    let mut sums: BTreeMap<(EntryId, RequestKind), (u64, BTreeMap<u8, u64>)> = BTreeMap::new();
+    let mut sums: BTreeMap<(EntryId, RequestKind), BTreeMap<Position, u64>> = BTreeMap::new();
     for (position, work) in &total.work {
         for ((kind, to), request) in &work.requests {
             if let (Some(&entry), false) = (entries.get(to), members.contains(to)) {
-                let sum = sums.entry((entry, *kind)).or_default();
-                sum.0 += request.count;
-                *sum.1.entry(position.phase.clamp(1, 3)).or_default() += request.count;
+                *sums.entry((entry, *kind)).or_default().entry(*position).or_default() += request.count;
             }
         }
     }
-    let part = |((to, kind), (count, phases))| RequestPart { to, kind, count, phases };
+    let part = |((to, kind), positions): ((EntryId, RequestKind), BTreeMap<Position, u64>)| {
+        let mut phases = BTreeMap::new();
+        for (position, count) in &positions {
+            *phases.entry(position.phase.clamp(1, 3)).or_default() += count;
+        }
+        RequestPart { to, kind, count: positions.values().sum(), phases, positions }
+    };
     sums.into_iter().map(part).collect()
 }

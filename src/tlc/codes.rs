@@ -38,7 +38,7 @@ pub const INTERACTION: Code = Code("R065");
 pub const ENTRY: Code = Code("R066");
 /// `newEntry` on a task on which no node of the template runs.
 pub const ENTRY_TASK: Code = Code("R067");
-/// `newEntry` on a task that another entry of the template already serves, or that waits at the glue node.
+/// `newEntry` on a task that another entry of the match serves, where nothing says whose its nodes are.
 pub const ENTRY_TASK_AGAIN: Code = Code("R068");
 /// `phase2` of a thread, task and counter that are no node of the template.
 pub const PHASE_NODE: Code = Code("R069");
@@ -54,6 +54,16 @@ pub const STARTS: Code = Code("R074");
 pub const SAME_TASK: Code = Code("R077");
 /// A reply that is not said to come after its request.
 pub const UNORDERED: Code = Code("R078");
+/// Work of one task given to an entry of another.
+pub const WRONG_TASK: Code = Code("R079");
+/// A node on a task that no entry of the template serves.
+pub const NO_ENTRY: Code = Code("R080");
+/// An entry that is requested twice.
+pub const REQUESTED_AGAIN: Code = Code("R081");
+/// An entry that nobody requests.
+pub const NOT_REQUESTED: Code = Code("R082");
+/// A node that is work of another entry already.
+pub const CLAIMED_AGAIN: Code = Code("R083");
 
 /// A node that no template matches.
 pub const UNMATCHED: Code = Code("R090");
@@ -65,3 +75,5 @@ pub const TRIGGER: Code = Code("R092");
 pub const BUDGET: Code = Code("R093");
 /// The reference engine was asked for with rules that it does not have.
 pub const ENGINE: Code = Code("R094");
+/// A match gave work of one task to an entry of another.
+pub const MISPLACED: Code = Code("R095");

@@ -154,6 +154,21 @@ impl<'a> Commit<'a> {
         if now & AWAITED != 0 {
             self.release(node);
         }
+        if consumed.entry == Whose::Nobody {
+            self.disowned(node);
+        }
+    }
+
+    /// Tells of a visit for which the template has no entry, at its first node.
+    #[cold]
+    fn disowned(&mut self, node: NodeId) {
+        let previous = self.toeg.previous_in_thread(node);
+        let told = previous != NONE
+            && self.toeg.event(previous).task == self.toeg.event(node).task
+            && self.outcome.owner[previous as usize] == STRAY;
+        if !told {
+            self.outcome.irregular.push((Irregularity::Stray, node));
+        }
     }
 
     /// Consumes the glue node, which is where it is, whatever the template says.
@@ -232,13 +247,14 @@ impl<'a> Commit<'a> {
     #[inline(never)]
     fn add_branch(&mut self, entry: Whose, begin: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
         let (begin, join) = (this.node(begin), join.map_or(NONE, |join| this.node(join)));
-        let entry = self.whose(entry, this);
+        let context = self.whose_context(entry, this);
+        let entry = context.entry;
         self.outcome.branches.push(Branch { entry, begin, join });
         let branch = self.outcome.branches.len() as u32;
         self.outcome.branch.resize(self.toeg.len(), 0);
-        self.put(begin, Context { entry, phase: this.context.phase, branch });
+        self.put(begin, Context { branch, ..context });
         if join != NONE {
-            self.put(join, this.context);
+            self.put(join, context);
         }
     }
 
@@ -342,6 +358,7 @@ impl<'a> Commit<'a> {
             Whose::Cell(cell) => self.in_cell(this.effects.cells[cell as usize], this),
             Whose::Trigger => this.context.entry,
             Whose::Fresh(place) => this.first_entry + EntryNumber::from(place),
+            Whose::Nobody => STRAY,
         }
     }
 

@@ -156,6 +156,8 @@ pub struct Outcome {
     pub branches: Vec<Branch>,
     /// What is not as it should be.
     pub irregular: Vec<(Irregularity, NodeId)>,
+    /// Nodes that templates gave to entries of other tasks: the first of each visit.
+    pub misplaced: Vec<NodeId>,
 }
 
 impl Outcome {
@@ -214,6 +216,9 @@ pub fn run<E: Engine, O: Observer + ?Sized>(toeg: &Toeg, plans: &[Plan], engine:
     driver.start();
     driver.all_triggers();
     driver.left_over();
+    if plans.iter().any(|plan| plan.effects.unsure) {
+        driver.misplaced();
+    }
     driver.commit.outcome
 }
 
@@ -291,6 +296,20 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
             }
         } else {
             self.commit.outcome.irregular.push((Irregularity::Unmatched, glue));
+        }
+    }
+
+    /// Finds nodes that belong to an entry of another task: the first of each visit, since the rest follows it.
+    fn misplaced(&mut self) {
+        let Outcome { owner, entries, misplaced, .. } = &mut self.commit.outcome;
+        for node in 0..self.toeg.len() as NodeId {
+            let (own, task) = (owner[node as usize], self.toeg.event(node).task);
+            let Some(Some(serves)) = entries.get(own as usize).map(|entry| entry.task) else { continue };
+            let previous = self.toeg.previous_in_thread(node);
+            let follows = previous != NONE && owner[previous as usize] == own && self.toeg.event(previous).task == task;
+            if serves != task && !follows {
+                misplaced.push(node);
+            }
         }
     }
 

@@ -21,6 +21,8 @@ pub enum Whose {
     Fresh(u16),
     /// The entry in that cell of [`Effects::cells`].
     Cell(u16),
+    /// None.
+    Nobody,
 }
 
 /// Where an entry with an index is kept.
@@ -142,6 +144,8 @@ pub struct Effects {
     pub variables: u8,
     /// The cells that are read.
     pub cells: Vec<Cell>,
+    /// Whether only a trace can tell that all work is given to an entry of the task that does it.
+    pub unsure: bool,
     /// The marks of the glue node, where consuming it is all that a match does.
     pub glue_only: Option<u8>,
 }
@@ -155,6 +159,7 @@ impl Effects {
             consumed: model.owners.iter().map(|&(slot, entry)| consumed(slot, entry)).collect(),
             round: model.loop_owners.iter().map(|&entry| consumed(0, entry)).collect(),
             variables: model.entry_variables,
+            unsure: model.unsure,
             ..Self::default()
         };
         effects.list = maker.effects(&model.actions, &mut effects, None);
@@ -300,6 +305,7 @@ impl Maker<'_> {
     fn whose(&mut self, entry: EntryReference) -> Whose {
         match entry {
             EntryReference::Trigger => Whose::Trigger,
+            EntryReference::Nobody => Whose::Nobody,
             EntryReference::New { variable, position } => {
                 let place = self.fresh.iter().position(|made| *made == entry);
                 match place {

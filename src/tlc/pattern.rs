@@ -136,6 +136,22 @@ impl<'p> Findings<'p> {
         self.list.last_mut().expect("one was pushed")
     }
 
+    /// Adds that no node binds a variable, of which `names` are bound.
+    pub fn unbound<'n>(&mut self, name: &str, span: Span, pattern: &Pattern, names: impl Iterator<Item = &'n str>) {
+        let place = self.place(span);
+        let nodes = pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes));
+        let is_scenario = |node: &Node| matches!(&node.scenario, Solved::Variable((own, _), _) if **own == *name);
+        let finding = if nodes.clone().any(is_scenario) {
+            Diagnostic::error(codes::UNBOUND, place, format!("`{name}` is the scenario, which has no value here"))
+                .with_note(
+                    "matching is local to an operation: all its nodes share one scenario, and a template fits in any",
+                )
+        } else {
+            Diagnostic::error(codes::UNBOUND, place, format!("no node binds `{name}`")).with_similar(name, names)
+        };
+        self.list.push(finding);
+    }
+
     /// Adds a warning.
     ///
     /// # Panics
@@ -174,14 +190,20 @@ impl Pattern {
             }
         }
         if nodes.is_empty() {
-            findings
-                .error(
-                    codes::NO_NODES,
-                    template.name.span,
-                    format!("template `{}` has no glue node", template.name.value),
-                )
-                .hints
-                .push("write `match { e1 = Ac [j, k, m | a, v] }`".to_owned());
+            let message = format!("template `{}` has no glue node", template.name.value);
+            let finding = findings.error(codes::NO_NODES, template.name.span, message);
+            match round.as_ref().and_then(|round: &Round| round.nodes.first()) {
+                Some(first) => {
+                    finding.notes.push(
+                        "matching starts at a node outside `repeat`, from which its rounds are walked".to_owned(),
+                    );
+                    finding.hints.push(format!(
+                        "put the node with which the interaction begins before the `repeat`, such as the one before `{}`",
+                        first.name
+                    ));
+                }
+                None => finding.hints.push("write `match { e1 = Ac [j, k, m | a, v] }`".to_owned()),
+            }
             return None;
         }
         let all = || nodes.iter().chain(round.iter().flat_map(|round: &Round| &round.nodes));
@@ -202,6 +224,12 @@ impl Pattern {
 fn check_scenarios<'n>(nodes: impl Iterator<Item = &'n Node>, findings: &mut Findings<'_>) {
     let mut first: Option<&Solved> = None;
     for node in nodes {
+        if let Solved::Integer(_) | Solved::Symbol(_) = node.scenario {
+            let finding = findings.error(codes::SCENARIO, node.span, format!("node `{}` names a scenario", node.name));
+            finding.notes.push("matching is local to an operation, and a template fits in any scenario".to_owned());
+            finding.hints.push("write a variable, such as `j`".to_owned());
+            continue;
+        }
         if node.scenario == Solved::Wildcard {
             continue;
         }

@@ -224,6 +224,8 @@ pub enum EntryReference {
         /// Its index; 0 where it has none.
         position: Position,
     },
+    /// None: the template has none for the task of the node.
+    Nobody,
 }
 
 /// A value under `model`.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Program, Template};
+use crate::datalog::ast::{Damage, Program, Template};
 use crate::datalog::eval::CompiledRules;
 use crate::datalog::{self, syntax};
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use crate::tlc::codes;
 use crate::tlc::effects::Effects;
 use crate::tlc::facts;
 use crate::tlc::operations;
-use crate::tlc::pattern::{Findings, Pattern};
+use crate::tlc::pattern::{self, Findings, Pattern};
 use crate::tlc::plan::{KindTag, Plan};
 use crate::tlc::program::Program as TemplateProgram;
 use crate::tlc::{check, planner};
@@ -23,6 +24,9 @@ pub const SHIPPED: [(&str, &str); 5] = [
     ("paper/tlc-1998.dl", include_str!("../../rules/paper/tlc-1998.dl")),
 ];
 
+/// Templates that a program may have.
+pub const MAX_TEMPLATES: usize = 1000;
+
 /// The shipped files that are loaded by default.
 pub const DEFAULT_NAMES: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
 
@@ -30,6 +34,16 @@ pub const DEFAULT_NAMES: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rule
 pub fn shipped_text(name: &str) -> Option<Arc<str>> {
     let name = name.strip_prefix("rules/").unwrap_or(name);
     SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| Arc::from(*text))
+}
+
+/// The names of all shipped templates, those that are not loaded by default among them.
+pub fn shipped_templates() -> Vec<Arc<str>> {
+    let items = SHIPPED.iter().flat_map(|(name, text)| syntax::parse_file(0, &Arc::from(*name), text).0);
+    let names = items.filter_map(|item| match item {
+        syntax::Item::Template(template) => Some(template.name.value),
+        syntax::Item::Rule(_) | syntax::Item::Use(_) => None,
+    });
+    names.collect()
 }
 
 /// Rules that are ready to run.
@@ -73,9 +87,9 @@ impl Rules {
             let given = files.iter().find(|(name, _)| &**name == used).map(|(_, text)| Arc::clone(text));
             given.or_else(|| resolver(used)).or_else(|| shipped_text(used))
         };
-        let mut program = syntax::load("(rules)", &root, &find)?;
+        let syntax::Loaded { mut program, diagnostics } = syntax::read("(rules)", &root, &find);
         prefer_the_users(&mut program);
-        Self::compile(program, default_only)
+        Self::compile(program, default_only, diagnostics)
     }
 
     /// Rules of one program only.
@@ -83,14 +97,21 @@ impl Rules {
     /// # Errors
     /// All findings of severity error, and warnings with them.
     pub fn of_program(program: Program) -> Result<Self, Diagnostics> {
-        Self::compile(program, false)
+        Self::compile(program, false, Vec::new())
     }
 
-    fn compile(program: Program, default_only: bool) -> Result<Self, Diagnostics> {
+    /// With what is wrong with the files already.
+    fn compile(program: Program, default_only: bool, mut findings: Vec<Diagnostic>) -> Result<Self, Diagnostics> {
+        if let Some(beyond) = program.templates.get(MAX_TEMPLATES) {
+            let place = pattern::place(&program, beyond.name.span);
+            let message = format!("more than {MAX_TEMPLATES} templates");
+            findings.push(Diagnostic::error(datalog::codes::TOO_LARGE, place, message));
+            return Err(Diagnostics(findings));
+        }
         // Files with templates of their own tell what their relations are for; others are there to be used.
         let templates = program.templates.iter().map(|template| template.span.file);
         let own: Vec<u32> = templates.filter(|file| !from_default(&program, *file)).collect();
-        let mut findings = datalog::check::check_own(&program, facts::schema(), &own);
+        findings.extend(datalog::check::check_own(&program, facts::schema(), &own));
         let (plans, more) = compile_all(&program);
         findings.extend(more);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
@@ -159,28 +180,69 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
     let mut findings = Findings::new(program);
     let mut plans = Vec::new();
     for template in &program.templates {
-        let Some(pattern) = Pattern::of(template, &mut findings) else { continue };
-        check::template(template, &pattern, &mut findings);
-        let Some(route) = planner::route(program, template, &pattern, &mut findings) else { continue };
-        let model = operations::compile(template, &pattern, &route, &mut findings);
-        let effects = Effects::of(&model, &route);
-        plans.push(Plan {
-            name: Arc::clone(&template.name.value),
-            order: template.order.as_ref().map_or(i64::MAX, |order| order.value),
-            glue_kind: pattern.nodes[pattern.glue].kind,
-            slot_names: route.slot_names,
-            symbols: route.symbols,
-            head: route.head,
-            repetition: route.repetition,
-            tail: route.tail,
-            tail_of_none: route.tail_of_none,
-            effects,
-        });
+        let before = findings.list.len();
+        plans.extend(plan(program, template, &mut findings));
+        let of_template = findings.list.split_off(before);
+        findings.list.extend(of_template.into_iter().filter(|finding| !follows(finding.code, template.damage)));
     }
     check::between_templates(program, &mut findings);
     findings.list.sort();
     findings.list.dedup();
     (plans, findings.list)
+}
+
+/// The plan of a template, if one can be made.
+fn plan(program: &Program, template: &Template, findings: &mut Findings<'_>) -> Option<Plan> {
+    let pattern = Pattern::of(template, findings)?;
+    check::template(template, &pattern, findings);
+    let route = planner::route(program, template, &pattern, findings)?;
+    let model = operations::compile(template, &pattern, &route, findings);
+    if !route.sound {
+        return None;
+    }
+    let effects = Effects::of(&model, &route);
+    Some(Plan {
+        name: Arc::clone(&template.name.value),
+        order: template.order.as_ref().map_or(i64::MAX, |order| order.value),
+        glue_kind: pattern.nodes[pattern.glue].kind,
+        slot_names: route.slot_names,
+        symbols: route.symbols,
+        head: route.head,
+        repetition: route.repetition,
+        tail: route.tail,
+        tail_of_none: route.tail_of_none,
+        effects,
+    })
+}
+
+/// Whether a finding may follow from what of a template could not be read.
+fn follows(code: Code, damage: Damage) -> bool {
+    let of_nodes = [
+        codes::NOT_NAVIGABLE,
+        codes::NO_NODES,
+        codes::INDEX,
+        codes::UNBOUND,
+        codes::USED_ONCE,
+        codes::ENTRY_TASK,
+        codes::ENTRY_TASK_AGAIN,
+        codes::PHASE_NODE,
+        codes::ABANDONED_THREAD,
+        codes::UNORDERED,
+        codes::WRONG_TASK,
+    ];
+    let of_conditions =
+        [codes::NOT_NAVIGABLE, codes::UNBOUND, codes::USED_ONCE, codes::SAME_TASK, codes::UNORDERED, codes::WRONG_TASK];
+    let of_statements = [
+        codes::USED_ONCE,
+        codes::ENTRY,
+        codes::ENTRY_TASK_AGAIN,
+        codes::ABANDONED_THREAD,
+        codes::NO_ENTRY,
+        codes::NOT_REQUESTED,
+    ];
+    (damage.nodes && of_nodes.contains(&code))
+        || (damage.conditions && of_conditions.contains(&code))
+        || (damage.statements && of_statements.contains(&code))
 }
 
 /// Whether a file of a program is one of those loaded by default.

@@ -62,7 +62,7 @@ fn a_node_that_is_not_there_comes_with_a_suggestion() {
     for (node, more, told) in [
         ("rcp,1,2", &["traces/rpc.angio"][..], "did you mean `rpc`?"),
         ("1,22", &["traces/rpc.angio"], "thread 1 of run `1` has nodes 1 to 7"),
-        ("9,1", &["traces/rpc.angio"], "run `1` has 1 threads, the last of them 1"),
+        ("9,1", &["traces/rpc.angio"], "run `1` has one thread, 1"),
         ("|client,9", &["traces/rpc.angio"], "task `client` has nodes 1 to 4 in run `1`"),
         ("traces/rpc.angio:9", &[], "line 10 has one"),
         ("1,2", &["traces/rpc.angio", "--run", "2"], "in run `2`"),
@@ -161,4 +161,59 @@ fn what_cannot_be_explained_is_refused_with_a_hint() {
     assert_eq!(run(&["model", "traces/rpc.angio", "--format", "submodel", "-o", &saved]).code, 0);
     let refused = run(&["explain", &saved, "--entry", "find"]);
     assert!(refused.code == 2 && refused.err.contains("name the traces that it was made of"), "{}", refused.err);
+}
+
+#[test]
+fn activities_of_the_model_are_explained_like_entries() {
+    let trace = "traces/nested-fork.angio";
+    let demand = run(&["explain", trace, "--demand", "page.b1.1"]);
+    assert_eq!(demand.code, 0, "{}", demand.err);
+    for told in [
+        "activity page.b1.1 of entry page of task gateway",
+        "1 execution, in 1 operation",
+        "request page.b1.1 -> count (sync): 1",
+    ] {
+        assert!(demand.out.contains(told), "{told}: {}", demand.out);
+    }
+    // Its evidence is that of its branch alone.
+    let all = run(&["explain", trace, "--demand", "page", "--all"]);
+    let nodes = |text: &str| text.lines().filter(|line| line.contains(trace)).count();
+    assert!(nodes(&demand.out) > 0 && nodes(&demand.out) < nodes(&all.out), "{}", demand.out);
+    let request = run(&["explain", trace, "--request", "page.b1.2.b1.1 -> quote"]);
+    assert_eq!((request.code, nodes(&request.out)), (0, 1), "{}{}", request.out, request.err);
+    let json = run(&["explain", trace, "--entry", "page.b1.1", "--format", "json"]);
+    assert!(json.out.contains("\"activity\": \"page.b1.1\""), "{}", json.out);
+    let other = run(&["explain", trace, "--request", "page.b1.1 -> quote"]);
+    assert_eq!(other.code, 2);
+    assert!(other.err.contains("`page.b1.1` makes no request to `quote`"), "{}", other.err);
+}
+
+/// Requests that a match makes in rounds are made where each is sent.
+#[test]
+fn a_request_of_a_round_is_made_at_its_own_node() {
+    let told = run(&[
+        "explain",
+        "traces/multicast.angio",
+        "--request",
+        "publish -> desk.price",
+        "--rules",
+        "ext/multicast.dl",
+    ]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    let first = run(&[
+        "explain",
+        "traces/multicast.angio",
+        "--request",
+        "publish -> screen.price",
+        "--rules",
+        "ext/multicast.dl",
+    ]);
+    let made_at = |text: &str| {
+        text.lines()
+            .filter(|line| line.contains(",Fk("))
+            .map(|line| line.split("  ").next().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (one, other) = (made_at(&told.out), made_at(&first.out));
+    assert!(!one.is_empty() && one != other, "{}\n{}", told.out, first.out);
 }

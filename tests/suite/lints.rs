@@ -65,8 +65,31 @@ fn each_lint_fires_on_a_slip_in_a_shipped_template() {
         ("R070", "rpc_phase2", "    addTrigger([j, k2, 2 | a, v+2], E)\n", "", "e4 = Be     [j, k2, 1   | a, v+1]"),
         ("R071", "forwarding", "order 5", "order 2", "(elsewhere)"),
         ("R073", "activity", "order 7", "order -1", "(elsewhere)"),
+        ("R073", "asynchronous", "order 6", "order -1", "(elsewhere)"),
         ("R077", "basic_rpc", "a != b, ", "", "basic_rpc"),
         ("R078", "basic_rpc", ", w3 > w2", "", "e3 = Ac [j, k3, m2   | b, w3 ]"),
+        ("R079", "basic_rpc", "addActivity(S, e3)", "addActivity(E, e3)", "e3"),
+        ("R079", "asynchronous", "w2+1], S)", "w2+1], E)", "b"),
+        ("R079", "parallel_branch", "[j, k2, m2 | a, u]", "[j, k2, m2 | c, u]", "e2"),
+        ("R079", "open_branch", "[j, q, 1 | a, w]", "[j, q, 1 | c, w]", "b"),
+        ("R079", "forwarding", "phase2(q[x], t[x], z[x])", "addActivity(S[x-1], g[x])", "g[x]"),
+        (
+            "R080",
+            "asynchronous",
+            "    S := newEntry(A, b)\n    addRequest(E, S)\n    addTrigger([j, k2, 2 | b, w2+1], S)\n",
+            "",
+            "e2 = Be     [j, k2, 1 | b, w2]",
+        ),
+        ("R081", "basic_rpc", "addRequest(E, S)", "addRequest(E, S)  addRequest(E, S)", "S"),
+        ("R081", "forwarding", "addRequest(S[x-1], S[x])", "addRequest(S[x-1], S[x])  addRequest(S[0], S[x])", "S[x]"),
+        ("R082", "basic_rpc", "addRequest(E, S)", "", "b"),
+        (
+            "R083",
+            "basic_rpc",
+            "addActivity(S, e3)",
+            "T := newEntry(R, b)  addRequest(E, T)  addActivity(S, e3)  addActivity(T, e3)",
+            "e3",
+        ),
     ];
     let mut wrong = Vec::new();
     for (code, name, from, to, at) in slips {

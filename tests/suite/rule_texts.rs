@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dyelog::datalog::ast::{
-    Aggregate, Argument, Atom, Comparison, Condition, Ident, Index, KindPattern, MatchItem, NodePattern, NodeReference,
-    Operator, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
+    Aggregate, Argument, Atom, Comparison, Condition, Damage, Ident, Index, KindPattern, MatchItem, NodePattern,
+    NodeReference, Operator, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
 };
 use dyelog::datalog::syntax::{Item, Use};
 use proptest::option;
@@ -258,7 +258,18 @@ fn template() -> impl Strategy<Value = Item> {
     (head, items, conditions, statements).prop_map(
         |((name, doc, order, longest, expects), items, conditions, statements)| {
             let (order, span) = (order.map(at), Span::default());
-            Item::Template(Template { name, doc, order, longest, items, conditions, statements, expects, span })
+            Item::Template(Template {
+                name,
+                doc,
+                order,
+                longest,
+                items,
+                conditions,
+                statements,
+                expects,
+                damage: Damage::default(),
+                span,
+            })
         },
     )
 }

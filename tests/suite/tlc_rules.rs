@@ -313,3 +313,170 @@ fn what_is_wrong_with_a_rule_file_is_told_at_once() {
     let unreached = "template own { order 0 match { e1 = Ac [j, k, m | a, v] e2 = Ac [j, k2, m2 | b, w] } model { } }";
     assert_eq!(errors(unreached), ["R050 `e2 = Ac [j, k2, m2 | b, w]`"]);
 }
+
+/// One entry calls a server twice in one match.
+const TWICE: &str = r"
+template double_rpc {
+  order -1
+  match {
+    e1 = Ac [j, k, m    | a, v   ]
+    e2 = Ac [j, k, m+1  | b, w   ]
+    e3 = Ac [j, k, m2   | b, w2  ]
+    e4 = Ac [j, k, m2+1 | a, v+1 ]
+    e5 = Ac [j, k, m2+2 | b, w2+1]
+    e6 = Ac [j, k, m3   | b, w3  ]
+    e7 = Ac [j, k, m3+1 | a, v+2 ]
+  }
+  where { a != b, w2 > w, w3 > w2 }
+  model {
+    S := newEntry(R, b)
+    addRequest(E, S)
+    T := newEntry(R, b)
+    addRequest(E, T)
+    addActivity(E, e1)  addActivity(S, e2)  addActivity(S, e3)
+    addActivity(E, e4)  addActivity(T, e5)  addActivity(T, e6)
+    addActivity(E, e7)
+  }
+}
+";
+
+const TWO_CALLS: &str = "operation s run=1
+s,1,1,Be | A,1 t=0
+s,1,2,Ac | A,2 t=1 cpu=0.1
+s,1,3,Ac | B,1 t=2 cpu=0.2
+s,1,4,Ac | B,2 t=3 cpu=0.3
+s,1,5,Ac | A,3 t=4 cpu=0.4
+s,1,6,Ac | B,3 t=5 cpu=0.5
+s,1,7,Ac | B,4 t=6 cpu=0.6
+s,1,8,Ac | A,4 t=7 cpu=0.7
+s,1,9,Ed | A,5 t=8
+";
+
+/// Each visit of a server has an entry of its own, and the template says whose each node is: the sub-model is that of two plain
+/// calls, one of which begins where the other ends.
+#[test]
+fn a_server_may_be_asked_twice_in_one_match() {
+    let own = reduce(TWO_CALLS, &rules(TWICE), ReduceOptions::default());
+    sound(&own);
+    assert_eq!(matches(&own, &["double_rpc"]), ["double_rpc 1,2"]);
+    let work = |reduction: &Reduction, task: &str| -> Vec<(u64, u64, f64)> {
+        let submodel = &reduction.submodel;
+        let of = |index| submodel.entry(index);
+        let indices = submodel.canonical_order().into_iter();
+        let entries = indices.map(of).filter(|entry| submodel.names.text(entry.task) == task);
+        let row = |entry: &dyelog::lqn::submodel::EntryTotal| {
+            let cpu = entry.work.values().flat_map(|work| work.activities.values()).map(|seen| seen.cpu.sum.as_f64());
+            let asked = entry.work.values().flat_map(|work| work.requests.values()).map(|request| request.count);
+            (entry.invocations, asked.sum(), cpu.sum())
+        };
+        entries.map(row).collect()
+    };
+    assert_eq!(work(&own, "A"), [(1, 2, 0.1 + 0.4 + 0.7)]);
+    let [(2, 0, seconds)] = work(&own, "B")[..] else { panic!("{:?}", work(&own, "B")) };
+    assert!((seconds - 1.6).abs() < 1e-12, "{seconds}");
+    // Where nothing says whose the nodes of the second visit are, there is no telling.
+    let unsaid = TWICE.replace("addActivity(T, e5)  addActivity(T, e6)", "");
+    assert_eq!(errors(&unsaid), ["R068 `b`"]);
+    // One entry for both visits would be asked twice for the work of both.
+    let once = TWICE.replace("T := newEntry(R, b)", "").replace("(E, T)", "(E, S)").replace("(T, ", "(S, ");
+    assert_eq!(errors(&once), ["R081 `S`"]);
+}
+
+/// Where only a trace can tell, it does: with the node, its task, and the entry that it was given to.
+#[test]
+fn work_on_a_wrong_task_is_an_error_in_the_trace_that_has_it() {
+    let text = r"
+template fork {
+  order -1
+  match {
+    e1 = Fk(q) [j, k, m | a, v]
+    e2 = Be    [j, q, 1 | _, _]
+  }
+  model { forkBranch(E, e2)  addTrigger([j, q, 2 | _, _], E) }
+}
+";
+    let own = rules(text);
+    assert_eq!(own.warnings(), []);
+    let reduced = |trace: &str| {
+        let mut names = dyelog::trace::TraceNames::new();
+        let mut reducer = dyelog::tlc::Reducer::new(&own, ReduceOptions::default());
+        let options = dyelog::trace::ReadOptions::default();
+        dyelog::trace::read("t.angio", trace.as_bytes(), &options, &mut names, &mut reducer).expect("it is readable");
+        reducer.finish(&names).map_err(|Diagnostics(errors)| errors)
+    };
+    assert!(reduced(&bundled("unawaited-branch.angio")).is_ok());
+    let errors = reduced(&bundled("asynchronous.angio")).expect_err("another task begins there");
+    let said: Vec<String> =
+        errors.iter().map(|error| format!("{} {} {:?}", error.code, error.message, error.place)).collect();
+    assert_eq!(said.len(), 1, "the first node of the visit is told: {said:?}");
+    assert!(said[0].starts_with("R095 node `send,2,1,Be | receiver,1` runs on task `receiver`"), "{said:?}");
+    assert!(said[0].contains("entry E1 of task `sender`") && said[0].contains("t.angio"), "{said:?}");
+}
+
+/// A template that opens no entry for a task says nothing of its work: neither is it somebody else's, nor is that silent.
+#[test]
+fn a_task_without_an_entry_is_told_of() {
+    let text = r"
+template dropped {
+  order -1
+  match {
+    e1 = Fk(q) [j, k, m | a, v]
+    e2 = Be    [j, q, 1 | b, w]
+  }
+  where { a != b }
+}
+";
+    let own = rules(text);
+    let codes: Vec<&str> = own.warnings().iter().map(|finding| finding.code.0).collect();
+    assert!(codes.contains(&"R080"), "{codes:?}");
+    let reduction = reduce(SENDS, &own, ReduceOptions::default());
+    let stray = "thread that moves to another task with no recognised request";
+    assert_eq!(reduction.findings.counted.get(stray), Some(&3), "{:?}", reduction.findings.counted);
+    assert_eq!(reduction.submodel.entries().len(), 2, "the customer and A");
+}
+
+#[test]
+fn what_could_not_be_read_hides_nothing_and_brings_up_nothing() {
+    let template = |name: &str, conditions: &str, model: &str| {
+        format!(
+            "template {name} {{ order -{} match {{ e1 = Ac [j, k, m | a, v] {{ name: \"{name}\" }} }} where {{ {conditions} }} model {{ \
+             {model} }} }}\n",
+            name.len()
+        )
+    };
+    // A file that is not there may define what is asked for; a slip in one template leaves the others to be checked.
+    let text = "use \"gone.dl\"\n".to_owned()
+        + &template("x", "there(a), v >", "addActvity(E, e1)")
+        + &template("yy", "v > u, lost(e1)", "addActivity(E, e2)")
+        + "lost(N) <- node(N\n"
+        + &template("zzz", "a > 3", "");
+    assert_eq!(
+        errors(&text),
+        [
+            "R005 `}`",
+            "R005 `<-`",
+            "R005 `template`",
+            "R012 `\"gone.dl\"`",
+            "R022 `a`",
+            "R058 `u`",
+            "R058 `e2`",
+            "R062 `addActvity`"
+        ]
+    );
+}
+
+#[test]
+fn a_task_stands_for_its_name_beside_one() {
+    let text = r#"
+template same_name {
+  order -1
+  match { e1 = Ac [j, k, m | a, v] { name: x } }
+  where { a = x, a = "A", x != "B" }
+  model { addActivity(E, e1) }
+}
+"#;
+    let trace = activities(&["A", "other", "A"]);
+    let found = |text: &str| matches(&reduce(&trace, &rules(text), ReduceOptions::default()), &["same_name"]);
+    assert_eq!(found(text), ["same_name 1,2", "same_name 1,4"]);
+    assert_eq!(found(&text.replace("name: x", "name: a").replace("a = x, ", "").replace("x !=", "a !=")), found(text));
+}

@@ -310,3 +310,35 @@ fn differences_are_reviewed_one_after_the_other() {
     assert_eq!((nobody.code, changed(&folder)), (2, vec![false; 3]));
     assert!(nobody.err.contains("nobody is there"), "{}", nobody.err);
 }
+
+#[test]
+fn several_rule_files_are_checked_with_totals() {
+    let folder = Folder::new();
+    let wrong = folder.file(
+        "wrong.dl",
+        "use \"none.dl\"\ntemplate t { order -1 match { e1 = Ac [j, k, m | a, v] } where { u > 1 } }",
+    );
+    let right = folder.file("right.dl", "template t { order -1 match { e1 = Ac [j, k, m | a, v] { name: \"x\" } } }");
+    let both = run(&["rules", "check", &wrong, &right]);
+    assert_eq!(both.code, 1);
+    let rows: Vec<Vec<&str>> = both.out.lines().rev().take(3).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows,
+        [vec![&*right, "1", "0", "0"], vec![&*wrong, "2", "0"], vec!["FILE", "TEMPLATES", "ERRORS", "WARNINGS"]]
+    );
+    assert!(both.out.contains("R012") && both.out.contains("R058"), "{}", both.out);
+    let good = run(&["rules", "check", &right, &right]);
+    assert_eq!((good.code, good.out.lines().count()), (0, 3), "{}", good.out);
+}
+
+#[test]
+fn a_new_template_does_not_take_a_shipped_name() {
+    let folder = Folder::new();
+    let root = crate::cli::shown(&folder.path(""));
+    for name in ["activity", "multicast"] {
+        let refused = run(&["rules", "new", name, "--folder", &root]);
+        assert_eq!(refused.code, 2);
+        assert!(refused.err.contains("is the name of a shipped template"), "{}", refused.err);
+    }
+    assert!(folder.names().is_empty());
+}

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog::lqn::submodel::{EntryKey, SubModel};
-use dyelog::lqn::{EntryId, Model};
+use dyelog::lqn::submodel::{EntryKey, Position, SubModel};
+use dyelog::lqn::{ActivityId, EntryId, Model};
 use dyelog::model::config::Network;
-use dyelog::model::{DemandPart, DemandSource, Explained, RequestPart};
+use dyelog::model::{DemandPart, DemandSource, Explained, Origins, RequestPart};
 use dyelog::report::explain::element::Subject;
 use dyelog::report::explain::evidence::Seen;
 use dyelog::tlc::explain::evidence::{About, Finder, Piece};
@@ -35,31 +35,36 @@ pub fn explain(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Termina
         }
         (None, name) => (name.map_or("", String::as_str), None),
     };
-    let entry = entry_named(&source.model, name)?;
+    let (entry, activity) = named(&source.model, origins, name)?;
     let explained = Explained::new(sub, &source.configuration, (&source.model, origins), entry)?;
+    let position = activity.map(|activity| position_of(&source.model, origins, activity)).transpose()?;
+    let explained = match (activity, position) {
+        (Some(activity), Some(position)) => explained.of_activity(activity, position),
+        _ => explained,
+    };
     let callee = callee.map(|name| entry_named(&source.model, name)).transpose()?;
     let requests: Vec<&RequestPart> =
         explained.requests.iter().filter(|request| callee.is_none_or(|callee| request.to == callee)).collect();
     if let (Some(callee), true) = (callee, requests.is_empty()) {
-        return Err(no_request(&source.model, entry, callee, &explained).into());
+        return Err(no_request(&source.model, name, callee, &explained).into());
     }
     let about = match callee {
         Some(callee) => About::Requests([sub.entry(origins.entries[callee.index()].total).key].into_iter().collect()),
-        None if question.demand.is_some() => About::Work,
+        None if question.demand.is_some() || activity.is_some() => About::Work,
         None => About::Invocations,
     };
-    let seen = evidence(arguments, traces, sub, &explained, about, terminal)?;
+    let seen = evidence(arguments, traces, sub, (&explained, position), about, terminal)?;
     let sources = &terminal.sources;
-    let position = |place: &Place| match place {
+    let line = |place: &Place| match place {
         Place::Range { file, start, .. } => sources.position(file, *start).map(|(line, _)| line),
         _ => None,
     };
-    let subject = Subject { model: &source.model, origins, entry, explained: &explained, position: &position };
+    let subject = Subject { model: &source.model, origins, entry, activity, explained: &explained, position: &line };
     let look = terminal.look(&arguments.output);
     Ok(match (arguments.format, callee) {
         (Form::Json, _) => subject.json(&requests, &seen),
         (Form::Text, Some(_)) => subject.request_text(&requests, &seen, look),
-        (Form::Text, None) if question.demand.is_some() => subject.demand_text(&seen, look),
+        (Form::Text, None) if question.demand.is_some() || activity.is_some() => subject.demand_text(&seen, look),
         (Form::Text, None) => subject.entry_text(&seen, look),
     })
 }
@@ -69,7 +74,7 @@ fn evidence(
     arguments: &Arguments,
     traces: &[PathBuf],
     sub: &SubModel,
-    explained: &Explained,
+    (explained, position): (&Explained, Option<Position>),
     about: About,
     terminal: &mut Terminal,
 ) -> Result<Seen, Failure> {
@@ -83,7 +88,7 @@ fn evidence(
         number += 1;
         if run.is_none_or(|run| *run == **study.run()) {
             finder.pieces(study, &mut |piece| {
-                if counts(explained, piece) {
+                if counts(explained, position, piece) {
                     seen.take(study, number, piece);
                 }
             });
@@ -96,14 +101,23 @@ fn evidence(
 
 /// Whether a piece of evidence is of what decided on the demand or the delay where it was seen. In a graph of activities only the main
 /// source counts.
-fn counts(explained: &Explained, piece: Piece) -> bool {
-    let (phase, sources): (u8, &[DemandSource]) = match piece {
-        Piece::Cpu { phase, .. } => (phase, &[DemandSource::Cpu]),
-        Piece::Exclusive { phase, .. } => (phase, &[DemandSource::Exclusive]),
-        Piece::Activity { phase, .. } => (phase, &[DemandSource::Function, DemandSource::None]),
-        Piece::Network { .. } => return explained.delays.iter().any(|part| part.network == Network::Traced),
-        Piece::Invocation { .. } | Piece::Request { .. } => return true,
+/// Of an activity, only what is at its position.
+fn counts(explained: &Explained, wanted: Option<Position>, piece: Piece) -> bool {
+    let (at, sources): (Position, &[DemandSource]) = match piece {
+        Piece::Cpu { position, .. } => (position, &[DemandSource::Cpu]),
+        Piece::Exclusive { position, .. } => (position, &[DemandSource::Exclusive]),
+        Piece::Activity { position, .. } => (position, &[DemandSource::Function, DemandSource::None]),
+        Piece::Network { position, .. } => {
+            let traced = explained.delays.iter().any(|part| part.network == Network::Traced);
+            return traced && wanted.is_none_or(|wanted| wanted == position);
+        }
+        Piece::Request { position, .. } => return wanted.is_none_or(|wanted| wanted == position),
+        Piece::Invocation { .. } => return true,
     };
+    if wanted.is_some_and(|wanted| wanted != at) {
+        return false;
+    }
+    let phase = at.phase;
     let parts = || explained.demands.iter();
     if parts().any(|part| part.activity.is_some()) {
         let main = parts().max_by(|left, right| left.seconds.total_cmp(&right.seconds));
@@ -126,20 +140,42 @@ fn ends(text: &str) -> Result<(&str, &str), Failure> {
     Ok((from.trim(), to.trim()))
 }
 
+/// The entry of that name, or the activity with its entry.
+fn named(model: &Model, origins: &Origins, name: &str) -> Result<(EntryId, Option<ActivityId>), Failure> {
+    let is_entry = model.entries.iter().any(|entry| *entry.name == *name);
+    let activity = model.activities.iter().position(|activity| *activity.name == *name);
+    match activity.filter(|_| !is_entry) {
+        Some(place) => Ok((origins.activities[place].entry, Some(ActivityId::from(place)))),
+        None => Ok((entry_named(model, name)?, None)),
+    }
+}
+
+/// Where an activity is in its entry.
+fn position_of(model: &Model, origins: &Origins, activity: ActivityId) -> Result<Position, Failure> {
+    origins.activities[activity.index()].position.ok_or_else(|| {
+        let name = &model.activities[activity.index()].name;
+        let message = format!("activity `{name}` only holds the graph of its entry together");
+        Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message)
+            .with_note("nothing was seen to be done there: forks and joins follow each other directly")
+            .into()
+    })
+}
+
 fn entry_named(model: &Model, name: &str) -> Result<EntryId, Failure> {
     if let Some(place) = model.entries.iter().position(|entry| *entry.name == *name) {
         return Ok(EntryId::from(place));
     }
     let names: Vec<&str> = model.entries.iter().map(|entry| &*entry.name).collect();
-    let message = format!("the model has no entry `{name}`");
-    let finding =
-        Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message).with_similar(name, names.iter().copied());
+    let message = format!("the model has no entry or activity `{name}`");
+    let activities = model.activities.iter().map(|activity| &*activity.name);
+    let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message)
+        .with_similar(name, names.iter().copied().chain(activities));
     Err(finding.with_note(list("there are", &names)).into())
 }
 
-fn no_request(model: &Model, from: EntryId, to: EntryId, explained: &Explained) -> Diagnostic {
+fn no_request(model: &Model, from: &str, to: EntryId, explained: &Explained) -> Diagnostic {
     let name = |entry: EntryId| &*model.entries[entry.index()].name;
-    let message = format!("entry `{}` makes no request to `{}`", name(from), name(to));
+    let message = format!("`{from}` makes no request to `{}`", name(to));
     let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message);
     let called: Vec<&str> = explained.requests.iter().map(|request| name(request.to)).collect();
     finding.with_note(if called.is_empty() { "it makes none".to_owned() } else { list("it makes some to", &called) })

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use dyelog::report;
+use dyelog::report::table::Table;
 
 use crate::cli::args::{Form, OutputArguments};
 use crate::cli::exit::Exit;
@@ -70,25 +71,42 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     let sets: Vec<&[PathBuf]> =
         if arguments.files.is_empty() { vec![&[]] } else { arguments.files.chunks(1).collect() };
     let mut findings: Vec<Diagnostic> = Vec::new();
+    let mut table = Table::new(&["FILE", ">TEMPLATES", ">ERRORS", ">WARNINGS"]);
     let mut templates = 0;
     for files in &sets {
-        match rule_files::load(files, &mut terminal.sources) {
+        let (own, found) = match rule_files::load(files, &mut terminal.sources) {
             Ok(rules) => {
-                templates += rules.plans().len();
-                findings.extend_from_slice(rules.warnings());
+                templates = rules.plans().len();
+                let own = (0..templates).filter(|plan| rules.is_of_user(*plan)).count();
+                (Some(own), rules.warnings().to_vec())
             }
-            Err(Diagnostics(found)) => findings.extend(found),
-        }
+            Err(Diagnostics(found)) => (None, found),
+        };
+        let count = |severity| found.iter().filter(|finding| finding.severity == severity).count().to_string();
+        table.row(vec![
+            files.first().map(|file| input::shown(file).to_string()).unwrap_or_default(),
+            own.map(|own| own.to_string()).unwrap_or_default(),
+            count(Severity::Error),
+            count(Severity::Warning),
+        ]);
+        // What several of them use is told once.
+        let new: Vec<Diagnostic> = found.into_iter().filter(|finding| !findings.contains(finding)).collect();
+        findings.extend(new);
     }
-    findings.dedup();
     // A file that cannot be read is no finding about rules.
     let unusable = [codes::UNREADABLE, codes::NOT_TEXT];
     if findings.iter().any(|finding| unusable.contains(&finding.code)) {
         return Err(Diagnostics(findings).into());
     }
     let text = match arguments.format {
+        Form::Text if sets.len() > 1 => {
+            let table = table.render(terminal.look(&arguments.output));
+            let findings = if findings.is_empty() { String::new() } else { terminal.render(&findings) + "\n" };
+            format!("{findings}{table}")
+        }
         Form::Text if findings.is_empty() => {
-            format!("nothing to say: {} loaded, {templates} templates with the shipped ones\n", files_in_words(&sets))
+            let what = if arguments.files.is_empty() { "the shipped files" } else { "the file" };
+            format!("nothing to say: {what} loaded, {templates} templates with the shipped ones\n")
         }
         Form::Text => terminal.render(&findings),
         Form::Json => report::json::diagnostics(&Report::new(&findings, &terminal.sources)),
@@ -96,12 +114,4 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     output::write(&arguments.output, &text)?;
     let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
     Ok(if wrong { Exit::Finding } else { Exit::Ok })
-}
-
-fn files_in_words(sets: &[&[PathBuf]]) -> String {
-    match sets {
-        [] | [[]] => "the shipped files".to_owned(),
-        [_] => "the file".to_owned(),
-        _ => format!("{} files", sets.len()),
-    }
 }

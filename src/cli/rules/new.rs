@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::report::skeleton;
+use dyelog::tlc::rules::shipped_templates;
 
 use crate::cli::args::OutputArguments;
 use crate::cli::exit::Exit;
@@ -35,6 +36,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let message = format!("`{name}` cannot name a template");
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
         return Err(finding.with_note("a name is a letter, then letters, digits and underscores").into());
+    }
+    if shipped_templates().iter().any(|shipped| **shipped == *name) {
+        let message = format!("`{name}` is the name of a shipped template");
+        let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+        let finding = finding.with_note("yours would replace it wherever your rule file is given");
+        return Err(finding.with_hint("choose another name").into());
     }
     let folder = if arguments.folder == Path::new(".") { PathBuf::from(name) } else { arguments.folder.join(name) };
     if folder.exists() {

@@ -36,12 +36,9 @@ pub fn check(program: &Program, schema: &BaseSchema) -> Vec<Diagnostic> {
 pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Diagnostic> {
     let mut checker = Checker::new(program, schema, own);
     checker.names();
-    let sound = checker.found.iter().all(|(_, diagnostic)| diagnostic.severity != Severity::Error);
     checker.safety();
     checker.strata();
-    if sound {
-        checker.types(); // wrong arities would only repeat themselves as wrong types
-    }
+    checker.types();
     checker.drop_consequences();
     checker
         .found

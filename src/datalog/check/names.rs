@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::datalog::ast::{Atom, Condition, Rule, Span, Spanned, Term};
+use crate::datalog::ast::{Atom, Condition, Rule, Span, Spanned, Template, Term};
 use crate::datalog::check::{Checker, MAX_ARITY, MAX_BODY, atoms, terms};
 use crate::datalog::codes;
 use crate::datalog::value::Value;
@@ -72,6 +72,9 @@ impl<'p> Checker<'p> {
 
     fn unknown(&mut self, atom: &Atom) {
         let name = &*atom.relation.value;
+        if self.program.lost.may_define(name) {
+            return;
+        }
         let schema = self.schema;
         let known: Vec<&str> = self.defined.keys().copied().chain(schema.names()).collect();
         self.error(codes::RELATION, atom.relation.span, format!("no relation is called `{name}`"), |d| {
@@ -194,7 +197,8 @@ impl<'p> Checker<'p> {
 
     /// Which templates of one order may meet is told in [`crate::tlc`], which knows what their glue nodes are.
     fn template_orders(&mut self) {
-        for template in self.program.templates.iter().filter(|template| template.order.is_none()) {
+        let without = |template: &&Template| template.order.is_none() && !template.damage.order;
+        for template in self.program.templates.iter().filter(without) {
             let name = &*template.name.value;
             self.warning(codes::ORDER, template.name.span, format!("template `{name}` has no order"), |d| {
                 d.with_note("it is tried after all that have one").with_hint("add `order 1`, or what fits")

@@ -6,7 +6,7 @@ use crepe::crepe;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
-use crate::datalog::ast::Span;
+use crate::datalog::ast::{Span, Template};
 use crate::datalog::check::{Checker, atoms};
 use crate::datalog::codes;
 
@@ -104,7 +104,9 @@ impl Checker<'_> {
 
     /// Only in the user's own files, and only where templates say what is used.
     fn unused(&mut self, used: &HashSet<u32>) {
-        if self.program.templates.is_empty() {
+        let templates = &self.program.templates;
+        let may_use = |template: &Template| template.damage.conditions;
+        if templates.is_empty() || self.program.lost.anything() || templates.iter().any(may_use) {
             return;
         }
         let unused: Vec<(String, Span)> = self

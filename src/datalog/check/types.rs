@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, MatchItem, NodePattern, Span, Spanned, Term};
+use crate::datalog::ast::{
+    Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Span, Spanned, Term,
+};
 use crate::datalog::base::Type;
 use crate::datalog::check::Checker;
 use crate::datalog::codes;
@@ -22,6 +24,8 @@ struct Class {
 #[derive(Clone, Debug)]
 enum Because {
     Place(Span),
+    /// A field of a node pattern, in words.
+    Field(Span, &'static str),
     Column(String),
     Nothing,
 }
@@ -70,18 +74,25 @@ impl Checker<'_> {
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
         for clash in classes.clashes {
-            let message = format!("{} where {} belongs", noun(clash.found.0), noun(clash.expected.0));
+            let message = format!("{} where {} belongs", words(&clash.found), words(&clash.expected));
             let mut more = Vec::new();
-            for (kind, because) in [&clash.found, &clash.expected] {
-                match because {
-                    Because::Place(span) if *span != clash.span => {
-                        more.push((Some(self.place(*span)), format!("this makes it {}", noun(*kind))));
+            for side in [&clash.found, &clash.expected] {
+                match &side.1 {
+                    Because::Place(span) | Because::Field(span, _) if *span != clash.span => {
+                        more.push((Some(self.place(*span)), format!("this makes it {}", words(side))));
                     }
                     Because::Column(words) => more.push((None, words.clone())),
                     _ => {}
                 }
             }
+            let task =
+                [&clash.found, &clash.expected].into_iter().any(|side| matches!(side.1, Because::Field(_, TASK)));
             self.error(codes::TYPE, clash.span, message, |d| {
+                let d = if task {
+                    d.with_hint("a task is equal to another one or not, or to its name in quotes: `a = \"client\"`")
+                } else {
+                    d
+                };
                 more.into_iter().fold(d, |d, (place, words)| match place {
                     Some(place) => d.with_place(place, words),
                     None => d.with_note(words),
@@ -94,6 +105,9 @@ impl Checker<'_> {
         let name = &*atom.relation.value;
         if let Some(base) = self.schema.get(name) {
             let (_, columns) = self.schema.columns(base);
+            if atom.arguments.len() != columns.len() {
+                return; // wrong arities would only repeat themselves as wrong types
+            }
             for (number, (term, column)) in atom.arguments.iter().zip(columns).enumerate() {
                 let class = classes.term(term, scope);
                 if *column != Type::Any {
@@ -104,6 +118,9 @@ impl Checker<'_> {
             }
         } else if let Some(relation) = self.defined.get_index_of(name) {
             let first = classes.columns[relation];
+            if self.defined[relation].arity != atom.arguments.len() {
+                return;
+            }
             for (number, term) in atom.arguments.iter().enumerate() {
                 let class = classes.term(term, scope);
                 classes.unify(class, first + number as u32, term.span);
@@ -155,13 +172,23 @@ impl Classes {
         class
     }
 
-    /// What a node pattern says: its name is a node, its counters are numbers.
+    /// What a node pattern says: its name is a node, threads and counters are numbers, tasks and attributes are symbols.
     fn node(&mut self, node: &NodePattern, scope: &mut Scope) {
         let class = self.variable(&node.name.value, scope);
         self.expect(class, Type::Node, node.name.span, Because::Place(node.name.span));
-        for counter in [&node.position, &node.counter] {
-            let class = self.term(counter, scope);
-            self.expect(class, Type::Integer, counter.span, Because::Place(counter.span));
+        let mut field = |term: &Spanned<Term>, kind: Type, words: &'static str| {
+            let class = self.term(term, scope);
+            self.expect(class, kind, term.span, Because::Field(term.span, words));
+        };
+        if let KindPattern::Fork(thread) | KindPattern::Join(thread) = &node.kind.value {
+            field(thread, Type::Integer, "a thread");
+        }
+        field(&node.thread, Type::Integer, "a thread");
+        field(&node.position, Type::Integer, "a thread node counter");
+        field(&node.task, Type::Symbol, TASK);
+        field(&node.counter, Type::Integer, "a task node counter");
+        for (_, value) in &node.attributes {
+            field(value, Type::Symbol, "a name");
         }
     }
 
@@ -235,6 +262,16 @@ impl Classes {
             }
             _ => {}
         }
+    }
+}
+
+const TASK: &str = "a task";
+
+/// A type in the words of what says so.
+fn words((kind, because): &(Type, Because)) -> &'static str {
+    match because {
+        Because::Field(_, words) => words,
+        _ => noun(*kind),
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Cursor<'t> {
     docs: Vec<(usize, Token)>,
     pub(super) at: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// How often something could not be read, told or not.
+    pub(super) faults: usize,
     /// Whether errors beyond [`MAX_ERRORS`] were left out.
     overflow: bool,
     /// Whether something was missed at the end of the text: what else is missing there follows from that.
@@ -45,6 +47,7 @@ impl<'t> Cursor<'t> {
             docs: Vec::new(),
             at: 0,
             diagnostics: Vec::new(),
+            faults: 0,
             overflow: false,
             ended: false,
         };
@@ -66,7 +69,11 @@ impl<'t> Cursor<'t> {
                 TokenKind::Bad => {
                     let text: String = self.text[span.range()].chars().take(20).collect();
                     self.error(codes::CHARACTER, span, format!("unexpected `{}`", text.escape_debug()), |d| {
-                        d.with_note("strings stand in double quotes, comments begin with `//`")
+                        let d = d.with_note("strings stand in double quotes, comments begin with `//`");
+                        match slip_of(&text) {
+                            Some(hint) => d.with_hint(hint),
+                            None => d,
+                        }
                     });
                 }
                 TokenKind::OpenText => {
@@ -88,6 +95,7 @@ impl<'t> Cursor<'t> {
         message: impl Into<String>,
         more: impl FnOnce(Diagnostic) -> Diagnostic,
     ) -> Reported {
+        self.faults += 1;
         if self.diagnostics.len() >= MAX_ERRORS {
             self.overflow = true;
             return Reported;
@@ -192,6 +200,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn unexpected_with(&mut self, what: &str, more: impl FnOnce(Diagnostic) -> Diagnostic) -> Reported {
+        self.faults += 1;
         if matches!(self.peek(0), Some(TokenKind::Bad | TokenKind::OpenText)) {
             return Reported;
         }
@@ -214,6 +223,39 @@ impl<'t> Cursor<'t> {
     /// Whether this is the end of the text, and not the first thing that is missing there.
     pub(super) fn already_at_end(&mut self) -> bool {
         self.at_end() && std::mem::replace(&mut self.ended, true)
+    }
+
+    /// Takes signs that people write where the language has another, reports that, and says whether there were any: what comes
+    /// after them can be read.
+    pub(super) fn slip(&mut self, signs: &[TokenKind], instead: &str) -> bool {
+        if !self.looks_like(signs) {
+            return false;
+        }
+        let mut span = self.bump();
+        for _ in 1..signs.len() {
+            span = span.to(self.bump());
+        }
+        self.wrong_sign(span, instead);
+        true
+    }
+
+    /// The same of a word.
+    pub(super) fn slip_of_word(&mut self, words: &[&str], instead: &str) -> bool {
+        if !self.word(0).is_some_and(|word| words.contains(&word)) {
+            return false;
+        }
+        let span = self.bump();
+        self.wrong_sign(span, instead);
+        true
+    }
+
+    fn wrong_sign(&mut self, span: Span, instead: &str) {
+        let written = self.slice(span).to_owned();
+        self.error(codes::UNEXPECTED, span, format!("expected `{instead}`, found `{written}`"), |d| {
+            d.with_label(format!("expected `{instead}`")).with_hint(format!("write `{instead}`"))
+        });
+        // It is clear what is meant, and nothing is lost.
+        self.faults -= 1;
     }
 
     /// Reports that the bracket opened at `open` is not closed where it should be.
@@ -267,6 +309,25 @@ impl<'t> Cursor<'t> {
             _ => false,
         }
     }
+}
+
+/// What to write in place of a sign that the language does not have.
+fn slip_of(text: &str) -> Option<&'static str> {
+    [
+        ("&", "conditions are separated by `,`"),
+        (";", "conditions and arguments are separated by `,`; statements by nothing"),
+        ("#", "a comment begins with `//`"),
+        ("'", "a string stands in double quotes"),
+        ("¬", "write `!` for not"),
+        ("~", "write `!` for not"),
+        ("\\", "write `!` for not"),
+        ("≠", "write `!=`"),
+        ("≤", "write `<=`"),
+        ("≥", "write `>=`"),
+        ("←", "write `:-`"),
+    ]
+    .into_iter()
+    .find_map(|(sign, hint)| text.starts_with(sign).then_some(hint))
 }
 
 fn doc_line(comment: &str) -> &str {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use cursor::MAX_NESTING;
 pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
-pub use load::{MAX_FILES, load};
+pub use load::{Loaded, MAX_FILES, load, read};
 pub use print::{
     print, print_condition, print_items, print_kind, print_rule, print_statements, print_template, print_term,
 };
@@ -59,22 +59,41 @@ pub struct Use {
 
 /// Reads the text of one file. Spans carry `file`, diagnostics the name.
 pub fn parse_file(file: u32, name: &Arc<str>, text: &str) -> (Vec<Item>, Vec<Diagnostic>) {
+    let read = read_file(file, name, text);
+    (read.items, read.diagnostics)
+}
+
+/// What was read of a file.
+struct ReadFile {
+    items: Vec<Item>,
+    diagnostics: Vec<Diagnostic>,
+    /// Names that items may define that could not be read.
+    lost: Vec<Arc<str>>,
+}
+
+fn read_file(file: u32, name: &Arc<str>, text: &str) -> ReadFile {
     if text.len() > MAX_BYTES {
         let message = format!("rule file of {} MiB", text.len() >> 20);
         let diagnostic = Diagnostic::error(codes::TOO_LARGE, Place::File { file: Arc::clone(name) }, message)
             .with_note(format!("rule files have at most {} MiB", MAX_BYTES >> 20));
-        return (Vec::new(), vec![diagnostic]);
+        return ReadFile { items: Vec::new(), diagnostics: vec![diagnostic], lost: Vec::new() };
     }
     let mut cursor = Cursor::new(file, name, text);
     let mut items = Vec::new();
+    let mut lost = Vec::new();
     while !cursor.at_end() {
         let from = cursor.at;
+        // `template NAME`, also where the first word is misspelt, or `NAME(…)`.
+        let names = [cursor.word(0), cursor.word(1)].into_iter().flatten().map(Arc::from).collect::<Vec<Arc<str>>>();
         match cursor.item() {
             Ok(item) => items.push(item),
-            Err(Reported) => cursor.skip_to_item(from),
+            Err(Reported) => {
+                lost.extend(names);
+                cursor.skip_to_item(from);
+            }
         }
     }
-    (items, cursor.into_diagnostics())
+    ReadFile { items, diagnostics: cursor.into_diagnostics(), lost }
 }
 
 impl Cursor<'_> {
@@ -105,7 +124,10 @@ impl Cursor<'_> {
         let doc = self.doc().unwrap_or_default();
         let head = self.atom()?;
         let mut body = Vec::new();
-        if self.take(Kind::If).is_some() {
+        let arrow = self.take(Kind::If).is_some()
+            || self.slip(&[Kind::Less, Kind::Minus], ":-")
+            || self.slip(&[Kind::Define], ":-");
+        if arrow {
             loop {
                 body.push(self.condition(Setting::Body)?);
                 if self.take(Kind::Comma).is_none() || self.is(Kind::Dot) {
@@ -122,7 +144,11 @@ impl Cursor<'_> {
         let what = if fact { "`:-` or `.`" } else { "`,` or `.`" };
         let begin = self.place(*head);
         if !self.at_margin() {
-            return self.unexpected_with(what, |d| d.with_place(begin, "in the rule that begins here"));
+            let another = self.looks_like(&[Kind::Word, Kind::OpenRound]);
+            return self.unexpected_with(what, |d| {
+                let d = d.with_place(begin, "in the rule that begins here");
+                if another { d.with_hint("literals are separated by `,`, and a rule ends with `.`") } else { d }
+            });
         }
         if self.already_at_end() {
             return Reported;

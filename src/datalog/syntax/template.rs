@@ -1,8 +1,8 @@
 //! Templates: sections, node patterns, modelling statements.
 
 use crate::datalog::ast::{
-    Argument, Ident, KindPattern, MatchItem, NodePattern, NodeReference, Repeat, Span, Spanned, Statement, Template,
-    Term,
+    Argument, Damage, Ident, KindPattern, MatchItem, NodePattern, NodeReference, Repeat, Span, Spanned, Statement,
+    Template, Term,
 };
 use crate::datalog::codes;
 use crate::datalog::syntax::cursor::{Cursor, MAX_NESTING, Parsed, Reported};
@@ -41,6 +41,7 @@ impl Cursor<'_> {
             conditions: Vec::new(),
             statements: Vec::new(),
             expects: Vec::new(),
+            damage: Damage::default(),
             span: start,
         };
         let open = self.expect(TokenKind::OpenCurly, "`{`")?;
@@ -57,9 +58,23 @@ impl Cursor<'_> {
             }
             if self.at_end() || self.at_item() {
                 self.unclosed(open, &format!("template `{}`", template.name.value));
+                template.damage = Damage::ALL;
                 break;
             }
-            if self.section(&mut template, &mut seen).is_err() {
+            let (faults, word) = (self.faults, self.word(0));
+            let read = self.section(&mut template, &mut seen);
+            if self.faults > faults || read.is_err() {
+                let damage = &mut template.damage;
+                match word {
+                    Some("match") => damage.nodes = true,
+                    Some("where") => damage.conditions = true,
+                    Some("model") => damage.statements = true,
+                    Some("order") => damage.order = true,
+                    Some("longest" | "expect") => {}
+                    _ => *damage = Damage::ALL,
+                }
+            }
+            if read.is_err() {
                 self.skip_until(|cursor| cursor.at_section() || cursor.is(TokenKind::CloseCurly));
             }
         }
@@ -148,8 +163,10 @@ impl Cursor<'_> {
     }
 
     fn at_node(&self) -> bool {
-        use TokenKind::{CloseSquare, Equal, OpenSquare, Word};
-        self.looks_like(&[Word, Equal]) || self.looks_like(&[Word, OpenSquare, Word, CloseSquare, Equal])
+        use TokenKind::{CloseSquare, Define, Equal, OpenSquare, Word};
+        self.looks_like(&[Word, Equal])
+            || self.looks_like(&[Word, Define])
+            || self.looks_like(&[Word, OpenSquare, Word, CloseSquare, Equal])
     }
 
     fn skip_to_node(&mut self) {
@@ -219,7 +236,9 @@ impl Cursor<'_> {
             index = Some(self.ident("the index variable of `repeat`")?);
             self.expect(TokenKind::CloseSquare, "`]`")?;
         }
-        self.expect(TokenKind::Equal, "`=`")?;
+        if !self.slip(&[TokenKind::Define], "=") && !self.slip(&[TokenKind::Colon], "=") {
+            self.expect(TokenKind::Equal, "`=`")?;
+        }
         let kind = self.kind()?;
         let (scenario, thread, position, task, counter) = self.label()?;
         let mut attributes = Vec::new();
@@ -317,6 +336,7 @@ impl Cursor<'_> {
         use TokenKind::{CloseSquare, Define, OpenRound, OpenSquare, Word};
         self.looks_like(&[Word, OpenRound])
             || self.looks_like(&[Word, Define])
+            || self.looks_like(&[Word, TokenKind::Equal])
             || (self.looks_like(&[Word, OpenSquare])
                 && (3..=6).any(|ahead| self.peek(ahead - 1) == Some(CloseSquare) && self.peek(ahead) == Some(Define)))
             || (self.word(0) == Some("for") && self.peek(1) == Some(Word))
@@ -334,7 +354,10 @@ impl Cursor<'_> {
             return Err(self.unexpected("a statement, such as `addRequest(E, S)`"));
         }
         let entry = self.variable()?;
-        self.expect(TokenKind::Define, "`(` or `:=`")?;
+        let slip = self.slip(&[TokenKind::Equal], ":=") || self.slip(&[TokenKind::Less, TokenKind::Minus], ":=");
+        if !slip {
+            self.expect(TokenKind::Define, "`(` or `:=`")?;
+        }
         let call = self.ident("`newEntry`")?;
         if &*call.value != "newEntry" {
             return Err(self.error(codes::KEYWORD, call.span, format!("`{}` gives no entry", call.value), |d| {

@@ -228,7 +228,11 @@ impl Cursor<'_> {
     /// One condition.
     pub(super) fn condition(&mut self, setting: Setting) -> Parsed<Spanned<Condition>> {
         let start = self.here();
-        let value = if self.take(TokenKind::Not).is_some() {
+        let not = self.peek(1) == Some(TokenKind::Word) && self.slip_of_word(&["not"], "!");
+        let value = if not || self.take(TokenKind::Not).is_some() {
+            if self.looks_like(&[TokenKind::Word]) && self.peek(1) != Some(TokenKind::OpenRound) {
+                return Err(self.negated_comparison(start));
+            }
             if self.word(0) == Some("starts") && self.peek(1) == Some(TokenKind::OpenRound) {
                 self.not_starts(start, setting)?
             } else {
@@ -244,8 +248,29 @@ impl Cursor<'_> {
         Ok(Spanned { value, span: start.to(self.before()) })
     }
 
+    /// `!a = b`
+    fn negated_comparison(&mut self, start: Span) -> super::cursor::Reported {
+        let span = start.to(self.here());
+        self.error(codes::UNEXPECTED, span, "expected a relation after `!`", |d| {
+            d.with_note("a relation is negated by `!`, a comparison by its opposite")
+                .with_hint("write `a != b` where `a` and `b` are to differ")
+        })
+    }
+
     fn comparison(&mut self) -> Parsed<Condition> {
+        use TokenKind::{Define, Equal, Greater, Less};
         let left = self.term()?;
+        let slips: [(&[TokenKind], &str, Comparison); 4] = [
+            (&[Define], "=", Comparison::Equal),
+            (&[Less, Greater], "!=", Comparison::NotEqual),
+            (&[Equal, Less], "<=", Comparison::LessOrEqual),
+            (&[Equal, Greater], ">=", Comparison::GreaterOrEqual),
+        ];
+        for (signs, instead, comparison) in slips {
+            if self.slip(signs, instead) {
+                return Ok(Condition::Compare(left, comparison, self.term()?));
+            }
+        }
         let comparison = match self.peek(0) {
             Some(TokenKind::Equal) => Comparison::Equal,
             Some(TokenKind::NotEqual) => Comparison::NotEqual,
@@ -373,6 +398,9 @@ impl Cursor<'_> {
     fn comma_between_conditions(&mut self, setting: Setting) -> Parsed<()> {
         if self.at_end() || self.at_item() || self.after_conditions(setting) {
             return Ok(()); // reported as the missing brace that it is
+        }
+        if self.slip_of_word(&["and"], ",") {
+            return Ok(());
         }
         self.expect(TokenKind::Comma, "`,` or `}`").map(drop)
     }

@@ -8,6 +8,7 @@ use crate::datalog::syntax::{print_condition, print_kind, print_term};
 use crate::report::draw::Drawn;
 use crate::report::draw::svg::{Anchor, Path, Svg};
 use crate::report::draw::text::{NAME, PLAIN, SMALL};
+use crate::report::words::counted;
 
 /// From one task's line to the next.
 const ROW: f64 = 104.0;
@@ -70,9 +71,9 @@ pub fn svg(template: &Template, id: &str) -> Drawn {
         svg.text((16.0, words_top + 18.0 * number as f64), Anchor::Start, PLAIN, "dim", line);
     }
     let description = format!(
-        "{} nodes on {} tasks: {}. {}",
-        spots.len(),
-        tasks.len(),
+        "{} on {}: {}. {}",
+        counted(spots.len() as u64, "node"),
+        counted(tasks.len() as u64, "task"),
         spots.iter().map(|spot| format!("{} {}", name(spot.node), spot.kind)).collect::<Vec<_>>().join(", "),
         conditions.join(" ")
     );

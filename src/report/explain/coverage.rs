@@ -85,7 +85,8 @@ pub fn text(rules: &Rules, files: &[FileCoverage], all: &Coverage, look: Look) -
         text.push_str(&table.render(look));
     }
     let operations = counted(all.operations, "operation");
-    text.push_str(&format!("\n{} of {} nodes of {operations} processed\n", all.nodes - all.unprocessed, all.nodes));
+    let nodes = counted(all.nodes, "node");
+    text.push_str(&format!("\n{} of {nodes} of {operations} processed\n", all.nodes - all.unprocessed));
     if all.shown.is_empty() {
         return text;
     }

@@ -21,6 +21,8 @@ pub struct Subject<'a> {
     pub origins: &'a Origins,
     /// The entry.
     pub entry: EntryId,
+    /// The activity of it that is asked for, if it is one.
+    pub activity: Option<ActivityId>,
     /// What its numbers were computed from.
     pub explained: &'a Explained,
     /// Line and column of places in texts that are kept.
@@ -37,7 +39,12 @@ impl Subject<'_> {
     }
 
     fn heading(&self, look: Look) -> String {
-        let name = self.name(self.entry);
+        let name = match self.activity {
+            Some(activity) => {
+                format!("activity {} of entry {}", self.model.activities[activity.index()].name, self.name(self.entry))
+            }
+            None => format!("entry {}", self.name(self.entry)),
+        };
         let origin = &self.origins.entries[self.entry.index()];
         let what = match origin.interaction {
             Interaction::Customer => "of the customer, who begins the operations",
@@ -45,7 +52,7 @@ impl Subject<'_> {
             Interaction::Asynchronous => "called asynchronously",
             Interaction::Forwarding => "called by forwarding",
         };
-        format!("{} of task {}, {what}\n", look.paint(Tone::Heading, &format!("entry {name}")), self.task(self.entry))
+        format!("{} of task {}, {what}\n", look.paint(Tone::Heading, &name), self.task(self.entry))
     }
 
     fn place(&self, place: &Place) -> String {
@@ -57,6 +64,9 @@ impl Subject<'_> {
 
     /// The demand of the model, by phase; of a graph of activities the sum.
     fn demands_in_model(&self) -> Vec<f64> {
+        if let Some(activity) = self.activity {
+            return vec![self.model.activities[activity.index()].work.demand];
+        }
         match &self.model.entries[self.entry.index()].body {
             Body::Phases(phases) => phases.iter().map(|work| work.demand).collect(),
             Body::Activities(_) => {
@@ -112,8 +122,8 @@ impl Subject<'_> {
                     sum.merge(&own.cpu);
                     sum
                 });
-                let (sum, events) = (number(cpu.sum.as_f64()), cpu.count);
-                format!("demand, {at}: {seconds} s = {sum} s of CPU measured on {events} events / {times}\n")
+                let (sum, events) = (number(cpu.sum.as_f64()), counted(cpu.count, "event"));
+                format!("demand, {at}: {seconds} s = {sum} s of CPU measured on {events} / {times}\n")
             }
             DemandSource::Exclusive => {
                 let own = &part.exclusive;
@@ -142,9 +152,17 @@ impl Subject<'_> {
         }
     }
 
+    /// How often it was executed.
+    fn times(&self) -> String {
+        counted(self.explained.times, if self.activity.is_some() { "execution" } else { "invocation" })
+    }
+
     fn request_line(&self, request: &RequestPart) -> String {
-        let total = self.explained.total.invocations;
-        let mean = request.count as f64 / total.max(1) as f64;
+        let mean = request.count as f64 / self.explained.times.max(1) as f64;
+        let from = match self.activity {
+            Some(activity) => &*self.model.activities[activity.index()].name,
+            None => self.name(self.entry),
+        };
         let phases = if request.phases.keys().any(|phase| *phase > 1) {
             let parts = request.phases.iter().map(|(phase, count)| format!("{count} in phase {phase}"));
             format!("; {}", parts.collect::<Vec<_>>().join(", "))
@@ -152,13 +170,12 @@ impl Subject<'_> {
             String::new()
         };
         format!(
-            "request {} -> {} ({}): {} = {} / {}{phases}\n",
-            self.name(self.entry),
+            "request {from} -> {} ({}): {} = {} / {}{phases}\n",
             self.name(request.to),
             kind_word(request.kind),
             number(mean),
             request.count,
-            counted(total, "invocation")
+            self.times()
         )
     }
 
@@ -197,12 +214,11 @@ impl Subject<'_> {
     /// Where the demand of an entry comes from, with the events as evidence.
     pub fn demand_text(&self, seen: &Seen, look: Look) -> String {
         let mut text = self.heading(look);
-        text.push_str(&format!(
-            "{}, in {}\n",
-            counted(self.explained.total.invocations, "invocation"),
-            counted(seen.operations, "operation")
-        ));
+        text.push_str(&format!("{}, in {}\n", self.times(), counted(seen.operations, "operation")));
         text.push_str(&self.demand_lines());
+        if self.activity.is_some() {
+            self.explained.requests.iter().for_each(|request| text.push_str(&self.request_line(request)));
+        }
         let model: Vec<String> =
             self.demands_in_model().iter().map(|demand| format!("{} s", number(*demand))).collect();
         text.push_str(&format!("in the model: {}\n\n", model.join(", then ")));
@@ -225,8 +241,8 @@ impl Subject<'_> {
         text
     }
 
-    /// The same as JSON: `{"dyelog-explanation": 1, "entry", "task", "type", "invocations", "demands", "delays", "requests",
-    /// "evidence"}`.
+    /// The same as JSON: `{"dyelog-explanation": 1, "entry", "activity", "task", "type", "invocations", "demands", "delays",
+    /// "requests", "evidence"}`.
     pub fn json(&self, requests: &[&RequestPart], seen: &Seen) -> String {
         let explained = self.explained;
         let demands = explained.demands.iter().map(|part| self.demand_json(part));
@@ -236,13 +252,14 @@ impl Subject<'_> {
                 "to": self.name(request.to),
                 "kind": kind_word(request.kind),
                 "count": request.count,
-                "mean": request.count as f64 / explained.total.invocations.max(1) as f64,
+                "mean": request.count as f64 / explained.times.max(1) as f64,
                 "phases": request.phases,
             })
         });
         pretty(&json!({
             "dyelog-explanation": 1,
             "entry": self.name(self.entry),
+            "activity": self.activity.map(|activity| &*self.model.activities[activity.index()].name),
             "task": self.task(self.entry),
             "type": self.origins.entries[self.entry.index()].interaction.label(),
             "invocations": explained.total.invocations,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::lqn::submodel::{Moments, RequestKind};
+use crate::lqn::submodel::{Moments, Position, RequestKind};
 use crate::report::explain::Described;
 use crate::report::explain::view::seconds;
 use crate::report::look::Look;
@@ -62,7 +62,7 @@ impl Seen {
                 };
                 self.example(study, accepted_at, opened_by, words);
             }
-            Piece::Request { at, accepted_at, kind, phase, made_by } => {
+            Piece::Request { at, accepted_at, kind, made_by, position } => {
                 let template = self.template(study, made_by);
                 let words = || {
                     let cells = vec![label(study, at), label(study, accepted_at), template.clone()];
@@ -70,24 +70,24 @@ impl Seen {
                         "at": node(study, at),
                         "accepted_at": node(study, accepted_at),
                         "kind": kind_word(kind),
-                        "phase": phase,
+                        "phase": position.phase,
                     });
                     (cells, json)
                 };
                 self.example(study, if at == NONE { accepted_at } else { at }, made_by, words);
             }
-            Piece::Cpu { node, phase, seconds } => {
+            Piece::Cpu { node, position: Position { phase, .. }, seconds } => {
                 self.cpu.entry(phase).or_default().add(seconds);
                 self.work(study, node, phase, "cpu", Some(seconds));
             }
-            Piece::Exclusive { node, phase, seconds } => {
+            Piece::Exclusive { node, position: Position { phase, .. }, seconds } => {
                 self.exclusive.entry(phase).or_default().add(seconds);
                 self.work(study, node, phase, "exclusive", Some(seconds));
             }
-            Piece::Network { node, phase, seconds } => {
+            Piece::Network { node, position: Position { phase, .. }, seconds } => {
                 self.work(study, node, phase, "on the way", Some(seconds));
             }
-            Piece::Activity { node, phase } => {
+            Piece::Activity { node, position: Position { phase, .. } } => {
                 *self.activities.entry(phase).or_default() += 1;
                 self.work(study, node, phase, "activity", None);
             }

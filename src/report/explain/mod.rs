@@ -5,6 +5,7 @@ pub mod element;
 pub mod evidence;
 mod failure;
 pub mod node;
+mod reading;
 mod view;
 pub mod why_not;
 

@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::report::explain::failure::{operands, sentence, step};
+use crate::report::explain::reading::rule;
 use crate::report::explain::view::{role_in, slot_name};
 use crate::report::explain::{Described, match_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::plan::Words;
 use crate::report::table::Table;
+use crate::report::words::counted;
 use crate::tlc::explain::{Study, Try, WhyNot};
 use crate::tlc::plan::Plan;
 use crate::trace::toeg::NONE;
@@ -20,6 +22,9 @@ pub fn text(study: &Study<'_>, answer: &WhyNot, look: Look) -> String {
     let mut text = format!("{}  {}\n", look.paint(Tone::Heading, &node.label()), node.place());
     if let Some(span) = node.span() {
         text.push_str(&format!("span {span}\n"));
+        if let Some(rule) = rule(study, answer.node) {
+            text.push_str(&format!("read by *{}* (book: Spans): {}\n", rule.section, rule.when));
+        }
     }
     text.push_str(&format!("{}\n", verdict(study, answer)));
     for one in &answer.tries {
@@ -61,7 +66,7 @@ fn heading(plan: &Plan, one: &Try) -> String {
     let role = slot_name(plan, one.role);
     let glue = if one.role == 0 { ", the glue node" } else { "" };
     let attempt = &one.attempt;
-    format!("as {role}{glue}: {} of {} steps", attempt.passed, attempt.steps)
+    format!("as {role}{glue}: {} of {}", attempt.passed, counted(attempt.steps as u64, "step"))
 }
 
 /// In one line: the role, how far it came, and why no further.
@@ -187,6 +192,7 @@ fn one_json(study: &Study<'_>, answer: &WhyNot) -> Value {
     json!({
         "template": &*plan.name,
         "node": Described::new(study, answer.node).json(),
+        "span_rule": rule(study, answer.node).map(|rule| json!({ "section": rule.section, "when": rule.when })),
         "matches": answer.committed().map(|number| number + 1),
         "taken_by": answer.consumer.map(by),
         "tries": tries,

@@ -1,8 +1,8 @@
 //! From an element of the model down to the nodes that it was made of.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::lqn::submodel::{EntryKey, RequestKind};
+use crate::lqn::submodel::{Branch, EntryKey, Position, RequestKind};
 use crate::tlc::driver::{ACTIVITY, EntryNumber, STRAY, THEN_NEXT_PHASE};
 use crate::tlc::explain::Study;
 use crate::tlc::summary::{EntryMerge, Summary, exclusive, kind_of, on_the_way, request_phase};
@@ -40,17 +40,17 @@ pub enum Piece {
         accepted_at: NodeId,
         /// How it is made.
         kind: RequestKind,
-        /// The phase of the requester.
-        phase: u8,
         /// The match that it is part of.
         made_by: Option<usize>,
+        /// Where in the entry.
+        position: Position,
     },
     /// Measured CPU of an event.
     Cpu {
         /// The node.
         node: NodeId,
-        /// Its phase.
-        phase: u8,
+        /// Where in the entry.
+        position: Position,
         /// Seconds.
         seconds: f64,
     },
@@ -58,8 +58,8 @@ pub enum Piece {
     Exclusive {
         /// The node.
         node: NodeId,
-        /// The phase of that time.
-        phase: u8,
+        /// Where in the entry that time is.
+        position: Position,
         /// Seconds.
         seconds: f64,
     },
@@ -67,8 +67,8 @@ pub enum Piece {
     Network {
         /// Where the caller goes on.
         node: NodeId,
-        /// Its phase.
-        phase: u8,
+        /// Where in the entry.
+        position: Position,
         /// Seconds, there and back.
         seconds: f64,
     },
@@ -76,8 +76,8 @@ pub enum Piece {
     Activity {
         /// The node.
         node: NodeId,
-        /// Its phase.
-        phase: u8,
+        /// Where in the entry.
+        position: Position,
     },
 }
 
@@ -116,16 +116,33 @@ impl Finder {
                     give(Piece::Invocation { entry, accepted_at, opened_by: study.opener(entry) });
                 }
             }
-            About::Requests(to) => requests(study, &ours, &keys, to, give),
-            About::Work => work(study, &ours, give),
+            About::Requests(to) => requests(study, &ours, &keys, &self.places(study, &ours, &keys), to, give),
+            About::Work => work(study, &ours, &self.places(study, &ours, &keys), give),
         }
     }
+
+    fn places(&self, study: &Study<'_>, ours: &[bool], keys: &[EntryKey]) -> Places {
+        let mut all = Places::default();
+        for (entry, _) in ours.iter().enumerate().filter(|(_, ours)| **ours) {
+            all.extend(self.summary.places(study.toeg, &study.outcome, keys, entry as EntryNumber));
+        }
+        all
+    }
+}
+
+/// Stages and branches of nodes, of entries that have such.
+type Places = FxHashMap<NodeId, (u32, Option<Branch>)>;
+
+fn position(places: &Places, node: NodeId, phase: u8) -> Position {
+    let (stage, branch) = places.get(&node).copied().unwrap_or_default();
+    Position { stage, branch, phase }
 }
 
 fn requests(
     study: &Study<'_>,
     ours: &[bool],
     keys: &[EntryKey],
+    places: &Places,
     to: &FxHashSet<EntryKey>,
     give: &mut dyn FnMut(Piece),
 ) {
@@ -142,17 +159,17 @@ fn requests(
             NONE => study.toeg.thread_of(node).fork,
             previous => previous,
         };
-        let at = match request.at {
-            NONE if accepted_at == NONE => NONE,
-            NONE => cause(accepted_at),
-            at => at,
-        };
-        let phase = request_phase(outcome, request);
-        give(Piece::Request { at, accepted_at, kind, phase, made_by: study.opener(request.to) });
+        // A match notes all its requests at its glue node, also those that a later node of the requester sends: in a round of a
+        // sequence, or a second call.
+        let sent_by = if accepted_at == NONE { NONE } else { cause(accepted_at) };
+        let is_ours = sent_by != NONE && outcome.owner[sent_by as usize] == request.from;
+        let at = if request.at == NONE || is_ours { sent_by } else { request.at };
+        let position = position(places, request.at, request_phase(outcome, request));
+        give(Piece::Request { at, accepted_at, kind, made_by: study.opener(request.to), position });
     }
 }
 
-fn work(study: &Study<'_>, ours: &[bool], give: &mut dyn FnMut(Piece)) {
+fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(Piece)) {
     let (toeg, outcome) = (study.toeg, &study.outcome);
     for node in 0..toeg.len() as NodeId {
         let owner = outcome.owner[node as usize];
@@ -162,17 +179,17 @@ fn work(study: &Study<'_>, ours: &[bool], give: &mut dyn FnMut(Piece)) {
         let event = toeg.event(node);
         let (phase, flags) = (outcome.phase(node), outcome.flags[node as usize]);
         if flags & ACTIVITY != 0 {
-            give(Piece::Activity { node, phase });
+            give(Piece::Activity { node, position: position(places, node, phase) });
         }
         if !event.cpu.is_nan() {
-            give(Piece::Cpu { node, phase, seconds: event.cpu });
+            give(Piece::Cpu { node, position: position(places, node, phase), seconds: event.cpu });
         }
         if let Some(seconds) = exclusive(toeg, outcome, node) {
             let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
-            give(Piece::Exclusive { node, phase, seconds });
+            give(Piece::Exclusive { node, position: position(places, node, phase), seconds });
         }
         if let Some(seconds) = on_the_way(toeg, outcome, node) {
-            give(Piece::Network { node, phase, seconds });
+            give(Piece::Network { node, position: position(places, node, phase), seconds });
         }
     }
 }

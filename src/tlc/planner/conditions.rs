@@ -114,6 +114,7 @@ impl Planner<'_> {
                 let slot = self.slot_of(&node.value).expect("a condition is emitted when its node is bound");
                 match self.program.templates.iter().position(|other| other.name.value == template.value) {
                     Some(number) => self.steps.push(Step::NotStarts(number as u16, slot)),
+                    None if self.program.lost.may_define(&template.value) => {}
                     None => {
                         let place = findings.place(template.span);
                         let message = format!("there is no template `{}`", template.value);
@@ -140,13 +141,8 @@ impl Planner<'_> {
             Term::Symbol(name) => Some(planner.symbol(name)),
             _ => {
                 let value = planner.term_value(term)?;
-                // A task compares with a symbol by its name.
-                match (value, &other.value) {
-                    (Value::Field(slot, Field::Task, 0), Term::Symbol(_)) => {
-                        Some(Value::Field(slot, Field::TaskName, 0))
-                    }
-                    _ => Some(value),
-                }
+                let symbol = matches!(other.value, Term::Symbol(_)) || planner.term_value(other).is_some_and(is_name);
+                Some(if symbol { by_name(value) } else { value })
             }
         };
         if let (Some(a), Some(b)) = (simple(self, left, right), simple(self, right, left)) {
@@ -215,12 +211,8 @@ impl Planner<'_> {
                     bad_index(term.span, variable, findings);
                     continue;
                 }
-                let names: Vec<Arc<str>> = self.route.sites.keys().map(|(name, _)| Arc::clone(name)).collect();
-                let place = findings.place(term.span);
-                let message = format!("no node binds `{}`", variable.name);
-                let finding = Diagnostic::error(codes::UNBOUND, place, message)
-                    .with_similar(&variable.name, names.iter().map(|name| &**name));
-                findings.list.push(finding);
+                let names = self.route.sites.keys().map(|(name, _)| &**name);
+                findings.unbound(&variable.name, term.span, self.pattern, names);
             }
         }
         if let Condition::NotStarts { node, .. } = &condition.value {
@@ -230,6 +222,19 @@ impl Planner<'_> {
             let finding = Diagnostic::error(codes::UNBOUND, place, message).with_similar(&node.value, names);
             findings.list.push(finding);
         }
+    }
+}
+
+/// Whether a value is a name.
+pub(super) fn is_name(value: Value) -> bool {
+    matches!(value, Value::Field(_, Field::Activity | Field::Service | Field::TaskName, _))
+}
+
+/// A task compares with a symbol by its name.
+pub(super) fn by_name(value: Value) -> Value {
+    match value {
+        Value::Field(slot, Field::Task, 0) => Value::Field(slot, Field::TaskName, 0),
+        other => other,
     }
 }
 

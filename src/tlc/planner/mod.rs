@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use crate::datalog::ast::{Comparison, Condition, Program, Spanned, Template, Term};
 use crate::tlc::codes;
-use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved};
+use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
 use crate::tlc::plan::{Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
+use conditions::{by_name, is_name};
 use terms::{apart, is_first, linked, plus, replace_values};
 
 /// Relations that the planner itself turns into navigation, with their columns: `begins(k, i, v)`, `ends(k, i, v)`,
@@ -44,9 +45,11 @@ pub struct Route {
     pub slot_names: Vec<Arc<str>>,
     /// Symbols compared with.
     pub symbols: Vec<Arc<str>>,
+    /// Whether it leads to all nodes. Where it does not, it still tells which variables the nodes have.
+    pub sound: bool,
 }
 
-/// Finds the route of a pattern; what cannot be reached is among the findings.
+/// Finds the route of a pattern; what cannot be reached is among the findings. `None` where there are too many nodes for one.
 pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) -> Option<Route> {
     let count = pattern.nodes.len() + pattern.round.as_ref().map_or(0, |round| round.nodes.len());
     if count + template.conditions.len() > MAX_SLOTS {
@@ -71,7 +74,8 @@ pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings
     let good = findings.list.len();
     planner.plan(findings);
     let failed = findings.list[good..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error);
-    (!failed).then_some(planner.route)
+    planner.route.sound = !failed;
+    Some(planner.route)
 }
 
 /// A node with its register.
@@ -109,27 +113,24 @@ impl<'t> Planner<'t> {
         self.arrive(&pattern.nodes[pattern.glue], glue, &[]);
         self.conditions(findings, false);
         self.reach_all();
-        if let Some(round) = &pattern.round {
-            if !self.round(findings) {
-                let names: Vec<String> = round.nodes.iter().map(|node| format!("`{}`", node.name)).collect();
-                findings
-                    .error(
-                        codes::NOT_NAVIGABLE,
-                        round.span,
-                        format!("the sequence of {} cannot be walked", names.join(", ")),
-                    )
-                    .notes
-                    .push(
-                        "its rounds must follow from one end, where the variables that link them are known".to_owned(),
-                    );
-                return;
-            }
+        let walked = self.round(findings);
+        if walked {
             self.reach_all();
         }
-        for (index, node) in pattern.nodes.iter().enumerate() {
-            if self.route.slots[index] == Slot::MAX {
-                Self::unreachable(node, findings);
-            }
+        let missed: Vec<&Node> = pattern
+            .nodes
+            .iter()
+            .zip(&self.route.slots)
+            .filter(|(_, slot)| **slot == Slot::MAX)
+            .map(|(node, _)| node)
+            .collect();
+        match &pattern.round {
+            // Nodes behind the sequence are reached over it.
+            Some(round) if !walked => self.no_way_along(round, findings),
+            _ => missed.iter().for_each(|node| Self::unreachable(node, findings)),
+        }
+        if !(walked && missed.is_empty()) {
+            self.pretend();
         }
         self.conditions(findings, true);
         let steps = std::mem::take(&mut self.steps);
@@ -156,6 +157,89 @@ impl<'t> Planner<'t> {
         }
     }
 
+    /// Why a sequence cannot be walked, from neither end.
+    fn no_way_along(&self, round: &Round, findings: &mut Findings<'_>) {
+        let names: Vec<String> = round.nodes.iter().map(|node| format!("`{}`", node.name)).collect();
+        let (x, n) = (&round.index, &round.count);
+        let linked = self.links(round);
+        let known = |at: At| linked.iter().all(|name| self.route.sites.contains_key(&(Arc::clone(name), at)));
+        let ends = |end: &str| linked.iter().map(|name| format!("`{name}[{end}]`")).collect::<Vec<_>>().join(" and ");
+        let (note, hint) = if linked.is_empty() {
+            (
+                "nothing links a round to the next one".to_owned(),
+                format!(
+                    "name what they share with both indices, such as `q[{x}]` in one node and `q[{x}+1]` in another"
+                ),
+            )
+        } else if !known(At::First) && !known(At::After) {
+            (
+                format!(
+                    "neither end of it is known: no node outside has {}, or {}",
+                    ends("1"),
+                    ends(&format!("{n}+1"))
+                ),
+                "let the node before the sequence, or the one after it, name what its rounds are linked by".to_owned(),
+            )
+        } else {
+            let known = if known(At::After) { format!("{x}+1") } else { x.to_string() };
+            (
+                format!("what is known of a round, {}, does not lead to all of its nodes", ends(&known)),
+                "tie each node of the round to another one: the next in its thread or task, the thread that a fork starts, or \
+                 the fork of a thread"
+                    .to_owned(),
+            )
+        };
+        let finding = findings.error(
+            codes::NOT_NAVIGABLE,
+            round.span,
+            format!("the sequence of {} cannot be walked", names.join(", ")),
+        );
+        finding.notes.push(note);
+        finding.hints.push(hint);
+    }
+
+    /// Variables that link a round with the next: by its nodes, or by an equation.
+    fn links(&self, round: &Round) -> Vec<Arc<str>> {
+        let mut names = linked(&round.nodes);
+        for (name, _) in self.equations() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Takes nodes that were not reached as if they had been, so that what `model` says of them can be checked.
+    fn pretend(&mut self) {
+        let pattern = self.pattern;
+        for (index, node) in pattern.nodes.iter().enumerate() {
+            if self.route.slots[index] == Slot::MAX {
+                let slot = self.new_slot(&node.name);
+                self.arrive(node, slot, &[]);
+                self.route.slots[index] = slot;
+            }
+        }
+        let Some(round) = pattern.round.as_ref().filter(|_| self.route.repetition.is_none()) else { return };
+        let linked = self.links(round);
+        let outer = self.bound.len();
+        for name in &linked {
+            self.route.sites.entry((Arc::clone(name), At::Next)).or_insert(Value::Carry(0, 0));
+        }
+        self.in_round = true;
+        self.route.round_slots = round
+            .nodes
+            .iter()
+            .map(|node| {
+                let slot = self.new_slot(&node.name);
+                self.arrive(node, slot, &[]);
+                slot
+            })
+            .collect();
+        self.conditions(&mut Findings::new(self.program), false);
+        self.in_round = false;
+        self.leave_round(true, &linked, outer);
+    }
+
     fn unreachable(node: &Node, findings: &mut Findings<'_>) {
         let hint = "tie it to a bound node: the same thread with a counter that differs by a constant, the same task with one, \
                     the thread that a bound fork starts, or the fork of a thread that is known";
@@ -177,12 +261,7 @@ impl<'t> Planner<'t> {
     fn round(&mut self, findings: &mut Findings<'_>) -> bool {
         let Some(round) = &self.pattern.round else { return true };
         let equations = self.equations();
-        let mut linked: Vec<Arc<str>> = linked(&round.nodes);
-        for (name, _) in &equations {
-            if !linked.contains(name) {
-                linked.push(Arc::clone(name));
-            }
-        }
+        let linked = self.links(round);
         for backward in [true, false] {
             let (outside, known, unknown) =
                 if backward { (At::After, At::Next, At::Here) } else { (At::First, At::Here, At::Next) };
@@ -441,7 +520,15 @@ impl<'t> Planner<'t> {
                 self.steps.push(Step::Equal(Value::Field(slot, field, 0), symbol));
             }
             Solved::Variable(key, offset) => match self.route.sites.get(key) {
-                Some(site) => self.steps.push(Step::Equal(own, plus(*site, *offset))),
+                Some(site) => {
+                    let site = plus(*site, *offset);
+                    let (own, site) = match (is_name(own), is_name(site)) {
+                        (true, false) => (own, by_name(site)),
+                        (false, true) => (by_name(own), site),
+                        _ => (own, site),
+                    };
+                    self.steps.push(Step::Equal(own, site));
+                }
                 None => {
                     self.route.sites.insert(key.clone(), Value::Field(slot, field, -offset));
                     self.route.types.insert(key.clone(), field);

@@ -95,7 +95,7 @@ const BATCH: usize = 1 << 16;
 const BATCH_HERE: usize = 1 << 12;
 
 /// How many errors are shown before strict reading ends.
-const ERRORS: usize = 20;
+pub(super) const ERRORS: usize = 20;
 
 /// An operation to reduce.
 struct Pending {

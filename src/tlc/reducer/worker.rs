@@ -7,7 +7,7 @@ use crate::tlc::codes;
 use crate::tlc::driver::{self, Committed, Irregularity, Observer, Outcome, Plans};
 use crate::tlc::facts::{GraphFacts, NoRelations, RuleRelations};
 use crate::tlc::matcher::{Matcher, Relations, Symbols};
-use crate::tlc::reducer::{EngineKind, MatchRow, Pending, ReduceOptions};
+use crate::tlc::reducer::{ERRORS, EngineKind, MatchRow, Pending, ReduceOptions};
 use crate::tlc::reference::Reference;
 use crate::tlc::rules::Rules;
 use crate::tlc::summary::{EntryMerge, Summary};
@@ -154,6 +154,8 @@ impl Worker {
         for &(what, node) in &outcome.irregular {
             self.report.findings.count(title(what), || irregularity(what, toeg, names, node));
         }
+        let misplaced = outcome.misplaced.iter().take(ERRORS);
+        self.report.errors.extend(misplaced.map(|&node| wrong_task(toeg, names, outcome, node)));
     }
 }
 
@@ -207,10 +209,28 @@ fn title(what: Irregularity) -> &'static str {
     }
 }
 
-fn irregularity(what: Irregularity, toeg: &Toeg, names: &TraceNames, node: NodeId) -> Diagnostic {
+/// That a template gives work to an entry of a task that does not do it.
+fn wrong_task(toeg: &Toeg, names: &TraceNames, outcome: &Outcome, node: NodeId) -> Diagnostic {
     let event = toeg.event(node);
-    let place = toeg.operation().place(event);
-    let label = format!(
+    let entry = outcome.owner[node as usize];
+    let serves = outcome.entries.get(entry as usize).and_then(|entry| entry.task);
+    let serves = serves.map_or_else(String::new, |task| names.task_label(task));
+    let message = format!(
+        "node `{}` runs on task `{}`, and a template gives it to entry E{entry} of task `{serves}`",
+        label(toeg, names, node),
+        names.task_label(event.task),
+    );
+    Diagnostic::error(codes::MISPLACED, toeg.operation().place(event), message)
+        .with_note("work belongs to an entry of the task that does it")
+        .with_hint(
+            "`dyelog explain` of the node tells the template; name its tasks by variables, so that `dyelog rules check` sees it",
+        )
+}
+
+/// A node as the native format writes it.
+fn label(toeg: &Toeg, names: &TraceNames, node: NodeId) -> String {
+    let event = toeg.event(node);
+    format!(
         "{},{},{},{} | {},{}",
         names.names.text(toeg.operation().scenario),
         event.thread,
@@ -218,7 +238,13 @@ fn irregularity(what: Irregularity, toeg: &Toeg, names: &TraceNames, node: NodeI
         event.kind.label(),
         names.task_label(event.task),
         event.counter
-    );
+    )
+}
+
+fn irregularity(what: Irregularity, toeg: &Toeg, names: &TraceNames, node: NodeId) -> Diagnostic {
+    let event = toeg.event(node);
+    let place = toeg.operation().place(event);
+    let label = label(toeg, names, node);
     match what {
         Irregularity::Unmatched => {
             Diagnostic::warning(codes::UNMATCHED, place, format!("no template matches node `{label}`"))

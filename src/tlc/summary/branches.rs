@@ -49,7 +49,7 @@ impl Branches {
 /// Where the nodes of an invocation with parallel branches are.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
-    nodes: FxHashMap<NodeId, (u32, Option<Branch>)>,
+    pub(super) nodes: FxHashMap<NodeId, (u32, Option<Branch>)>,
     /// The blocks, with their keys.
     pub(super) blocks: Vec<(u64, BlockTotal)>,
     /// Whether some wait stands elsewhere than where it was.

@@ -13,7 +13,7 @@ mod witnesses;
 
 use rustc_hash::FxHashMap;
 
-use crate::lqn::submodel::{EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
+use crate::lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use crate::tlc::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
 use crate::tlc::summary::branches::{Branches, Invocation, Positions, positions};
 use crate::tlc::summary::entries::Entries;
@@ -100,6 +100,24 @@ impl Summary {
         let keys = found.iter().map(|index| self.submodel.entry(*index).key).collect();
         self.scratch = scratch;
         keys
+    }
+
+    /// Where the nodes of an entry with parallel branches are, by stage and branch, in the operation whose keys were given last.
+    pub fn places(
+        &self,
+        toeg: &Toeg,
+        outcome: &Outcome,
+        keys: &[EntryKey],
+        entry: EntryNumber,
+    ) -> FxHashMap<NodeId, (u32, Option<Branch>)> {
+        let Scratch { nodes, requests, branches, .. } = &self.scratch;
+        let number = entry as usize;
+        let (nodes, requests, branches) = (nodes.of(number), requests.of(number), branches.of_entry(number));
+        if branches.is_empty() {
+            return FxHashMap::default();
+        }
+        let key = |other: EntryNumber| keys[other as usize];
+        positions(Invocation { toeg, outcome, entry, nodes, requests, branches }, &key).nodes
     }
 
     fn add_entry(

@@ -13,6 +13,7 @@ use crate::report::draw::operation::{OperationOptions, OperationView, Shown};
 use crate::report::draw::svg::{Anchor, Path, Svg};
 use crate::report::draw::text::{NAME, PLAIN, SMALL, clip, quoted};
 use crate::report::draw::toeg::grid::{CELL_TOP, Grid, MIDDLE, RADIUS};
+use crate::report::words::counted;
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId};
 
@@ -47,11 +48,11 @@ pub fn svg(view: &OperationView<'_>, options: &OperationOptions) -> Drawn {
     let scenario = view.names.names.text(operation.scenario);
     let title = format!("Operation {} run {}", clip(scenario, 100), clip(&operation.run, 60));
     let description = format!(
-        "Task and operation event graph with {} nodes, {} threads, {} tasks and {} interactions of several nodes.",
-        view.toeg.len(),
-        view.toeg.threads().len(),
-        shown.tasks.len(),
-        brackets.len()
+        "Task and operation event graph with {}, {}, {} and {} of several nodes.",
+        counted(view.toeg.len() as u64, "node"),
+        counted(view.toeg.threads().len() as u64, "thread"),
+        counted(shown.tasks.len() as u64, "task"),
+        counted(brackets.len() as u64, "interaction")
     );
     let text = picture.svg.finish(&options.id, "toeg", (width, bottom + MARGIN), &title, &description);
     Drawn { text, notes }

@@ -1,5 +1,7 @@
 //! Lints of templates: what can be proved wrong or doubtful from the text alone.
 
+mod subsumption;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,6 +9,8 @@ use crate::datalog::ast::{
     Argument, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template,
     Term,
 };
+use crate::diagnostic::Label;
+use crate::tlc::check::subsumption::{Shape, TRIES, subsumes};
 use crate::tlc::codes;
 use crate::tlc::pattern::{At, Findings, Node, Pattern, Solved, condition_terms};
 use crate::tlc::plan::KindTag;
@@ -205,68 +209,54 @@ fn chained(pattern: &Pattern, left: &Node, right: &Node) -> bool {
 
 /// Lints between templates: one order twice, and templates that can never match.
 pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
-    let shapes: Vec<Option<Pattern>> =
+    let patterns: Vec<Option<Pattern>> =
         program.templates.iter().map(|template| Pattern::of(template, &mut Findings::new(program))).collect();
-    for (place, (right, right_shape)) in program.templates.iter().zip(&shapes).enumerate() {
-        let Some(right_shape) = right_shape else { continue };
-        for (left, left_shape) in program.templates[..place].iter().zip(&shapes) {
-            let Some(left_shape) = left_shape else { continue };
-            let (Some(left_order), Some(right_order)) = (&left.order, &right.order) else { continue };
-            let kinds = (left_shape.nodes[left_shape.glue].kind, right_shape.nodes[right_shape.glue].kind);
+    let shapes: Vec<Shape<'_>> = program
+        .templates
+        .iter()
+        .zip(&patterns)
+        .filter(|(template, _)| !template.damage.any())
+        .filter_map(|(template, pattern)| Some(Shape { template, pattern: pattern.as_ref()? }))
+        .collect();
+    let mut tries = TRIES;
+    for (place, &right) in shapes.iter().enumerate() {
+        let mut told = false;
+        for &left in &shapes[..place] {
+            let (left_order, right_order) = (&left.template.order, &right.template.order);
+            let kinds = (left.pattern.nodes[left.pattern.glue].kind, right.pattern.nodes[right.pattern.glue].kind);
             let may_meet = kinds.0 == kinds.1 || kinds.0 == KindTag::Any || kinds.1 == KindTag::Any;
-            if left_order.value == right_order.value && may_meet {
-                let first = findings.place(left_order.span);
-                let finding = findings.warning(
-                    codes::ORDER_AGAIN,
-                    right_order.span,
-                    format!("templates `{}` and `{}` have one order", left.name.value, right.name.value),
-                );
-                finding
-                    .labels
-                    .push(crate::diagnostic::Label { place: first, text: "tried before it, by the text".to_owned() });
+            if !may_meet {
+                continue;
             }
-            let (earlier, later) = if left_order.value <= right_order.value {
-                ((left, left_shape), (right, right_shape))
-            } else {
-                ((right, right_shape), (left, left_shape))
-            };
-            if always_matches(earlier.0, earlier.1) && shadows(earlier.1, later.1) {
-                let at = findings.place(earlier.0.name.span);
-                let finding = findings.warning(
-                    codes::SHADOWED,
-                    later.0.name.span,
-                    format!(
-                        "`{}` can never match: `{}` takes every such glue node before",
-                        later.0.name.value, earlier.0.name.value
-                    ),
-                );
-                finding.labels.push(crate::diagnostic::Label { place: at, text: "this one".to_owned() });
+            if let (Some(left_order), Some(right_order)) = (left_order, right_order)
+                && left_order.value == right_order.value
+                && !std::mem::replace(&mut told, true)
+            {
+                let first = findings.place(left_order.span);
+                let (left, right) = (&left.template.name.value, &right.template.name.value);
+                let message = format!("templates `{left}` and `{right}` have one order");
+                let finding = findings.warning(codes::ORDER_AGAIN, right_order.span, message);
+                finding.labels.push(Label { place: first, text: "tried before it, by the text".to_owned() });
+            }
+            let turn = |shape: Shape<'_>| shape.template.order.as_ref().map_or(i64::MAX, |order| order.value);
+            let (earlier, later) = if turn(left) <= turn(right) { (left, right) } else { (right, left) };
+            if subsumes(earlier, later, &mut tries) {
+                shadowed(earlier.template, later.template, findings);
             }
         }
     }
 }
 
-/// Whether a template fits at every node of its glue node's kind.
-fn always_matches(template: &Template, pattern: &Pattern) -> bool {
-    let glue = &pattern.nodes[pattern.glue];
-    let mut seen: Vec<&Solved> = Vec::new();
-    pattern.nodes.len() == 1
-        && pattern.round.is_none()
-        && template.conditions.is_empty()
-        && glue.terms().all(|(_, term)| match term {
-            Solved::Wildcard => true,
-            Solved::Variable(_, 0) => {
-                let new = !seen.contains(&term);
-                seen.push(term);
-                new
-            }
-            _ => false,
-        })
-}
-
-fn shadows(earlier: &Pattern, later: &Pattern) -> bool {
-    let (first, second) = (earlier.nodes[earlier.glue].kind, later.nodes[later.glue].kind);
-    first == KindTag::Any || first == second
+fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {
+    let at = findings.place(earlier.name.span);
+    let (first, second) = (&earlier.name.value, &later.name.value);
+    let message = format!("`{second}` can never match: wherever it fits, `{first}` does, which is tried before it");
+    let finding = findings.warning(codes::SHADOWED, later.name.span, message);
+    finding.labels.push(Label { place: at, text: "this one".to_owned() });
+    finding.hints.push(format!(
+        "give `{second}` a lower `order`, or `{first}` a condition that sets them apart; a template that is meant to replace a shipped \
+         one has its name"
+    ));
 }
 
 fn patterns(template: &Template) -> impl Iterator<Item = &NodePattern> {

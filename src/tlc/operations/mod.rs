@@ -1,13 +1,17 @@
 //! The modelling operations (1998 paper §5.1) as a typed registry, and the `model` part of a template made of them.
 
+mod ownership;
+mod terms;
+
 use std::sync::Arc;
 
-use crate::datalog::ast::{Argument, Ident, Index, NodeReference, Span, Spanned, Statement, Template, Term, Variable};
+use crate::datalog::ast::{Argument, Ident, NodeReference, Span, Spanned, Statement, Template, Term, Variable};
 use crate::diagnostic::Diagnostic;
 use crate::lqn::submodel::Interaction;
 use crate::tlc::codes;
-use crate::tlc::pattern::{At, Findings, Pattern, Scope, Solved};
-use crate::tlc::plan::{Action, EntryReference, ModelNode, ModelValue, Position, Slot, Value};
+use crate::tlc::operations::ownership::{Claim, Task, Which, equal_names};
+use crate::tlc::pattern::{Findings, Pattern, Scope, Solved};
+use crate::tlc::plan::{Action, EntryReference, ModelNode, Position, Slot};
 use crate::tlc::planner::Route;
 
 /// What an operation takes at one place.
@@ -21,6 +25,8 @@ pub enum Parameter {
     Label,
     /// A thread identifier.
     Thread,
+    /// A thread node counter.
+    Position,
     /// A task.
     Task,
     /// A task node counter.
@@ -34,6 +40,7 @@ impl Parameter {
             Self::Node => "a node of the match",
             Self::Label => "a node label `[j, k, m | i, v]`",
             Self::Thread => "a thread",
+            Self::Position => "a thread node counter",
             Self::Task => "a task",
             Self::Counter => "a task node counter",
         }
@@ -61,8 +68,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         name: "addActivity",
         parameters: &[Parameter::Entry, Parameter::Node],
-        doc: "the node counts as an activity of the entry, to which resource functions give demand; what was measured at it is work \
-              of the visit that it lies in, in any case",
+        doc: "the node is work of the entry, as an activity: its resource function counts; what is measured on it counts anyway",
     },
     Operation {
         name: "phase2",
@@ -98,6 +104,8 @@ pub struct Model {
     pub loop_owners: Vec<EntryReference>,
     /// How many entry variables there are.
     pub entry_variables: u8,
+    /// Whether only a trace can tell that all work is given to an entry of the task that does it.
+    pub unsure: bool,
 }
 
 /// An entry that `newEntry` makes.
@@ -105,6 +113,8 @@ struct Made {
     name: Arc<str>,
     position: Position,
     task: Solved,
+    /// Where the task is written.
+    span: Span,
 }
 
 struct Compiler<'t, 'f, 'p> {
@@ -115,6 +125,13 @@ struct Compiler<'t, 'f, 'p> {
     variables: Vec<Arc<str>>,
     made: Vec<Made>,
     running: Option<Arc<str>>,
+    /// Names of variables that are equal by a condition.
+    equal: Vec<[Arc<str>; 2]>,
+    /// Nodes that operations give to entries.
+    claims: Vec<Claim>,
+    /// Entries that are requested, and where.
+    requested: Vec<(EntryReference, Span)>,
+    unsure: bool,
 }
 
 /// Compiles the statements of a template.
@@ -127,11 +144,25 @@ pub fn compile(template: &Template, pattern: &Pattern, route: &Route, findings: 
         variables: Vec::new(),
         made: Vec::new(),
         running: None,
+        equal: equal_names(template),
+        claims: Vec::new(),
+        requested: Vec::new(),
+        unsure: false,
     };
+    let before = compiler.findings.list.len();
     let actions = compiler.statements(&template.statements);
-    let owners = compiler.owners();
-    let loop_owners = compiler.loop_owners();
-    Model { actions, owners, loop_owners, entry_variables: compiler.variables.len() as u8 }
+    let sound = compiler.findings.list.len() == before;
+    let (owners, loop_owners) = compiler.owners(sound);
+    if sound {
+        compiler.check_requested();
+    }
+    Model {
+        actions,
+        owners: route.slots.iter().copied().zip(owners).collect(),
+        loop_owners,
+        entry_variables: compiler.variables.len() as u8,
+        unsure: compiler.unsure,
+    }
 }
 
 impl Compiler<'_, '_, '_> {
@@ -177,6 +208,16 @@ impl Compiler<'_, '_, '_> {
                     "write R for a remote procedure call, A for an asynchronous one, F for a forwarded one".to_owned(),
                 );
         }
+        let nodes = self.pattern.nodes.len() + self.pattern.round.as_ref().map_or(0, |round| round.nodes.len());
+        if self.made.len() == nodes {
+            self.findings
+                .error(codes::ENTRY_TASK_AGAIN, entry.span, "more entries than the template has nodes")
+                .notes
+                .push("an entry is opened for a visit, and each visit has a node of its own".to_owned());
+        }
+        if self.made.len() > nodes {
+            return None;
+        }
         let position = self.position(entry.value.index.as_ref(), entry.span)?;
         let variable = self.variables.iter().position(|name| *name == entry.value.name).unwrap_or_else(|| {
             self.variables.push(Arc::clone(&entry.value.name));
@@ -185,8 +226,8 @@ impl Compiler<'_, '_, '_> {
         let solved = self.solved(task);
         let visited = solved.as_ref().is_none_or(|solved| self.check_entry_task(solved, task.span));
         // Made even where its task is wrong, so that one slip is reported once.
-        let made = solved.clone().unwrap_or(Solved::Wildcard);
-        self.made.push(Made { name: Arc::clone(&entry.value.name), position, task: made });
+        let made = solved.clone().filter(|_| visited).unwrap_or(Solved::Wildcard);
+        self.made.push(Made { name: Arc::clone(&entry.value.name), position, task: made, span: task.span });
         solved?;
         if !visited {
             return None; // that nothing binds the task, either, would follow from it
@@ -196,10 +237,8 @@ impl Compiler<'_, '_, '_> {
         Some(Action::NewEntry { entry, interaction: kind?, task: task_value })
     }
 
-    /// A new entry serves a task that some node of the match runs on, and that no other entry of the match has. Gives back
-    /// whether a node runs on it.
+    /// A new entry serves a task that some node of the match runs on. Gives back whether one does.
     fn check_entry_task(&mut self, task: &Solved, at: Span) -> bool {
-        let glue = &self.pattern.nodes[self.pattern.glue];
         let round = self.pattern.round.iter().flat_map(|round| &round.nodes);
         let visited = self.pattern.nodes.iter().chain(round).any(|node| node.task == *task);
         if !visited {
@@ -207,16 +246,6 @@ impl Compiler<'_, '_, '_> {
                 .error(codes::ENTRY_TASK, at, "no node of the template runs on this task")
                 .notes
                 .push("an entry is opened for a visit, so its task must be that of a matched node".to_owned());
-        }
-        if glue.task == *task {
-            self.findings
-                .error(codes::ENTRY_TASK_AGAIN, at, "this is the task of the glue node, which has the entry E")
-                .hints
-                .push("open the entry on the task that accepts the request".to_owned());
-        }
-        if let Some(other) = self.made.iter().find(|made| made.task == *task) {
-            let message = format!("entry `{}` of this template already serves this task", other.name);
-            self.findings.error(codes::ENTRY_TASK_AGAIN, at, message);
         }
         visited
     }
@@ -241,23 +270,25 @@ impl Compiler<'_, '_, '_> {
         }
         match operation.name {
             "addRequest" => {
-                Some(Action::AddRequest { from: self.entry(&arguments[0])?, to: self.entry(&arguments[1])? })
+                let (from, to) = (self.entry(&arguments[0]), self.entry(&arguments[1])?);
+                self.check_requested_once(to, arguments[1].span);
+                Some(Action::AddRequest { from: from?, to })
             }
             "addActivity" => {
-                Some(Action::AddActivity { entry: self.entry(&arguments[0])?, node: self.node(&arguments[1])? })
+                let (entry, node) = self.work(&arguments[0], &arguments[1])?;
+                Some(Action::AddActivity { entry, node })
             }
             "phase2" => self.phase(arguments, span),
             "addTrigger" => self.trigger(&arguments[0], &arguments[1]),
-            "addBranch" => Some(Action::AddBranch {
-                entry: self.entry(&arguments[0])?,
-                begin: self.node(&arguments[1])?,
-                join: Some(self.node(&arguments[2])?),
-            }),
-            "forkBranch" => Some(Action::AddBranch {
-                entry: self.entry(&arguments[0])?,
-                begin: self.node(&arguments[1])?,
-                join: None,
-            }),
+            "addBranch" => {
+                let ((entry, begin), (_, join)) =
+                    (self.work(&arguments[0], &arguments[1])?, self.work(&arguments[0], &arguments[2])?);
+                Some(Action::AddBranch { entry, begin, join: Some(join) })
+            }
+            "forkBranch" => {
+                let (entry, begin) = self.work(&arguments[0], &arguments[1])?;
+                Some(Action::AddBranch { entry, begin, join: None })
+            }
             other => unreachable!("operation {other} is in the registry but has no meaning"),
         }
     }
@@ -313,22 +344,36 @@ impl Compiler<'_, '_, '_> {
         }
     }
 
-    fn node(&mut self, argument: &Spanned<Argument>) -> Option<ModelNode> {
+    /// A matched node whose work an operation gives to an entry.
+    fn work(&mut self, entry: &Spanned<Argument>, node: &Spanned<Argument>) -> Option<(EntryReference, ModelNode)> {
+        let (entry, named) = (self.entry(entry), self.node(node));
+        let (entry, (which, position)) = (entry?, named?);
+        self.claim(entry, which, position, node.span);
+        let node = match which {
+            Which::Fixed(number) => ModelNode::Fixed(self.route.slots[number]),
+            Which::Round(number) => ModelNode::Round { node: number as u8, position },
+        };
+        Some((entry, node))
+    }
+
+    /// A node by its name, and of a sequence of which round.
+    fn node(&mut self, argument: &Spanned<Argument>) -> Option<(Which, Position)> {
         let Argument::Term(Term::Variable(variable, 0)) = &argument.value else {
             self.wrong(argument, Parameter::Node);
             return None;
         };
         if let Some(number) = self.pattern.nodes.iter().position(|node| node.name == variable.name) {
-            return Some(ModelNode::Fixed(self.route.slots[number]));
+            return Some((Which::Fixed(number), Position::At(0)));
         }
         let round = self.pattern.round.as_ref();
         if let Some(number) = round.and_then(|round| round.nodes.iter().position(|node| node.name == variable.name)) {
             let position = self.position(variable.index.as_ref(), argument.span)?;
-            return Some(ModelNode::Round { node: number as u8, position });
+            return Some((Which::Round(number), position));
         }
         let place = self.findings.place(argument.span);
         let message = format!("the template has no node `{}`", variable.name);
-        let names: Vec<Arc<str>> = self.pattern.nodes.iter().map(|node| Arc::clone(&node.name)).collect();
+        let nodes = self.pattern.nodes.iter().chain(round.iter().flat_map(|round| &round.nodes));
+        let names: Vec<Arc<str>> = nodes.map(|node| Arc::clone(&node.name)).collect();
         let finding = Diagnostic::error(codes::UNBOUND, place, message)
             .with_similar(&variable.name, names.iter().map(|name| &**name));
         self.findings.list.push(finding);
@@ -373,136 +418,21 @@ impl Compiler<'_, '_, '_> {
         };
         let NodeReference { thread, position, task, counter, .. } = &**label_node;
         let entry = self.entry(entry);
-        let optional = |compiler: &mut Self, term: &Spanned<Term>| match term.value {
+        let number = |compiler: &mut Self, term, parameter| compiler.typed_value(term, parameter);
+        let optional = |compiler: &mut Self, term: &Spanned<Term>, parameter| match term.value {
             Term::Wildcard => Some(None),
-            _ => compiler.model_value(term).map(Some),
+            _ => compiler.typed_value(term, parameter).map(Some),
         };
-        let (thread, position) = (self.model_value(thread), self.model_value(position));
-        let (task, counter) = (optional(self, task), optional(self, counter));
-        Some(Action::AddTrigger { thread: thread?, position: position?, task: task?, counter: counter?, entry: entry? })
-    }
-
-    fn position(&mut self, index: Option<&Index>, span: Span) -> Option<Position> {
-        match index {
-            None => Some(Position::At(0)),
-            Some(Index { variable: None, offset }) => Some(Position::At(*offset)),
-            Some(Index { variable: Some(name), offset }) if Some(name) == self.running.as_ref() => {
-                Some(Position::Running(*offset))
-            }
-            Some(Index { variable: Some(name), offset }) if Some(name) == self.scope.count() => {
-                Some(Position::Count(*offset))
-            }
-            Some(Index { variable: Some(name), .. }) => {
-                self.findings.error(codes::INDEX, span, format!("`{name}` is no index here"));
-                None
-            }
+        let (own, place) = (number(self, thread, Parameter::Thread), number(self, position, Parameter::Position));
+        let (runs_on, count) = (optional(self, task, Parameter::Task), optional(self, counter, Parameter::Counter));
+        let (entry, own, place, runs_on, count) = (entry?, own?, place?, runs_on?, count?);
+        let named = self
+            .solved(task)
+            .map_or(Task::of(&Solved::Wildcard, Position::At(0)), |solved| Task::of(&solved, Position::Running(0)));
+        self.check_task(entry, "the trigger", &named, task.span);
+        if let Some(thread) = self.solved(thread) {
+            self.follow(&thread, &named, entry, label.span);
         }
-    }
-
-    /// A term as the pattern's nodes write it, for comparison with theirs. The running index stands for the round's.
-    fn solved(&mut self, term: &Spanned<Term>) -> Option<Solved> {
-        match &term.value {
-            Term::Wildcard => Some(Solved::Wildcard),
-            Term::Integer(value) => Some(Solved::Integer(*value)),
-            Term::Symbol(name) => Some(Solved::Symbol(Arc::clone(name))),
-            Term::Variable(variable, offset) => {
-                let name = Arc::clone(&variable.name);
-                let at = match self.position(variable.index.as_ref(), term.span)? {
-                    Position::At(0) if variable.index.is_none() => At::Scalar,
-                    Position::At(1) => At::First,
-                    Position::Running(0) => At::Here,
-                    Position::Running(1) => At::Next,
-                    Position::Count(0) => At::Last,
-                    Position::Count(1) => At::After,
-                    _ => {
-                        self.findings
-                            .error(
-                                codes::INDEX,
-                                term.span,
-                                format!("this index of `{}` is out of range", variable.name),
-                            )
-                            .notes
-                            .push("the nodes of the sequence bind its variables from 1 to n".to_owned());
-                        return None;
-                    }
-                };
-                Some(Solved::Variable((name, at), *offset))
-            }
-            Term::Arithmetic(..) => {
-                self.findings.error(
-                    codes::NOT_LINEAR,
-                    term.span,
-                    "only a variable plus or minus a constant can stand here",
-                );
-                None
-            }
-        }
-    }
-
-    fn model_value(&mut self, term: &Spanned<Term>) -> Option<ModelValue> {
-        let (name, at, offset) = match self.solved(term)? {
-            Solved::Integer(value) => return Some(ModelValue::Fixed(Value::Integer(value))),
-            Solved::Variable((name, at), offset) => (name, at, offset),
-            Solved::Wildcard | Solved::Symbol(_) => {
-                self.findings.error(codes::UNBOUND, term.span, "a variable that a node binds is needed here");
-                return None;
-            }
-        };
-        let fixed = |site: &Value| match site {
-            Value::Field(slot, field, own) => Some(ModelValue::Fixed(Value::Field(*slot, *field, own + offset))),
-            _ => None,
-        };
-        let round = |position| {
-            let key = if matches!(at, At::Next | At::After) { At::Next } else { At::Here };
-            let (node, field, own) = self.route.round_sites.get(&(Arc::clone(&name), key)).copied()?;
-            Some(ModelValue::Round { node, position, field, offset: own + offset })
-        };
-        let here = |at| self.route.sites.get(&(Arc::clone(&name), at)).and_then(fixed);
-        let value = match at {
-            At::Scalar => here(At::Scalar),
-            At::After => here(At::After).or_else(|| round(Position::Count(0))),
-            At::Here | At::Next => round(Position::Running(0)),
-            At::First => round(Position::At(1)),
-            At::Last => round(Position::Count(0)),
-        };
-        if value.is_none() {
-            let place = self.findings.place(term.span);
-            let names: Vec<Arc<str>> = self.route.sites.keys().map(|(name, _)| Arc::clone(name)).collect();
-            let finding = Diagnostic::error(codes::UNBOUND, place, format!("no node binds `{name}`"))
-                .with_similar(&name, names.iter().map(|name| &**name));
-            self.findings.list.push(finding);
-        }
-        value
-    }
-
-    /// Each matched node belongs to the entry whose task it runs on; nodes on the glue node's task to E.
-    fn owners(&self) -> Vec<(Slot, EntryReference)> {
-        let of_task = |task: &Solved| {
-            self.made.iter().find(|made| made.task == *task).map(|made| EntryReference::New {
-                variable: self.variables.iter().position(|name| *name == made.name).unwrap_or(0) as u8,
-                position: made.position,
-            })
-        };
-        let glue = &self.pattern.nodes[self.pattern.glue].task;
-        let owner = |task: &Solved| if task == glue { None } else { of_task(task) };
-        self.pattern
-            .nodes
-            .iter()
-            .zip(&self.route.slots)
-            .map(|(node, slot)| (*slot, owner(&node.task).unwrap_or(EntryReference::Trigger)))
-            .collect()
-    }
-
-    fn loop_owners(&self) -> Vec<EntryReference> {
-        let nodes = self.pattern.round.iter().flat_map(|round| &round.nodes);
-        nodes
-            .map(|node| {
-                let made = self.made.iter().find(|made| made.task == node.task);
-                made.map_or(EntryReference::Trigger, |made| EntryReference::New {
-                    variable: self.variables.iter().position(|name| *name == made.name).unwrap_or(0) as u8,
-                    position: made.position,
-                })
-            })
-            .collect()
+        Some(Action::AddTrigger { thread: own, position: place, task: runs_on, counter: count, entry })
     }
 }
