@@ -8,10 +8,11 @@ use dyelog::datalog::ast::Program;
 use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
 use dyelog::datalog::check::check;
 use dyelog::datalog::eval::{Evaluator, Limits, compile};
-use dyelog::datalog::syntax::{format, load, parse_file, print, print_items};
+use dyelog::datalog::syntax::{self, Loaded, format, parse_file, print, print_items};
 use dyelog::datalog::value::Value;
-use dyelog::diagnostic::{Renderer, Sources};
+use dyelog::diagnostic::{Renderer, Severity, Sources};
 use dyelog::model::{Configuration, complete};
+use dyelog::tlc::rules::compile_all;
 use dyelog::tlc::{ReduceOptions, Reducer, Rules};
 use dyelog::trace::{ReadOptions, TraceNames, read};
 use libfuzzer_sys::fuzz_target;
@@ -72,11 +73,18 @@ fuzz_target!(|text: &str| {
         assert_eq!(printed, print_items(&again));
         assert_eq!(format(&"tidy.dl".into(), &tidy).ok().as_ref(), Some(&tidy));
     }
-    let Ok(program) = load("fuzz.dl", text, &|_| None) else { return };
-    let _ = print(&program);
-    templates(&program);
     let mut schema = BaseSchema::new();
     schema.add("edge", &[Type::Any, Type::Any]);
+    // What could be read is checked, whatever is wrong with the rest.
+    let Loaded { program, diagnostics } = syntax::read("fuzz.dl", text, &|_| None);
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        let (_, findings) = compile_all(&program);
+        let _ = Renderer { color: false }.render_all(&findings, &sources);
+        let _ = check(&program, &schema);
+        return;
+    }
+    let _ = print(&program);
+    templates(&program);
     let _ = Renderer { color: false }.render_all(&check(&program, &schema), &sources);
     let Ok(rules) = compile(&program, &schema) else { return };
     for rule in program.rules.iter().take(4) {

@@ -116,24 +116,33 @@ pub struct Template {
 
 /// Sections of a template of which something could not be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
-    /// `match`
-    pub nodes: bool,
-    /// `where`
-    pub conditions: bool,
-    /// `model`
-    pub statements: bool,
-    /// `order`
-    pub order: bool,
-}
+pub struct Damage(u8);
 
 impl Damage {
-    /// All of it.
-    pub const ALL: Self = Self { nodes: true, conditions: true, statements: true, order: true };
+    /// `match`
+    pub const NODES: Self = Self(1);
+    /// `where`
+    pub const CONDITIONS: Self = Self(2);
+    /// `model`
+    pub const STATEMENTS: Self = Self(4);
+    /// `order`
+    pub const ORDER: Self = Self(8);
+    /// Anywhere.
+    pub const ALL: Self = Self(15);
+
+    /// Takes in more of it.
+    pub fn add(&mut self, more: Self) {
+        self.0 |= more.0;
+    }
+
+    /// Whether that section has some.
+    pub fn is_in(self, section: Self) -> bool {
+        self.0 & section.0 != 0
+    }
 
     /// Whether there is any.
     pub fn any(self) -> bool {
-        self != Self::default()
+        self.0 != 0
     }
 }
 

@@ -240,9 +240,9 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::NO_ENTRY,
         codes::NOT_REQUESTED,
     ];
-    (damage.nodes && of_nodes.contains(&code))
-        || (damage.conditions && of_conditions.contains(&code))
-        || (damage.statements && of_statements.contains(&code))
+    (damage.is_in(Damage::NODES) && of_nodes.contains(&code))
+        || (damage.is_in(Damage::CONDITIONS) && of_conditions.contains(&code))
+        || (damage.is_in(Damage::STATEMENTS) && of_statements.contains(&code))
 }
 
 /// Whether a file of a program is one of those loaded by default.

@@ -739,11 +739,11 @@ template t {
       |   |
       |   this makes it a symbol
 
-    error[R022]: a symbol where a whole number belongs
+    error[R022]: a symbol where a task node counter belongs
       --> test.dl:10:25
        |
      9 |   match { e = Ac [j, k, m | i, v] }
-       |                                - this makes it a whole number
+       |                                - this makes it a task node counter
     10 |   where { c(e, m), v != "x", place(v, m) }
        |                         ^^^
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::datalog::ast::{Atom, Condition, Rule, Span, Spanned, Template, Term};
+use crate::datalog::ast::{Atom, Condition, Damage, Rule, Span, Spanned, Template, Term};
 use crate::datalog::check::{Checker, MAX_ARITY, MAX_BODY, atoms, terms};
 use crate::datalog::codes;
 use crate::datalog::value::Value;
@@ -197,7 +197,7 @@ impl<'p> Checker<'p> {
 
     /// Which templates of one order may meet is told in [`crate::tlc`], which knows what their glue nodes are.
     fn template_orders(&mut self) {
-        let without = |template: &&Template| template.order.is_none() && !template.damage.order;
+        let without = |template: &&Template| template.order.is_none() && !template.damage.is_in(Damage::ORDER);
         for template in self.program.templates.iter().filter(without) {
             let name = &*template.name.value;
             self.warning(codes::ORDER, template.name.span, format!("template `{name}` has no order"), |d| {

@@ -6,7 +6,7 @@ use crepe::crepe;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
-use crate::datalog::ast::{Span, Template};
+use crate::datalog::ast::{Damage, Span, Template};
 use crate::datalog::check::{Checker, atoms};
 use crate::datalog::codes;
 
@@ -105,7 +105,7 @@ impl Checker<'_> {
     /// Only in the user's own files, and only where templates say what is used.
     fn unused(&mut self, used: &HashSet<u32>) {
         let templates = &self.program.templates;
-        let may_use = |template: &Template| template.damage.conditions;
+        let may_use = |template: &Template| template.damage.is_in(Damage::CONDITIONS);
         if templates.is_empty() || self.program.lost.anything() || templates.iter().any(may_use) {
             return;
         }

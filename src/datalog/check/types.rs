@@ -1,6 +1,6 @@
 //! Types of variables and columns, inferred from constants, arithmetic and the facts' columns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::datalog::ast::{
@@ -73,7 +73,8 @@ impl Checker<'_> {
             }
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
-        for clash in classes.clashes {
+        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
+        for clash in classes.clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)) {
             let message = format!("{} where {} belongs", words(&clash.found), words(&clash.expected));
             let mut more = Vec::new();
             for side in [&clash.found, &clash.expected] {

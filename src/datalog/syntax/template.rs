@@ -64,15 +64,14 @@ impl Cursor<'_> {
             let (faults, word) = (self.faults, self.word(0));
             let read = self.section(&mut template, &mut seen);
             if self.faults > faults || read.is_err() {
-                let damage = &mut template.damage;
-                match word {
-                    Some("match") => damage.nodes = true,
-                    Some("where") => damage.conditions = true,
-                    Some("model") => damage.statements = true,
-                    Some("order") => damage.order = true,
-                    Some("longest" | "expect") => {}
-                    _ => *damage = Damage::ALL,
-                }
+                template.damage.add(match word {
+                    Some("match") => Damage::NODES,
+                    Some("where") => Damage::CONDITIONS,
+                    Some("model") => Damage::STATEMENTS,
+                    Some("order") => Damage::ORDER,
+                    Some("longest" | "expect") => Damage::default(),
+                    _ => Damage::ALL,
+                });
             }
             if read.is_err() {
                 self.skip_until(|cursor| cursor.at_section() || cursor.is(TokenKind::CloseCurly));

@@ -53,11 +53,14 @@ pub(super) fn rule(study: &Study<'_>, node: NodeId) -> Option<Rule> {
     let serves = |kind: SpanKind| matches!(kind, SpanKind::Server | SpanKind::Consumer);
     let own = operation.span_of(toeg.event(node))?.kind;
     let Some((sent, accepted)) = message(toeg, node) else {
-        return Some(match is_internal(toeg, node) {
-            true => PARALLEL,
-            false if node == toeg.root() => FIRST,
-            false if serves(own) => VISIT,
-            false => PART_OF_VISIT,
+        return Some(if is_internal(toeg, node) {
+            PARALLEL
+        } else if node == toeg.root() {
+            FIRST
+        } else if serves(own) {
+            VISIT
+        } else {
+            PART_OF_VISIT
         });
     };
     let request = request_of(toeg, sent, accepted);

@@ -9,9 +9,9 @@ use crate::datalog::ast::{Argument, Ident, NodeReference, Span, Spanned, Stateme
 use crate::diagnostic::Diagnostic;
 use crate::lqn::submodel::Interaction;
 use crate::tlc::codes;
-use crate::tlc::operations::ownership::{Claim, Task, Which, equal_names};
+use crate::tlc::operations::ownership::{Given, Task, Which, Work, names_apart};
 use crate::tlc::pattern::{Findings, Pattern, Scope, Solved};
-use crate::tlc::plan::{Action, EntryReference, ModelNode, Position, Slot};
+use crate::tlc::plan::{Action, EntryReference, MAX_SLOTS, ModelNode, Position, Slot};
 use crate::tlc::planner::Route;
 
 /// What an operation takes at one place.
@@ -125,10 +125,10 @@ struct Compiler<'t, 'f, 'p> {
     variables: Vec<Arc<str>>,
     made: Vec<Made>,
     running: Option<Arc<str>>,
-    /// Names of variables that are equal by a condition.
-    equal: Vec<[Arc<str>; 2]>,
-    /// Nodes that operations give to entries.
-    claims: Vec<Claim>,
+    /// Names of variables that differ by a condition.
+    apart: Vec<[Arc<str>; 2]>,
+    /// Work that operations give to entries.
+    given: Vec<Given>,
     /// Entries that are requested, and where.
     requested: Vec<(EntryReference, Span)>,
     unsure: bool,
@@ -144,8 +144,8 @@ pub fn compile(template: &Template, pattern: &Pattern, route: &Route, findings: 
         variables: Vec::new(),
         made: Vec::new(),
         running: None,
-        equal: equal_names(template),
-        claims: Vec::new(),
+        apart: names_apart(template),
+        given: Vec::new(),
         requested: Vec::new(),
         unsure: false,
     };
@@ -208,14 +208,13 @@ impl Compiler<'_, '_, '_> {
                     "write R for a remote procedure call, A for an asynchronous one, F for a forwarded one".to_owned(),
                 );
         }
-        let nodes = self.pattern.nodes.len() + self.pattern.round.as_ref().map_or(0, |round| round.nodes.len());
-        if self.made.len() == nodes {
+        if self.made.len() == MAX_SLOTS {
             self.findings
-                .error(codes::ENTRY_TASK_AGAIN, entry.span, "more entries than the template has nodes")
+                .error(codes::ENTRY_TASK_AGAIN, entry.span, format!("a template opens at most {MAX_SLOTS} entries"))
                 .notes
                 .push("an entry is opened for a visit, and each visit has a node of its own".to_owned());
         }
-        if self.made.len() > nodes {
+        if self.made.len() > MAX_SLOTS {
             return None;
         }
         let position = self.position(entry.value.index.as_ref(), entry.span)?;
@@ -348,7 +347,8 @@ impl Compiler<'_, '_, '_> {
     fn work(&mut self, entry: &Spanned<Argument>, node: &Spanned<Argument>) -> Option<(EntryReference, ModelNode)> {
         let (entry, named) = (self.entry(entry), self.node(node));
         let (entry, (which, position)) = (entry?, named?);
-        self.claim(entry, which, position, node.span);
+        let task = Task::of(&self.pattern_node(which).task, position);
+        self.given.push(Given { entry, task, what: Work::Node(which, position), span: node.span });
         let node = match which {
             Which::Fixed(number) => ModelNode::Fixed(self.route.slots[number]),
             Which::Round(number) => ModelNode::Round { node: number as u8, position },
@@ -429,9 +429,8 @@ impl Compiler<'_, '_, '_> {
         let named = self
             .solved(task)
             .map_or(Task::of(&Solved::Wildcard, Position::At(0)), |solved| Task::of(&solved, Position::Running(0)));
-        self.check_task(entry, "the trigger", &named, task.span);
         if let Some(thread) = self.solved(thread) {
-            self.follow(&thread, &named, entry, label.span);
+            self.given.push(Given { entry, task: named, what: Work::Thread(thread), span: task.span });
         }
         Some(Action::AddTrigger { thread: own, position: place, task: runs_on, counter: count, entry })
     }

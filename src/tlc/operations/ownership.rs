@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::datalog::ast::{Comparison, Condition, Span, Template, Term};
+use crate::diagnostic::Label;
 use crate::tlc::codes;
 use crate::tlc::operations::Compiler;
 use crate::tlc::pattern::{At, Node, Solved};
@@ -44,16 +45,16 @@ impl Task {
         }
     }
 
-    /// Whether that is the other one, where variables of these names are equal by a condition.
-    fn agrees(&self, other: &Self, equal: &[[Arc<str>; 2]]) -> Agreement {
+    /// Whether that is the other one, where variables of these names differ by a condition.
+    fn agrees(&self, other: &Self, apart: &[[Arc<str>; 2]]) -> Agreement {
         match (self, other) {
             (Self::Open(Some(left)), Self::Open(Some(right))) if left != right => Agreement::Different,
             (Self::Open(_), _) | (_, Self::Open(_)) => Agreement::Unsure,
             (left, right) if left == right => Agreement::Same,
-            (Self::Bound(left, _), Self::Bound(right, _)) if left != right && are_equal(left, right, equal) => {
-                Agreement::Unsure
+            (Self::Bound(left, _), Self::Bound(right, _)) => {
+                let differ = apart.iter().any(|[one, two]| (one, two) == (left, right) || (two, one) == (left, right));
+                if differ { Agreement::Different } else { Agreement::Unsure }
             }
-            _ => Agreement::Different,
         }
     }
 }
@@ -73,10 +74,10 @@ fn index(at: At, round: Position) -> Option<Position> {
     }
 }
 
-/// Names of variables that conditions of the template say are equal.
-pub(super) fn equal_names(template: &Template) -> Vec<[Arc<str>; 2]> {
+/// Names of variables that conditions of the template say differ.
+pub(super) fn names_apart(template: &Template) -> Vec<[Arc<str>; 2]> {
     let pair = |condition: &Condition| match condition {
-        Condition::Compare(left, Comparison::Equal, right) => match (&left.value, &right.value) {
+        Condition::Compare(left, Comparison::NotEqual, right) => match (&left.value, &right.value) {
             (Term::Variable(left, 0), Term::Variable(right, 0)) => {
                 Some([Arc::clone(&left.name), Arc::clone(&right.name)])
             }
@@ -85,20 +86,6 @@ pub(super) fn equal_names(template: &Template) -> Vec<[Arc<str>; 2]> {
         _ => None,
     };
     template.conditions.iter().filter_map(|condition| pair(&condition.value)).collect()
-}
-
-/// Whether two names are equal by these pairs, directly or through others.
-fn are_equal(left: &Arc<str>, right: &Arc<str>, pairs: &[[Arc<str>; 2]]) -> bool {
-    let mut reached = vec![left];
-    let mut at = 0;
-    while let Some(&name) = reached.get(at) {
-        at += 1;
-        for pair in pairs.iter().filter(|pair| pair.contains(name)) {
-            let new: Vec<&Arc<str>> = pair.iter().filter(|other| !reached.contains(other)).collect();
-            reached.extend(new);
-        }
-    }
-    reached.contains(&right)
 }
 
 /// A node of the pattern: outside the sequence or of its rounds, and which.
@@ -110,19 +97,39 @@ pub(super) enum Which {
     Round(usize),
 }
 
-/// That a node is an entry's, by an operation.
+/// That work is an entry's, by an operation.
 #[derive(Clone, Debug)]
-pub(super) struct Claim {
-    pub(super) node: Which,
+pub(super) struct Given {
     pub(super) entry: EntryReference,
-    /// Whether the operation is about the work of that node, not about what follows on its thread.
-    pub(super) work: bool,
+    pub(super) task: Task,
+    pub(super) what: Work,
     pub(super) span: Span,
 }
 
+/// What an operation gives to an entry.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// A node of the match, and of a sequence of which round.
+    Node(Which, Position),
+    /// What follows on a thread.
+    Thread(Solved),
+}
+
+/// Whose a node is.
+struct Claim {
+    node: Which,
+    entry: EntryReference,
+    /// Whether an operation is about the work of that node, not about what follows on its thread.
+    work: bool,
+    span: Span,
+}
+
+/// What operations give, node by node.
+type Claims = Vec<Claim>;
+
 impl Compiler<'_, '_, '_> {
     /// The node of the pattern.
-    fn pattern_node(&self, which: Which) -> &Node {
+    pub(super) fn pattern_node(&self, which: Which) -> &Node {
         match which {
             Which::Fixed(number) => &self.pattern.nodes[number],
             Which::Round(number) => {
@@ -150,7 +157,7 @@ impl Compiler<'_, '_, '_> {
 
     /// Whether an entry serves a task.
     fn serves(&self, entry: EntryReference, task: &Task) -> Agreement {
-        self.entry_task(entry).agrees(task, &self.equal)
+        self.entry_task(entry).agrees(task, &self.apart)
     }
 
     /// The entries of a match, as a node of each round sees them.
@@ -182,71 +189,80 @@ impl Compiler<'_, '_, '_> {
         }
     }
 
-    /// Holds an operation to work on the right task; one that is about what a trace has yet to tell is checked there.
-    pub(super) fn check_task(&mut self, entry: EntryReference, what: &str, task: &Task, at: Span) {
-        match self.serves(entry, task) {
-            Agreement::Same => {}
-            Agreement::Unsure => self.unsure = true,
-            Agreement::Different => {
-                let (own, words) = (self.entry_task(entry), self.entry_words(entry));
-                let serving = self.entries().into_iter().find(|other| self.serves(*other, task) == Agreement::Same);
-                let hint = match serving {
-                    Some(serving) => format!("the entry of {} is {}", task_words(task), self.entry_words(serving)),
-                    None => format!("open an entry for it: `… := newEntry(…, {})`", bare_words(task)),
-                };
-                let message =
-                    format!("{what} runs on {}, and entry {words} is one of {}", task_words(task), task_words(&own));
-                let finding = self.findings.error(codes::WRONG_TASK, at, message);
-                finding.notes.push("work belongs to an entry of the task that does it".to_owned());
-                finding.hints.push(hint);
-            }
+    /// Holds an operation to work on the right task, once all entries are known; what only a trace can tell is checked there.
+    fn check_task(&mut self, given: &Given) -> bool {
+        let Given { entry, task, what, span } = given;
+        let serves = self.serves(*entry, task);
+        let serving = self.entries().into_iter().find(|other| self.serves(*other, task) == Agreement::Same);
+        if serves == Agreement::Same || serves == Agreement::Unsure && serving.is_none() {
+            self.unsure |= serves == Agreement::Unsure;
+            return true;
         }
+        let (own, words) = (self.entry_task(*entry), self.entry_words(*entry));
+        let what = match what {
+            Work::Node(which, _) => format!("node `{}`", self.pattern_node(*which).name),
+            Work::Thread(_) => "the trigger".to_owned(),
+        };
+        let hint = match serving {
+            Some(serving) => format!("the entry of {} is {}", task_words(task), self.entry_words(serving)),
+            None => format!("open an entry for it: `… := newEntry(…, {})`", bare_words(task)),
+        };
+        let message = format!("{what} runs on {}, and entry {words} is one of {}", task_words(task), task_words(&own));
+        let finding = self.findings.error(codes::WRONG_TASK, *span, message);
+        finding.notes.push("work belongs to an entry of the task that does it".to_owned());
+        finding.hints.push(hint);
+        false
     }
 
-    /// The same of a node of the match, which then is the entry's.
-    pub(super) fn claim(&mut self, entry: EntryReference, which: Which, position: Position, at: Span) {
-        let node = self.pattern_node(which);
-        let (name, task) = (format!("node `{}`", node.name), Task::of(&node.task, position));
-        let before = self.findings.list.len();
-        self.check_task(entry, &name, &task, at);
-        if self.findings.list.len() > before {
-            return;
+    /// Whose nodes are by what the operations say.
+    fn claims(&mut self) -> Claims {
+        let mut claims = Claims::new();
+        for given in std::mem::take(&mut self.given) {
+            if !self.check_task(&given) {
+                continue;
+            }
+            match &given.what {
+                Work::Node(which, position) => self.claim(&given, *which, *position, &mut claims),
+                Work::Thread(thread) => self.follow(&given, thread, &mut claims),
+            }
         }
-        if which == Which::Fixed(self.pattern.glue) && entry != EntryReference::Trigger {
-            self.findings
-                .error(codes::CLAIMED_AGAIN, at, format!("{name} is the glue node, which is work of `E`"))
-                .notes
-                .push("whose the glue node is was known before the template was tried".to_owned());
+        claims
+    }
+
+    fn claim(&mut self, given: &Given, which: Which, position: Position, claims: &mut Claims) {
+        let name = &self.pattern_node(which).name;
+        if which == Which::Fixed(self.pattern.glue) && given.entry != EntryReference::Trigger {
+            let message = format!("node `{name}` is the glue node, which is work of `E`");
+            let finding = self.findings.error(codes::CLAIMED_AGAIN, given.span, message);
+            finding.notes.push("whose the glue node is was known before the template was tried".to_owned());
             return;
         }
         // Of one round only, it tells nothing of the others.
         if matches!(which, Which::Round(_)) && position != Position::Running(0) {
             return;
         }
-        if let Some(other) = self.claims.iter().find(|claim| claim.work && claim.node == which) {
-            if other.entry == entry {
-                return;
-            }
-            let (first, words) = (self.findings.place(other.span), self.entry_words(other.entry));
-            let message = format!("{name} is work of {words} already");
-            let finding = self.findings.error(codes::CLAIMED_AGAIN, at, message);
-            finding.labels.push(crate::diagnostic::Label { place: first, text: "said here".to_owned() });
+        let Some(other) = claims.iter().find(|claim| claim.work && claim.node == which) else {
+            claims.push(Claim { node: which, entry: given.entry, work: true, span: given.span });
             return;
+        };
+        if other.entry != given.entry {
+            let message = format!("node `{name}` is work of {} already", self.entry_words(other.entry));
+            let first = self.findings.place(other.span);
+            let finding = self.findings.error(codes::CLAIMED_AGAIN, given.span, message);
+            finding.labels.push(Label { place: first, text: "said here".to_owned() });
         }
-        self.claims.push(Claim { node: which, entry, work: true, span: at });
     }
 
     /// A trigger goes on with a thread as work of an entry: nodes of the match on that thread and task are the entry's, too.
-    pub(super) fn follow(&mut self, thread: &Solved, task: &Task, entry: EntryReference, at: Span) {
-        let here = |node: &Node, round: Position| node.thread == *thread && Task::of(&node.task, round) == *task;
-        let pattern = self.pattern;
-        let fixed = pattern.nodes.iter().enumerate().filter(|(_, node)| here(node, Position::At(0)));
-        let nodes = pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate());
+    fn follow(&self, given: &Given, thread: &Solved, claims: &mut Claims) {
+        let here = |node: &Node, round: Position| node.thread == *thread && Task::of(&node.task, round) == given.task;
+        let fixed = self.pattern.nodes.iter().enumerate().filter(|(_, node)| here(node, Position::At(0)));
+        let nodes = self.pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate());
         let rounds = nodes.filter(|(_, node)| here(node, Position::Running(0)));
         let which = fixed.map(|(number, _)| Which::Fixed(number)).chain(rounds.map(|(number, _)| Which::Round(number)));
         for node in which {
-            if !self.claims.iter().any(|claim| !claim.work && claim.node == node && claim.entry == entry) {
-                self.claims.push(Claim { node, entry, work: false, span: at });
+            if !claims.iter().any(|claim| !claim.work && claim.node == node && claim.entry == given.entry) {
+                claims.push(Claim { node, entry: given.entry, work: false, span: given.span });
             }
         }
     }
@@ -254,12 +270,13 @@ impl Compiler<'_, '_, '_> {
     /// Whose each node is: those outside the sequence, and those of a round. Where the operations are not `sound`, what may follow
     /// from that is not told.
     pub(super) fn owners(&mut self, sound: bool) -> (Vec<EntryReference>, Vec<EntryReference>) {
+        let claims = self.claims();
         let fixed = (0..self.pattern.nodes.len()).map(Which::Fixed).collect::<Vec<_>>();
         let rounds = 0..self.pattern.round.as_ref().map_or(0, |round| round.nodes.len());
         let rounds = rounds.map(Which::Round).collect::<Vec<_>>();
         let mut undecided = Vec::new();
         let mut owners = |compiler: &mut Self, nodes: &[Which]| -> Vec<EntryReference> {
-            nodes.iter().map(|which| compiler.owner(*which, sound, &mut undecided)).collect()
+            nodes.iter().map(|which| compiler.owner(*which, &claims, sound, &mut undecided)).collect()
         };
         let (fixed, rounds) = (owners(self, &fixed), owners(self, &rounds));
         self.check_entries(&fixed, &rounds, &undecided);
@@ -269,13 +286,14 @@ impl Compiler<'_, '_, '_> {
     fn owner(
         &mut self,
         which: Which,
+        claims: &[Claim],
         sound: bool,
         undecided: &mut Vec<(Which, Vec<EntryReference>)>,
     ) -> EntryReference {
         if which == Which::Fixed(self.pattern.glue) {
             return EntryReference::Trigger;
         }
-        let mine = |work: bool| self.claims.iter().find(|claim| claim.node == which && claim.work == work);
+        let mine = |work: bool| claims.iter().find(|claim| claim.node == which && claim.work == work);
         if let Some(claim) = mine(true) {
             return claim.entry;
         }
@@ -376,7 +394,7 @@ impl Compiler<'_, '_, '_> {
             let (first, words) = (self.findings.place(*first), self.entry_words(to));
             let finding =
                 self.findings.error(codes::REQUESTED_AGAIN, at, format!("entry {words} is requested a second time"));
-            finding.labels.push(crate::diagnostic::Label { place: first, text: "the first time".to_owned() });
+            finding.labels.push(Label { place: first, text: "the first time".to_owned() });
             finding.notes.push("an entry is one visit: a second request would count its work twice".to_owned());
             finding.hints.push("open an entry for each visit, and say by `addActivity` whose each node is".to_owned());
             return;
