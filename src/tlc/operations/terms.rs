@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::datalog::ast::{Index, Span, Spanned, Term};
 use crate::tlc::codes;
 use crate::tlc::operations::{Compiler, Parameter};
-use crate::tlc::pattern::{At, Solved};
+use crate::tlc::pattern::{At, Node, Solved};
 use crate::tlc::plan::{Field, ModelValue, Position, Value};
 
 impl Compiler<'_, '_, '_> {
@@ -133,7 +133,7 @@ impl Compiler<'_, '_, '_> {
         let Term::Variable(variable, _) = &term.value else { return Some(value) };
         let nodes = self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
         let same = |solved: &Solved| matches!(solved, Solved::Variable((name, _), _) if *name == variable.name);
-        let mut fields = nodes.flat_map(|node| node.terms()).filter(|(_, solved)| same(solved)).map(|(field, _)| field);
+        let mut fields = nodes.flat_map(Node::terms).filter(|(_, solved)| same(solved)).map(|(field, _)| field);
         if !fits(field) && !fields.any(fits) {
             let message =
                 format!("{} is expected here, and `{}` is {}", parameter.describe(), variable.name, named(field));
