@@ -13,7 +13,7 @@ use crate::lqn::model::{EntryId, Model, Multiplicity, ProcessorId, Scheduling, T
 use crate::lqn::results::Results;
 
 use super::plan::{Plan, servers};
-use super::{LayeredOptions, layered};
+use super::{LayeredOptions, Observer, layered_observed};
 
 /// Resources are looked for until so many were relieved.
 const MOST_STEPS: usize = 6;
@@ -135,15 +135,28 @@ pub struct Bottlenecks {
     pub rooms: Vec<Room>,
     /// What saturates first as they grow in proportion, and what comes next when that is relieved.
     pub steps: Vec<Step>,
-    /// Whether there may be further steps, which the solver could not tell because it did not converge.
+    /// Whether there are further bounds of which the solver could not tell which comes next: it did not converge, or found
+    /// nothing saturated.
     pub unsure: bool,
 }
 
 /// Finds what limits a model as its closed sources of load grow in proportion, and as its open arrivals do.
 ///
 /// # Errors
-/// As [`layered`].
+/// As [`layered`](super::layered).
 pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottlenecks, Diagnostics> {
+    bottlenecks_observed(model, options, &mut ())
+}
+
+/// Finds what limits a model, and tells the observer of each iteration of each solution.
+///
+/// # Errors
+/// As [`layered`](super::layered).
+pub fn bottlenecks_observed(
+    model: &Model,
+    options: &LayeredOptions,
+    observer: &mut dyn Observer,
+) -> Result<Bottlenecks, Diagnostics> {
     let sources = bounds(model)?;
     let (arrivals, rooms) = arrivals(model)?;
     let mut steps = Vec::new();
@@ -153,12 +166,16 @@ pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottleneck
     while steps.len() < MOST_STEPS {
         let now = bounds(&relieved)?;
         let Some(pushed) = push(&relieved, &now) else { break };
-        let results = layered(&pushed, options)?;
+        let results = layered_observed(&pushed, options, observer)?;
         if !(results.convergence.converged || steps.is_empty()) {
             unsure = true;
             break;
         }
-        let Some(resource) = lowest(&pushed, &results) else { break };
+        let Some(resource) = lowest(&pushed, &results) else {
+            // Something bounds the load, but what the solver makes of it does not get there.
+            unsure = true;
+            break;
+        };
         let busy = |resource: Resource| part(&pushed, &results, resource);
         let processor = match resource {
             Resource::Task(task) => Resource::Processor(pushed.tasks[task.index()].processor),

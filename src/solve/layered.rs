@@ -1,6 +1,5 @@
 //! The layered solver: layers solved in turn until service times and throughputs agree.
 
-mod mixing;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -26,8 +25,10 @@ pub use standing::{Standing, layered_from};
 
 /// Groups of more customers than this are not followed through the layers: one of them hardly matters.
 const MOST_CUSTOMERS: f64 = 100.0;
-/// With more visits to stations than this, inner iterations are not brought to their end each time.
+/// With more visits to stations than this, inner iterations are brought to their end a few times only.
 const MANY_VISITS: usize = 500;
+/// Iterations from scratch before an acceleration begins, where there are not so many visits.
+const PLAIN: u32 = 20;
 /// Where more groups than this stand behind a task, they are not told apart.
 const MOST_SHARES: usize = 64;
 
@@ -244,6 +245,7 @@ impl<'a> Solver<'a> {
 
     /// Starts from a system in which nothing waits.
     fn reset(&mut self) {
+        self.memories.fill(Memory::default());
         for stays in &mut self.waits.stays {
             stays.fill(Stay::default());
         }
@@ -271,21 +273,26 @@ impl<'a> Solver<'a> {
     }
 
     fn run(&mut self, options: &LayeredOptions, observer: &mut dyn Observer) -> Result<Convergence, Diagnostics> {
-        let mut limit = options.iterations.max(1);
-        if self.is_large() && limit > 4 * standing::AHEAD {
-            if let Some(convergence) = self.accelerated(options, observer) {
-                return Ok(convergence);
+        let limit = options.iterations.max(1);
+        // Most models need few iterations.
+        let ahead = if self.is_large() { standing::AHEAD } else { PLAIN };
+        let mut run = self.iterate(options.tolerance, ahead.min(limit), true, 1.0, 0, observer);
+        let goes_on = |run: &Run| !run.converged && run.residual.is_finite() && run.iterations < limit;
+        if goes_on(&run) && self.saturated.is_empty() {
+            let most = limit.div_ceil(3);
+            if let Some(found) = self.accelerated(options.tolerance, most, observer) {
+                return Ok(Convergence { iterations: run.iterations + found.iterations, ..found });
             }
-            // It had half of them, and those before.
-            limit = limit / 2 - standing::AHEAD;
+            run.iterations = (run.iterations + most).min(limit);
         }
-        let first = self.iterate(options.tolerance, limit.div_ceil(2), true, 1.0, 0, observer);
-        let mut run = first;
-        if !run.converged && run.residual.is_finite() && self.saturated.is_empty() {
+        if goes_on(&run) {
+            let left = (limit - run.iterations).div_ceil(2);
+            run = self.iterate(options.tolerance, left, true, 1.0, run.iterations, observer);
+        }
+        if goes_on(&run) && self.saturated.is_empty() {
             observer.restart("Schweitzer's approximation with strong under-relaxation");
             self.reset();
-            let before = run.iterations;
-            run = self.iterate(options.tolerance, limit - before.min(limit - 1), false, 0.4, before, observer);
+            run = self.iterate(options.tolerance, limit - run.iterations, false, 0.4, run.iterations, observer);
         }
         if !run.residual.is_finite() {
             return Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver lost its numbers").into());

@@ -27,6 +27,7 @@ mod lanes;
 mod layered;
 mod layers;
 mod maximum;
+mod mixing;
 mod mva;
 mod plan;
 mod replicas;

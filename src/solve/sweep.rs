@@ -1,14 +1,13 @@
 //! Many like models, solved one from another.
 //!
-//! The points of a [`Grid`] are put in a line in which neighbours differ in one parameter, the line is cut into runs of a
-//! fixed length, and each run starts from scratch and goes on from point to point: from where the points before and those
-//! of the row beside lead to expect, and with the steps that led the iteration there. What comes out thus depends on the
-//! grid alone, not on the number of threads. The last point of each run is solved from scratch as well: should that
-//! lead somewhere else, all points of the run are solved from scratch.
+//! A [`Grid`] is cut into tiles of a bounded number of points. Those of a tile are put in a line in which neighbours differ
+//! in one parameter; the first is solved from scratch, and the others from point to point: from where the points before
+//! and those of the rows beside lead to expect, and with the steps that led the iteration there. What comes out thus
+//! depends on the grid alone, not on the number of threads. The last point of each tile is solved from scratch as well:
+//! should that lead somewhere else, all points of the tile are solved from scratch.
 
 mod guess;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::diagnostic::Diagnostics;
@@ -20,7 +19,7 @@ use guess::Ends;
 use super::{LayeredOptions, Standing, layered, layered_from};
 
 /// Points solved one from another at most.
-const RUN: usize = 256;
+const TILE: usize = 256;
 /// By how much, relatively, throughputs may depend on the start.
 const SAME: f64 = 1e-4;
 /// States that exact solutions of all points may have together: what a state costs does not come down from point to point,
@@ -78,6 +77,42 @@ impl Grid {
     fn number(&self, point: &[usize]) -> usize {
         point.iter().zip(&self.axes).fold(0, |number, (place, axis)| number * axis.len() + place)
     }
+
+    /// Cuts the grid, along its longest axis each time, until no part has more points than so many.
+    fn tiles(&self, most: usize) -> Vec<Tile> {
+        let mut open = vec![Tile { corner: vec![0; self.axes.len()], grid: self.clone() }];
+        let mut tiles = Vec::new();
+        while let Some(mut tile) = open.pop() {
+            let longest = (0..tile.grid.axes.len()).rev().max_by_key(|axis| tile.grid.axes[*axis].len());
+            match longest.filter(|_| tile.grid.len() > most) {
+                Some(axis) => {
+                    let mut rest = tile.clone();
+                    let half = tile.grid.axes[axis].len().div_ceil(2);
+                    rest.corner[axis] += half;
+                    rest.grid.axes[axis] = tile.grid.axes[axis].split_off(half);
+                    open.extend([rest, tile]);
+                }
+                None => tiles.push(tile),
+            }
+        }
+        tiles
+    }
+}
+
+/// A part of a grid.
+#[derive(Clone, Debug, PartialEq)]
+struct Tile {
+    /// Its first point in the whole.
+    corner: Vec<usize>,
+    grid: Grid,
+}
+
+impl Tile {
+    /// The point of the whole at that place of the tile's line.
+    fn point(&self, place: usize) -> Vec<usize> {
+        let own = self.grid.point(self.grid.in_line(place));
+        own.iter().zip(&self.corner).map(|(own, corner)| own + corner).collect()
+    }
 }
 
 /// How a sweep goes about it.
@@ -121,15 +156,14 @@ where
     let mut options = options.clone();
     options.layered.states = options.layered.states.min(STATES / count.max(1));
     let options = &options;
-    let runs: Vec<Range<usize>> = (0..count).step_by(RUN).map(|start| start..(start + RUN).min(count)).collect();
-    let solve = |run: &Range<usize>| {
-        let walk = Walk { grid, options, build: &build, read: &read, told };
-        walk.run(run.clone())
-    };
-    let parts = in_parallel(&runs, options.threads, &solve);
+    let tiles = grid.tiles(TILE);
+    let solve = |tile: &Tile| Walk { tile, options, build: &build, read: &read, told }.run();
+    let parts = in_parallel(&tiles, options.threads, &solve);
     let mut results: Vec<Option<Result<T, Diagnostics>>> = (0..count).map(|_| None).collect();
-    for (place, result) in parts.into_iter().flatten().enumerate() {
-        results[grid.in_line(place)] = Some(result);
+    for (tile, part) in tiles.iter().zip(parts) {
+        for (place, result) in part.into_iter().enumerate() {
+            results[grid.number(&tile.point(place))] = Some(result);
+        }
     }
     results.into_iter().flatten().collect()
 }
@@ -169,9 +203,9 @@ pub(in crate::solve) fn in_parallel<I: Sync, T: Send>(
     made.into_iter().map(|(_, made)| made).collect()
 }
 
-/// A way along the line.
+/// A way along the line of a tile.
 struct Walk<'a, Build, Read> {
-    grid: &'a Grid,
+    tile: &'a Tile,
     options: &'a SweepOptions,
     build: &'a Build,
     read: &'a Read,
@@ -184,21 +218,22 @@ where
     Build: Fn(&[usize]) -> Result<B, Diagnostics>,
     Read: Fn(&B, &Results) -> T,
 {
-    fn run(&self, run: Range<usize>) -> Vec<Result<T, Diagnostics>> {
-        let mut found = Vec::with_capacity(run.len());
+    fn run(&self) -> Vec<Result<T, Diagnostics>> {
+        let grid = &self.tile.grid;
+        let mut found = Vec::with_capacity(grid.len());
         let mut standing: Option<Standing> = None;
         let mut ends = Ends::default();
         let mut last: Option<(B, Results)> = None;
-        for place in run.clone() {
-            let number = self.grid.in_line(place);
+        for place in 0..grid.len() {
+            let number = grid.in_line(place);
             let started = standing.is_some();
             if let Some(standing) = &mut standing {
-                let guess = ends.guess(self.grid, self.grid.in_line(place - 1), number);
+                let guess = ends.guess(grid, grid.in_line(place - 1), number);
                 if !guess.is_empty() {
                     standing.start_at(&guess);
                 }
             }
-            let solved = (self.build)(&self.grid.point(number)).and_then(|built| {
+            let solved = (self.build)(&self.tile.point(place)).and_then(|built| {
                 let (results, end) = layered_from(built.as_ref(), &self.options.layered, standing.take(), &mut ())?;
                 if results.convergence.converged && self.options.warm {
                     ends.keep(number, end.numbers());
@@ -221,7 +256,7 @@ where
         }
         match last {
             Some((built, results)) if !self.agrees(&built, &results) => {
-                run.map(|place| self.alone(self.grid.in_line(place))).collect()
+                (0..grid.len()).map(|place| self.alone(place)).collect()
             }
             _ => found,
         }
@@ -236,8 +271,8 @@ where
         })
     }
 
-    fn alone(&self, number: usize) -> Result<T, Diagnostics> {
-        let built = (self.build)(&self.grid.point(number))?;
+    fn alone(&self, place: usize) -> Result<T, Diagnostics> {
+        let built = (self.build)(&self.tile.point(place))?;
         let results = layered(built.as_ref(), &self.options.layered)?;
         Ok((self.read)(&built, &results))
     }
@@ -259,6 +294,29 @@ mod tests {
         seen.sort_unstable();
         assert_eq!(seen, (0..60).collect::<Vec<_>>());
         assert_eq!(grid.point(7), [0, 1, 2]);
+    }
+
+    #[test]
+    fn tiles_cover_a_grid_once() {
+        let axis = |count: usize| (0..count).map(|place| place as f64).collect::<Vec<f64>>();
+        for lengths in [vec![10, 100], vec![1000], vec![7, 3, 50], vec![1], vec![]] {
+            let grid = Grid { axes: lengths.iter().map(|count| axis(*count)).collect() };
+            let mut seen = vec![0; grid.len()];
+            for tile in grid.tiles(64) {
+                assert!(tile.grid.len() <= 64, "{tile:?}");
+                for place in 0..tile.grid.len() {
+                    let point = tile.point(place);
+                    let own = tile.grid.point(tile.grid.in_line(place));
+                    for (number, axis) in tile.grid.axes.iter().enumerate() {
+                        assert_eq!(axis[own[number]], grid.axes[number][point[number]]);
+                    }
+                    seen[grid.number(&point)] += 1;
+                }
+            }
+            assert!(seen.iter().all(|times| *times == 1), "{lengths:?}");
+        }
+        assert_eq!(Grid { axes: vec![axis(10), axis(100)] }.tiles(256).len(), 4);
+        assert!(Grid { axes: vec![axis(3), Vec::new()] }.tiles(2).len() <= 1);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use crate::diagnostic::Diagnostics;
 use crate::lqn::model::Model;
 use crate::lqn::results::{Convergence, Results};
 use crate::solve::lanes::{Item, Lanes, Root};
+use crate::solve::mixing::Mixing;
 use crate::solve::mva::Memory;
 use crate::solve::plan::Plan;
 
-use super::mixing::Mixing;
 use super::{LayeredOptions, Observer, Run, Solver, chain, in_layers, of_copies, replicas, sound};
 
 /// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
@@ -131,10 +131,11 @@ fn go_on(
         return Ok((results, Standing { shape, ..Standing::default() }));
     }
     start = start.filter(|start| !start.row.is_empty());
+    let limit = options.iterations.div_ceil(2).max(1);
     let mut mixing = start.as_mut().map(|start| std::mem::take(&mut start.mixing)).unwrap_or_default();
     let warm = start
         .as_mut()
-        .and_then(|start| solver.go_on(start, &mut mixing, options, observer))
+        .and_then(|start| solver.go_on(start, &mut mixing, options.tolerance, limit, observer))
         .map(|convergence| super::report::results(&solver, convergence))
         .filter(super::report::is_sound);
     let before = warm.is_some().then(|| start.and_then(Standing::end)).flatten();
@@ -143,7 +144,6 @@ fn go_on(
     } else {
         mixing = Mixing::default();
         solver = Solver::new(&plan, &lanes)?;
-        solver.memories.iter_mut().for_each(|memory| memory.keeps = true);
         let convergence = solver.run(options, observer)?;
         sound(super::report::results(&solver, convergence))?
     };
@@ -152,33 +152,28 @@ fn go_on(
     Ok((results, standing))
 }
 
-/// Iterations from scratch before an acceleration begins.
+/// Iterations from scratch before the acceleration of a large model begins.
 pub(super) const AHEAD: u32 = 3;
 
 impl Solver<'_> {
-    /// Goes ahead for a few iterations, and on from there as from a like model's solution: inner and outer iterations come
-    /// to their end together. Nothing where that does not converge; then all is as it was to begin with.
-    pub(super) fn accelerated(&mut self, options: &LayeredOptions, observer: &mut dyn Observer) -> Option<Convergence> {
-        let keeps: Vec<bool> = self.memories.iter().map(|memory| memory.keeps).collect();
-        self.memories.iter_mut().for_each(|memory| memory.keeps = true);
-        for number in 1..=AHEAD {
-            let residual = self.sweep(true, 1.0);
-            observer.iteration(number, residual);
-        }
+    /// Goes on as from a like model's solution: inner and outer iterations come to their end together. Nothing where that
+    /// does not converge; then all is as it was to begin with.
+    pub(super) fn accelerated(
+        &mut self,
+        tolerance: f64,
+        limit: u32,
+        observer: &mut dyn Observer,
+    ) -> Option<Convergence> {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
         let ends = std::mem::take(&mut self.memories);
         let mut start = Standing { row, ends, ..Standing::default() };
-        let found = self.go_on(&mut start, &mut Mixing::default(), options, observer);
+        let found = self.go_on(&mut start, &mut Mixing::default(), tolerance, limit, observer);
         if found.is_none() {
             observer.restart("without acceleration");
-            for (memory, keeps) in self.memories.iter_mut().zip(keeps) {
-                *memory = Memory::default();
-                memory.keeps = keeps;
-            }
             self.reset();
         }
-        found.map(|found| Convergence { iterations: found.iterations + AHEAD, ..found })
+        found
     }
 
     /// Iterates from a start. `None` where that does not converge.
@@ -186,15 +181,14 @@ impl Solver<'_> {
         &mut self,
         start: &mut Standing,
         mixing: &mut Mixing,
-        options: &LayeredOptions,
+        tolerance: f64,
+        limit: u32,
         observer: &mut dyn Observer,
     ) -> Option<Convergence> {
         self.memories = std::mem::take(&mut start.ends);
         for memory in &mut self.memories {
-            memory.keeps = true;
-            memory.recalls = true;
+            memory.hurries = true;
         }
-        let limit = options.iterations.div_ceil(2).max(1);
         let mut run = Run { converged: false, iterations: 0, residual: f64::INFINITY };
         let mut row = start.row.clone();
         let mut next = Vec::with_capacity(row.len());
@@ -206,7 +200,7 @@ impl Solver<'_> {
             if !run.residual.is_finite() {
                 return None;
             }
-            run.converged = run.residual < options.tolerance;
+            run.converged = run.residual < tolerance;
             next.clear();
             self.visit_state(&mut |value| next.push(*value));
             if next.len() != row.len() {

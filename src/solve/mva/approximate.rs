@@ -6,6 +6,8 @@
 //! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
 //! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
 
+use crate::solve::mixing::Mixing;
+
 use super::servers::{all_busy, variance_ratio};
 use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
 
@@ -17,6 +19,10 @@ pub(super) enum Core {
 }
 
 const ITERATIONS: usize = 3000;
+/// Iterations as they come; most end within these.
+const PLAIN: usize = 20;
+/// Iterations after those that are accelerated, before the others are damped.
+const MIXED: usize = 100;
 const BOUND: f64 = 1e-8;
 /// Passes of Linearizer; its authors found three enough.
 const PASSES: usize = 4;
@@ -83,8 +89,9 @@ struct Problem<'a> {
     delays: Vec<f64>,
     /// Busy servers due to open load, what they do after the customer has left included.
     open_load: Vec<f64>,
-    /// Range of `unseen` of each chain.
-    unseen: Vec<(usize, usize)>,
+    /// What part of another chain's customers a chain never finds: a square of the chains below that number, row by row.
+    unseen: Vec<f64>,
+    width: usize,
 }
 
 #[derive(Clone)]
@@ -96,6 +103,23 @@ struct State {
     parts: Vec<Part>,
     /// By station: by how much waits are lengthened so that servers do no more than they can.
     strain: Vec<f64>,
+}
+
+impl State {
+    /// All numbers that the iteration turns on.
+    fn numbers(&self, numbers: &mut Vec<f64>) {
+        numbers.clear();
+        numbers.extend(self.stays.iter().flat_map(|stay| [stay.wait, stay.stretch]));
+        numbers.extend(&self.strain);
+    }
+
+    fn put(&mut self, numbers: &[f64]) {
+        let (stays, strain) = numbers.split_at(2 * self.stays.len());
+        for (stay, numbers) in self.stays.iter_mut().zip(stays.chunks_exact(2)) {
+            *stay = Stay { wait: numbers[0], stretch: numbers[1] };
+        }
+        self.strain.copy_from_slice(strain);
+    }
 }
 
 /// What a visit's customers mean to someone who arrives. Times left are those of exponential service.
@@ -167,13 +191,10 @@ impl<'a> Problem<'a> {
                 open_load[visit.station] += rate * visit.visits * (visit.service + visit.after);
             }
         }
-        let mut unseen = vec![(0, 0); network.chains.len()];
-        let mut start = 0;
-        while start < network.unseen.len() {
-            let chain = network.unseen[start].0;
-            let end = start + network.unseen[start..].iter().take_while(|entry| entry.0 == chain).count();
-            unseen[chain] = (start, end);
-            start = end;
+        let width = network.unseen.iter().map(|entry| entry.0.max(entry.1) + 1).max().unwrap_or(0);
+        let mut unseen = vec![0.0; width * width];
+        for &(chain, other, fraction) in &network.unseen {
+            unseen[chain * width + other] = fraction;
         }
         let open = network.chains.iter().map(|load| matches!(load, Load::Open(_))).collect();
         let populations = network
@@ -186,7 +207,7 @@ impl<'a> Problem<'a> {
             .iter()
             .map(|load| if let Load::Closed { delay, .. } = load { *delay } else { 0.0 })
             .collect();
-        Self { network, visitors, open, populations, delays, open_load, unseen }
+        Self { network, visitors, open, populations, delays, open_load, unseen, width }
     }
 
     fn start(&self, populations: &[f64]) -> State {
@@ -257,11 +278,21 @@ impl<'a> Problem<'a> {
     fn repeat(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>, limit: usize) -> f64 {
         let mut damping = 1.0;
         let mut change = 0.0_f64;
+        let mut mixing = Mixing::default();
+        let (mut point, mut image) = (Vec::new(), Vec::new());
+        // What costs most and changes least may be that of the first step, if the iteration around this one goes on anyway.
+        let lags = limit < PLAIN;
+        let mut ratios = vec![None; self.visitors.len()];
         for iteration in 0..limit {
+            let mixes = (PLAIN..PLAIN + MIXED).contains(&iteration);
+            if mixes {
+                state.numbers(&mut point);
+            }
             self.flow(populations, state);
             change = 0.0;
             for station in 0..self.visitors.len() {
-                let totals = self.totals(station, populations, state);
+                let totals = self.totals(station, populations, state, ratios[station]);
+                ratios[station] = lags.then_some(totals.ratio);
                 let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
                 state.strain[station] = (state.strain[station] * load.sqrt()).clamp(1.0, 1e3);
                 let strain = state.strain[station];
@@ -269,8 +300,13 @@ impl<'a> Problem<'a> {
                     change = change.max(load - 1.0);
                 }
                 for &index in &self.visitors[station] {
+                    let chain = self.network.visits[index].chain;
+                    // Of a chain of nobody there is nothing to find: neither is it strained, nor does it have to settle.
+                    if !self.open[chain] && populations[chain] <= 0.0 {
+                        continue;
+                    }
                     let mut new = self.stay(index, populations, state, deviations, &totals);
-                    if strain > 1.0 && !self.open[self.network.visits[index].chain] {
+                    if strain > 1.0 && !self.open[chain] {
                         new = Stay { wait: new.wait * strain, stretch: new.stretch * strain };
                     }
                     let old = state.stays[index];
@@ -289,7 +325,11 @@ impl<'a> Problem<'a> {
             if change < BOUND {
                 break;
             }
-            if iteration % 100 == 99 && damping > 0.05 {
+            if mixes {
+                state.numbers(&mut image);
+                mixing.mix(&mut point, &image);
+                state.put(&point);
+            } else if iteration % 100 == 99 && damping > 0.05 {
                 damping *= 0.7;
             }
         }
@@ -297,8 +337,8 @@ impl<'a> Problem<'a> {
         change
     }
 
-    /// All visitors of a station together.
-    fn totals(&self, station: usize, populations: &[f64], state: &State) -> Totals {
+    /// All visitors of a station together; what service times that are not exponential do to them may be known.
+    fn totals(&self, station: usize, populations: &[f64], state: &State, ratio: Option<f64>) -> Totals {
         let mut totals = Totals::default();
         let mut goes_on = false;
         for &index in &self.visitors[station] {
@@ -315,7 +355,7 @@ impl<'a> Problem<'a> {
         if totals.open.rate > 0.0 || goes_on {
             totals.population = f64::INFINITY;
         }
-        totals.ratio = self.ratio(station, &totals, closed);
+        totals.ratio = ratio.unwrap_or_else(|| self.ratio(station, &totals, closed));
         totals
     }
 
@@ -374,8 +414,7 @@ impl<'a> Problem<'a> {
     }
 
     fn hidden(&self, chain: usize, other: usize) -> f64 {
-        let (start, end) = self.unseen[chain];
-        self.network.unseen[start..end].iter().find(|entry| entry.1 == other).map_or(0.0, |entry| entry.2)
+        if chain < self.width && other < self.width { self.unseen[chain * self.width + other] } else { 0.0 }
     }
 
     /// What an arriving customer finds, closed chains only.
@@ -396,10 +435,13 @@ impl<'a> Problem<'a> {
             let population = populations[chain];
             if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
         };
-        let (start, end) = self.unseen[visit.chain];
         let station = &self.network.stations[visit.station];
         let bounded = station.discipline == Discipline::Fcfs && station.servers <= 1.0;
-        if visitors.len() > FEW || (deviations.is_none() && start == end && !bounded) {
+        let sees_all = || {
+            let row = visit.chain * self.width;
+            visit.chain >= self.width || self.unseen[row..row + self.width].iter().all(|part| *part == 0.0)
+        };
+        if visitors.len() > FEW || (deviations.is_none() && !bounded && sees_all()) {
             let mut found = *totals;
             let factor = self.factor(visit.chain, index, populations, state, None);
             found.add(&state.parts[index], factor - 1.0, own_after(visit.chain) - 1.0);
@@ -471,9 +513,6 @@ impl<'a> Problem<'a> {
     ) -> Stay {
         let visit = &self.network.visits[index];
         let station = &self.network.stations[visit.station];
-        if !self.open[visit.chain] && populations[visit.chain] <= 0.0 {
-            return state.stays[index];
-        }
         if matches!(station.discipline, Discipline::HeadOfLine | Discipline::Preemptive) {
             return self.priority_stay(index, populations, state, deviations, totals);
         }

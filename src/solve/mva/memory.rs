@@ -13,11 +13,9 @@ const STEPS: usize = 2;
 pub(in crate::solve) struct Memory {
     ends: Vec<End>,
     next: usize,
-    /// Whether ends are kept.
-    pub keeps: bool,
-    /// Whether iterations start from what was kept, and make a few steps only: then they come to their end together with
-    /// the iteration around them.
-    pub recalls: bool,
+    /// Whether iterations that start from what was kept make a few steps only: then they come to their end together with the
+    /// iteration around them.
+    pub hurries: bool,
     /// The largest relative change in the last step of an iteration that made a few steps only.
     change: f64,
 }
@@ -37,7 +35,7 @@ impl Memory {
 
     /// How many steps the present iteration may make.
     pub(super) fn steps(&self) -> Option<usize> {
-        (self.recalls && self.next < self.ends.len()).then_some(STEPS)
+        (self.hurries && self.next < self.ends.len()).then_some(STEPS)
     }
 
     /// Takes note of the change in the last step of the present iteration, which made all steps that it might.
@@ -52,8 +50,7 @@ impl Memory {
 
     /// Puts the end of the present iteration's forerunner into place, if there is one that fits.
     pub(super) fn recall(&self, stays: &mut [Stay], strain: &mut [f64]) {
-        if self.recalls
-            && let Some(end) = self.ends.get(self.next)
+        if let Some(end) = self.ends.get(self.next)
             && end.stays.len() == stays.len()
             && end.strain.len() == strain.len()
         {
@@ -75,16 +72,14 @@ impl Memory {
 
     /// Keeps the end of the present iteration and goes on to the next.
     pub(super) fn keep(&mut self, stays: &[Stay], strain: &[f64]) {
-        if self.keeps {
-            if self.ends.len() <= self.next {
-                self.ends.resize_with(self.next + 1, End::default);
-            }
-            let end = &mut self.ends[self.next];
-            end.stays.clear();
-            end.stays.extend_from_slice(stays);
-            end.strain.clear();
-            end.strain.extend_from_slice(strain);
+        if self.ends.len() <= self.next {
+            self.ends.resize_with(self.next + 1, End::default);
         }
+        let end = &mut self.ends[self.next];
+        end.stays.clear();
+        end.stays.extend_from_slice(stays);
+        end.strain.clear();
+        end.strain.extend_from_slice(strain);
         self.next += 1;
     }
 }

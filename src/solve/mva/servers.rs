@@ -33,42 +33,24 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     if population > 400.0 {
         return erlang_c(servers, load);
     }
-    // Regula falsi (Illinois) in the logarithm of the traffic, from that of as many servers as customers, which is too low.
-    let mut low = (load / (population - load).max(1e-9 * population)).ln();
-    let mut below = repairman(servers, population, low.exp()).0 - load;
-    let mut step = 0.25;
-    let mut high = low + step;
-    let (mut mean, mut all) = repairman(servers, population, high.exp());
-    while mean < load && step < 64.0 {
-        (low, below) = (high, mean - load);
-        step *= 2.0;
-        high += step;
-        (mean, all) = repairman(servers, population, high.exp());
-    }
-    let mut above = mean - load;
-    let mut side = 0;
-    for _ in 0..60 {
-        if above - below <= 0.0 {
+    // Newton's method. With x the logarithm of the traffic, the logarithm of busy to idle servers is next to x itself with a
+    // constant, both where few are busy and where few are idle, so that a few steps do from anywhere.
+    let wanted = (load / (servers - load)).ln();
+    let mut traffic = (load / (population - load)).ln();
+    let mut all = 0.0;
+    for _ in 0..40 {
+        let found = repairman(servers, population, traffic.exp());
+        all = found.all;
+        let error = (found.busy / found.idle).ln() - wanted;
+        let step = error / (found.slope * servers / (found.busy * found.idle));
+        if !step.is_finite() {
             break;
         }
-        let middle = (low * above - high * below) / (above - below);
-        (mean, all) = repairman(servers, population, middle.exp());
-        let error = mean - load;
-        if error.abs() <= 1e-10 * load {
+        traffic -= step.clamp(-4.0, 4.0);
+        // What the next step would change is of the order of this one's square.
+        if step.abs() <= 1e-6 {
+            all -= found.all_slope * step;
             break;
-        }
-        if error > 0.0 {
-            (high, above) = (middle, error);
-            if side == 1 {
-                below /= 2.0;
-            }
-            side = 1;
-        } else {
-            (low, below) = (middle, error);
-            if side == -1 {
-                above /= 2.0;
-            }
-            side = -1;
         }
     }
     all
@@ -126,29 +108,52 @@ fn interference(cv2: f64, population: f64, rate: f64) -> f64 {
     load / (scale + load)
 }
 
-/// Mean busy servers and probability that all are, with `ratio` of service time to think time.
-fn repairman(servers: f64, population: f64, ratio: f64) -> (f64, f64) {
-    let (mut term, mut total, mut busy, mut all) = (1.0_f64, 1.0_f64, 0.0_f64, 0.0_f64);
+/// The steady state of the machine repairman.
+struct Repairman {
+    /// Mean busy servers, and mean idle ones.
+    busy: f64,
+    idle: f64,
+    /// The probability that all are busy.
+    all: f64,
+    /// By how much the mean of busy servers and that probability grow with the logarithm of the traffic.
+    slope: f64,
+    all_slope: f64,
+}
+
+/// The state with `ratio` of service time to think time.
+fn repairman(servers: f64, population: f64, ratio: f64) -> Repairman {
+    let (mut term, mut total, mut busy, mut idle, mut all) = (1.0_f64, 1.0_f64, 0.0_f64, servers, 0.0_f64);
+    // Of the number of customers there, alone, with busy servers, and where all are.
+    let (mut there, mut both, mut there_all) = (0.0_f64, 0.0_f64, 0.0_f64);
     let mut count = 0.0;
-    if servers <= 0.0 {
-        return (0.0, 0.0);
-    }
     while count < population {
         // A fractional population ends in a last state of fractional weight.
-        let idle = (population - count).min(population);
+        let away = (population - count).min(population);
         count += 1.0;
-        term *= idle * ratio / count.min(servers);
+        let at_work = count.min(servers);
+        term *= away * ratio / at_work;
         total += term;
-        busy += term * count.min(servers);
+        busy += term * at_work;
+        idle += term * (servers - at_work);
+        there += term * count;
+        both += term * count * at_work;
         if count >= servers {
             all += term;
+            there_all += term * count;
         }
         if term > 1e200 {
-            term *= 1e-200;
-            total *= 1e-200;
-            busy *= 1e-200;
-            all *= 1e-200;
+            for sum in [&mut term, &mut total, &mut busy, &mut idle, &mut all, &mut there, &mut both, &mut there_all] {
+                *sum *= 1e-200;
+            }
         }
     }
-    (busy / total, all / total)
+    // A state's weight is a power of the traffic, so that derivatives are covariances with the number of customers.
+    let mean = there / total;
+    Repairman {
+        busy: busy / total,
+        idle: idle / total,
+        all: all / total,
+        slope: both / total - mean * busy / total,
+        all_slope: there_all / total - mean * all / total,
+    }
 }

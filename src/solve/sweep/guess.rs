@@ -9,6 +9,13 @@ use super::Grid;
 /// So many numbers are kept at most, all points together.
 const MOST: usize = 1 << 22;
 
+/// Values are extrapolated with weights up to these, all together: errors grow by that.
+const MOST_WEIGHT: f64 = 12.0;
+
+/// Points that are looked back to at most, along the row and across the rows.
+const ALONG: usize = 2;
+const ACROSS: usize = 2;
+
 /// Where the solver stood at points, by their numbers; the latest that fit.
 #[derive(Default)]
 pub(super) struct Ends {
@@ -32,41 +39,64 @@ impl Ends {
 
     /// The solution of a point, told from those of others with weights; nothing where none is known that helps.
     ///
-    /// From the point before, the solution goes on as it did up to there; and it bends as it did in the row beside, if that
-    /// has been walked. So what is missed is the bend that is new in this row, of the third order in the steps.
+    /// From the points before, the solution goes on along the row as it did up to there, and across the rows as it did in
+    /// those beside; what both have in common counts once. So what is missed is what is new in both directions.
     pub(super) fn guess(&self, grid: &Grid, before: usize, own: usize) -> Vec<(f64, &[f64])> {
         let (own, before) = (grid.point(own), grid.point(before));
         let axes: Vec<usize> = (0..own.len()).filter(|axis| own[*axis] != before[*axis]).collect();
         let [axis] = axes[..] else { return Vec::new() };
-        let forward = own[axis] > before[axis];
-        let back = |point: &[usize], steps: usize| moved(grid, point, axis, !forward, steps);
-        let stride = back(&own, 2).map_or(0.0, |further| {
-            let [a, b, c] = [&further, &before, &own].map(|point| grid.axes[axis][point[axis]]);
-            let stride = (c - b) / (b - a);
-            if stride.is_finite() && (0.0..=4.0).contains(&stride) { stride } else { 0.0 }
-        });
-        let line = |point: &[usize], stride: f64| -> Option<Vec<(f64, &[f64])>> {
-            let mut terms = vec![(1.0 + stride, self.at(grid, &back(point, 1)?)?)];
-            if stride > 0.0 {
-                terms.push((-stride, self.at(grid, &back(point, 2)?)?));
+        let along = self.trail(grid, &own, axis, own[axis] < before[axis], ALONG);
+        let sides = (0..own.len()).filter(|side| *side != axis).flat_map(|side| [(side, false), (side, true)]);
+        let known = |(point, weight): &(Vec<usize>, f64)| Some((*weight, self.at(grid, point)?));
+        let mut terms: Vec<(f64, &[f64])> = along.iter().filter_map(known).collect();
+        for (side, up) in sides {
+            for far in (1..=ACROSS).rev() {
+                if let Some(beside) = self.crossed(grid, &along, (side, up), far, &own) {
+                    terms.extend(beside);
+                    return terms;
+                }
             }
-            Some(terms)
-        };
-        let beside = |stride: f64| -> Option<Vec<(f64, &[f64])>> {
-            let rows = (0..own.len()).filter(|side| *side != axis).flat_map(|side| [(side, false), (side, true)]);
-            rows.filter_map(|(side, up)| moved(grid, &own, side, up, 1)).find_map(|point| {
-                let mut terms = vec![(1.0, self.at(grid, &point)?)];
-                terms.extend(line(&point, stride)?.into_iter().map(|(weight, numbers)| (-weight, numbers)));
-                Some(terms)
-            })
-        };
-        for stride in [stride, 0.0] {
-            if let Some(mut terms) = line(&own, stride) {
-                terms.extend(beside(stride).unwrap_or_default());
-                return terms;
+        }
+        terms
+    }
+
+    /// The known points that come next in a direction, at most so many, with the weights that take them to the point.
+    fn trail(&self, grid: &Grid, own: &[usize], axis: usize, up: bool, most: usize) -> Vec<(Vec<usize>, f64)> {
+        let points: Vec<Vec<usize>> = (1..=most)
+            .map_while(|steps| moved(grid, own, axis, up, steps).filter(|point| self.at(grid, point).is_some()))
+            .collect();
+        for count in (1..=points.len()).rev() {
+            let places: Vec<f64> = points[..count].iter().map(|point| grid.axes[axis][point[axis]]).collect();
+            if let Some(weights) = weights(&places, grid.axes[axis][own[axis]]) {
+                return points.into_iter().zip(weights).collect();
             }
         }
         Vec::new()
+    }
+
+    /// What the rows beside, so many of them, say of the point beyond what its own row does.
+    fn crossed(
+        &self,
+        grid: &Grid,
+        along: &[(Vec<usize>, f64)],
+        (side, up): (usize, bool),
+        far: usize,
+        own: &[usize],
+    ) -> Option<Vec<(f64, &[f64])>> {
+        let across = self.trail(grid, own, side, up, far);
+        if across.len() < far {
+            return None;
+        }
+        let mut terms = Vec::new();
+        for (point, weight) in &across {
+            terms.push((*weight, self.at(grid, point)?));
+            for (behind, part) in along {
+                let mut corner = behind.clone();
+                corner[side] = point[side];
+                terms.push((-weight * part, self.at(grid, &corner)?));
+            }
+        }
+        Some(terms)
     }
 
     fn at(&self, grid: &Grid, point: &[usize]) -> Option<&[f64]> {
@@ -80,6 +110,18 @@ fn moved(grid: &Grid, point: &[usize], axis: usize, up: bool, steps: usize) -> O
     let mut point = point.to_vec();
     point[axis] = place;
     (place < grid.axes[axis].len()).then_some(point)
+}
+
+/// The weights with which values at places make the polynomial through them at another place (Lagrange); `None` where
+/// places are too unlike in their distances.
+fn weights(places: &[f64], at: f64) -> Option<Vec<f64>> {
+    let weight = |own: usize| -> f64 {
+        let others = places.iter().enumerate().filter(|(other, _)| *other != own);
+        others.map(|(_, place)| (at - place) / (places[own] - place)).product()
+    };
+    let weights: Vec<f64> = (0..places.len()).map(weight).collect();
+    let sum: f64 = weights.iter().map(|weight| weight.abs()).sum();
+    (sum < MOST_WEIGHT).then_some(weights)
 }
 
 #[cfg(test)]

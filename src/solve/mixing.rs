@@ -1,4 +1,4 @@
-//! Acceleration of the outer iteration.
+//! Acceleration of iterations, inside layers and over all of them.
 
 /// How many steps [`Mixing`] looks back.
 const DEPTH: usize = 8;
@@ -77,8 +77,8 @@ impl Mixing {
             }
         }
         for (value, image) in point.iter_mut().zip(next) {
-            // A combination may leave the range of what makes sense.
-            *value = value.clamp(image * 0.5, image * 2.0);
+            // A combination may leave the range of what makes sense; no number is left as it is.
+            *value = value.max(image * 0.5).min(image * 2.0);
         }
         self.last = Some((residual, next.to_vec()));
     }
