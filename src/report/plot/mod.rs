@@ -43,9 +43,10 @@ pub struct Series {
 }
 
 impl Plot {
-    /// The smallest and largest horizontal position, and the largest vertical one.
+    /// The smallest and largest horizontal position, those without a value too, so that a curve that ends early is seen to;
+    /// and the largest vertical one.
     fn bounds(&self) -> Option<(f64, f64, f64)> {
-        let points = || self.series.iter().flat_map(|series| &series.points).filter(|point| point.1.is_some());
+        let points = || self.series.iter().flat_map(|series| &series.points);
         let low = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
         let high = points().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
         let top = points().filter_map(|point| point.1).fold(0.0, f64::max);

@@ -131,10 +131,13 @@ fn curve(series: &Series, look: usize, room: &Room<'_>, body: &mut String) {
         body,
         format_args!("<path class=\"curve c{look}\" d=\"{path}\"><title>{}</title></path>", escaped(&series.name)),
     );
-    let single = series.points.iter().filter(|point| point.1.is_some()).count() == 1;
-    let few = single || series.points.len() <= FEW;
-    for (across, upward, doubtful) in &series.points {
-        let Some(upward) = upward.filter(|_| few || *doubtful) else { continue };
+    let few = series.points.len() <= FEW;
+    // A line has two ends: a point between gaps would not be seen without a dot.
+    let is_gap =
+        |place: Option<usize>| place.and_then(|place| series.points.get(place)).is_none_or(|point| point.1.is_none());
+    for (place, (across, upward, doubtful)) in series.points.iter().enumerate() {
+        let alone = is_gap(place.checked_sub(1)) && is_gap(Some(place + 1));
+        let Some(upward) = upward.filter(|_| few || alone || *doubtful) else { continue };
         let (x, y) = at(*across, upward);
         let (class, radius) = if *doubtful { ("doubt", 4.0) } else { ("dot", 1.5) };
         let place = named.and_then(|names| names.get(*across as usize).cloned()).unwrap_or_else(|| number(*across));
@@ -182,4 +185,44 @@ fn put(body: &mut String, line: std::fmt::Arguments<'_>) {
 fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::svg;
+    use crate::report::plot::{Plot, Scale, Series};
+
+    /// A plot of one curve with these figures at 1, 2, 3 and so on.
+    fn plot(figures: &[Option<f64>]) -> String {
+        let points = figures.iter().enumerate().map(|(place, figure)| (place as f64 + 1.0, *figure, false));
+        let series = vec![Series { name: "response".into(), points: points.collect() }];
+        svg(&[Plot { x: "arrivals".into(), y: "s".into(), scale: Scale::Linear, series }])
+    }
+
+    /// The points of each piece of the curve.
+    fn pieces(svg: &str) -> Vec<usize> {
+        let path = svg.split("class=\"curve c0\" d=\"").nth(1).and_then(|rest| rest.split('"').next());
+        path.unwrap_or_default().split('M').skip(1).map(|piece| 1 + piece.matches('L').count()).collect()
+    }
+
+    #[test]
+    fn a_curve_is_cut_where_there_is_no_steady_state() {
+        let (low, none) = (Some(1.0), None);
+        let svg = plot(&[low, low, low, none, none]);
+        assert_eq!(pieces(&svg), [3]);
+        assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+        assert!(svg.contains(">5</text>"), "the axis goes on to where nothing is served: {svg}");
+        assert_eq!(pieces(&plot(&[low, low, none, low, low, low])), [2, 3]);
+        assert_eq!(pieces(&plot(&[none, low, low])), [2]);
+        assert!(pieces(&plot(&[none, none])).is_empty());
+    }
+
+    #[test]
+    fn a_point_between_gaps_has_a_dot_on_a_long_curve_too() {
+        let mut figures = vec![Some(1.0); 100];
+        figures[50] = None;
+        assert_eq!(plot(&figures).matches("<circle").count(), 0);
+        figures[52] = None;
+        assert_eq!(plot(&figures).matches("<circle").count(), 1);
+    }
 }

@@ -148,3 +148,28 @@ fn line(from: (i64, i64), to: (i64, i64)) -> Vec<(i64, i64)> {
     }
     dots
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Ink, terminal};
+    use crate::report::plot::{Plot, Scale, Series};
+
+    #[test]
+    fn a_curve_is_cut_where_there_is_no_steady_state() {
+        let drawn = |figures: [Option<f64>; 5]| {
+            let points = figures.iter().enumerate().map(|(place, figure)| (place as f64, *figure, false));
+            let series = vec![Series { name: "response".into(), points: points.collect() }];
+            let plot = Plot { x: "arrivals".into(), y: "s".into(), scale: Scale::Linear, series };
+            let text = terminal(&[plot], 60, Ink::Ascii);
+            let line = text.lines().find(|line| line.contains("|a"));
+            line.and_then(|line| line.split('|').nth(1)).unwrap_or_default().to_owned()
+        };
+        let (one, none) = (Some(1.0), None);
+        let whole = drawn([one; 5]);
+        assert!(whole.len() > 30 && !whole.contains(' '), "{whole:?}");
+        let cut = drawn([one, one, none, none, none]);
+        assert_eq!((cut.len() - 1) * 4, whole.len() - 1, "{cut:?} is a fourth of {whole:?}");
+        let gap = drawn([one, one, none, one, one]);
+        assert_eq!((gap.len(), gap.matches("  ").count() > 0), (whole.len(), true), "{gap:?}");
+    }
+}
