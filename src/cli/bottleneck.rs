@@ -3,11 +3,12 @@
 use clap::Args;
 use dyelog::report;
 use dyelog::solve::LayeredOptions;
-use dyelog::solve::bottleneck::bottlenecks;
+use dyelog::solve::bottleneck::bottlenecks_observed;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
+use crate::cli::progress::Iterations;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, source, whatif};
 
@@ -36,7 +37,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         whatif::set(subject, &arguments.set, terminal)?;
     }
     let model = &subjects[0].base().model;
-    let found = bottlenecks(model, &LayeredOptions::default())?;
+    let mut progress = Iterations::new("looking for bottlenecks");
+    let found = bottlenecks_observed(model, &LayeredOptions::default(), &mut progress)?;
+    progress.done();
     let text = match arguments.format {
         Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),
         Form::Json => report::bottleneck::json(model, &found),

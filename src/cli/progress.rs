@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dyelog::solve::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Work that ends sooner shows nothing.
@@ -104,6 +105,27 @@ impl Progress {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.drawn.finish_and_clear();
+    }
+}
+
+/// The progress of a solver, in iterations.
+pub struct Iterations(Progress);
+
+impl Iterations {
+    /// Of a solver that does what the words say.
+    pub fn new(doing: &str) -> Self {
+        Self(Progress::steps(doing, None))
+    }
+
+    /// Takes the bar away, before words are said.
+    pub fn done(&self) {
+        self.0.done();
+    }
+}
+
+impl Observer for Iterations {
+    fn iteration(&mut self, _number: u32, _residual: f64) {
+        self.0.advance(1);
     }
 }
 

@@ -2,14 +2,18 @@
 
 use clap::Args;
 use dyelog::diagnostic::Diagnostics;
+use dyelog::lqn::Model;
+use dyelog::lqn::results::Results;
 use dyelog::report;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
+use dyelog::solve::bottleneck::{Bottlenecks, bottlenecks_observed};
+use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
 use dyelog::solve::{self, LayeredOptions};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Iterations, Progress};
 use crate::cli::source::{self, Source};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input};
@@ -55,7 +59,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         .chain(&arguments.source.config)
         .map(|path| input::shown(path).to_string())
         .collect();
-    let (charts, limits) = if arguments.no_curves { Default::default() } else { growth(&source) };
+    let threads = arguments.source.reduce.thread_count();
+    let (charts, limits) = if arguments.no_curves { Default::default() } else { growth(&source, threads) };
+    let bottlenecks = if arguments.no_curves { None } else { bottlenecks(&source.model) };
     let title = arguments.title.clone().unwrap_or_else(|| title(arguments));
     let pictures = match source.reduced.as_ref().and_then(|reduced| reduced.samples.as_ref()) {
         Some(samples) => html::operations(&samples.rules, &samples.names, &samples.operations)?,
@@ -70,6 +76,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         made: made(&source),
         findings: &source.findings,
         limits: &limits,
+        bottlenecks: bottlenecks.as_ref(),
         charts: &charts,
         pictures: &pictures,
     };
@@ -82,17 +89,25 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 }
 
 /// What growing loads would do.
-fn growth(source: &Source) -> (Vec<Chart>, Vec<Limit>) {
+fn growth(source: &Source, threads: usize) -> (Vec<Chart>, Vec<Limit>) {
     let progress = Progress::steps("solving under growing loads", None);
-    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |_, models| {
-        let one = |model| {
-            progress.advance(1);
-            solve::layered(model, &LayeredOptions::default()).ok()
-        };
-        models.iter().map(one).collect()
+    let options = SweepOptions { threads, ..SweepOptions::default() };
+    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |loads, models| {
+        let grid = Grid { axes: vec![loads.to_vec()] };
+        let read = |_: &&Model, results: &Results| results.clone();
+        let found = sweep(&grid, &options, |at| Ok(&models[at[0]]), read, &|| progress.advance(1));
+        found.into_iter().map(Result::ok).collect()
     });
     progress.done();
     grown
+}
+
+/// What limits the model.
+fn bottlenecks(model: &Model) -> Option<Bottlenecks> {
+    let mut progress = Iterations::new("looking for bottlenecks");
+    let found = bottlenecks_observed(model, &LayeredOptions::default(), &mut progress).ok();
+    progress.done();
+    found
 }
 
 fn made(source: &Source) -> Option<Made<'_>> {

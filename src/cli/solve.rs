@@ -11,6 +11,7 @@ use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
+use crate::cli::progress::Iterations;
 use crate::cli::source::{self, Source};
 use crate::cli::terminal::Terminal;
 
@@ -73,7 +74,12 @@ impl Format {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
     let solved = match arguments.solver {
-        Solver::Layered => solve::layered(&source.model, &LayeredOptions::default()),
+        Solver::Layered => {
+            let mut progress = Iterations::new("solving");
+            let solved = solve::layered_observed(&source.model, &LayeredOptions::default(), &mut progress);
+            progress.done();
+            solved
+        }
         Solver::Simulate => {
             let threads = arguments.source.reduce.thread_count();
             solve::simulate(&source.model, &SimulateOptions { threads, ..SimulateOptions::default() })

@@ -93,7 +93,8 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
         text.push_str("\neach is relieved before the next is looked for\n");
     }
     if found.unsure {
-        text.push_str("what comes next the solver could not tell: it did not converge\n");
+        let what = if found.steps.is_empty() { "what saturates" } else { "what comes next" };
+        text.push_str(&format!("{what} the solver could not tell: it did not converge, or found nothing saturated\n"));
     }
     text
 }
@@ -182,7 +183,8 @@ fn element(model: &Model, resource: Resource) -> (&'static str, &str) {
     }
 }
 
-fn words(model: &Model, resource: Resource) -> String {
+/// A resource by its kind and name.
+pub(super) fn words(model: &Model, resource: Resource) -> String {
     match element(model, resource) {
         ("task", name) => format!("threads of {name}"),
         (kind, name) => format!("{kind} {name}"),

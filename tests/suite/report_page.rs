@@ -137,7 +137,49 @@ fn a_model_file_has_a_report_too() {
     fs::write(&file, text).expect("writable");
     let page = report(&[file.to_str().expect("scratch paths are text")]);
     assert!(page.contains("As users grows") && page.contains("task server"), "{page}");
+    // The asymptotes meet at 9 customers.
+    assert!(page.contains("<th scope=\"row\">18</th>") && !page.contains("<th scope=\"row\">19</th>"), "{page}");
+    assert!(
+        page.contains("each is relieved before the next is looked for") && page.contains("processor cpu"),
+        "{page}"
+    );
     assert!(!page.contains("Where each number came from"));
+}
+
+#[test]
+fn open_loads_are_followed_up_to_saturation() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("m.lqn");
+    // At most 1.6 a second beside the others' 0.8; the single thread that waits for the other task lets fewer through.
+    let text = "G \"x\" 1e-6 100 -1\nP 2\np cpu s\np front s\n-1\nT 2\nt server n serve other -1 cpu m 4\n\
+                t gate n pass -1 front\n-1\nE 3\na pass 0.2\ns pass 0.1 -1\ny pass serve 1 -1\ns serve 0.25 -1\n\
+                a other 0.8\ns other 0.75 -1\n-1\n";
+    fs::write(&file, text).expect("writable");
+    let page = report(&[file.to_str().expect("scratch paths are text")]);
+    assert!(page.contains("As pass grows") && page.contains("What saturates as all open arrivals grow"), "{page}");
+    let table = page.split("As pass grows").nth(1).expect("its curves");
+    let places: Vec<(f64, bool)> = table
+        .split("<tbody>")
+        .nth(1)
+        .and_then(|rest| rest.split("</tbody>").next())
+        .expect("a table of values")
+        .split("<tr>")
+        .skip(1)
+        .map(|row| {
+            let load = row.split('>').nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+            (load.parse().expect("a rate per second"), !row.contains("<td class=\"n\">–</td>"))
+        })
+        .collect();
+    assert!(places.is_sorted_by(|left, right| left.0 <= right.0), "{places:?}");
+    let cut = places.iter().position(|(_, solved)| !solved).expect("the thread is saturated below the bound");
+    assert!(
+        places[..cut].iter().all(|(_, solved)| *solved) && places[cut..].iter().all(|(_, solved)| !solved),
+        "{places:?}"
+    );
+    assert!(
+        places[cut].0 - places[cut - 1].0 < 0.05,
+        "the last steady state is near the first load that has none: {places:?}"
+    );
 }
 
 #[test]

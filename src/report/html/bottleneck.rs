@@ -2,10 +2,16 @@
 
 use crate::lqn::results::Results;
 use crate::lqn::{Model, Multiplicity, Scheduling};
+use crate::report::bottleneck::words;
 use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
-use crate::report::html::units::{percent, things};
+use crate::report::html::units::{percent, rate, things};
 use crate::report::html::writer::Html;
+use crate::report::words::number;
+use crate::solve::bottleneck::{Bottlenecks, Resource};
+
+/// Resources that are shown beside the first.
+const SHOWN: usize = 5;
 
 /// What limits a scenario as its load grows.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +100,64 @@ pub fn ranked(model: &Model, results: &Results) -> Vec<Busy> {
     all
 }
 
+/// How far open arrivals can grow together.
+fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
+    let mut table = Table::new(
+        "What saturates as all open arrivals grow in proportion, counted without queueing",
+        &["Saturates", ">Busy now", ">At so many times the arrivals", "That is"],
+    );
+    for room in found.rooms.iter().take(SHOWN) {
+        table.row(|| {
+            let rates = found.arrivals.iter().map(|source| {
+                let name = &report.model.entries[source.entry.index()].name;
+                format!("{name}: {}", rate(source.rate * room.factor()))
+            });
+            vec![
+                Cell::Text(words(report.model, room.resource)),
+                Cell::Share(room.utilization),
+                Cell::Quantity(number(room.factor()), room.factor()),
+                Cell::Text(rates.collect::<Vec<_>>().join(", ")),
+            ]
+        });
+    }
+    table.write(html);
+}
+
+/// What saturates as closed loads grow, one after the other.
+fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
+    let mut table = Table::new(
+        "What saturates as all customers grow in number, and what comes next: \
+         each is relieved before the next is looked for",
+        &["Order", "Saturates", ">Busy", ">Its processor", "Throughput at most"],
+    );
+    for (place, step) in found.steps.iter().enumerate() {
+        table.row(|| {
+            let most = found.sources.iter().zip(&step.throughputs).map(|(source, throughput)| {
+                let name = &report.model.tasks[source.task.index()].name;
+                format!("{name}: {}", rate(*throughput))
+            });
+            let most = most.collect::<Vec<_>>().join(", ");
+            vec![
+                Cell::from(if place == 0 { "first" } else { "then" }),
+                Cell::Text(words(report.model, step.resource)),
+                Cell::Share(step.utilization),
+                if matches!(step.resource, Resource::Task(_)) {
+                    Cell::Share(step.processor_utilization)
+                } else {
+                    Cell::Blank
+                },
+                Cell::Text(if step.converged { most } else { format!("{most} (the solver did not converge)") }),
+            ]
+        });
+    }
+    table.write(html);
+    if found.unsure {
+        let what = if found.steps.is_empty() { "What saturates" } else { "What comes next" };
+        let words = format!("{what} the solver could not tell: it did not converge, or found nothing saturated.");
+        html.element("p", &[], &words);
+    }
+}
+
 /// What gives way first.
 pub fn write(report: &Report<'_>, html: &mut Html) {
     let busiest = ranked(report.model, report.results);
@@ -124,6 +188,10 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
         });
     }
     limits.write(html);
+    if let Some(found) = report.bottlenecks {
+        rooms(report, found, html);
+        steps(report, found, html);
+    }
     let mut table = Table::new("The busiest", &["Kind", "Name", ">Servers or threads", ">Busy"]).in_order("the first");
     for busy in busiest.iter().take(15) {
         table.row(|| {

@@ -272,7 +272,36 @@ fn ticks(least: f64, most: f64, about: u32) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::ticks;
+    use super::{Chart, Measure, Series, ticks};
+    use crate::report::html::writer::Html;
+
+    #[test]
+    fn a_curve_is_cut_where_there_is_no_steady_state() {
+        let pieces = |values: [Option<f64>; 5]| -> Vec<usize> {
+            let chart = Chart {
+                group: "As arrivals grow".into(),
+                title: "Response times".into(),
+                horizontal: "arrivals".into(),
+                measure_x: Measure::Rate,
+                vertical: "response".into(),
+                measure_y: Measure::Time,
+                places: vec![1.0, 2.0, 3.0, 4.0, 5.0],
+                series: vec![Series { name: "scenario".into(), values: values.to_vec() }],
+                mark: None,
+            };
+            let mut html = Html::new();
+            chart.write(&mut html, "chart");
+            let text = html.finish();
+            assert_eq!(text.matches("<circle").count(), values.iter().flatten().count(), "{text}");
+            let curve = text.split("data-name").nth(1).and_then(|rest| rest.split("d=\"").nth(1)).expect("a curve");
+            let path = curve.split('"').next().unwrap_or_default();
+            path.split('M').skip(1).map(|piece| 1 + piece.matches('L').count()).collect()
+        };
+        let (one, none) = (Some(1.0), None);
+        assert_eq!(pieces([one; 5]), [5]);
+        assert_eq!(pieces([one, one, one, none, none]), [3]);
+        assert_eq!(pieces([one, none, one, one, none]), [1, 2]);
+    }
 
     #[test]
     fn ticks_are_round_and_reach_the_top() {

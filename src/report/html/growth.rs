@@ -6,18 +6,35 @@ use crate::model::{Load, Origins};
 use crate::report::html::bottleneck::{self, Limit};
 use crate::report::html::chart::{Chart, Measure, SERIES, Series};
 use crate::report::html::units::{rate, things};
+use crate::solve::bottleneck::{ArrivalBounds, Room, SourceBounds, arrivals, bounds};
 
 /// Most sources of load whose growth is followed.
 const SOURCES: usize = 6;
 
 /// Places on the axis of load.
-const PLACES: u32 = 12;
+const PLACES: u32 = 20;
 
-/// Most customers that a sweep goes up to.
-const CUSTOMERS: u32 = 4096;
+/// Places between the last load that has a steady state and the first that has none.
+const CLOSER: u32 = 6;
+
+/// Most customers that a sweep goes up to, if there are not more already.
+const CUSTOMERS: u32 = 1_000_000;
+
+/// How far a sweep goes: so many times the customers at which the asymptotes meet, so that what comes after is seen, and
+/// this part of the arrivals that saturate.
+const PAST: f64 = 2.0;
+const SHORT_OF: f64 = 0.98;
 
 /// Where an element counts as saturated, as a share of its servers.
 const SATURATED: f64 = 0.95;
+
+/// What bounds the sources, counted without queueing.
+#[derive(Default)]
+struct Known {
+    closed: Vec<SourceBounds>,
+    open: Vec<ArrivalBounds>,
+    rooms: Vec<Room>,
+}
 
 /// A source of load.
 #[derive(Clone, Debug)]
@@ -49,9 +66,11 @@ pub type Solve<'s> = dyn FnMut(&[f64], &[Model]) -> Vec<Option<Results>> + 's;
 /// there are curves of responses, of throughput and of utilisations; and what saturates first.
 pub fn growth(model: &Model, origins: Option<&Origins>, solve: &mut Solve<'_>) -> (Vec<Chart>, Vec<Limit>) {
     let sources = sources(model, origins);
+    let (open, rooms) = arrivals(model).unwrap_or_default();
+    let known = Known { closed: bounds(model).unwrap_or_default(), open, rooms };
     let (mut charts, mut limits) = (Vec::new(), Vec::new());
     for source in sources.iter().take(SOURCES) {
-        let points = sweep(model, source, solve);
+        let points = sweep(model, source, &known, solve);
         if points.iter().filter(|point| point.results.is_some()).count() > 1 {
             charts.extend(draw(model, source, &sources, &points));
             limits.push(limit(model, source, &points));
@@ -113,6 +132,30 @@ impl Source {
         changed
     }
 
+    /// The loads to look at, ascending: past the bounds of closed sources, and up to those of open ones. Today's load is
+    /// among them, so that its mark stands at a point.
+    fn loads(&self, known: &Known) -> Vec<f64> {
+        let places = (1..=PLACES).map(|place| f64::from(place) / f64::from(PLACES));
+        distinct(match &self.kind {
+            Kind::Closed { task, population } => {
+                let own = known.closed.iter().find(|source| source.task == *task);
+                let now = f64::from(*population);
+                let most = own.and_then(SourceBounds::knee).map_or(4.0 * now, |knee| (PAST * knee).max(1.5 * now));
+                let most = most.clamp(8.0, f64::from(CUSTOMERS.max(*population)));
+                places.map(|part| (part * most).round().max(1.0)).chain([1.0, now]).collect()
+            }
+            Kind::Open { entries, rate } => {
+                let most = match open_bound(entries, *rate, known) {
+                    Some(bound) if bound > 0.0 => SHORT_OF * bound,
+                    // Others leave it nothing.
+                    Some(_) => *rate,
+                    None => 4.0 * rate,
+                };
+                places.map(|part| part * most).chain([*rate]).collect()
+            }
+        })
+    }
+
     /// The mean response, where something waits for it.
     fn response(&self, results: &Results) -> Option<f64> {
         match &self.kind {
@@ -142,32 +185,35 @@ impl Source {
     }
 }
 
-fn sweep(model: &Model, source: &Source, solve: &mut Solve<'_>) -> Vec<Point> {
+fn sweep(model: &Model, source: &Source, known: &Known, solve: &mut Solve<'_>) -> Vec<Point> {
     let mut at = |loads: &[f64]| -> Vec<Point> {
         let models: Vec<Model> = loads.iter().map(|load| source.under(model, *load)).collect();
         let solved =
             solve(loads, &models).into_iter().map(|results| results.filter(|results| results.convergence.converged));
         loads.iter().zip(solved).map(|(load, results)| Point { load: *load, results }).collect()
     };
-    let loads: Vec<f64> = match &source.kind {
-        Kind::Closed { population, .. } => {
-            let most = population.saturating_mul(4).clamp(8, CUSTOMERS.max(*population));
-            let step = most.div_ceil(PLACES).max(1);
-            // Today's load is among the places, so that its mark stands at a point.
-            let mut loads: Vec<u32> = (1..=PLACES).map(|place| place * step).filter(|load| *load <= most).collect();
-            loads.extend([1, *population]);
-            loads.sort_unstable();
-            loads.dedup();
-            loads.into_iter().map(f64::from).collect()
-        }
-        Kind::Open { rate, .. } => {
-            let today = at(&[*rate]).pop().and_then(|point| point.results);
-            let busiest = today.and_then(|results| bottleneck::ranked(model, &results).first().map(|busy| busy.share));
-            let most = (rate / busiest.unwrap_or(0.5).clamp(0.05, 1.0)).max(*rate);
-            (1..=PLACES).map(|place| most * 0.98 * f64::from(place) / f64::from(PLACES)).collect()
-        }
-    };
-    at(&loads)
+    let mut points = at(&source.loads(known));
+    // Threads that wait for others may all be busy well before the bound.
+    let last = points.iter().rposition(|point| point.results.is_some());
+    if let Some(last) = last.filter(|last| last + 1 < points.len()) {
+        let (from, to) = (points[last].load, points[last + 1].load);
+        let between = (1..=CLOSER).map(|place| from + (to - from) * f64::from(place) / f64::from(CLOSER + 1));
+        let between: Vec<f64> = match source.kind {
+            Kind::Closed { .. } => {
+                distinct(between.map(f64::round).filter(|load| *load > from && *load < to).collect())
+            }
+            Kind::Open { .. } => between.collect(),
+        };
+        points.splice(last + 1..last + 1, at(&between));
+    }
+    points
+}
+
+/// In ascending order, each once.
+fn distinct(mut loads: Vec<f64>) -> Vec<f64> {
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    loads
 }
 
 fn draw(model: &Model, source: &Source, all: &[Source], points: &[Point]) -> Vec<Chart> {
@@ -209,6 +255,21 @@ fn draw(model: &Model, source: &Source, all: &[Source], points: &[Point]) -> Vec
         charts.push(chart("Utilisations", "utilisation", Measure::Share, series));
     }
     charts
+}
+
+/// Most arrivals per second of an open source beside all other arrivals, at entries that get so many of each; `None` where
+/// nothing bounds them.
+fn open_bound(entries: &[(EntryId, f64)], rate: f64, known: &Known) -> Option<f64> {
+    let bounds = known.rooms.iter().filter_map(|room| {
+        let seconds = |(entry, requests): &(EntryId, f64)| {
+            let bounds = known.open.iter().find(|bounds| bounds.entry == *entry)?;
+            let limit = bounds.limits.iter().find(|limit| limit.resource == room.resource)?;
+            Some(requests / limit.throughput())
+        };
+        let own: f64 = entries.iter().filter_map(seconds).sum();
+        (own > 0.0).then(|| (1.0 - (room.utilization - rate * own)) / own)
+    });
+    bounds.min_by(f64::total_cmp)
 }
 
 /// What saturates first.

@@ -29,6 +29,7 @@ use crate::lqn::results::Results;
 use crate::lqn::submodel::SubModel;
 use crate::model::Origins;
 use crate::report::html::writer::{Html, shortened};
+use crate::solve::bottleneck::Bottlenecks;
 use crate::trace::ReadReport;
 use crate::trace::quality::QualityReport;
 
@@ -51,6 +52,8 @@ pub struct Report<'a> {
     pub findings: &'a [Diagnostic],
     /// What gives way first when a scenario's load grows, by scenario.
     pub limits: &'a [Limit],
+    /// What limits the model, and what comes next once that is relieved.
+    pub bottlenecks: Option<&'a Bottlenecks>,
     /// Curves over load.
     pub charts: &'a [Chart],
     /// Pictures.
