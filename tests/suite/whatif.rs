@@ -104,6 +104,24 @@ fn a_sweep_is_the_same_with_any_number_of_threads_and_point_by_point() {
 }
 
 #[test]
+fn the_shop_is_solved_past_its_knee() {
+    let shop = ["whatif", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml", "--format", "csv"];
+    let population = "scenario.\"gateway GET /product/{id}\".population=29,35,60,100";
+    let asked = ["--vary", population, "--show", "scenario.\"gateway GET /product/{id}\".throughput"];
+    let rates = |more: &[&str]| -> Vec<f64> {
+        let (code, csv, errors) = run(&[&shop[..], &asked, more].concat());
+        assert_eq!(code, 0, "all of it converges: {errors}");
+        columns(&csv).iter().map(|row| row[1].parse().expect("a rate")).collect()
+    };
+    let (warm, cold) = (rates(&[]), rates(&["--cold"]));
+    assert_eq!(warm.len(), 4);
+    assert!(warm.is_sorted() && warm[3] < 1000.0, "{warm:?}");
+    for (warm, cold) in warm.iter().zip(&cold) {
+        assert!((warm - cold).abs() <= 2e-5 * cold, "{warm} and {cold}");
+    }
+}
+
+#[test]
 fn points_that_are_no_models_say_why() {
     let grid = Grid { axes: vec![vec![0.0, 1.0, 2.0]] };
     let model = case_study();

@@ -33,12 +33,13 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     if population > 400.0 {
         return erlang_c(servers, load);
     }
-    // Newton's method. With x the logarithm of the traffic, the logarithm of busy to idle servers is next to x itself with a
-    // constant, both where few are busy and where few are idle, so that a few steps do from anywhere.
+    // Newton's method for the logarithm of busy to idle servers over that of the traffic, which is next to a straight line
+    // where few are busy and where few are idle. It bends between, the more so the more customers there are.
+    let most = 64.0 / population.max(16.0);
     let wanted = (load / (servers - load)).ln();
     let mut traffic = (load / (population - load)).ln();
     let mut all = 0.0;
-    for _ in 0..40 {
+    for _ in 0..60 {
         let found = repairman(servers, population, traffic.exp());
         all = found.all;
         let error = (found.busy / found.idle).ln() - wanted;
@@ -46,7 +47,7 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
         if !step.is_finite() {
             break;
         }
-        traffic -= step.clamp(-4.0, 4.0);
+        traffic -= step.clamp(-most, most);
         // What the next step would change is of the order of this one's square.
         if step.abs() <= 1e-6 {
             all -= found.all_slope * step;
@@ -123,8 +124,8 @@ struct Repairman {
 /// The state with `ratio` of service time to think time.
 fn repairman(servers: f64, population: f64, ratio: f64) -> Repairman {
     let (mut term, mut total, mut busy, mut idle, mut all) = (1.0_f64, 1.0_f64, 0.0_f64, servers, 0.0_f64);
-    // Of the number of customers there, alone, with busy servers, and where all are.
-    let (mut there, mut both, mut there_all) = (0.0_f64, 0.0_f64, 0.0_f64);
+    // Of the number of customers there, alone, with busy servers, with idle ones, and where none is idle.
+    let (mut there, mut there_busy, mut there_idle, mut there_all) = (0.0_f64, 0.0_f64, 0.0_f64, 0.0_f64);
     let mut count = 0.0;
     while count < population {
         // A fractional population ends in a last state of fractional weight.
@@ -136,24 +137,68 @@ fn repairman(servers: f64, population: f64, ratio: f64) -> Repairman {
         busy += term * at_work;
         idle += term * (servers - at_work);
         there += term * count;
-        both += term * count * at_work;
+        there_busy += term * count * at_work;
+        there_idle += term * count * (servers - at_work);
         if count >= servers {
             all += term;
             there_all += term * count;
         }
         if term > 1e200 {
-            for sum in [&mut term, &mut total, &mut busy, &mut idle, &mut all, &mut there, &mut both, &mut there_all] {
-                *sum *= 1e-200;
-            }
+            let sums = [&mut term, &mut total, &mut busy, &mut idle, &mut all];
+            let products = [&mut there, &mut there_busy, &mut there_idle, &mut there_all];
+            sums.into_iter().chain(products).for_each(|sum| *sum *= 1e-200);
         }
     }
     // A state's weight is a power of the traffic, so that derivatives are covariances with the number of customers.
     let mean = there / total;
+    // Of the two that are the same, the one in which less cancels.
+    let slope = if busy < idle { there_busy - mean * busy } else { mean * idle - there_idle };
     Repairman {
         busy: busy / total,
         idle: idle / total,
         all: all / total,
-        slope: both / total - mean * busy / total,
+        slope: slope / total,
         all_slope: there_all / total - mean * all / total,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{all_busy, repairman};
+
+    /// The same by halving, as slow and sure as can be.
+    fn halved(servers: f64, population: f64, load: f64) -> f64 {
+        let (mut low, mut high) = (-80.0_f64, 80.0_f64);
+        for _ in 0..200 {
+            let middle = f64::midpoint(low, high);
+            if repairman(servers, population, middle.exp()).busy < load {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        repairman(servers, population, low.exp()).all
+    }
+
+    #[test]
+    fn the_traffic_of_a_load_is_found() {
+        for servers in [1.0, 2.0, 3.0, 16.0] {
+            for population in [servers, servers + 0.5, servers + 1.0, 2.0 * servers + 3.0, 40.0, 400.0] {
+                for part in [1e-9, 1e-3, 0.3, 0.9, 0.999, 1.0 - 1e-7] {
+                    let found = all_busy(servers, population, part * servers);
+                    let sure = halved(servers, population, part * servers);
+                    let near = (found - sure).abs() <= 1e-7 * sure + 1e-12;
+                    assert!(near, "{servers} servers, {population} customers, busy {part}: {found} and {sure}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_servers_as_customers_are_independent() {
+        for (servers, part) in [(1.0, 0.3), (2.0, 0.5), (7.0, 0.9)] {
+            let found = all_busy(servers, servers, part * servers);
+            assert!((found - part.powf(servers)).abs() < 1e-9, "{servers}: {found}");
+        }
     }
 }
