@@ -157,7 +157,7 @@ fn open_loads_are_followed_up_to_saturation() {
     fs::write(&file, text).expect("writable");
     let page = report(&[file.to_str().expect("scratch paths are text")]);
     assert!(page.contains("As pass grows") && page.contains("What saturates as all open arrivals grow"), "{page}");
-    let table = page.split("As pass grows").nth(1).expect("its curves");
+    let table = page.split("<h3>As pass grows").nth(1).expect("its curves");
     let places: Vec<(f64, bool)> = table
         .split("<tbody>")
         .nth(1)
@@ -167,7 +167,7 @@ fn open_loads_are_followed_up_to_saturation() {
         .skip(1)
         .map(|row| {
             let load = row.split('>').nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-            (load.parse().expect("a rate per second"), !row.contains("<td class=\"n\">–</td>"))
+            (load.trim().parse().expect("a rate per second"), !row.contains("<td class=\"n\">–</td>"))
         })
         .collect();
     assert!(places.is_sorted_by(|left, right| left.0 <= right.0), "{places:?}");
