@@ -19,6 +19,8 @@ use super::{LayeredOptions, Observer, layered_observed};
 const MOST_STEPS: usize = 6;
 /// What is busy for this part of the time under the greatest load is saturated.
 const SATURATED: f64 = 0.93;
+/// What is busy for parts of the time that differ by less is equally busy: the first in the model comes first.
+const SAME: f64 = 1e-4;
 /// The load under which saturation is looked for, relative to that at which the asymptotes meet.
 const PUSH: f64 = 3.0;
 /// More customers than these a source are not tried.
@@ -278,7 +280,7 @@ fn lowest(model: &Model, results: &Results) -> Option<Resource> {
         let mut best: Option<(f64, Resource)> = None;
         for resource in found.filter(|resource| saturated(*resource)) {
             let busy = part(model, results, resource);
-            if best.is_none_or(|(most, _)| busy > most) {
+            if best.is_none_or(|(most, _)| busy > most + SAME) {
                 best = Some((busy, resource));
             }
         }
