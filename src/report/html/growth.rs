@@ -196,7 +196,8 @@ fn sweep(model: &Model, source: &Source, known: &Known, solve: &mut Solve<'_>) -
     // Threads that wait for others may all be busy well before the bound.
     let last = points.iter().rposition(|point| point.results.is_some());
     if let Some(last) = last.filter(|last| last + 1 < points.len()) {
-        let (from, to) = (points[last].load, points[last + 1].load);
+        let after = last + 1;
+        let (from, to) = (points[last].load, points[after].load);
         let between = (1..=CLOSER).map(|place| from + (to - from) * f64::from(place) / f64::from(CLOSER + 1));
         let between: Vec<f64> = match source.kind {
             Kind::Closed { .. } => {
@@ -204,7 +205,7 @@ fn sweep(model: &Model, source: &Source, known: &Known, solve: &mut Solve<'_>) -
             }
             Kind::Open { .. } => between.collect(),
         };
-        points.splice(last + 1..last + 1, at(&between));
+        points.splice(after..after, at(&between));
     }
     points
 }

@@ -290,9 +290,9 @@ impl<'a> Problem<'a> {
             }
             self.flow(populations, state);
             change = 0.0;
-            for station in 0..self.visitors.len() {
-                let totals = self.totals(station, populations, state, ratios[station]);
-                ratios[station] = lags.then_some(totals.ratio);
+            for (station, ratio) in ratios.iter_mut().enumerate() {
+                let totals = self.totals(station, populations, state, *ratio);
+                *ratio = lags.then_some(totals.ratio);
                 let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
                 state.strain[station] = (state.strain[station] * load.sqrt()).clamp(1.0, 1e3);
                 let strain = state.strain[station];
