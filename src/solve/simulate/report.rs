@@ -173,7 +173,7 @@ fn doubts(run: &Run, options: &SimulateOptions) -> Vec<String> {
             Stop::Grows(instance) => {
                 let task = &model.tasks[run.program.instances[instance as usize].task as usize];
                 doubts.push(format!(
-                    "task `{}` is saturated: more requests arrive than are served, so there is no steady state",
+                    "requests pile up at task `{}`: more arrive than are served, there or further on, so there is no steady state",
                     task.name
                 ));
             }
