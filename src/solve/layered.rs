@@ -45,7 +45,7 @@ pub struct LayeredOptions {
 
 impl Default for LayeredOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-6, iterations: 600, states: 30_000 }
+        Self { tolerance: 1e-6, iterations: 600, states: 60_000 }
     }
 }
 

@@ -22,10 +22,13 @@ pub(super) struct Chain {
 }
 
 /// After so many states, a walk tells whether there are far too many.
-const PROBE: usize = 1500;
+const PROBE: usize = 500;
 /// Steps of the walk that are not looked at, and those that are.
-const BURN: usize = 500;
+const BURN: usize = 300;
 const WALK: usize = 2000;
+/// When the walk is looked at: fewer repeats by then than this part of those that are to be expected are no chance any
+/// more.
+const LOOKS: [(usize, f64); 3] = [(600, 0.05), (1000, 0.25), (1400, 0.5)];
 
 /// Explores all states, if there are at most so many.
 pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Chain> {
@@ -130,8 +133,20 @@ fn has_more_than(program: &Program, states: usize, room: u32) -> Option<bool> {
         if step >= BURN && !seen.insert(key.clone()) {
             repeated += 1.0;
         }
+        let samples = (step + 1).saturating_sub(BURN);
+        if LOOKS.iter().any(|(look, part)| samples == *look && repeated < part * expected(samples, states)) {
+            return Some(true);
+        }
+        if repeated >= expected(WALK, states) {
+            return Some(false);
+        }
     }
-    Some(repeated < (WALK * WALK) as f64 / (2.0 * states as f64))
+    Some(true)
+}
+
+/// About how many of so many samples repeat another one.
+fn expected(samples: usize, states: usize) -> f64 {
+    (samples * samples) as f64 / (2.0 * states as f64)
 }
 
 /// A linear congruential generator: the same walk each time.

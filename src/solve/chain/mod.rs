@@ -23,6 +23,9 @@ const MOST_LOST: f64 = 1e-4;
 /// How many requests that nobody waits for there may be at a time, at first and at most.
 const FIRST_ROOM: u32 = 4;
 const MOST_ROOM: u32 = 130;
+/// By how much probabilities may change in all in the last sweep, roughly and precisely.
+const ROUGHLY: f64 = 1e-6;
+const PRECISELY: f64 = 1e-10;
 /// With more queues than this a state costs more, and there may be fewer.
 const QUEUES: usize = 16;
 
@@ -59,22 +62,18 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
     let queues = program.stations.len() + program.threads.len();
     let states = states.min(states.saturating_mul(QUEUES) / queues);
     let mut room = if program.unbounded { FIRST_ROOM } else { 0 };
-    let mut found = None;
+    let mut kept = None;
     let mut before: Option<(u32, f64)> = None;
     while room <= MOST_ROOM {
         let Some(chain) = explore::explore(program, states, room) else { break };
-        let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves)?;
-        let measured = measure::Measured::new(program, &chain, &probabilities);
-        let lost = measured.lost(program);
+        // What is lost has to be known roughly.
+        let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves, None, ROUGHLY)?;
+        let lost = measure::Measured::new(program, &chain, &probabilities).lost(program);
+        // Each request more finds at least the states of the last one.
+        let last = chain.levels.iter().filter(|level| **level == room).count();
+        let all = chain.keys.len();
         if lost <= MOST_LOST {
-            let convergence = Convergence {
-                converged: true,
-                saturated: false,
-                iterations: sweeps as u32,
-                residual: 0.0,
-                method: format!("{method} of {} states", chain.keys.len()),
-            };
-            found = Some(measured.results(plan, program, &chain, convergence));
+            kept = Some((chain, probabilities, sweeps));
         }
         if lost <= LOST {
             break;
@@ -85,13 +84,20 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
             let more = (2.0 * lost / LOST).ln() / fall.max(1e-3);
             room + (more.ceil().max(1.0) as u32).min(MOST_ROOM)
         });
-        // Each request more finds at least the states of the last one.
-        let last = chain.levels.iter().filter(|level| **level == room).count();
-        if chain.keys.len() + last * (next - room) as usize > states {
+        if all + last * (next - room) as usize > states {
             break;
         }
         before = Some((room, lost));
         room = next;
     }
-    found
+    let (chain, probabilities, roughly) = kept?;
+    let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves, Some(probabilities), PRECISELY)?;
+    let convergence = Convergence {
+        converged: true,
+        saturated: false,
+        iterations: (roughly + sweeps) as u32,
+        residual: 0.0,
+        method: format!("{method} of {} states", chain.keys.len()),
+    };
+    Some(measure::Measured::new(program, &chain, &probabilities).results(plan, program, &chain, convergence))
 }

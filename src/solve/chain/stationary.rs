@@ -2,22 +2,31 @@
 
 /// Sweeps at most.
 const MOST: usize = 4000;
+/// Sweeps from one balance of the levels to the next, and from one leap to the next.
+const BALANCE: usize = 4;
+const LEAP: usize = 12;
 /// Chains up to this size are solved by elimination.
 const SMALL: usize = 120;
 
-/// Probabilities of states from the rates between them, and the sweeps that it took; nothing where they are not found.
-/// States of a level are close to each other: where there are several levels, how likely each is comes from a chain of
-/// levels between the sweeps (Takahashi 1975).
-pub(super) fn stationary(levels: &[u32], moves: &[(u32, u32, f64)]) -> Option<(Vec<f64>, usize)> {
+/// Probabilities of states from the rates between them and where to start, and the sweeps that it took until they changed
+/// by no more than the bound; nothing where they are not found. States of a level are close to each other: where there are
+/// several levels, how likely each is comes from a chain of levels between the sweeps (Takahashi 1975).
+pub(super) fn stationary(
+    levels: &[u32],
+    moves: &[(u32, u32, f64)],
+    start: Option<Vec<f64>>,
+    bound: f64,
+) -> Option<(Vec<f64>, usize)> {
     let states = levels.len();
     if states <= SMALL {
         return Some((eliminate(states, moves)?, 0));
     }
     let incoming = Incoming::new(states, moves);
-    let mut probabilities = vec![1.0 / states as f64; states];
+    let mut probabilities = start.unwrap_or_else(|| vec![1.0 / states as f64; states]);
+    let mut leap = Leap::default();
     let several = levels.iter().any(|level| *level != levels[0]);
     for sweep in 1..=MOST {
-        if several && sweep % 4 == 0 {
+        if several && sweep % BALANCE == 0 {
             balance(levels, moves, &mut probabilities)?;
         }
         let mut change = 0.0;
@@ -36,11 +45,50 @@ pub(super) fn stationary(levels: &[u32], moves: &[(u32, u32, f64)]) -> Option<(V
         for value in &mut probabilities {
             *value /= total;
         }
-        if change < 1e-10 * total {
+        if change < bound * total {
             return Some((probabilities, sweep));
         }
+        leap.after(sweep, &mut probabilities);
     }
     None
+}
+
+/// Where changes shrink by the same factor from sweep to sweep, all those to come are made at once (Aitken 1926).
+#[derive(Default)]
+struct Leap {
+    last: Vec<f64>,
+    change: Vec<f64>,
+}
+
+impl Leap {
+    /// Looks at the three sweeps after a balance, now and then.
+    fn after(&mut self, sweep: usize, probabilities: &mut [f64]) {
+        match sweep % LEAP {
+            1 => self.last = probabilities.to_vec(),
+            2 => {
+                self.change = probabilities.iter().zip(&self.last).map(|(new, old)| new - old).collect();
+                self.last.copy_from_slice(probabilities);
+            }
+            3 if !self.change.is_empty() => {
+                let (mut product, mut square, mut own) = (0.0, 0.0, 0.0);
+                for ((new, old), before) in probabilities.iter().zip(&self.last).zip(&self.change) {
+                    let change = new - old;
+                    product += change * before;
+                    square += before * before;
+                    own += change * change;
+                }
+                let factor = product / square;
+                // What is left of the change beside that.
+                let other = own - factor * product;
+                if (0.3..0.995).contains(&factor) && other < 0.01 * own {
+                    for (new, old) in probabilities.iter_mut().zip(&self.last) {
+                        *new = (*new + (*new - old) * factor / (1.0 - factor)).max(0.0);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Makes levels as likely as a chain of them says.
