@@ -57,6 +57,17 @@ fn both_ways_of_a_call_count() {
 fn half_calls_and_messages_are_on_no_way() {
     assert_eq!(of_web("1 - web server GET 0 20\n2 1 web client q 3 11"), (0, 0.0));
     assert_eq!(of_web("1 - web server GET 0 20\n2 1 db server q 3 11"), (0, 0.0));
+    // Of the server in between, only what it called is known: it works around that, for as long as its client waits.
+    let between = "1 - web server GET 0 20\n2 1 web client q 3 11\n3 2 app client q 5 8\n4 3 db server q 6 7";
+    assert_eq!(of_web(between), (0, 0.0));
+    let app = submodel(between)
+        .entries()
+        .iter()
+        .filter(|entry| entry.work.values().any(|work| work.network.count > 0))
+        .flat_map(|entry| entry.work.values())
+        .map(|work| work.exclusive.sum.as_f64())
+        .sum::<f64>();
+    assert!((app - 0.005).abs() < 1e-9, "{app}");
     assert_eq!(of_web("1 - web server GET 0 20\n2 1 web producer q 3 4\n3 2 mail consumer q 6 30"), (0, 0.0));
 }
 

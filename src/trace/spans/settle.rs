@@ -78,6 +78,14 @@ fn fill_hollow(plan: &mut Plan, visit: usize) {
     visit.hull = if start <= end { visit.end.max(end) } else { visit.end };
 }
 
+/// A server that was not recorded works for as long as its client waits, if all that is known of it lies within that time.
+fn fill_with_waiting(plan: &mut Plan, visit: usize, start: i64, end: i64) {
+    let visit = &mut plan.visits[visit];
+    if visit.hollow && start <= visit.start && visit.hull <= end {
+        (visit.start, visit.end, visit.hull) = (start, end, end);
+    }
+}
+
 fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut [Vec<u32>]) {
     let item = &plan.items[index as usize];
     let (mut start, mut end) = (item.start, item.end);
@@ -94,6 +102,9 @@ fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut
             let callee = item.callee as usize;
             let client = item.client;
             fill_hollow(plan, callee);
+            if client && manner != Manner::Deferred {
+                fill_with_waiting(plan, callee, start, end);
+            }
             let manner = decide(plan, index, manner, tolerance, deferred);
             if !client {
                 // Without a calling half, the call takes as long as the caller is seen to wait.
