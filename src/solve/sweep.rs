@@ -20,7 +20,7 @@ use super::{LayeredOptions, Standing, layered, layered_from};
 
 /// Points solved one from another at most.
 const TILE: usize = 256;
-/// By how much, relatively, throughputs may depend on the start.
+/// By how much, relatively, throughputs and times may depend on the start.
 const SAME: f64 = 1e-4;
 /// States that exact solutions of all points may have together: what a state costs does not come down from point to point,
 /// so that the points of a large sweep have to be small to be solved that way.
@@ -262,12 +262,16 @@ where
         }
     }
 
-    /// Whether the model solved from scratch has the same throughputs.
+    /// Whether the model solved from scratch has the same throughputs and times. Where operations arrive whatever happens, only times
+    /// can tell.
     fn agrees(&self, built: &B, results: &Results) -> bool {
+        let same = |own: f64, other: f64| (own - other).abs() <= SAME * own.abs().max(other.abs());
         layered(built.as_ref(), &self.options.layered).is_ok_and(|scratch| {
-            scratch.tasks.iter().zip(&results.tasks).all(|(own, other)| {
-                (own.throughput - other.throughput).abs() <= SAME * own.throughput.abs().max(other.throughput.abs())
-            })
+            let mut tasks = scratch.tasks.iter().zip(&results.tasks);
+            let mut entries = scratch.entries.iter().zip(&results.entries);
+            tasks.all(|(own, other)| same(own.throughput, other.throughput))
+                && entries
+                    .all(|(own, other)| own.service.iter().zip(&other.service).all(|(own, other)| same(*own, *other)))
         })
     }
 

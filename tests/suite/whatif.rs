@@ -280,6 +280,22 @@ fn points_without_a_steady_state_are_marked() {
     assert!(json["points"][1]["figures"][0].is_null() && json["points"][0]["figures"][0].is_number(), "{json}");
 }
 
+/// Throughputs of open arrivals say nothing of where an iteration came to.
+#[test]
+fn open_arrivals_from_a_neighbours_solution_are_those_from_scratch() {
+    let Some(trace) = crate::support::shared("traces/jaeger/traceweaver/media-load75.json.gz") else { return };
+    let ask = |more: &[&str]| {
+        let name = trace.to_str().expect("a plain path");
+        let vary = ["whatif", name, "--vary", "defaults.multiplicity=1,2", "--format", "csv"];
+        let (code, out, err) = run(&[&vary[..], more].concat());
+        assert_eq!(code, 0, "{err}");
+        columns(&out).into_iter().map(|row| row[1].parse().expect("a response")).collect::<Vec<f64>>()
+    };
+    for (warm, cold) in ask(&[]).into_iter().zip(ask(&["--cold"])) {
+        assert!((warm / cold - 1.0).abs() < 1e-3, "{warm} and {cold}");
+    }
+}
+
 /// A profile takes the place of its scenarios, under its own name.
 #[test]
 fn profiles_have_parameters_of_their_own() {
