@@ -4,6 +4,8 @@
 //! task that queues is a station of the layer of its callers and a group of customers in the layer of its servers; what
 //! passes between layers is its service time, upwards, and its throughput, downwards.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::lqn::model::{EntryId, Scheduling};
@@ -100,7 +102,7 @@ pub(super) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
         Scheduling::PreemptivePriority => Discipline::Preemptive,
         _ => Discipline::Fcfs,
     };
-    Station { discipline, servers: count }
+    Station { discipline, servers: count, scarce: 0.0 }
 }
 
 /// Sums over the classes of a visit.
@@ -210,11 +212,16 @@ pub(super) fn network(
     sums: &[Vec<Sum>],
     open: &[f64],
     waits: &Waits,
+    scarce: &[f64],
 ) -> LayerNetwork {
     let mut network = Network::default();
     let mut places = Vec::new();
     let local = |station: usize| layer.stations.binary_search(&station).expect("a layer has all stations of its lanes");
-    network.stations = layer.stations.iter().map(|&number| station(plan, lanes, number)).collect();
+    network.stations = layer
+        .stations
+        .iter()
+        .map(|&number| Station { scarce: scarce[number], ..station(plan, lanes, number) })
+        .collect();
     for (chain, &number) in layer.lanes.iter().enumerate() {
         network.chains.push(loads[chain]);
         for (slot, sum) in sums[chain].iter().enumerate() {
@@ -238,6 +245,38 @@ pub(super) fn network(
         places.push(None);
     }
     LayerNetwork { network, places }
+}
+
+/// By station, for tasks of several threads: for how long a request keeps what is scarcest below them, a processor or another
+/// task, of which others leave so many servers free.
+pub(super) fn scarce_times(
+    plan: &Plan,
+    lanes: &Lanes,
+    throughputs: &[f64],
+    flows: &[Vec<f64>],
+    waits: &Waits,
+) -> Vec<f64> {
+    let mut busy = BTreeMap::new();
+    let mut own: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); lanes.groups.len()];
+    for (number, lane) in lanes.lanes.iter().enumerate() {
+        for (slot, sum) in lane_visits(plan, lanes, number, &flows[number], waits).iter().enumerate() {
+            *busy.entry(lane.stations[slot]).or_insert(0.0) += throughputs[lane.group] * (sum.service + sum.after);
+            *own[lane.group].entry(lane.stations[slot]).or_insert(0.0) += sum.service + sum.after;
+        }
+    }
+    let mut scarce = vec![0.0; lanes.processors + lanes.threads_of.len()];
+    for (group, found) in lanes.groups.iter().enumerate() {
+        let Root::Threads(task) = found.root else { continue };
+        for (&number, &time) in own[group].iter().filter(|_| found.population > 1.0) {
+            let servers = station(plan, lanes, number).servers;
+            let free = servers - (busy[&number] - throughputs[group] * time);
+            let most = &mut scarce[lanes.task_station(task)];
+            if free > 1e-3 * servers && time / free > *most {
+                *most = time / free;
+            }
+        }
+    }
+    scarce
 }
 
 /// The name of a station, for words to users.

@@ -8,7 +8,7 @@
 
 use crate::solve::mixing::Mixing;
 
-use super::servers::{all_busy, variance_ratio};
+use super::servers::{all_busy, contended, variance_ratio};
 use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
 
 /// Which approximation.
@@ -533,6 +533,14 @@ impl<'a> Problem<'a> {
                 let plain = found.queued + totals.ratio * residual;
                 Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
             };
+        }
+        if station.discipline == Discipline::Fcfs
+            && totals.part.rate <= 0.0
+            && let Some((queued, longer)) = contended(servers, open.rate, busy, station.scarce)
+        {
+            // Relative to service times that are exponential and the same for all.
+            let spread = if busy > 0.0 { residual / busy * open.rate / busy } else { 1.0 };
+            return Stay { wait: totals.ratio * spread * queued + longer, stretch: 0.0 };
         }
         let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
         if station.discipline == Discipline::Sharing {
