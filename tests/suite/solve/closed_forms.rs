@@ -56,6 +56,22 @@ fn open_station_with_three_servers() {
 }
 
 #[test]
+fn threads_are_no_faster_than_their_processor() {
+    // However many requests are in service at a time, it is M/M/1 or processor sharing: in layers as exactly.
+    for threads in [2, 4, 16] {
+        for scheduling in ["f", "s"] {
+            let model = model(&format!(
+                "P 0 p cpu {scheduling} -1 T 0 t app n work -1 cpu m {threads} -1 E 0 a work 0.9 s work 1 -1 -1"
+            ));
+            let options = LayeredOptions { states: 0, ..LayeredOptions::default() };
+            let results = layered(&model, &options).expect("it can be solved");
+            let found = results.entries[0].open_response.expect("it has open arrivals");
+            assert!((found - 10.0).abs() < 0.05, "{threads} threads, {scheduling}: {found} for 10");
+        }
+    }
+}
+
+#[test]
 fn central_server() {
     for population in [1, 2, 7, 40] {
         let (model, results) = solved(&format!(
