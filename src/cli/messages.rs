@@ -219,8 +219,9 @@ pub fn reduce(
     }
     let [sync, asynchronous, forward] = analysis.counts;
     terminal.say(&format!(
-        "analysis SAME: {why}\n{} messages: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
+        "analysis SAME: {why}\n{} {}: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
         analysis.messages,
+        if analysis.messages == 1 { "message" } else { "messages" },
         if services { "\nthe traces do not tell which thread of a service a message is of: threads were guessed" } else { "" }
     ));
     let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;

@@ -205,6 +205,57 @@ fn rows_that_cannot_be_read_are_counted() {
 }
 
 #[test]
+fn a_field_over_several_lines_leaves_no_row_behind() {
+    let table = "sender,receiver,time,message\nA,B,1,\"one\ntwo\"\nx\",B,2,y\nA,B,3,\"say \"\"please\"\"\"\nB,A,4,\n";
+    let (analysis, report, _) = analyse(&[("lines", table)], Options::default());
+    assert_eq!((analysis.counts, analysis.messages), ([1, 0, 0], 2));
+    assert_eq!(report.counted["row that cannot be read"], 3);
+    assert!(report.findings.iter().any(|finding| finding.message.contains("quotation marks")), "{:?}", report.findings);
+}
+
+#[test]
+fn each_column_of_times_has_its_own_unit() {
+    for table in [
+        "sender,receiver,time_ms,sent_us\nA,B,1500,1000000\nB,A,2500,2000000\n",
+        // A column that names none has that of the other one.
+        "sender,receiver,time_ms,sent\nA,B,1500,1000\nB,A,2500,2000\n",
+        "{\"sender\":\"A\",\"receiver\":\"B\",\"time_ms\":\"1500\",\"sent_us\":1e6}\n\
+         {\"sender\":\"B\",\"receiver\":\"A\",\"sent_us\":\"2000000\",\"time_ms\":2500}\n",
+    ] {
+        let (analysis, report, _) = analyse(&[("units", table)], Options { records: true, ..Options::default() });
+        assert!(report.findings.is_empty(), "{table}: {:?}", report.findings);
+        assert_eq!((analysis.records[0].time, analysis.records[0].end), (1.5, 2.5), "{table}");
+    }
+}
+
+#[test]
+fn lines_of_the_simulator_that_are_cut_short_are_counted() {
+    let line = |text: &str| format!(" 0.5   client   client( 2): {text}\n");
+    let trace: String = [
+        "client created.",
+        "Start activity Entry client - Ph 1.",
+        "Computing [0.25]",
+        "Computing [-1]",
+        "Computing [1e999]",
+        "Entry client -- Sending RNV to task server",
+        "Entry client -- Received msg from task server",
+    ]
+    .into_iter()
+    .map(line)
+    .collect();
+    let (_, report, _) = analyse(&[("cut", &trace)], Options::default());
+    assert_eq!(report.counted["row that cannot be read"], 4, "{:?}", report.findings);
+}
+
+#[test]
+fn clocks_that_know_of_what_is_not_in_the_log_are_told() {
+    let log = "a {\"a\":1}\nb {\"b\":1, \"a\":7}\nb {\"b\":2, \"a\":7}\n";
+    let (analysis, report, _) = analyse(&[("log", log)], Options::default());
+    assert_eq!((analysis.messages, report.counted["reception without a sending"]), (0, 1));
+    assert!(report.findings[0].message.contains("event 7 of `a`"), "{:?}", report.findings);
+}
+
+#[test]
 fn vector_clocks_tell_senders() {
     // b hears of a through c as well, which is no message from a.
     let log = "a {\"a\":1}\nstart\na {\"a\":2}\nsend\nc {\"c\":1, \"a\":2}\nreceive\nc {\"c\":2, \"a\":2}\nsend\nb {\"b\":1, \"c\":2, \"a\":2}\nreceive\n\

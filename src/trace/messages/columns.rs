@@ -70,12 +70,32 @@ const NAMES: [(&str, Column); 36] = [
 /// Units of time, and how many make a second.
 const UNITS: [(&str, f64); 6] = [("s", 1.0), ("sec", 1.0), ("ms", 1e3), ("us", 1e6), ("µs", 1e6), ("ns", 1e9)];
 
-/// Where each column stands, and in which unit times are.
+/// In which units times are: how many make a second, where the name of the column tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Units {
+    time: Option<f64>,
+    sent: Option<f64>,
+}
+
+impl Units {
+    /// Notes that of a column.
+    pub fn set(&mut self, column: Column, unit: f64) {
+        *(if column == Column::Sent { &mut self.sent } else { &mut self.time }) = Some(unit);
+    }
+
+    /// That of a column: its own, else that of the other one, else seconds.
+    pub fn of(&self, column: Column) -> f64 {
+        let (own, other) = if column == Column::Sent { (self.sent, self.time) } else { (self.time, self.sent) };
+        own.or(other).unwrap_or(1.0)
+    }
+}
+
+/// Where each column stands, and in which units times are.
 #[derive(Clone, Debug)]
 pub struct Columns {
     places: [Option<usize>; COLUMNS],
-    /// How many units of the time columns make a second.
-    pub unit: f64,
+    /// The units of times.
+    pub units: Units,
     /// Columns that mean nothing here.
     pub unknown: Vec<String>,
 }
@@ -89,7 +109,7 @@ impl Columns {
 
     /// Those of JSON objects: every column stands at its own number.
     pub fn of_json() -> Self {
-        Self { places: std::array::from_fn(Some), unit: 1.0, unknown: Vec::new() }
+        Self { places: std::array::from_fn(Some), units: Units::default(), unknown: Vec::new() }
     }
 
     /// Reads the header of a table.
@@ -100,13 +120,13 @@ impl Columns {
         delimiter: Delimiter,
         format: Format,
     ) -> Result<Self, Diagnostic> {
-        let mut columns = Self { places: [None; COLUMNS], unit: 1.0, unknown: Vec::new() };
+        let mut columns = Self { places: [None; COLUMNS], units: Units::default(), unknown: Vec::new() };
         for (place, name) in header_names(header, delimiter).into_iter().enumerate() {
             match column_of(&name) {
                 Some((column, unit)) if columns.places[column as usize].is_none() => {
                     columns.places[column as usize] = Some(place);
                     if let Some(unit) = unit {
-                        columns.unit = unit;
+                        columns.units.set(column, unit);
                     }
                 }
                 Some(_) | None => columns.unknown.push(name),

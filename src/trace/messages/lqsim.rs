@@ -120,9 +120,10 @@ impl<R: Read> Source for Lqsim<R> {
             if text.trim().is_empty() {
                 continue;
             }
-            if let Some(words) = Words::of(text) {
+            if let Some(words) = Words::of(text)
+                && self.state.take(&words, &mut self.threads, names)
+            {
                 time = words.time;
-                self.state.take(&words, &mut self.threads, names);
                 continue;
             }
             let place = at(&self.file, following);
@@ -153,10 +154,11 @@ impl<R: Read> Source for Lqsim<R> {
 }
 
 impl State {
-    fn take(&mut self, words: &Words<'_>, threads: &mut Threads, names: &mut TraceNames) {
+    /// Takes in a line; gives whether it says what it should.
+    fn take(&mut self, words: &Words<'_>, threads: &mut Threads, names: &mut TraceNames) -> bool {
         let key = digest_of(&[words.task, words.number]);
         if words.kind == "multi" {
-            return;
+            return true;
         }
         // A branch of a task works for the task, under a number of its own.
         let instance = *self.instances.entry(key).or_insert_with(|| Instance {
@@ -172,12 +174,13 @@ impl State {
             if std::mem::take(&mut self.instance(key).sent) {
                 self.out.push_back(RawWhat::Other(Event::Run(task)));
             }
-            if let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) {
-                self.out.push_back(RawWhat::Other(Event::Compute(task, seconds)));
-            }
+            let Some(seconds) = seconds.filter(|seconds| (0.0..f64::INFINITY).contains(seconds)) else { return false };
+            self.out.push_back(RawWhat::Other(Event::Compute(task, seconds)));
         } else if let Some(text) = words.text.strip_prefix("Entry ") {
-            let Some((entry, text)) = text.split_once(" -- ") else { return };
-            self.message(key, words, entry, text, names);
+            return text
+                .split_once(" -- ")
+                .and_then(|(entry, text)| self.message(key, words, entry, text, names))
+                .is_some();
         } else if let Some(text) = words.text.strip_prefix("Start activity ") {
             self.start(key, words, text.trim_end_matches('.'), names);
         } else if words.text == "Ready." {
@@ -194,49 +197,56 @@ impl State {
         {
             self.instances.insert(digest_of(&[words.task, number]), Instance { forked: false, ..instance });
         }
+        true
     }
 
     fn instance(&mut self, key: u64) -> &mut Instance {
         self.instances.get_mut(&key).expect("every line's instance is entered first")
     }
 
-    fn message(&mut self, key: u64, words: &Words<'_>, entry: &str, text: &str, names: &mut TraceNames) {
+    /// Takes in what an entry sends or receives; `None` where that is cut short.
+    fn message(&mut self, key: u64, words: &Words<'_>, entry: &str, text: &str, names: &mut TraceNames) -> Option<()> {
         let task = self.instance(key).task;
         let half = |received, label, id| RawWhat::Half(Half { received, task, peer: None, label, id });
-        if let Some(to) = text.strip_prefix("Sending RNV to task ").and_then(address) {
+        if let Some(to) = text.strip_prefix("Sending RNV to task ") {
+            let to = address(to)?;
             self.instance(key).sent = true;
             let id = digest_of(&["request", words.task, entry, to.0, to.1, words.stamp]);
             self.out.push_back(half(false, names.names.intern(to.1), id));
-        } else if let Some(to) = text.strip_prefix("Sending SNR to task ").and_then(address) {
+        } else if let Some(to) = text.strip_prefix("Sending SNR to task ") {
+            let to = address(to)?;
             self.instance(key).sent = true;
             self.next += 1;
             let id = digest_of(&["unanswered", &self.next.to_string()]);
             self.unanswered.entry(digest_of(&[to.0, to.1])).or_default().push_back(id);
             self.out.push_back(half(false, names.names.intern(to.1), id));
         } else if let Some(rest) = text.strip_prefix("Message from task ") {
-            let Some(to) = rest.split_once(" forwarded to task ").and_then(|(_, to)| address(to)) else { return };
+            let to = rest.split_once(" forwarded to task ").and_then(|(_, to)| address(to))?;
             self.instance(key).sent = true;
             let id = digest_of(&["forward", words.task, entry, to.0, to.1, words.stamp]);
             self.out.push_back(half(false, names.names.intern(to.1), id));
         } else if let Some(rest) = text.strip_prefix("Received msg from task ") {
-            self.instance(key).ready = false;
-            let Some((from, rest)) = rest.split_once(" (t=") else { return };
-            let Some((stamp, rest)) = rest.split_once(')') else { return };
+            let (from, rest) = rest.split_once(" (t=")?;
+            let (stamp, rest) = rest.split_once(')')?;
             let (kind, from) = match rest.strip_prefix(", forwarded via task ") {
                 Some(via) => ("forward", via),
                 None => ("request", from),
             };
-            let Some(from) = address(from) else { return };
+            let from = address(from)?;
+            self.instance(key).ready = false;
             let id = digest_of(&[kind, from.0, from.1, words.task, entry, stamp]);
             self.out.push_back(half(true, names.names.intern(entry), id));
-        } else if let Some(to) = text.strip_prefix("Reply sent to task ").and_then(address) {
+        } else if let Some(to) = text.strip_prefix("Reply sent to task ") {
+            let to = address(to)?;
             let id = digest_of(&["reply", words.task, entry, to.0, to.1, words.stamp]);
             self.out.push_back(half(false, Name::NONE, id));
-        } else if let Some(from) = text.strip_prefix("Reply received from task ").and_then(address) {
+        } else if let Some(from) = text.strip_prefix("Reply received from task ") {
+            let from = address(from)?;
             self.instance(key).sent = false;
             let id = digest_of(&["reply", from.0, from.1, words.task, entry, words.stamp]);
             self.out.push_back(half(true, Name::NONE, id));
         }
+        Some(())
     }
 
     fn start(&mut self, key: u64, words: &Words<'_>, text: &str, names: &mut TraceNames) {

@@ -14,6 +14,10 @@ use crate::trace::{ReadReport, TaskId, TraceNames, codes};
 /// How many halves may wait for their other one.
 const MOST: usize = 1 << 20;
 
+/// What to do about a half without the other one.
+const OTHER_HALF: &str = "both halves must name the same `id`, or the same `message` and each other's task as `peer`; if another file has \
+                          the other half, `--one-trace` reads files as one trace";
+
 /// Finds the halves of messages, and gives out steps.
 pub struct Pairing {
     files: Vec<Arc<str>>,
@@ -231,11 +235,13 @@ impl Pairing {
             report.count("reception without a sending", || {
                 Diagnostic::warning(codes::NO_SENDING, place, "this message was received, but nobody sent it")
                     .with_note("it was left out")
+                    .with_hint(OTHER_HALF)
             });
         } else {
             report.count("sending without a reception", || {
                 Diagnostic::warning(codes::NO_RECEPTION, place, "this message was sent, but nobody received it")
                     .with_note("it was left out; the last messages of a trace often are on their way when it ends")
+                    .with_hint(OTHER_HALF)
             });
         }
     }

@@ -28,13 +28,15 @@ pub struct Row {
     /// The text of fields that had quotes to be taken off.
     unquoted: String,
     quoted: bool,
+    /// Whether there is a quotation mark without another one.
+    unpaired: bool,
 }
 
 impl Row {
     /// Splits a line.
     pub fn split(&mut self, line: &str, delimiter: Delimiter) {
         self.fields.clear();
-        self.quoted = false;
+        (self.quoted, self.unpaired) = (false, false);
         match delimiter {
             Delimiter::White => {
                 for word in line.split_ascii_whitespace() {
@@ -56,6 +58,7 @@ impl Row {
 
     fn split_quoted(&mut self, line: &str, delimiter: u8) {
         self.quoted = true;
+        self.unpaired = memchr::memchr_iter(b'"', line.as_bytes()).count() % 2 == 1;
         self.unquoted.clear();
         let mut rest = line.chars().peekable();
         loop {
@@ -78,6 +81,11 @@ impl Row {
                 return;
             }
         }
+    }
+
+    /// Whether a field in quotes goes on on the next line, or came from the one before.
+    pub fn is_broken(&self) -> bool {
+        self.unpaired
     }
 
     /// How many fields there are.
@@ -116,6 +124,17 @@ mod tests {
         let mut row = Row::default();
         row.split(line, delimiter);
         (0..row.len()).map(|place| row.get(line, place).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_field_over_several_lines_is_seen_at_both_ends() {
+        let broken = |line: &str| {
+            let mut row = Row::default();
+            row.split(line, Delimiter::Byte(b','));
+            row.is_broken()
+        };
+        assert!(broken("\"a") && broken("b\",c,1") && broken("a,b \"\"\",1"));
+        assert!(!broken("\"a\",1") && !broken("say \"a\",1") && !broken("\"\"\"a\"\"\",1") && !broken("a,1"));
     }
 
     #[test]

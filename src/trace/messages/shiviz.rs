@@ -140,7 +140,7 @@ impl<R: Read> Shiviz<R> {
     }
 
     /// Finds the messages of the execution, in an order that agrees with the clocks.
-    fn order(&mut self) -> Result<(), Diagnostics> {
+    fn order(&mut self, names: &TraceNames) -> Result<(), Diagnostics> {
         let mut events = std::mem::take(&mut self.execution);
         self.held = 0;
         self.begun.clear();
@@ -170,17 +170,24 @@ impl<R: Read> Shiviz<R> {
                 .collect();
             let senders: Vec<Option<usize>> = raised.iter().map(|sender| known.get(sender).copied()).collect();
             for (number, &(host, value)) in raised.iter().enumerate() {
-                let Some(sender) = senders[number] else {
-                    // Events that were not logged still reach others by those that were.
+                let sender = senders[number];
+                let mut others = senders.iter().flatten().filter(|&&other| Some(other) != sender);
+                if others.any(|&other| events[other].of(host) >= value) {
+                    // It came through another one.
+                    continue;
+                }
+                let Some(sender) = sender else {
+                    let (file, from) = (&self.file, names.task_label(host));
+                    self.report.count("reception without a sending", || {
+                        let message = format!("this event knows of event {value} of `{from}`, which is not in the log");
+                        Diagnostic::warning(codes::NO_SENDING, at(file, event.line), message)
+                            .with_note("the message that told it was left out")
+                    });
                     continue;
                 };
-                let indirect =
-                    senders.iter().flatten().any(|&other| other != sender && events[other].of(host) >= value);
-                if !indirect {
-                    next += 1;
-                    sends[sender].push(next);
-                    receives[place].push(next);
-                }
+                next += 1;
+                sends[sender].push(next);
+                receives[place].push(next);
             }
         }
         for ((event, sends), receives) in events.iter().zip(&sends).zip(&receives) {
@@ -210,7 +217,7 @@ impl<R: Read> Source for Shiviz<R> {
                 return Ok(None);
             }
             self.read_execution(names)?;
-            self.order()?;
+            self.order(names)?;
         }
     }
 

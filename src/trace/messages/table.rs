@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::names::Name;
 use crate::trace::angio::lines::{Line, Lines};
-use crate::trace::messages::columns::{COLUMNS, Column, Columns, column_of};
+use crate::trace::messages::columns::{COLUMNS, Column, Columns, Units, column_of};
 use crate::trace::messages::row::{Delimiter, Row};
 use crate::trace::messages::threads::Threads;
 use crate::trace::messages::{Event, Half, Raw, RawWhat, Source, at};
@@ -58,6 +58,7 @@ impl Fault {
 /// Fields of a row by column.
 struct Fields<'a> {
     columns: &'a Columns,
+    units: Units,
     get: &'a dyn Fn(usize) -> &'a str,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         match text.parse::<f64>() {
-            Ok(time) if time.is_finite() => Ok(Some(time / self.columns.unit)),
+            Ok(time) if time.is_finite() => Ok(Some(time / self.units.of(column))),
             _ => match from_rfc3339(text) {
                 // Seconds and the rest apart, so that rounding is done once.
                 Some(time) => {
@@ -172,16 +173,26 @@ impl<R: Read> Source for Table<R> {
                     Ok(text) => match delimiter {
                         Some(delimiter) => {
                             row.split(text, *delimiter);
-                            if row.len() < *least {
-                                Err(Fault::new(format!("the row has {} fields of {least}", row.len())))
+                            if row.is_broken() {
+                                Err(Fault {
+                                    message: "the quotation marks of this row do not pair".into(),
+                                    hint: Some(
+                                        "a row stands on one line: write line breaks in a field as spaces, and a quotation \
+                                         mark in a quoted field twice"
+                                            .into(),
+                                    ),
+                                })
+                            } else if row.len() < *least {
+                                let (have, fields) = (row.len(), if row.len() == 1 { "field" } else { "fields" });
+                                Err(Fault::new(format!("the row has {have} {fields} of {least}")))
                             } else {
                                 let get = |place| row.get(text, place);
-                                event(&Fields { columns, get: &get }, *format, threads, names)
+                                event(&Fields { columns, units: columns.units, get: &get }, *format, threads, names)
                             }
                         }
-                        None => objects(text).and_then(|values| {
+                        None => objects(text).and_then(|(values, units)| {
                             let get = |place: usize| values.get(place).map_or("", String::as_str);
-                            event(&Fields { columns, get: &get }, *format, threads, names)
+                            event(&Fields { columns, units, get: &get }, *format, threads, names)
                         }),
                     },
                 },
@@ -215,24 +226,25 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// The values of an object by the numbers of columns.
-fn objects(line: &str) -> Result<[String; COLUMNS], Fault> {
+/// The values of an object by the numbers of columns, and the units of its times.
+fn objects(line: &str) -> Result<([String; COLUMNS], Units), Fault> {
     let object: Value = serde_json::from_str(line).map_err(|error| Fault::new(format!("this is not JSON: {error}")))?;
     let Value::Object(object) = object else { return Err(Fault::new("this is no object")) };
     let mut values: [String; COLUMNS] = std::array::from_fn(|_| String::new());
+    let mut units = Units::default();
     for (key, value) in object {
         let Some((column, unit)) = column_of(&key) else { continue };
-        let text = match (value, unit) {
-            (Value::String(text), _) => text,
-            (Value::Number(number), Some(unit)) => {
-                number.as_f64().map(|number| (number / unit).to_string()).unwrap_or_default()
-            }
-            (Value::Number(number), None) => number.to_string(),
+        let text = match value {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
             _ => continue,
         };
+        if let Some(unit) = unit {
+            units.set(column, unit);
+        }
         values[column as usize] = text;
     }
-    Ok(values)
+    Ok((values, units))
 }
 
 /// What a row says.
