@@ -10,5 +10,7 @@ pub const GIVEN_UP: Code = Code("T151");
 pub const LATE: Code = Code("T152");
 /// An event that no thread can be guessed for.
 pub const NO_THREAD: Code = Code("T153");
+/// Too many kinds of occurrences to have an entry each.
+pub const ALIKE: Code = Code("T154");
 /// A rule of SAME would have to be searched for.
 pub const NOT_WALKABLE: Code = Code("R042");

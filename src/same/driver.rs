@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::names::Name;
 use crate::same::codes;
-use crate::same::fold::Fold;
+use crate::same::fold::{Fold, Folded};
 use crate::same::forest::{Forest, Found, NONE, Spent};
 use crate::same::record::{Link, Record, RecordKind};
 use crate::same::shapes::EntryMerge;
@@ -265,9 +265,19 @@ impl<R: Replies> Same<R> {
     pub fn finish(mut self, names: &TraceNames) -> Analysis {
         self.forest.finish();
         self.take_found(names);
-        let (submodel, links, unfinished) = self.fold.finish(names);
+        let Folded { submodel, links, unfinished, alike } = self.fold.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
+        if alike > 0 {
+            analysis.findings.counted.insert("occurrence that is one of too many kinds", alike);
+            analysis.findings.findings.push(
+                Diagnostic::warning(codes::ALIKE, Place::Nowhere, "occurrences ask for others in too many different ways")
+                    .with_note(format!(
+                        "{alike} that came after the first such kinds are one entry for each request, to keep memory within bounds"
+                    ))
+                    .with_hint("if messages have names, tell them: entries are then told apart by these"),
+            );
+        }
         if self.late > 0 {
             let what =
                 if self.late == 1 { "1 message looks".to_owned() } else { format!("{} messages look", self.late) };

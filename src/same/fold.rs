@@ -89,9 +89,22 @@ pub struct Fold {
     names: Names,
     files: Vec<Arc<str>>,
     /// What each message turned out to be, where that is asked for.
-    pub links: Option<Vec<Link>>,
+    links: Option<Vec<Link>>,
+    /// Requests that were not complete when the trace ended.
+    unfinished: u64,
+}
+
+/// What is left when a trace has ended.
+#[derive(Debug)]
+pub struct Folded {
+    /// The sub-model.
+    pub submodel: SubModel,
+    /// What each message turned out to be, where that was asked for.
+    pub links: Vec<Link>,
     /// Requests that were not complete when the trace ended.
     pub unfinished: u64,
+    /// Occurrences that had to be taken for alike, whatever they ask for.
+    pub alike: u64,
 }
 
 impl Fold {
@@ -477,8 +490,8 @@ impl Fold {
         }
     }
 
-    /// The sub-model.
-    pub fn finish(mut self, names: &TraceNames) -> (SubModel, Vec<Link>, u64) {
+    /// All that was folded.
+    pub fn finish(mut self, names: &TraceNames) -> Folded {
         for task in 0..self.tasks.len() as u32 {
             let current = self.tasks[task as usize].current;
             if current != NONE && self.visits[current as usize].flags & EXPLICIT != 0 {
@@ -506,7 +519,8 @@ impl Fold {
                 *most = (*most).max(task.instance);
             }
         }
-        (submodel, self.links.unwrap_or_default(), self.unfinished)
+        let links = self.links.unwrap_or_default();
+        Folded { submodel, links, unfinished: self.unfinished, alike: self.shapes.alike }
     }
 }
 

@@ -48,6 +48,8 @@ struct Total {
     /// Requests as phase and kind, and entry, each so often.
     requests: Box<[(u32, u32, u32)]>,
     count: u64,
+    /// Whether it should have an entry of its own and has none.
+    alike: bool,
     worked: [u64; 2],
     cpu: [Moments; 2],
     busy: [Moments; 2],
@@ -65,10 +67,17 @@ pub struct Shapes {
     /// The sub-model that is made.
     pub submodel: SubModel,
     occurrences: u64,
+    /// Entries of their own that occurrences have for what they ask for.
+    own: usize,
+    /// Occurrences that have none for that, because there are too many.
+    pub alike: u64,
 }
 
 /// How many shapes are kept before they are added to the sub-model.
 const MOST: usize = 1 << 17;
+
+/// How many entries there may be for what occurrences ask for: traces without any order in them have no end of such.
+const MOST_OWN: usize = 1 << 16;
 
 impl Shapes {
     /// None yet.
@@ -125,6 +134,7 @@ impl Shapes {
         };
         let total = &mut self.totals[place as usize];
         total.count += 1;
+        self.alike += u64::from(total.alike);
         for (phase, work) in work.iter().enumerate() {
             let Some(work) = work else { continue };
             total.worked[phase] += 1;
@@ -146,6 +156,7 @@ impl Shapes {
             .chunk_by(|left, right| left == right)
             .map(|same| (same[0].0, same[0].1, same.len() as u32))
             .collect();
+        let mut alike = false;
         let entry = if is_plain || self.is_named(base) {
             self.plain(names, base)
         } else {
@@ -160,11 +171,14 @@ impl Shapes {
             if self.merge == EntryMerge::None {
                 digest = digest.word(self.occurrences);
             }
-            self.ensure(names, base, digest)
+            let is_new = self.submodel.entry_of(digest.finish()).is_none();
+            alike = is_new && self.own >= MOST_OWN;
+            self.own += usize::from(is_new && !alike);
+            if alike { self.plain(names, base) } else { self.ensure(names, base, digest) }
         };
         let place = self.totals.len() as u32;
         let none = [Moments::default(); 2];
-        self.totals.push(Total { entry, requests, count: 0, worked: [0; 2], cpu: none, busy: none });
+        self.totals.push(Total { entry, requests, count: 0, alike, worked: [0; 2], cpu: none, busy: none });
         self.by_shape.insert(self.shape.as_slice().into(), place);
         place
     }

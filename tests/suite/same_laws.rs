@@ -15,6 +15,29 @@ use proptest::prelude::*;
 
 use crate::same::analyse;
 
+/// Messages among a hundred tasks, in no order at all.
+fn disorder(messages: u64) -> String {
+    let mut table = String::from("sender,receiver,time\n");
+    let mut state = 1_u64;
+    for time in 0..messages {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        writeln!(table, "T{},T{},{time}", (state >> 33) % 100, (state >> 45) % 100).expect("memory does not fail");
+    }
+    table
+}
+
+#[test]
+fn kinds_of_occurrences_have_an_end() {
+    const MOST: usize = 1 << 16;
+    let (analysis, _, _) = analyse(&[("disorder", &disorder(400_000))], Options::default());
+    // What has no entry of its own has one for its task and how it was asked.
+    let entries = analysis.submodel.entries().len();
+    assert!((MOST..MOST + 400).contains(&entries), "{entries}");
+    assert!(analysis.findings.findings.iter().any(|finding| finding.code.0 == "T154"));
+    let all: u64 = analysis.submodel.entries().iter().map(|entry| entry.invocations).sum();
+    assert!(all > 400_000 / 3, "{all}");
+}
+
 /// A forest written down: parent, whether it waits, birth.
 struct Written(Vec<(Option<u32>, bool, u64)>);
 
