@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, WorkTotal};
+use crate::lqn::submodel::{EntryTotal, Interaction, Position, RequestKind, RequestTotal, WorkTotal};
 use crate::lqn::{Activity, Body, Call, CallKind, EntryId, Model, TaskId, Work};
 use crate::model::config::Network;
 use crate::model::demand::{DemandSource, Demands, is_measured};
@@ -98,7 +98,7 @@ impl Bodies<'_, '_> {
     ) -> (Work, DemandSource) {
         let mut work = Work::default();
         let mut source = DemandSource::None;
-        let mut calls: Vec<((EntryId, CallKind), u64)> = Vec::new();
+        let mut calls: Vec<((EntryId, CallKind), RequestTotal)> = Vec::new();
         let mut sources = Vec::new();
         let measured = is_measured(total);
         for part in parts {
@@ -109,18 +109,19 @@ impl Bodies<'_, '_> {
             work.think_time += self.network.delay(part, times);
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
-                    calls.push(((to, kind), request.count));
+                    calls.push(((to, kind), *request));
                 }
             }
         }
         let per = times.max(1) as f64;
         calls.sort_unstable_by_key(|(call, _)| *call);
-        let call = |same: &[((EntryId, CallKind), u64)]| {
+        let call = |same: &[((EntryId, CallKind), RequestTotal)]| {
             let (to, kind) = same[0].0;
-            Call { to, kind, mean: same.iter().map(|(_, count)| count).sum::<u64>() as f64 / per }
+            Call { to, kind, mean: same.iter().map(|(_, request)| request.count).sum::<u64>() as f64 / per }
         };
         work.calls = calls.chunk_by(|left, right| left.0 == right.0).map(call).collect();
-        variability::observe(&mut work, &sources, times, self.demands.alphabet());
+        let calls: Vec<RequestTotal> = calls.into_iter().map(|(_, request)| request).collect();
+        variability::observe(&mut work, &calls, &sources, times, self.demands.alphabet());
         (work, source)
     }
 }

@@ -117,7 +117,8 @@ fn requests_and_kinds_are_those_of_the_model() {
         assert_eq!(keys(expected.keys().collect()), keys(seen.keys().collect()), "{name}");
         for (key, mean) in &expected {
             let (seen, error) = seen[key];
-            eprintln!("{name} {key:?}: true {mean}, seen {seen:.4} ± {error:.4}");
+            let z = if error > 0.0 { (seen - mean) / error } else { 0.0 };
+            eprintln!("{name} {key:?}: true {mean}, seen {seen:.4} ± {error:.4}, off by {z:+.2} standard errors");
             assert!((seen - mean).abs() <= 3.0 * error, "{name} {key:?}: {seen} ± {error}, and not {mean}");
         }
         for task in &model.tasks {
@@ -163,11 +164,22 @@ fn configuration(model: &Model) -> Configuration {
 
 #[test]
 fn solved_throughputs_are_those_of_the_run() {
-    // Synchronous calls and forwarding only. Where requests are forwarded, the layered solver is off on the true model already: 6.4 %
-    // above the simulator's long run for 03-sanity. So there the recovered model may add a few per cent only to that.
-    each(&["01-sanity", "02-sanity", "03-sanity", "20-multiserver"], |name, folder| {
+    // Synchronous calls and forwarding only. The run of 03-sanity is short for what happens in it: of a thousand runs of its model over
+    // as long a time, solved exactly with what each of them showed, one in seven is off by more than 2 %, with a mean of +0.6 % (cycles that
+    // the end cuts off are long ones) and a standard deviation of 1.3 %. This one is at +2.0 %. Ten times as long, the same deviate by 0.4 %.
+    each(&["01-sanity", "02-sanity", "03-sanity", "20-multiserver", "31-overtaking"], |name, folder| {
         let (model, sub) = (truth(folder), recovered(folder));
-        let (complete, _, _) = model::complete(&sub, &configuration(&model)).expect("a model");
+        let (mut complete, _, _) = model::complete(&sub, &configuration(&model)).expect("a model");
+        // Customers' own work waits for nobody, so that only its mean counts. As an exponential it leaves few enough states for the
+        // exact solution: this is about the model that was recovered, and not about how well layers approximate.
+        let Model { tasks, entries, .. } = &mut complete;
+        for entry in
+            entries.iter_mut().filter(|entry| tasks[entry.task.index()].scheduling == lqn::Scheduling::Reference)
+        {
+            if let Body::Phases(phases) = &mut entry.body {
+                phases.iter_mut().for_each(|work| work.cv2 = None);
+            }
+        }
         let results = solve::layered(&complete, &solve::LayeredOptions::default()).expect("it can be solved");
         let total = sub.scenarios.values().next().expect("a scenario");
         let seconds = (total.last_end.expect("times") - total.first_start.expect("times")) as f64 * 1e-9;
@@ -175,7 +187,7 @@ fn solved_throughputs_are_those_of_the_run() {
         let customer = complete.tasks.iter().position(|task| task.name.starts_with("Cu_")).expect("a customer");
         let solved = results.tasks[customer].throughput;
         eprintln!("{name}: solved {solved:.5}/s, the run's own {run:.5}/s, {:+.2} %", (solved / run - 1.0) * 100.0);
-        let allowed = if name == "03-sanity" { 0.10 } else { 0.02 };
+        let allowed = if name == "03-sanity" { 0.03 } else { 0.02 };
         assert!((solved / run - 1.0).abs() < allowed, "{name}: solved {solved}, the run's own {run}");
     });
 }
@@ -193,33 +205,44 @@ fn joins_are_stated_and_not_guessed() {
     });
 }
 
-#[test]
-fn agreement_with_templates_is_measured_at_each_load() {
+/// How far SAME agrees with the templates on each trace of an application, by load: the share of requests, and that where services are
+/// taken for sequential tasks.
+fn agreement(application: &str) -> Vec<(u32, f64, f64)> {
     let rules = dyelog::tlc::Rules::shipped();
-    let (mut shares, mut sequential) = (Vec::new(), Vec::new());
-    let Some(folder) = support::shared("traces/jaeger/traceweaver") else { return };
+    let Some(folder) = support::shared("traces/jaeger/traceweaver") else { return Vec::new() };
+    let prefix = format!("{application}-load");
     let mut files: Vec<(u32, std::path::PathBuf)> = std::fs::read_dir(folder)
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
         .filter_map(|path| {
             let name = path.file_name()?.to_string_lossy().into_owned();
-            let load: String = name.strip_prefix("hotel-load")?.chars().take_while(char::is_ascii_digit).collect();
+            let load: String = name.strip_prefix(&prefix)?.chars().take_while(char::is_ascii_digit).collect();
             Some((load.parse().ok()?, path))
         })
         .collect();
     files.sort();
-    for (load, path) in files {
+    assert!(files.len() >= 2, "the ladder of loads is there: {files:?}");
+    let of = |path: &Path| {
         let mut names = TraceNames::new();
         let mut comparison = dyelog::report::agreement::Comparison::new(&rules);
-        let file = std::fs::File::open(&path).expect("a trace");
-        dyelog::trace::read("hotel", file, &ReadOptions::default(), &mut names, &mut comparison).expect("spans");
+        let file = std::fs::File::open(path).expect("a trace");
+        dyelog::trace::read(application, file, &ReadOptions::default(), &mut names, &mut comparison).expect("spans");
         let agreement = comparison.finish(&mut names).expect("it can be compared");
-        eprintln!("hotel at load {load}: {:.1} % of {} requests", agreement.share() * 100.0, agreement.requests);
-        shares.push(agreement.share());
-        sequential.push(agreement.sequential as f64 / agreement.requests as f64);
+        (agreement.share(), agreement.sequential as f64 / agreement.requests as f64)
+    };
+    let shares = files.iter().map(|(load, path)| {
+        let (share, sequential) = of(path);
+        eprintln!("{application} at load {load}: {:.1} %, {:.1} % sequential", share * 100.0, sequential * 100.0);
+        (*load, share, sequential)
+    });
+    shares.collect()
+}
+
+#[test]
+fn agreement_with_templates_is_measured_at_each_load() {
+    for (load, share, sequential) in agreement("hotel") {
+        assert!(share > 0.98, "hotel at {load}: {share}");
+        // Services are no sequential tasks: what goes wrong once stays wrong.
+        assert!((0.05..0.6).contains(&sequential), "hotel at {load}: {sequential}");
     }
-    assert!(shares.len() >= 3, "the ladder of loads is there: {}", shares.len());
-    assert!(shares.iter().all(|share| *share > 0.98), "{shares:?}");
-    // Services are no sequential tasks: what goes wrong once stays wrong.
-    assert!(sequential.iter().all(|share| (0.05..0.6).contains(share)), "{sequential:?}");
 }
