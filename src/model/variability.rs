@@ -41,8 +41,9 @@ pub fn observe(
 
 /// Whether every execution made the same number of a request.
 fn is_exact(request: &RequestTotal, times: u64) -> bool {
-    let each = request.count / times;
-    request.count % times == 0 && each.checked_mul(request.count) == Some(request.squares)
+    times > 0
+        && request.count.is_multiple_of(times)
+        && (request.count / times).checked_mul(request.count) == Some(request.squares)
 }
 
 /// The variance of the number of a request over the executions.

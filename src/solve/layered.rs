@@ -157,8 +157,6 @@ pub(super) struct Solver<'a> {
     /// By group: forks whose branches share servers.
     forks: Vec<Vec<SharedFork>>,
     shares: Vec<Shares>,
-    /// By station: seconds of what is scarcest below.
-    scarce: Vec<f64>,
     /// By group: the part of its activity in which someone waits for it.
     blocking: Vec<f64>,
     /// By lane: executions in a cycle and mean time of one, of branches.
@@ -211,6 +209,7 @@ impl<'a> Solver<'a> {
                 service: vec![Phases::default(); entries],
                 longer: lanes.lanes.iter().map(|lane| vec![0.0; lane.stations.len()]).collect(),
                 together: vec![None; lanes.lanes.len()],
+                scarce: vec![0.0; lanes.processors + lanes.threads_of.len()],
             },
             forks: (0..lanes.groups.len()).map(|group| shared_forks(plan, lanes, group)).collect(),
             times: vec![LaneTimes::default(); lanes.lanes.len()],
@@ -222,7 +221,6 @@ impl<'a> Solver<'a> {
             sent: base,
             open_stays: vec![Stay::default(); entries],
             shares: vec![Shares::new(); lanes.groups.len()],
-            scarce: vec![0.0; lanes.processors + lanes.threads_of.len()],
             branches: vec![(0.0, 0.0); lanes.lanes.len()],
             blocking: vec![1.0; lanes.groups.len()],
             saturated: Vec::new(),
@@ -364,7 +362,8 @@ impl<'a> Solver<'a> {
         if self.layers.iter().any(|layer| !layer.open.is_empty())
             || self.lanes.groups.iter().any(|group| is_stream(group.root))
         {
-            self.scarce = layers::scarce_times(self.plan, self.lanes, &self.throughputs, &self.flows, &self.waits);
+            self.waits.scarce =
+                layers::scarce_times(self.plan, self.lanes, &self.throughputs, &self.flows, &self.waits);
         }
         let mut change = 0.0_f64;
         for number in 0..self.layers.len() {
@@ -388,8 +387,7 @@ impl<'a> Solver<'a> {
             .map(|&lane| lane_visits(self.plan, self.lanes, lane, &self.flows[lane], &self.waits))
             .collect();
         let loads: Vec<Load> = layer.lanes.iter().zip(&sums).map(|(&lane, sums)| self.load(lane, sums)).collect();
-        let mut built =
-            layers::network(self.plan, self.lanes, layer, &loads, &sums, &self.sent, &self.waits, &self.scarce);
+        let mut built = layers::network(self.plan, self.lanes, layer, &loads, &sums, &self.sent, &self.waits);
         self.measure_branches(layer);
         built.network.unseen = unseen(
             layer,

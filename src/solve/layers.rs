@@ -212,7 +212,6 @@ pub(super) fn network(
     sums: &[Vec<Sum>],
     open: &[f64],
     waits: &Waits,
-    scarce: &[f64],
 ) -> LayerNetwork {
     let mut network = Network::default();
     let mut places = Vec::new();
@@ -220,7 +219,7 @@ pub(super) fn network(
     network.stations = layer
         .stations
         .iter()
-        .map(|&number| Station { scarce: scarce[number], ..station(plan, lanes, number) })
+        .map(|&number| Station { scarce: waits.scarce[number], ..station(plan, lanes, number) })
         .collect();
     for (chain, &number) in layer.lanes.iter().enumerate() {
         network.chains.push(loads[chain]);

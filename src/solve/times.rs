@@ -47,6 +47,8 @@ pub(super) struct Waits {
     pub longer: Vec<Vec<f64>>,
     /// By first lane of the branches: the time of a fork whose branches share servers.
     pub together: Vec<Option<f64>>,
+    /// By station: seconds of what is scarcest below.
+    pub scarce: Vec<f64>,
 }
 
 impl Waits {

@@ -98,7 +98,7 @@ fn birth_death(servers: f64, rate: f64, alone: f64, scarce: f64) -> (f64, f64) {
         total += term;
         busy += count.min(servers) * term;
         if term > 1e200 {
-            [&mut term, &mut total, &mut busy].into_iter().for_each(|sum| *sum *= 1e-200);
+            (term, total, busy) = (term * 1e-200, total * 1e-200, busy * 1e-200);
         }
     }
     if load >= 1.0 {
