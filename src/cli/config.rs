@@ -90,7 +90,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     let (configuration, mut findings) = Configuration::read(&name, &text);
     let misread = findings.iter().any(|finding| finding.severity == Severity::Error);
     if !arguments.traces.is_empty() {
-        let sub = source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.submodel;
+        let sub = source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.0;
         let configuration = source::with_defaults(configuration, &sub);
         if misread {
             // Names can be looked up all the same, so that all that is wrong is told at once.

@@ -8,7 +8,6 @@ use dyelog::lqn::saved;
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
-use crate::cli::submodels::Given;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input, source};
 
@@ -34,8 +33,7 @@ pub struct Arguments {
 /// Merges sub-models: the same as making one of all their traces.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.files.iter().chain(&arguments.reduce.rules))?;
-    let Given { submodel, merge } =
-        source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?;
+    let (submodel, merge) = source::submodel(&arguments.files, &arguments.reading, &arguments.reduce, terminal)?;
     output::write(&arguments.output, &saved::write(&submodel, &merge))?;
     Ok(Exit::Ok)
 }

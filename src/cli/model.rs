@@ -8,7 +8,6 @@ use dyelog::report;
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
-use crate::cli::submodels::Given;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, codes, input, source};
 
@@ -85,7 +84,7 @@ fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let message = "a sub-model holds what traces show: `--config` is for the model that is made of it";
         return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
     }
-    let Given { submodel, merge } = source::submodel(files, reading, reduce, terminal)?;
+    let (submodel, merge) = source::submodel(files, reading, reduce, terminal)?;
     output::write(&arguments.output, &saved::write(&submodel, &merge))?;
     Ok(Exit::Ok)
 }

@@ -170,15 +170,19 @@ fn submodel_or_model(
     if saved.is_empty() {
         return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, matches, terminal)?)));
     }
-    let given = submodels::load(saved, terminal)?;
+    let mut given = submodels::load(saved, terminal)?;
     if traces.is_empty() {
-        let submodels::Given { submodel, merge } = given;
+        let submodels::Given { submodel, merge, .. } = given;
         let reduction = Reduction { submodel, ..Reduction::default() };
         let reduced = Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None };
         return Ok(Found::SubModel(Box::new(reduced)));
     }
     submodels::check_merge(&given, reduce.merge)?;
+    let named = if let [trace] = &*traces { input::shown(trace) } else { "the traces".into() };
     let mut reduced = reduce::reduce(&traces, first, reading, reduce, matches, terminal)?;
+    if let Some(finding) = given.seen.take_in(&named, &reduced.reduction.submodel) {
+        terminal.report(&[finding]);
+    }
     reduced.reduction.submodel.merge(&given.submodel);
     Ok(Found::SubModel(Box::new(reduced)))
 }
@@ -223,15 +227,15 @@ fn refuse_models(files: &[PathBuf]) -> Result<(), Failure> {
         .into())
 }
 
-/// The sub-model of traces, or of saved sub-models.
+/// The sub-model of traces, or of saved sub-models, and how its entries were told apart.
 pub fn submodel(
     files: &[PathBuf],
     reading: &ReadingArguments,
     reduce: &ReduceArguments,
     terminal: &mut Terminal,
-) -> Result<submodels::Given, Failure> {
+) -> Result<(SubModel, String), Failure> {
     match submodel_or_model(files, reading, reduce, false, terminal)? {
-        Found::SubModel(reduced) => Ok(submodels::Given { submodel: reduced.reduction.submodel, merge: reduced.merge }),
+        Found::SubModel(reduced) => Ok((reduced.reduction.submodel, reduced.merge)),
         Found::Model(file, _) => {
             let message = "a complete model stands where traces or sub-models are needed";
             Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: input::shown(&file) }, message).into())

@@ -1,12 +1,14 @@
 //! Saved sub-models as input.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::lqn::saved;
-use dyelog::lqn::submodel::SubModel;
+use dyelog::lqn::submodel::{SubModel, Witness};
+use dyelog::model;
 
 use crate::cli::args::Merge;
 use crate::cli::terminal::Terminal;
@@ -18,6 +20,8 @@ pub struct Given {
     pub submodel: SubModel,
     /// How their entries were told apart.
     pub merge: String,
+    /// What they have seen.
+    pub seen: Seen,
 }
 
 /// A saved sub-model, which may be open already.
@@ -27,6 +31,7 @@ pub type Saved = (PathBuf, Option<Box<dyn Read + Send>>);
 pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure> {
     let mut given: Option<Given> = None;
     let mut errors: Vec<Diagnostic> = Vec::new();
+    let mut seen = Seen::default();
     for (file, open) in files {
         let name = input::shown(&file);
         let text = match open {
@@ -46,9 +51,15 @@ pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure
             continue;
         }
         terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
-        match (saved::parse(&name, &text), &mut given) {
+        let parsed = saved::parse(&name, &text);
+        if let Ok((submodel, _)) = &parsed
+            && let Some(finding) = seen.take_in(&name, submodel)
+        {
+            terminal.report(&[finding]);
+        }
+        match (parsed, &mut given) {
             (Err(Diagnostics(found)), _) => errors.extend(found),
-            (Ok((submodel, merge)), None) => given = Some(Given { submodel, merge }),
+            (Ok((submodel, merge)), None) => given = Some(Given { submodel, merge, seen: Seen::default() }),
             (Ok((_, merge)), Some(own)) if own.merge != merge => {
                 errors.push(other_merge(Place::File { file: name }, &merge, &own.merge, "those before"));
             }
@@ -56,8 +67,32 @@ pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure
         }
     }
     match given {
-        Some(given) if errors.is_empty() => Ok(given),
+        Some(given) if errors.is_empty() => Ok(Given { seen, ..given }),
         _ => Err(Failure::Input(errors)),
+    }
+}
+
+/// Operations by which a recording that is given twice is known, each with the file that had it first.
+#[derive(Default)]
+pub struct Seen(BTreeMap<Witness, Arc<str>>);
+
+impl Seen {
+    /// Takes in a file's operations, and warns where another file has one of them: what it shows counts once more.
+    pub fn take_in(&mut self, file: &Arc<str>, submodel: &SubModel) -> Option<Diagnostic> {
+        let witnesses = || submodel.entries().iter().flat_map(|entry| &entry.witnesses);
+        let twice = witnesses().find_map(|witness| Some((witness, self.0.get(witness)?)));
+        let finding = twice.map(|(Witness { scenario, run, file: trace, item, .. }, other)| {
+            let place = Place::File { file: Arc::clone(file) };
+            let message = format!("`{other}` seems to hold operations of this file, too: they count twice");
+            Diagnostic::warning(model::codes::SEEN_TWICE, place, message)
+                .with_note(format!("one of them is run `{run}` of `{scenario}`, from {trace} ({item})"))
+                .with_note("means stay as they are, but rates and weights of what comes twice are too large")
+                .with_hint("give each recording once")
+        });
+        for witness in witnesses() {
+            self.0.entry(witness.clone()).or_insert_with(|| Arc::clone(file));
+        }
+        finding
     }
 }
 

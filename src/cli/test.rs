@@ -1,5 +1,6 @@
 //! `dyelog test`: golden traces of users.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -108,14 +109,15 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         };
         outcomes.push((input::shown(&golden.trace).to_string(), outcome));
     }
-    if outcomes.is_empty() {
-        let place = Place::File { file: input::shown(&arguments.folder) };
-        let message = format!("no path of a trace has `{}` in it", arguments.filter.join("` or `"));
-        let finding = Diagnostic::error(codes::ARGUMENTS, place, message);
-        return Err(finding.with_note(format!("traces found there: {}", all.len())).into());
-    }
     for path in orphans(&all, arguments)?.into_iter().filter(|path| arguments.is_wanted(path)) {
         outcomes.push((input::shown(&path).to_string(), Found::Orphaned));
+    }
+    if outcomes.is_empty() {
+        let place = Place::File { file: input::shown(&arguments.folder) };
+        let message =
+            format!("no path of a trace or an accepted model has `{}` in it", arguments.filter.join("` or `"));
+        let finding = Diagnostic::error(codes::ARGUMENTS, place, message);
+        return Err(finding.with_note(format!("traces found there: {}", all.len())).into());
     }
     let text = match arguments.format {
         Form::Text => golden::text(&outcomes),
@@ -245,7 +247,23 @@ fn traces(arguments: &Arguments) -> Result<Vec<Golden>, Failure> {
         }
     }
     found.sort_by(|left, right| left.trace.cmp(&right.trace));
+    refuse_shared(&found)?;
     Ok(found)
+}
+
+/// Refuses traces that have one accepted model: what is accepted of one would be wrong of the other.
+fn refuse_shared(all: &[Golden]) -> Result<(), Failure> {
+    let mut owners: BTreeMap<&Path, &Path> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for golden in all {
+        let Some(other) = owners.insert(&golden.accepted, &golden.trace) else { continue };
+        let place = Place::File { file: input::shown(&golden.trace) };
+        let message = format!("the accepted model of `{}` would be that of this trace, too", input::shown(other));
+        let note = format!("both have `{}`", input::shown(&golden.accepted));
+        let finding = Diagnostic::error(codes::ARGUMENTS, place, message).with_note(note);
+        errors.push(finding.with_hint("give one of them another name: the ending does not count"));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
 }
 
 /// What a folder holds, hidden files left out, sorted.
@@ -310,6 +328,11 @@ fn judge(golden: &Golden, found: &str, update: bool, asking: &mut bool, terminal
     if !accept {
         return Ok(outcome);
     }
+    let folder = folder_of(&golden.accepted);
+    fs::create_dir_all(folder).map_err(|error| {
+        let place = Place::File { file: input::shown(folder) };
+        Diagnostic::error(codes::UNWRITABLE, place, format!("the folder cannot be made: {error}"))
+    })?;
     output::write(
         &OutputArguments { output: Some(golden.accepted.clone()) },
         &format!("{header}{}\n", found.trim_end()),

@@ -19,6 +19,7 @@ mod places;
 pub mod results;
 pub mod saved;
 mod scheduling;
+pub mod starts;
 pub mod submodel;
 pub mod text;
 pub mod xml;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::codes;
+use crate::lqn::starts::{Starts, Stretch};
 use crate::lqn::submodel::{
     BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
     Seconds, SubModel, WITNESSES, Witness, WorkTotal,
@@ -50,12 +51,22 @@ struct ScenarioShape {
     last_start: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     last_end: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    starts: Option<StartsShape>,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
     #[serde(skip_serializing_if = "is_zero", default)]
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     think: MomentsShape,
+}
+
+/// Cells of time, each with its first start, its last, and how many there are.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StartsShape {
+    shift: u32,
+    cells: Vec<(i64, i64, u64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -169,6 +180,13 @@ struct WitnessShape {
     item: String,
 }
 
+impl StartsShape {
+    fn of(starts: &Starts) -> Option<Self> {
+        let cells: Vec<_> = starts.cells().iter().map(|cell| (cell.first, cell.last, cell.operations)).collect();
+        (!cells.is_empty()).then(|| Self { shift: starts.shift(), cells })
+    }
+}
+
 impl BranchShape {
     fn of(branch: Branch) -> Self {
         Self { block: digits(branch.block), branch: branch.branch }
@@ -229,6 +247,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
             first_start: total.first_start,
             last_start: total.last_start,
             last_end: total.last_end,
+            starts: StartsShape::of(&total.starts),
             response: MomentsShape::of(&total.response),
             clients: total.clients,
             think: MomentsShape::of(&total.think),
@@ -398,6 +417,17 @@ impl Reader<'_> {
         Moments { count: self.count(shape.count, MOST, item), sum, squares }
     }
 
+    fn starts(&mut self, shape: &StartsShape, item: &str) -> Starts {
+        let mut cells = Vec::with_capacity(shape.cells.len());
+        for &(first, last, operations) in &shape.cells {
+            cells.push(Stretch { first, last, operations: self.count(operations, MOST, item) });
+        }
+        Starts::of_cells(shape.shift, cells).unwrap_or_else(|| {
+            self.wrong(item, "`starts` are not in the order of time, or not in cells of one length".to_owned());
+            Starts::default()
+        })
+    }
+
     fn document(&mut self, document: &Document) -> SubModel {
         let mut sub = SubModel::new();
         sub.concurrent = document.concurrent;
@@ -411,8 +441,10 @@ impl Reader<'_> {
             let operations = self.count(shape.operations, MOST, &item);
             let response = self.moments(&shape.response, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
+            let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
             let total = sub.scenarios.entry(name).or_default();
             total.operations = operations;
+            total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);
             (total.response, total.clients, total.think) = (response, clients, think);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::lqn::starts::Starts;
 use crate::names::{Name, Names};
 
 type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
@@ -321,6 +322,8 @@ pub struct ScenarioTotal {
     pub last_start: Option<i64>,
     /// Latest end.
     pub last_end: Option<i64>,
+    /// Where between the earliest and the latest the others started; sub-models that were saved without it have nothing here.
+    pub starts: Starts,
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
     /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
@@ -528,6 +531,7 @@ impl ScenarioTotal {
         self.first_start = least(self.first_start, other.first_start);
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);
+        self.starts.merge(&other.starts);
         self.response.merge(&other.response);
         self.clients = self.clients.max(other.clients);
         self.think.merge(&other.think);

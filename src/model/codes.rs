@@ -66,6 +66,10 @@ pub const UNLIKE_TRACED: Code = Code("M030");
 pub const MOVED_WAIT: Code = Code("M031");
 /// The time that calls are on their way was kept as traced.
 pub const NETWORK_KEPT: Code = Code("M032");
+/// A scenario was recorded in parts that are far from each other in time.
+pub const SEVERAL_RECORDINGS: Code = Code("M033");
+/// Sub-models have seen the same operation.
+pub const SEEN_TWICE: Code = Code("M034");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

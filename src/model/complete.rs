@@ -135,6 +135,9 @@ fn choose_loads(
     let overload = overload.flatten();
     let choose = |(customer, (configured, observed)): (&Customer, (Option<Load>, Option<f64>))| {
         let name = &customer.scenario;
+        if configured.is_none() && observed.is_some() {
+            findings.extend(load::recordings_warning(name, &customer.scenario_total));
+        }
         match (configured, observed, &overload) {
             (Some(load), _, _) => (load, LoadReason::Configured),
             (None, Some(rate), None) => {

@@ -1,16 +1,23 @@
 //! The load of a scenario: as configured, else as observed, else one customer.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::starts::Stretch;
 use crate::lqn::submodel::ScenarioTotal;
 use crate::model::codes;
 use crate::model::stability::Overload;
 
 /// The fewest operations from which a rate is estimated.
 const ENOUGH: u64 = 10;
+/// A pause so many times as long as the mean interval between starts does not come about by chance: by that of a Poisson process
+/// once in e^100 intervals.
+const PAUSE: f64 = 100.0;
+/// The most recordings that are shown.
+const SHOWN: usize = 5;
 
 /// A load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -90,18 +97,94 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diag
         .with_hint(hint(scenario))
 }
 
-/// The rate at which operations were seen to start: so many intervals between the first start and the last.
+/// The rate at which operations were seen to start: so many intervals between the first start and the last, the time between
+/// recordings left out.
 pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
-    let window = total.last_start?.checked_sub(total.first_start?)?;
-    (total.operations >= ENOUGH && window > 0).then(|| (total.operations - 1) as f64 / (window as f64 * 1e-9))
+    let recordings = recordings(total)?;
+    rate_within(&recordings).filter(|_| total.operations >= ENOUGH)
+}
+
+/// Intervals between starts, by the time that they took.
+fn rate_within(recordings: &[Stretch]) -> Option<f64> {
+    let seconds: f64 = recordings.iter().map(Stretch::seconds).sum();
+    let intervals: u64 = recordings.iter().map(|recording| recording.operations - 1).sum();
+    (seconds > 0.0).then(|| intervals as f64 / seconds)
+}
+
+/// The stretches of time in which operations started, as far apart as separate recordings are: by pauses so many times as
+/// long as the mean interval within the stretches that chance does not bring them about, and not so many of them that a stretch is
+/// but a few operations. `None` where nothing tells when operations started.
+fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
+    let all = Stretch { first: total.first_start?, last: total.last_start?, operations: total.operations };
+    if all.first > all.last || all.operations == 0 {
+        return None;
+    }
+    let cells = total.starts.cells();
+    // Of some parts it may be known, of others not.
+    if cells.iter().map(|cell| cell.operations).sum::<u64>() != total.operations {
+        return Some(vec![all]);
+    }
+    let pause = |at: usize| cells[at].first.abs_diff(cells[at - 1].last);
+    let mut longest: Vec<usize> = (1..cells.len()).collect();
+    longest.sort_by_key(|&at| Reverse(pause(at)));
+    let mut left = all.seconds();
+    let mut breaks = 0;
+    for (number, &at) in (1..).zip(&longest) {
+        let seconds = pause(at) as f64 * 1e-9;
+        left -= seconds;
+        let intervals = (total.operations - 1).saturating_sub(number);
+        if total.operations < ENOUGH * (number + 1) {
+            break;
+        }
+        if left > 0.0 && seconds > PAUSE * left / intervals as f64 {
+            breaks = number as usize;
+        }
+    }
+    longest.truncate(breaks);
+    let mut found: Vec<Stretch> = Vec::with_capacity(breaks + 1);
+    for (at, cell) in cells.iter().enumerate() {
+        match found.last_mut().filter(|_| !longest.contains(&at)) {
+            Some(recording) => recording.merge(cell),
+            None => found.push(*cell),
+        }
+    }
+    Some(found)
+}
+
+/// Says that the time between recordings was left out of a rate, and what either way gives.
+pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+    let recordings = recordings(total).filter(|recordings| recordings.len() > 1)?;
+    let pauses: f64 = recordings.windows(2).map(|pair| pair[1].first.abs_diff(pair[0].last) as f64 * 1e-9).sum();
+    let rate = rate_within(&recordings)?;
+    let message = format!(
+        "scenario `{scenario}` was recorded in {} parts, and the {} s between them are left out of its rate",
+        recordings.len(),
+        short(pauses)
+    );
+    let mut finding = Diagnostic::warning(codes::SEVERAL_RECORDINGS, Place::Nowhere, message);
+    for (number, recording) in (1..).zip(&recordings[..recordings.len().min(SHOWN)]) {
+        let own = match rate_within(&[*recording]) {
+            Some(rate) => format!(" in {} s: {}/s", short(recording.seconds()), short(rate)),
+            None => " at one time".to_owned(),
+        };
+        let operations = if recording.operations == 1 { "operation" } else { "operations" };
+        finding = finding.with_note(format!("part {number} has {} {operations}{own}", recording.operations));
+    }
+    if recordings.len() > SHOWN {
+        finding = finding.with_note(format!("and {} more", recordings.len() - SHOWN));
+    }
+    let whole = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
+    let throughout = (total.operations - 1) as f64 / whole;
+    Some(finding.with_note(format!("all parts together: {}/s", short(rate))).with_hint(format!(
+        "set `rate` under `[scenario.{}]`: that of the part that you mean, or {} if nobody came in between",
+        toml_key(scenario),
+        short(throughout)
+    )))
 }
 
 /// Says that a load was taken from the traces.
 pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    let window = match (total.first_start, total.last_start) {
-        (Some(first), Some(last)) => last.saturating_sub(first) as f64 * 1e-9,
-        _ => 0.0,
-    };
+    let window: f64 = recordings(total).iter().flatten().map(Stretch::seconds).sum();
     note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate)))
         .with_note(format!("{} operations were seen to start within {} s", total.operations, short(window)))
         .with_hint(hint(scenario))

@@ -12,7 +12,7 @@ use crate::lqn::{Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
 use crate::model::{Load, LoadReason, Origins, ScenarioOrigin};
 
-/// Thinking time of the customers that are suggested, seconds.
+/// The least time that the customers who are suggested think, seconds.
 const THINK_TIME: f64 = 1.0;
 
 /// Writes a commented configuration for a model that was completed without one. Read back, it gives no warning and leaves
@@ -70,8 +70,10 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
             let _ = writeln!(text, "rate = {rate:?}");
             let response = scenario.observed_response.unwrap_or(0.0);
             let population = (rate * (response + THINK_TIME)).ceil().max(1.0);
-            text.push_str("# as many operations come from these customers:\n");
-            let _ = writeln!(text, "# population = {population}\n# think_time = \"{THINK_TIME} s\"");
+            // Little's law: so many are underway or thinking.
+            let think_time = population / rate - response;
+            text.push_str("# about as many operations come from these customers:\n");
+            let _ = writeln!(text, "# population = {population}\n# think_time = \"{} s\"", short(think_time));
         }
         Load::Closed { population, think_time } => {
             let why = match scenario.reason {

@@ -302,8 +302,13 @@ pub fn compare(before: &Elements, after: &Elements, tolerance: Tolerance) -> Vec
                 _ => left == right,
             };
             if !same {
+                let what = match (left, right) {
+                    (None, _) => What::Appeared,
+                    (_, None) => What::Vanished,
+                    _ => What::Changed,
+                };
                 let (before, after) = (left.cloned(), right.cloned());
-                found.push(Difference { value: Some(value.clone()), before, after, ..whole(key, What::Changed) });
+                found.push(Difference { value: Some(value.clone()), before, after, ..whole(key, what) });
             }
         }
     }

@@ -183,7 +183,7 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
             Outcome::New => "no model of it is accepted yet".to_owned(),
             Outcome::Accepted => String::new(),
             Outcome::Failed(_) => "no model can be made of it".to_owned(),
-            Outcome::Orphaned => "an accepted model whose trace is gone".to_owned(),
+            Outcome::Orphaned => "an accepted model whose trace is gone: delete it, or bring the trace back".to_owned(),
         };
         text.push_str(format!("{:<9}  {trace}  {detail}", outcome.word()).trim_end());
         text.push('\n');
@@ -203,14 +203,21 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
         }
     }
     let count = |word: &str| outcomes.iter().filter(|(_, outcome)| outcome.word() == word).count();
-    let words: Vec<String> = ["validated", "different", "new", "accepted", "failed", "missing"]
+    let words: Vec<String> = ["validated", "different", "new", "accepted", "failed"]
         .into_iter()
         .map(|word| (count(word), word))
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    let traces = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Orphaned).count();
-    text.push_str(&format!("\n{}: {}\n", counted(traces as u64, "trace"), words.join(", ")));
+    let missing = count(Outcome::Orphaned.word());
+    let mut parts = Vec::new();
+    if outcomes.len() > missing {
+        parts.push(format!("{}: {}", counted((outcomes.len() - missing) as u64, "trace"), words.join(", ")));
+    }
+    if missing > 0 {
+        parts.push(format!("{} whose trace is missing", counted(missing as u64, "accepted model")));
+    }
+    text.push_str(&format!("\n{}\n", parts.join("; ")));
     text
 }
 

@@ -45,8 +45,7 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
                 "service": result.service,
                 "utilization": result.utilization,
             });
-            // The other solvers' documents do not have it, and scripts may compare them as they are.
-            if let (Some(open), Some(_)) = (result.open_response, half) {
+            if let Some(open) = result.open_response {
                 figures["open_response"] = json!(open);
             }
             figures

@@ -399,6 +399,7 @@ impl Fold {
         let nanoseconds = (start * 1e9) as i64;
         total.first_start = Some(total.first_start.map_or(nanoseconds, |first| first.min(nanoseconds)));
         total.last_start = Some(total.last_start.map_or(nanoseconds, |last| last.max(nanoseconds)));
+        total.starts.add(nanoseconds);
         let last = (known.last_end * 1e9) as i64;
         total.last_end = Some(total.last_end.map_or(last, |before| before.max(last)));
     }

@@ -2,7 +2,10 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::trace::angio::is_statement;
-use crate::trace::messages::{self, shiviz::is_clocked};
+use crate::trace::messages::{
+    self,
+    shiviz::{is_clocked, names_its_host},
+};
 use crate::trace::{Format, codes};
 
 /// How much of the content is looked at, in bytes.
@@ -26,7 +29,8 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
         _ if magic(head).is_some() => binary(head),
         b'{' | b'[' => match json(text) {
             Ok(format) => return Ok(format),
-            Err(_) if clocked(text) => return Ok(Format::Shiviz),
+            // A clock by itself looks like any object of numbers.
+            Err(_) if first_lines(text).any(names_its_host) => return Ok(Format::Shiviz),
             Err(seen) => seen,
         },
         _ => match lines(text) {
@@ -101,16 +105,29 @@ fn json(text: &[u8]) -> Result<Format, Seen> {
     if all(&["event", "process"]) {
         return Ok(Format::Events);
     }
-    let hint = if any(&["resourceLogs", "resourceMetrics"]) {
-        Some("this is OpenTelemetry data without spans; export the traces")
-    } else {
-        None
-    };
     if keys.keys.is_empty() {
         return Err(plain(text));
     }
-    Err(Seen { note: keys.described(), hint })
+    let no_trace = NO_TRACES.iter().find(|(names, ..)| all(names));
+    Err(match no_trace {
+        Some((_, what, hint)) => Seen { note: format!("it is {what}"), hint: Some(*hint) },
+        None => Seen { note: keys.described(), hint: None },
+    })
 }
+
+/// What other JSON people have beside their traces, by its keys.
+const NO_TRACES: [(&[&str], &str, &str); 8] = [
+    (&["resourceLogs"], "logs of OpenTelemetry, without spans", EXPORT),
+    (&["resource_logs"], "logs of OpenTelemetry, without spans", EXPORT),
+    (&["resourceMetrics"], "metrics of OpenTelemetry, without spans", EXPORT),
+    (&["resource_metrics"], "metrics of OpenTelemetry, without spans", EXPORT),
+    (&["resourceProfiles"], "profiles of OpenTelemetry, without spans", EXPORT),
+    (&["resource_profiles"], "profiles of OpenTelemetry, without spans", EXPORT),
+    (&["parent", "child", "callCount"], "a dependency graph: who calls whom how often, without the calls", EXPORT),
+    (&["resultType", "result"], "an answer of Prometheus: metrics, without spans", EXPORT),
+];
+
+const EXPORT: &str = "export the traces themselves";
 
 /// The keys of the objects in the beginning of a JSON text, whether that is complete or not.
 struct Keys<'a> {
@@ -208,9 +225,8 @@ fn lines(text: &[u8]) -> Option<Format> {
     lines().next().is_some_and(opens).then_some(Format::Angio)
 }
 
-/// Whether one of the first lines holds a vector clock.
-fn clocked(text: &[u8]) -> bool {
-    text.split(|byte| *byte == b'\n').take(LINES).any(is_clocked)
+fn first_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').take(LINES)
 }
 
 /// `$1;1412763178834633375;…`, or `$1=kieker.common.record…` of the map file.
@@ -249,6 +265,9 @@ fn plain(text: &[u8]) -> Seen {
             note: "it is XML or HTML".to_owned(),
             hint: Some("a model is solved with `dyelog solve MODEL`; it is no trace"),
         };
+    }
+    if text.starts_with(b"# HELP ") || text.starts_with(b"# TYPE ") {
+        return Seen { note: "it is metrics, as Prometheus has them".to_owned(), hint: Some(EXPORT) };
     }
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or(text).trim_ascii_end();
     Seen { note: format!("it is text that begins with `{}`", excerpt(line, 60)), hint: None }

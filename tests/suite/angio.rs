@@ -417,9 +417,15 @@ fn formats_are_told_by_content() {
 
 #[test]
 fn what_is_no_trace_is_described() {
-    let cases: [&[u8]; 7] = [
+    let cases: [&[u8]; 12] = [
         b"hello\nworld",
         b"{\"resourceLogs\":[]}",
+        b"{\"resource_metrics\":[]}",
+        b"{\"data\":[{\"parent\":\"a\",\"child\":\"b\",\"callCount\":3}]}",
+        b"# HELP requests_total\n# TYPE requests_total counter\nrequests_total 3\n",
+        // No clock, though it is an object of numbers.
+        b"{\"a\": 1}",
+        b"{\n  \"name\": \"x\",\n  \"limits\": {\"size\": 1}\n}\n",
         b"[]",
         b"<?xml version=\"1.0\"?>",
         b"\x00\x01\x02",
@@ -429,7 +435,12 @@ fn what_is_no_trace_is_described() {
     let findings: Vec<_> = cases.iter().flat_map(|text| detect("t", text).expect_err("it is no trace").0).collect();
     insta::assert_snapshot!(listed(&findings), @"
     file T004 the format of this file is not recognised (it is text that begins with `hello`) -> name the format with `--from FORMAT` if it is one of those that can be read
-    file T004 the format of this file is not recognised (it is JSON with the keys `resourceLogs`, and none that tells a format) -> this is OpenTelemetry data without spans; export the traces
+    file T004 the format of this file is not recognised (it is logs of OpenTelemetry, without spans) -> export the traces themselves
+    file T004 the format of this file is not recognised (it is metrics of OpenTelemetry, without spans) -> export the traces themselves
+    file T004 the format of this file is not recognised (it is a dependency graph: who calls whom how often, without the calls) -> export the traces themselves
+    file T004 the format of this file is not recognised (it is metrics, as Prometheus has them) -> export the traces themselves
+    file T004 the format of this file is not recognised (it is JSON with the keys `a`, and none that tells a format) -> name the format with `--from FORMAT` if it is one of those that can be read
+    file T004 the format of this file is not recognised (it is JSON with the keys `name`, `limits`, `size`, and none that tells a format) -> name the format with `--from FORMAT` if it is one of those that can be read
     file T004 the format of this file is not recognised (it is text that begins with `[]`) -> name the format with `--from FORMAT` if it is one of those that can be read
     file T004 the format of this file is not recognised (it is XML or HTML) -> a model is solved with `dyelog solve MODEL`; it is no trace
     file T004 the format of this file is not recognised (it is binary, and all formats of traces are text) -> export OpenTelemetry traces with the JSON encoding, not the binary one

@@ -38,6 +38,17 @@ fn each_code_has_a_text_with_an_example_of_bad_and_good() {
     }
 }
 
+/// The book's page on exit codes lists the codes of models and of the command line; those of the rest have pages of their own.
+#[test]
+fn the_book_lists_codes_of_models_and_of_the_command_line() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/exit-codes.md");
+    let page = fs::read_to_string(page).expect("a page of the book");
+    let listed = |code: &&str| page.contains(&format!("\n| {code} | "));
+    let codes = codes::all().iter().map(|explanation| explanation.code);
+    let missing: Vec<&str> = codes.filter(|code| code.starts_with(['M', 'C']) && !listed(code)).collect();
+    assert!(missing.is_empty(), "book/src/exit-codes.md lacks {missing:?}");
+}
+
 #[test]
 fn every_section_of_the_texts_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/report/codes");

@@ -395,6 +395,63 @@ fn the_load_is_the_configured_one_else_the_observed_one_else_one_customer() {
     assert_eq!((found, reason, arrivals), (Load::Open { rate: 0.5 }, LoadReason::Configured, Some(0.5)));
 }
 
+/// A scenario whose operations started at these times, in seconds, with little work each.
+fn started(starts: &[f64]) -> Sub {
+    let mut sub = timed(starts.len() as u64, 0.0, 1e-6);
+    let name = sub.0.names.intern("s");
+    let total = sub.0.scenarios.entry(name).or_default();
+    (total.first_start, total.last_start) = (None, None);
+    for start in starts {
+        let start = (start * 1e9) as i64;
+        total.starts.add(start);
+        total.first_start = Some(total.first_start.map_or(start, |first| first.min(start)));
+        total.last_start = Some(total.last_start.map_or(start, |last| last.max(start)));
+    }
+    sub
+}
+
+/// So many starts, evenly within so many seconds.
+fn recording(begin: f64, operations: u32, seconds: f64) -> impl Iterator<Item = f64> {
+    (0..operations).map(move |number| begin + seconds * f64::from(number) / f64::from(operations - 1))
+}
+
+#[test]
+fn the_time_between_recordings_is_no_part_of_a_rate() {
+    let of = |starts: &[f64]| {
+        let (_, findings, origins) = started(starts).complete("");
+        let Load::Open { rate } = origins.scenarios[0].load else { panic!("{findings:?}") };
+        (rate, findings)
+    };
+    // Two days, at 10 and at 20 a second, and a single operation in the night.
+    let two: Vec<f64> = recording(0.0, 1001, 100.0).chain([40_000.0]).chain(recording(86_400.0, 1001, 50.0)).collect();
+    let (rate, findings) = of(&two);
+    assert!((rate - 2000.0 / 150.0).abs() < 1e-6, "{rate}: {findings:?}");
+    assert!(has(&findings, "M033", "in 3 parts, and the 86300 s between them"), "{findings:?}");
+    let told = findings.iter().find(|finding| finding.code.0 == "M033").expect("it is there");
+    assert_eq!(
+        told.notes,
+        [
+            "part 1 has 1001 operations in 100 s: 10/s",
+            "part 2 has 1 operation at one time",
+            "part 3 has 1001 operations in 50 s: 20/s",
+            "all parts together: 13.33/s"
+        ]
+    );
+    assert!(told.hints[0].contains("under `[scenario.s]`") && told.hints[0].contains("or 0.023"), "{told:?}");
+    assert!(has(&findings, "M011", "13.33/s"), "{findings:?}");
+    // A load that is configured needs no rate.
+    let (_, findings, _) = started(&two).complete("[scenario.s]\nrate = 3");
+    assert!(!has(&findings, "M033", ""), "{findings:?}");
+    // Few operations at a time, or pauses as chance brings them, are how the operations come.
+    let batches: Vec<f64> = (0..50).flat_map(|batch| recording(f64::from(batch) * 100.0, 5, 0.1)).collect();
+    let uneven: Vec<f64> = recording(0.0, 100, 10.0).chain(recording(15.0, 100, 10.0)).collect();
+    for (starts, seconds) in [(batches, 4900.1), (uneven, 25.0)] {
+        let (rate, findings) = of(&starts);
+        assert!((rate - (starts.len() - 1) as f64 / seconds).abs() < 1e-6, "{rate}");
+        assert!(!has(&findings, "M033", ""), "{findings:?}");
+    }
+}
+
 #[test]
 fn copies_of_a_task_share_its_requests() {
     let mut sub = timed(101, 10.0, 0.05);

@@ -59,6 +59,27 @@ fn examples(help: &str) -> Vec<String> {
     examples
 }
 
+/// The page on the command line begins with all commands, and tells all formats.
+#[test]
+fn the_book_lists_all_commands_and_formats() {
+    let page = fs::read_to_string(Path::new(ROOT).join("book/src/cli.md")).expect("a page of the book");
+    let (_, list) = page.split_once("```text\n").expect("it begins with a list");
+    let list = list.split("```").next().unwrap_or_default();
+    let listed = |word: &str| list.lines().any(|line| line.split(' ').take(2).eq(["dyelog", word]));
+    let reference = reference();
+    let sections = sections(&reference);
+    let commands = sections.iter().filter_map(|(name, _)| name.strip_prefix("dyelog ")?.split(' ').next());
+    let missing: Vec<&str> = commands.filter(|word| !listed(word)).collect();
+    assert!(missing.is_empty(), "book/src/cli.md lacks {missing:?}");
+    let (_, help) = sections.iter().find(|(name, _)| *name == "dyelog model").expect("it is a command");
+    let (_, values) =
+        help.split_once("The traces' format").expect("an option").1.split_once("[possible values: ").expect("a list");
+    let row = page.lines().find(|line| line.starts_with("| `--from FORMAT`")).expect("a row of a table");
+    for value in values.split(']').next().unwrap_or_default().split(',') {
+        assert!(row.contains(&format!("`{}`", value.trim())), "book/src/cli.md lacks `--from {}`", value.trim());
+    }
+}
+
 /// Whether a command only leads to others.
 fn is_group(help: &str) -> bool {
     help.contains("\nCommands:\n")

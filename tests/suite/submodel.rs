@@ -141,6 +141,40 @@ fn files_merge_solve_and_take_a_configuration() {
     assert_eq!(run(at, &["model", "none.json", &study, "--merge", "none"]).0, 0);
     let (code, _, words) = run(at, &["model", &study, "--format", "submodel", "--config", &config]);
     assert!(code == 2 && words.contains("C005"), "{words}");
+    // What stands in two of them is told of.
+    for files in [&["b.json", "a.json", "b.json"][..], &["a.json", "all.json"], &["a.json", study.as_str()]] {
+        let (code, _, words) = run(at, &[&["merge"][..], files].concat());
+        assert_eq!((code, words.matches("warning[M034]").count()), (0, 1), "{words}");
+    }
+    assert!(!run(at, &["merge", "b.json", "c.json", "a.json"]).2.contains("M034"));
+}
+
+/// Files that were saved without the times of starts between the first and the last are read as before.
+#[test]
+fn starts_are_kept_and_may_be_missing() {
+    let shop = format!("{}/traces/shop.otlp.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    assert_eq!(run(at, &["model", &shop, "--format", "submodel", "-o", "shop.json"]).0, 0);
+    let text = fs::read_to_string(at.join("shop.json")).expect("it was written");
+    let mut document: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let scenarios = document["scenarios"].as_array_mut().expect("a list");
+    let cells = scenarios[0]["starts"]["cells"].as_array().expect("cells").clone();
+    let counted: u64 = cells.iter().filter_map(|cell| cell[2].as_u64()).sum();
+    assert_eq!(Some(counted), scenarios[0]["operations"].as_u64());
+    let mut turned = cells.clone();
+    turned.reverse();
+    let first = scenarios[0].clone();
+    scenarios[0]["starts"]["cells"] = turned.into();
+    let Err(errors) = saved::parse(&"s.json".into(), &document.to_string()) else { panic!("time goes back") };
+    assert!(errors.to_string().contains("`starts` are not in the order of time"), "{errors}");
+    let scenarios = document["scenarios"].as_array_mut().expect("a list");
+    scenarios[0] = first;
+    for scenario in scenarios {
+        scenario.as_object_mut().expect("an object").remove("starts");
+    }
+    fs::write(at.join("old.json"), document.to_string()).expect("the folder is writable");
+    assert_eq!(run(at, &["model", "old.json"]).1, run(at, &["model", "shop.json"]).1);
 }
 
 #[test]

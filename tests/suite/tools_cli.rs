@@ -152,11 +152,43 @@ fn what_vanishes_is_told() {
     let gone = folder.file("gone.model.snap", "");
     let told = run(&["test", &root, "-U"]);
     assert_eq!(told.code, 1);
-    assert!(told.out.contains(&format!("missing    {gone}  an accepted model whose trace is gone")), "{}", told.out);
-    assert!(told.out.contains("1 trace: 1 validated, 1 missing"), "{}", told.out);
+    assert!(
+        told.out.contains(&format!("missing    {gone}  an accepted model whose trace is gone: delete it")),
+        "{}",
+        told.out
+    );
+    assert!(told.out.contains("1 trace: 1 validated; 1 accepted model whose trace is missing\n"), "{}", told.out);
+    let filtered = run(&["test", &root, "--filter", "gone.model"]);
+    assert_eq!((filtered.code, filtered.out.ends_with("\n1 accepted model whose trace is missing\n")), (1, true));
     let none = run(&["test", &root, "--filter", "nosuch"]);
     assert_eq!(none.code, 2);
-    assert!(none.err.contains("no path of a trace has `nosuch` in it"), "{}", none.err);
+    assert!(none.err.contains("no path of a trace or an accepted model has `nosuch` in it"), "{}", none.err);
+}
+
+/// One accepted model for two traces would never settle; a folder for accepted models need not be there; a configuration
+/// that cannot be used fails the trace that it lies beside, and others go on; what is no trace is called so.
+#[test]
+fn a_folder_of_odds_is_told_of() {
+    let folder = Folder::new();
+    let trace = fs::read_to_string("traces/rpc.angio").expect("it is bundled");
+    let root = crate::cli::shown(&folder.path(""));
+    folder.file("a.angio", &trace);
+    let twin = folder.file("a.jsonl", "{}\n");
+    let shared = run(&["test", &root, "-U"]);
+    assert_eq!((shared.code, shared.out.as_str(), folder.names().join(" ").as_str()), (2, "", "a.angio a.jsonl"));
+    for told in [twin.as_str(), "a.angio", "a.model.snap"] {
+        assert!(shared.err.contains(told), "{told}: {}", shared.err);
+    }
+    fs::remove_file(twin).expect("it is there");
+    folder.file("b.angio", &trace);
+    folder.file("b.toml", "[task.server\n");
+    folder.file("package.json", "{\"a\": 1}\n");
+    let snapshots = crate::cli::shown(&folder.path("snaps/models"));
+    let tested = run(&["test", &root, "--snapshots", &snapshots, "-U"]);
+    assert_eq!((tested.code, tested.err.as_str()), (1, ""), "{}", tested.out);
+    assert!(tested.out.contains("error[M001]") && tested.out.contains("error[T004]"), "{}", tested.out);
+    assert!(tested.out.ends_with("\n3 traces: 1 accepted, 2 failed\n"), "{}", tested.out);
+    assert!(folder.path("snaps/models/a.model.snap").exists());
 }
 
 #[test]
@@ -192,6 +224,23 @@ fn models_and_results_are_compared_by_name() {
     let exact = run(&["diff", &results, &simulated]);
     assert!(exact.code == 1 && !exact.out.contains("half_width") && !exact.out.contains("seed"), "{}", exact.out);
     assert_eq!(run(&["diff", &model, &model, "--tolerance", "much"]).code, 2);
+    // All solvers have the same figures, of open loads, too; what only one side has did not change.
+    let config = folder.file("open.toml", "[scenario.rpc]\nrate = 1\n[defaults]\nthreads = 4\n");
+    let (analytic, simulated) = (file("d.json"), file("e.json"));
+    let open = ["solve", "traces/rpc.angio", "--config", &config, "--format", "json", "-o"];
+    run(&[&open[..], &[analytic.as_str()]].concat());
+    run(&[&open[..], &[simulated.as_str(), "--solver", "simulate"]].concat());
+    let text = fs::read_to_string(&analytic).expect("it was written");
+    assert!(text.contains("\"open_response\""), "{text}");
+    let near = run(&["diff", &analytic, &simulated, "--tolerance", "10%", "--absolute", "0.01"]);
+    assert_eq!((near.code, near.out.as_str()), (0, "no difference\n"), "{}", near.err);
+    let mut document: Value = serde_json::from_str(&text).expect("it is JSON");
+    for entry in document["entries"].as_array_mut().expect("a list") {
+        entry.as_object_mut().expect("an object").remove("open_response");
+    }
+    let lacking = folder.file("f.json", &document.to_string());
+    assert!(run(&["diff", &analytic, &lacking]).out.contains("vanished  entries"));
+    assert!(run(&["diff", &lacking, &analytic]).out.contains("appeared  entries"));
 }
 
 #[test]

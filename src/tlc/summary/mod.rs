@@ -208,7 +208,12 @@ impl Summary {
             one.last_start = Some(start);
             one.last_end = Some(start.saturating_add((last * 1e9) as i64));
         }
-        self.submodel.scenarios.entry(scenario).or_default().merge(&one);
+        let total = self.submodel.scenarios.entry(scenario).or_default();
+        total.merge(&one);
+        // In place: one start alone need not be put into cells first.
+        if let Some(start) = operation.start {
+            total.starts.add(start);
+        }
     }
 }
 

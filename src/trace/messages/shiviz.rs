@@ -258,12 +258,22 @@ pub(crate) fn is_clocked(line: &[u8]) -> bool {
         .is_ok_and(|line| clock(line).is_some_and(|(before, clock)| host(&before, &clock).is_some()))
 }
 
+/// Whether a line holds a clock and before it the name of its host, as none but a log with clocks does.
+pub(crate) fn names_its_host(line: &[u8]) -> bool {
+    std::str::from_utf8(line)
+        .is_ok_and(|line| clock(line).is_some_and(|(before, clock)| named(&before, &clock).is_some()))
+}
+
+/// The host that the text before a clock ends with.
+fn named<'c>(before: &str, clock: &'c [(String, u64)]) -> Option<&'c str> {
+    let before = before.trim_end_matches([' ', '\t', ']', ')', ':', '-', '|']);
+    let hosts = clock.iter().map(|(host, _)| host.as_str());
+    hosts.filter(|host| before.ends_with(host.trim_end_matches([']', ')']))).max_by_key(|host| host.len())
+}
+
 /// The host whose clock this is: the one that the text before the clock ends with, else the only one.
 fn host<'c>(before: &str, clock: &'c [(String, u64)]) -> Option<&'c str> {
-    let before = before.trim_end_matches([' ', '\t', ']', ')', ':', '-', '|']);
-    let named =
-        clock.iter().map(|(host, _)| host.as_str()).filter(|host| before.ends_with(host.trim_end_matches([']', ')'])));
-    named.max_by_key(|host| host.len()).or_else(|| match clock {
+    named(before, clock).or_else(|| match clock {
         [(host, _)] => Some(host),
         _ => None,
     })
