@@ -72,7 +72,9 @@ impl Starts {
         if other.shift > self.shift {
             self.coarsen(other.shift);
         }
-        other.cells.iter().for_each(|cell| self.put(*cell));
+        for cell in &other.cells {
+            self.put(*cell);
+        }
         self.fit();
     }
 
@@ -111,7 +113,9 @@ mod tests {
 
     fn of(starts: &[i64]) -> Starts {
         let mut all = Starts::default();
-        starts.iter().for_each(|start| all.add(*start));
+        for start in starts {
+            all.add(*start);
+        }
         all
     }
 
