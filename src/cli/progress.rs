@@ -12,6 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How often a bar that moves by itself does.
+const TICK: Duration = Duration::from_millis(200);
+
 /// The progress of some work. Clones show the same bar; it is gone when [`Progress::done`] was called or all are dropped.
 #[derive(Clone)]
 pub struct Progress(Option<Arc<Bar>>);
@@ -62,6 +65,16 @@ impl Progress {
             None => format!("{{spinner}} {doing}: {{pos}}, {{elapsed}}"),
         });
         Self::with(total, style.ok(), Arc::default())
+    }
+
+    /// Shown from the beginning and moved by itself: each step takes long.
+    pub fn at_once(self) -> Self {
+        if let Some(bar) = &self.0 {
+            bar.shown.store(true, Ordering::Relaxed);
+            bar.drawn.set_draw_target(ProgressDrawTarget::stderr());
+            bar.drawn.enable_steady_tick(TICK);
+        }
+        self
     }
 
     fn with(total: Option<u64>, style: Option<ProgressStyle>, operations: Arc<AtomicU64>) -> Self {

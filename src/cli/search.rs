@@ -4,8 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use dyelog::model::parameter::Subject;
-use dyelog::report::search::{self, Along, Alternative, Cost, Goal, Judge, Means, Search, alternatives, choices};
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::model::codes;
+use dyelog::model::parameter::{Path, Subject};
+use dyelog::report::search::{
+    self, Along, Alternative, Cost, Goal, Judge, Means, Search, alternatives, choices, idle_costs,
+};
 use dyelog::report::whatif::State;
 use dyelog::solve::search::Aim;
 use dyelog::solve::{LayeredOptions, SimulateOptions};
@@ -19,7 +23,7 @@ use crate::cli::{Failure, Outcome, input, output, source, whatif};
 
 /// Arguments of `dyelog search`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("question").required(true).args(["largest", "smallest", "cheapest", "choices"])))]
+#[command(group(ArgGroup::new("question").required(true).args(["largest", "smallest", "cheapest", "choices", "list"])))]
 #[command(after_long_help = examples! {
     "how many users get their answer in time" =>
     "dyelog search traces/case-study.angio --config examples/case-study.toml \\\n    \
@@ -45,7 +49,7 @@ pub struct Arguments {
     /// What is to hold: `FIGURE < BOUND`, with `<`, `<=`, `>` or `>=`. Figures are those of `whatif --show`, and percentiles such as
     /// `scenario.S.p95`; `response`, `throughput` and `p95` alone are those of all loads, `utilization` that of all processors;
     /// may be repeated
-    #[arg(long, value_name = "GOAL", required = true)]
+    #[arg(long, value_name = "GOAL", required_unless_present = "list")]
     goal: Vec<String>,
     /// Look for the largest value of this parameter: `PATH`, `PATH=FROM..TO`, `PATH=FROM..` or `PATH=VALUES`
     #[arg(long, value_name = "PATH[=VALUES]")]
@@ -58,7 +62,12 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH=VALUES", requires = "cost")]
     cheapest: Vec<String>,
     /// What a parameter costs: `PATH=COST` for each, or `PATH=VALUE:COST,VALUE:COST`; may be repeated
-    #[arg(long, value_name = "PATH=COST", requires = "cheapest")]
+    #[arg(
+        long,
+        value_name = "PATH=COST",
+        requires = "cheapest",
+        conflicts_with_all = ["largest", "smallest", "choices", "list"]
+    )]
     cost: Vec<String>,
     /// Look for the least cost among the choices of this TOML file: `[[choice]]`, each with `name`, `cost` and a table `set`
     #[arg(long, value_name = "FILE")]
@@ -66,6 +75,9 @@ pub struct Arguments {
     /// A parameter to change for all points; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// List the parameters that there are, with their values
+    #[arg(long)]
+    list: bool,
     /// How many values to try besides those that lead to the answer, on both sides of it
     #[arg(long, value_name = "N", default_value_t = 12)]
     check: usize,
@@ -110,6 +122,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         whatif::set(subject, &arguments.set, terminal)?;
     }
     let subject = &subjects[0];
+    if arguments.list {
+        output::write(&arguments.output, &whatif::list(subject))?;
+        return Ok(Exit::Ok);
+    }
     let base = subject.base();
     let (goals, errors) =
         whatif::gather(arguments.goal.iter().map(|text| Goal::parse(text, &base.model, base.origins.as_ref())));
@@ -119,7 +135,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let goals: Vec<Goal> = goals.into_iter().flatten().collect();
     let means = means(arguments, &goals);
     let judge = Judge { subject, goals: &goals, means: &means };
-    let progress = Progress::steps("trying", None);
+    let mut progress = Progress::steps("trying", None);
+    if matches!(means, Means::Simulated(_)) {
+        progress = progress.at_once();
+    }
     let found = match (&arguments.largest, &arguments.smallest) {
         (Some(text), _) => along(arguments, text, Aim::Largest, &judge, &progress)?,
         (_, Some(text)) => along(arguments, text, Aim::Smallest, &judge, &progress)?,
@@ -178,6 +197,7 @@ fn along(
     progress: &Progress,
 ) -> Result<Search, Failure> {
     let (path, bounds) = judge.subject.bounds(text)?;
+    not_set(std::iter::once(&path), arguments, judge.subject)?;
     let along = Along { aim, checks: arguments.check, digits: arguments.digits };
     Ok(judge.along(&path, &bounds, along, &|| progress.advance(1)))
 }
@@ -193,5 +213,22 @@ fn several(arguments: &Arguments, subject: &Subject, terminal: &mut Terminal) ->
     let (axes, mut errors) = whatif::gather(arguments.cheapest.iter().map(|text| subject.axis(text)));
     let (costs, mut wrong) = whatif::gather(arguments.cost.iter().map(|text| Cost::parse(text, subject)));
     errors.append(&mut wrong);
-    if errors.is_empty() { Ok(alternatives(&axes, &costs)?) } else { Err(Failure::Input(errors)) }
+    if !errors.is_empty() {
+        return Err(Failure::Input(errors));
+    }
+    not_set(axes.iter().map(|(path, _)| path), arguments, subject)?;
+    let alternatives = alternatives(&axes, &costs)?;
+    terminal.report(&idle_costs(&axes, &costs));
+    Ok(alternatives)
+}
+
+/// Refuses parameters that are looked for and set as well.
+fn not_set<'p>(paths: impl Iterator<Item = &'p Path>, arguments: &Arguments, subject: &Subject) -> Result<(), Failure> {
+    let set: Vec<Path> = arguments.set.iter().filter_map(|text| Some(subject.change(text).ok()?.path)).collect();
+    let error = |path: &Path| {
+        let message = format!("`{path}` is set, and is what is looked for");
+        Diagnostic::error(codes::CONTRADICTION, Place::Nowhere, message).with_hint("leave out its `--set`")
+    };
+    let errors: Vec<Diagnostic> = paths.filter(|path| set.contains(path)).map(error).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
 }

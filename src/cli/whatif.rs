@@ -339,7 +339,7 @@ fn verdict(table: &Table, terminal: &Terminal) -> Exit {
 }
 
 /// The parameters that there are: one a line, with its value where it has one.
-fn list(subject: &Subject) -> String {
+pub fn list(subject: &Subject) -> String {
     let mut text = String::new();
     for (path, kind) in subject.paths() {
         let value = subject.number(&path, kind).map(|number| {

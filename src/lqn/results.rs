@@ -121,6 +121,8 @@ pub struct Convergence {
     pub residual: f64,
     /// The method, in words, such as `exact MVA in 2 layers`.
     pub method: String,
+    /// Whether that method has no error of its own beside the bound: a chain of all states, or one layer in product form.
+    pub exact: bool,
 }
 
 /// Results of a processor.

@@ -305,6 +305,7 @@ impl<'a> Solver<'a> {
             iterations: run.iterations,
             residual: run.residual,
             method: self.method(),
+            exact: self.is_exact(),
         })
     }
 
@@ -685,6 +686,12 @@ impl<'a> Solver<'a> {
         self.throughputs[group] = new;
         self.cycles[group] = cycle;
         change
+    }
+
+    /// Whether no method had an error of its own, in one layer at most.
+    fn is_exact(&self) -> bool {
+        let mut used = self.methods.iter().flatten();
+        used.clone().count() <= 1 && used.all(|method| matches!(method, Method::Formula | Method::Exact))
     }
 
     fn method(&self) -> String {

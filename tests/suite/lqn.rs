@@ -432,6 +432,7 @@ fn made_up_results(model: &Model, simulated: bool) -> Results {
                 iterations: 7,
                 residual: 0.001,
                 method: "read from a file".into(),
+                exact: false,
             },
             processors,
             tasks,

@@ -224,7 +224,10 @@ fn the_text_has_the_evidence() {
 fn what_cannot_be_met_or_always_is() {
     let (code, text, _) = search(&["--largest", "scenario.set-up.population=1..50", "--goal", "response < 1 ms"]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with("no value from 1 to 50 meets the goal\n"), "{text}");
+    // What was not tried is not spoken of.
+    assert!(text.starts_with("none of ") && text.contains(" values tried from 1 to 50 meets the goal\n"), "{text}");
+    let few = search(&["--largest", "scenario.set-up.population=1..5", "--goal", "response < 1 ms"]);
+    assert!(few.1.starts_with("no value from 1 to 5 meets the goal\n"), "{}", few.1);
     let (code, text, _) = search(&["--largest", "scenario.set-up.population=1..50", "--goal", "response < 100 s"]);
     assert_eq!(code, 0);
     assert!(
@@ -239,6 +242,76 @@ fn what_cannot_be_met_or_always_is() {
     assert!(code == 0 && (50.0..62.6).contains(&answer), "{answer}");
     let last = found["points"].as_array().and_then(|points| points.last()).expect("a point");
     assert_eq!((&last["meets"], &last["state"]), (&Json::from("no"), &Json::from("not converged")));
+    assert_eq!((&last["values"][0], &last["goals"][0]["value"]), (&Json::from(1000.0), &Json::Null));
+}
+
+#[test]
+fn what_is_met_beyond_the_present_value_is_found() {
+    // There are 20 customers: 18.9 cycles a second.
+    let (more, quick) = ("throughput > 50/s", "response < 200 ms");
+    let least = |goal: &str| {
+        let (code, found) = json(&["--smallest", "scenario.set-up.population", "--goal", goal]);
+        assert_eq!(code, 0);
+        found["answer"]["values"][0].as_f64().expect("there is one")
+    };
+    let begin = least(more);
+    assert!(begin > 20.0);
+    for (range, last) in [("scenario.set-up.population=1..300", 300.0), ("scenario.set-up.population=1..", 100_001.0)] {
+        let (code, found) = json(&["--largest", range, "--goal", more]);
+        assert_eq!((code, found["answer"]["values"][0].as_f64()), (0, Some(last)));
+        assert_eq!(found["changes"], 1);
+    }
+    // Below the one and above the other there is a window.
+    let end = least("response >= 200 ms");
+    for (question, answer) in [("--largest", end - 1.0), ("--smallest", begin)] {
+        for range in ["scenario.set-up.population=1..", "scenario.set-up.population=1..100000"] {
+            let arguments = [question, range, "--goal", more, "--goal", quick];
+            let (code, text, _) = search(&arguments);
+            assert!(code == 0 && text.starts_with(&format!("scenario.set-up.population = {answer} is ")), "{text}");
+            // Missed, met and missed again: that is one range.
+            assert!(!text.contains("ranges"), "{text}");
+        }
+    }
+    let beyond = search(&["--largest", "scenario.set-up.population=1..", "--goal", more, "--goal", "response < 50 ms"]);
+    assert!(beyond.0 == 1 && beyond.1.starts_with("none of "), "{}", beyond.1);
+}
+
+#[test]
+fn a_figure_at_its_bound_is_not_below_it() {
+    // The response of an M/M/1 queue is 0.01 / (1 - 0.8) at a rate of 80.
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("queue.lqn");
+    let text = "G \"queue\" 1e-6 100 -1\nP 1\np cpu f\n-1\nT 1\nt server n serve -1 cpu\n-1\nE 1\na serve 8\ns serve 0.01 -1\n-1\n";
+    fs::write(&file, text).expect("it can be written");
+    let file = file.to_str().expect("a plain path");
+    let ask = |rates: &str, goals: &[&str], more: &[&str]| {
+        let rates = format!("entry.serve.rate={rates}");
+        let goals: Vec<&str> = goals.iter().flat_map(|goal| ["--goal", goal]).collect();
+        run(&[&["search", file, "--largest", &rates][..], &goals, more].concat())
+    };
+    for (goal, answer) in [("entry.serve.response < 50 ms", "79"), ("entry.serve.response <= 50 ms", "80")] {
+        let (code, text, _) = ask("70,79,80,81,90", &[goal], &[]);
+        assert!(code == 0 && text.starts_with(&format!("entry.serve.rate = {answer} 1/s is the largest")), "{text}");
+        assert!(text.contains("which no solver can tell from the bound"), "{text}");
+        // The chain of all states is exact.
+        assert!(text.contains("never falls\n") && !text.contains("approximate"), "{text}");
+    }
+    // Of one figure it is said once how it goes, and of one value not at all.
+    let goals = ["entry.serve.response < 50 ms", "entry.serve.response < 60 ms"];
+    assert_eq!(ask("70,79,80", &goals, &[]).1.matches("along them").count(), 1);
+    let (_, text, _) = ask("70", &goals[..1], &[]);
+    assert!(text.contains("the only value was tried\n") && !text.contains("along them"), "{text}");
+    // Beyond its capacity there is nothing to simulate.
+    let (code, text, _) = ask("50,100,200", &goals[..1], &["--solver", "simulate", "--format", "json"]);
+    let found: Json = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!((code, found["answer"]["values"][0].as_f64()), (0, Some(50.0)), "{text}");
+    for point in found["points"].as_array().expect("points").iter().skip(1) {
+        assert_eq!((&point["meets"], &point["goals"][0]["value"]), (&Json::from("no"), &Json::Null));
+        assert!(
+            point["reason"].as_str().is_some_and(|reason| reason.contains("open arrivals ask for more")),
+            "{point}"
+        );
+    }
 }
 
 #[test]
@@ -320,6 +393,29 @@ fn what_is_no_question_has_a_code_and_a_hint() {
         (vec!["--largest", population, "--goal", "task.NumTrans1.p95 < 3"], "M046", "percentiles are told of"),
         (vec!["--largest", "scenario.setup.population", "--goal", goal], "M041", "did you mean"),
         (vec!["--largest", "task.NumTrans1.processor", "--goal", goal], "M047", "--cheapest"),
+        (vec!["--largest", population, "--goal", "p200 < 1"], "M046", "between 0 and 100"),
+        (vec!["--largest", population, "--goal", "respones < 1"], "M045", "did you mean `response`"),
+        (
+            vec!["--largest", population, "--set", "scenario.set-up.population=3", "--goal", goal],
+            "M005",
+            "is what is looked for",
+        ),
+        (
+            vec![
+                "--cheapest",
+                "defaults.multiplicity=1",
+                "--cheapest",
+                "defaults.multiplicity=2",
+                "--cost",
+                "defaults.multiplicity=1",
+                "--cost",
+                "defaults.multiplicity=2",
+                "--goal",
+                goal,
+            ],
+            "M047",
+            "has two costs",
+        ),
         (vec!["--largest", "task.NumTrans1.priority", "--goal", goal], "M047", "write a range"),
         (vec!["--largest", "scenario.set-up.population=9..3", "--goal", goal], "M047", "ends below"),
         (

@@ -36,6 +36,7 @@ pub(super) fn read(tree: &Tree, model: &Model, findings: &mut Findings) -> Optio
         iterations: general.and_then(|general| reader.number(general, "iterations")).unwrap_or_default() as u32,
         residual: general.and_then(|general| reader.number(general, "conv-val")).unwrap_or_default(),
         method: "read from a file".to_owned(),
+        exact: false,
     };
     let told = general.and_then(|general| general.attribute("solver-info")).unwrap_or("unknown");
     let solver = told.strip_prefix("dyelog ").unwrap_or(told).to_owned().into();

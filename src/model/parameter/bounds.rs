@@ -6,7 +6,7 @@ use crate::model::parameter::{Kind, Path, Value};
 
 /// Without a range, a parameter that is no count is looked for so many times below and above its present value.
 const AROUND: f64 = 1000.0;
-/// A range without an end goes so many times as far as it begins.
+/// A range without an end goes so many times as far as it begins; from zero, [`AROUND`] times as far as the present value.
 const BEYOND: f64 = 1e6;
 
 /// Values among which one is looked for.
@@ -23,7 +23,7 @@ pub struct Bounds {
 /// The values themselves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Among {
-    /// All from one to another; as far as it takes where there is no other, which only counts can do.
+    /// All from one to another; as far as it takes where there is no other, which only whole numbers can do.
     From(f64, Option<f64>),
     /// These, ascending; infinity is the lack of a limit.
     Listed(Vec<f64>),
@@ -72,8 +72,12 @@ impl Bounds {
             },
         };
         let to = match to {
-            None if !counts && kind != Kind::Whole && from > 0.0 => Some(from * BEYOND),
-            None if !counts => return Err(refused(path, "the range has no end")),
+            None if counts || kind == Kind::Whole => None,
+            None if from > 0.0 => Some(from * BEYOND),
+            None => match present.filter(|present| *present > 0.0) {
+                Some(present) => Some(present * AROUND),
+                None => return Err(refused(path, "a range from zero needs an end where there is no value yet")),
+            },
             to => to,
         };
         if to.is_some_and(|to| to < from) {

@@ -2,8 +2,12 @@
 
 use crate::model::parameter::{Among, Bounds, Change, Kind, Path, Value};
 use crate::report::search::{Alternative, Judge, Means, Point, Question, Search, Trial};
+use crate::report::whatif::State;
 use crate::solve::Standing;
-use crate::solve::search::{Aim, Choice, Found, Line, SearchOptions, Verdict, cheapest, search};
+use crate::solve::search::{Aim, Choice, Found, Line, SearchOptions, Tried, Verdict, cheapest, search};
+
+/// So many choices are solved in layers at a time, whatever the number of threads.
+const AT_A_TIME: usize = 16;
 
 /// How to look for the value of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,12 +31,12 @@ impl Judge<'_> {
         let at = |number: f64| [Change { path: path.clone(), value: value(number) }];
         let from_scratch = |number: f64| {
             told();
-            self.attempt(&at(number), &mut None)
+            self.tried(self.attempt(&at(number), &mut None))
         };
         let mut standing: Option<Standing> = None;
         let mut found = search(&line, &options, |number| {
             told();
-            self.attempt(&at(number), &mut standing)
+            self.tried(self.attempt(&at(number), &mut standing))
         });
         if matches!(self.means, Means::Layered(_)) && !confirmed(&line, &mut found, &from_scratch) {
             found = search(&line, &options, from_scratch);
@@ -40,12 +44,12 @@ impl Judge<'_> {
         let place = |wanted: Option<u64>| found.tried.keys().position(|place| Some(*place) == wanted);
         let (answer, beyond) = (place(found.answer), place(found.beyond));
         let (among, open) = (found.end + 1, line.is_open());
-        let points = found.tried.into_iter().map(|(place, (verdict, trial))| Point {
+        let points = found.tried.into_iter().map(|(place, tried)| Point {
             name: None,
             values: vec![value(line.value(place))],
             cost: None,
-            verdict,
-            trial,
+            verdict: tried.verdict,
+            trial: tried.told,
         });
         Search {
             question: if along.aim == Aim::Largest { Question::Largest } else { Question::Smallest },
@@ -64,9 +68,9 @@ impl Judge<'_> {
     /// scratch, by so many threads, which change nothing in what is found.
     pub fn among(&self, all: &[Alternative], threads: usize, told: &(dyn Fn() + Sync)) -> Search {
         let costs: Vec<f64> = all.iter().map(|own| own.cost).collect();
-        // A simulation has threads of its own.
-        let threads = if matches!(self.means, Means::Layered(_)) { threads } else { 1 };
-        let tried = cheapest(&costs, threads, &|number| {
+        // A simulation has threads of its own, and takes too long to be made in vain.
+        let (at_a_time, threads) = if matches!(self.means, Means::Layered(_)) { (AT_A_TIME, threads) } else { (1, 1) };
+        let tried = cheapest(&costs, at_a_time, threads, &|number| {
             told();
             self.attempt(&all[number].changes, &mut None)
         });
@@ -108,6 +112,17 @@ impl Judge<'_> {
         }
     }
 
+    /// A trial with the goals that it misses. To have a solution in a steady state counts as one more.
+    fn tried(&self, (verdict, trial): (Verdict, Trial)) -> Tried<Trial> {
+        let missed = if trial.state == State::Converged {
+            let missed = trial.reached.iter().enumerate().filter(|(_, reached)| reached.verdict != Verdict::Met);
+            missed.map(|(goal, _)| goal).collect()
+        } else {
+            vec![self.goals.len()]
+        };
+        Tried { verdict, missed, told: trial }
+    }
+
     fn solver(&self) -> &'static str {
         match self.means {
             Means::Layered(_) => "layered",
@@ -117,10 +132,10 @@ impl Judge<'_> {
 }
 
 /// Whether the points that decide come out the same from scratch; what they come to then stands in the place of what was found.
-fn confirmed(line: &Line, found: &mut Found<Trial>, from_scratch: &dyn Fn(f64) -> (Verdict, Trial)) -> bool {
+fn confirmed(line: &Line, found: &mut Found<Trial>, from_scratch: &dyn Fn(f64) -> Tried<Trial>) -> bool {
     for place in [found.answer, found.beyond].into_iter().flatten() {
         let again = from_scratch(line.value(place));
-        if found.tried.get(&place).is_some_and(|(verdict, _)| *verdict != again.0) {
+        if found.tried.get(&place).is_some_and(|tried| tried.verdict != again.verdict) {
             return false;
         }
         found.tried.insert(place, again);

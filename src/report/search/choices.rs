@@ -1,5 +1,6 @@
 //! What there is to choose from: combinations of values, or the choices of a file.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,6 +36,19 @@ pub fn alternatives(axes: &[(Path, Axis)], costs: &[Cost]) -> Result<Vec<Alterna
     };
     if costs.is_empty() {
         refuse("nothing is said to cost anything".to_owned(), "say what each costs: `--cost PATH=COST`");
+    }
+    for (number, (path, _)) in axes.iter().enumerate() {
+        if axes[..number].iter().any(|(other, _)| other == path) {
+            refuse(format!("`{path}` is given twice"), "list all its values at once: `--cheapest PATH=VALUES`");
+        }
+    }
+    for (number, cost) in costs.iter().enumerate() {
+        if costs[..number].iter().any(|other| other.path == cost.path) {
+            refuse(
+                format!("`{}` has two costs", cost.path),
+                "say once what it costs: `--cost PATH=VALUE:COST,VALUE:COST`",
+            );
+        }
     }
     for cost in costs.iter().filter(|cost| axes.iter().all(|(path, _)| *path != cost.path)) {
         refuse(
@@ -81,6 +95,19 @@ pub fn alternatives(axes: &[(Path, Axis)], costs: &[Cost]) -> Result<Vec<Alterna
     Ok(all.collect())
 }
 
+/// Warnings of costs of values that are not on offer.
+pub fn idle_costs(axes: &[(Path, Axis)], costs: &[Cost]) -> Vec<Diagnostic> {
+    let mut idle = Vec::new();
+    for cost in costs {
+        let Some((path, axis)) = axes.iter().find(|(path, _)| *path == cost.path) else { continue };
+        for value in cost.named().filter(|value| !axis.values.contains(value)) {
+            let message = format!("`{path}={value}` has a cost and is not among the values to choose from");
+            idle.push(Diagnostic::warning(codes::NO_EFFECT, Place::Nowhere, message));
+        }
+    }
+    idle
+}
+
 /// Reads a file of choices: `[[choice]]` with a `name`, a `cost` and a table `set` of parameters by their paths.
 ///
 /// # Errors
@@ -92,6 +119,7 @@ pub fn choices(file: &Arc<str>, text: &str, subject: &Subject) -> Result<Vec<Alt
         Diagnostics::from(Diagnostic::error(codes::CHOICES, place, format!("this is not TOML: {}", error.message())))
     })?;
     let mut found = Vec::new();
+    let mut names = BTreeSet::new();
     for (key, value) in root.get_ref() {
         let list = value.get_ref().as_array().filter(|_| &**key.get_ref() == "choice");
         let Some(list) = list else {
@@ -100,7 +128,14 @@ pub fn choices(file: &Arc<str>, text: &str, subject: &Subject) -> Result<Vec<Alt
         };
         for item in list {
             match item.get_ref().as_table() {
-                Some(table) => found.extend(reader.choice(item.span(), table)),
+                Some(table) => {
+                    let Some(choice) = reader.choice(item.span(), table) else { continue };
+                    if !names.insert(choice.name.clone()) {
+                        let name = choice.name.as_deref().unwrap_or_default();
+                        reader.refuse(item.span(), format!("there are two choices of the name `{name}`"));
+                    }
+                    found.push(choice);
+                }
                 None => reader.refuse(item.span(), "a choice is a table".to_owned()),
             }
         }
@@ -149,7 +184,9 @@ impl Reader<'_> {
                 (other, _) => self.refuse(key.span(), format!("`{other}` means nothing in a choice")),
             }
         }
-        if name.is_none() || cost.is_none() {
+        // What is there and wrong was told already.
+        let has = |name: &str| table.keys().any(|key| &**key.get_ref() == name);
+        if !(has("name") && has("cost")) {
             self.refuse(span, "a choice has a name and a cost".to_owned());
         }
         (self.errors.len() == before).then_some(Alternative { name, cost: cost?, changes })

@@ -54,6 +54,15 @@ impl Cost {
         Ok(Self { path: own, prices: Prices::Of(prices) })
     }
 
+    /// Values that have a cost of their own.
+    pub fn named(&self) -> impl Iterator<Item = &Value> {
+        let prices = match &self.prices {
+            Prices::Each(_) => &[][..],
+            Prices::Of(prices) => prices,
+        };
+        prices.iter().map(|(value, _)| value)
+    }
+
     /// What a value costs; `None` where that is not said.
     pub fn of(&self, value: &Value) -> Option<f64> {
         match &self.prices {

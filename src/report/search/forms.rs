@@ -29,8 +29,12 @@ pub fn text(search: &Search, look: Look) -> String {
     text
 }
 
+fn goals(search: &Search) -> &'static str {
+    if search.goals.len() == 1 { "the goal" } else { "all goals" }
+}
+
 fn answer(search: &Search) -> String {
-    let goals = if search.goals.len() == 1 { "the goal" } else { "all goals" };
+    let goals = goals(search);
     let what = match search.question {
         Question::Cheapest => "choice",
         _ => "value",
@@ -55,7 +59,12 @@ fn answer(search: &Search) -> String {
                 }
                 _ => String::new(),
             };
-            format!("no {what}{range} meets {goals}\n")
+            match search.points.len() {
+                // Nothing is said of values that were not tried.
+                count if !search.is_complete() => format!("none of {count} values tried{range} meets {goals}\n"),
+                1 => format!("the only {what} does not meet {goals}\n"),
+                _ => format!("no {what}{range} meets {goals}\n"),
+            }
         }
     }
 }
@@ -89,13 +98,16 @@ fn standing(goal: &Goal, reached: &Reached) -> String {
         Some(_) => " ± anything".to_owned(),
         None => String::new(),
     };
+    if reached.is_level(goal) {
+        return format!("{}, which no solver can tell from the bound", goal.shown_apart(value));
+    }
     let percent = number((100.0 * reached.margin.abs() * 100.0).round() / 100.0);
     let margin = match reached.verdict {
         Verdict::Met => format!("{percent} % to spare"),
         Verdict::Missed => format!("missed by {percent} %"),
         Verdict::Unknown => "too close to tell".to_owned(),
     };
-    format!("{}{width}, {margin}", goal.shown(value))
+    format!("{}{width}, {margin}", goal.shown_apart(value))
 }
 
 /// What stands beside the answer: which goals it misses, and what it is short of.
@@ -128,11 +140,12 @@ fn checked(search: &Search) -> String {
     if search.question == Question::Cheapest {
         return match search.answer {
             Some(_) => format!("{count} of {} choices were tried, all that are as cheap among them\n", search.among),
+            None if count == 1 => "the only choice was tried\n".to_owned(),
             None => format!("all {count} choices were tried\n"),
         };
     }
     let mut text = if search.is_complete() {
-        format!("all {count} values were tried")
+        if count == 1 { "the only value was tried".to_owned() } else { format!("all {count} values were tried") }
     } else {
         let ends = match (search.points.first(), search.points.last()) {
             (Some(first), Some(last)) => format!(" from {} to {}", values(first), values(last)),
@@ -140,20 +153,39 @@ fn checked(search: &Search) -> String {
         };
         format!("{count} values{ends} were tried")
     };
-    text.push_str(&match (search.changes(), search.is_complete()) {
+    text.push_str(&match (search.ranges(), search.is_complete()) {
         (0 | 1, _) => String::new(),
-        (changes, true) => format!("; what meets the goal is no single range: {changes} changes"),
-        (changes, false) => {
-            format!("; what meets the goal is no single range: {changes} changes, and there may be others between them")
+        (ranges, true) => format!("; those that meet {} are {ranges} ranges", goals(search)),
+        (ranges, false) => {
+            format!("; those that meet {} are {ranges} ranges, and there may be others between them", goals(search))
         }
     });
     text.push('\n');
+    text.push_str(&trends(search));
+    if search.is_approximate() {
+        text.push_str(
+            "the layered solver is approximate here: margins below its error, often some percent, mean little; `--solver simulate` \
+             tells for values near the answer\n",
+        );
+    }
+    text
+}
+
+/// How figures go along the values tried; of goals that share one, once.
+fn trends(search: &Search) -> String {
+    // Of changes that the solver may have made itself nothing is said.
+    let level = search.level().filter(|level| *level > 1e-3).map(|level| number(100.0 * level));
+    let more = level.as_ref().map(|level| format!(" by more than {level} %")).unwrap_or_default();
+    let same = level.map(|level| format!(" to within {level} %")).unwrap_or_default();
+    let mut text = String::new();
     for (number, goal) in search.goals.iter().enumerate() {
         let how = match search.trend(number) {
-            Trend::Rises => "never falls",
-            Trend::Falls => "never rises",
-            Trend::Stays => "stays the same",
-            Trend::Turns => "rises and falls",
+            _ if search.goals[..number].iter().any(|other| other.figure == goal.figure) => continue,
+            None => continue,
+            Some(Trend::Rises) => format!("never falls{more}"),
+            Some(Trend::Falls) => format!("never rises{more}"),
+            Some(Trend::Stays) => format!("stays the same{same}"),
+            Some(Trend::Turns) => format!("rises and falls{more}"),
         };
         text.push_str(&format!("along them {} {how}\n", goal.figure));
     }
@@ -215,7 +247,7 @@ fn table(search: &Search, look: Look) -> String {
 
 fn cell(goal: &Goal, reached: &Reached) -> String {
     let scale = if goal.unit() == "part" { 100.0 } else { 1.0 };
-    let value = reached.value.map(|value| number(scale * value)).unwrap_or_default();
+    let value = reached.value.map_or_else(|| "–".to_owned(), |value| number(scale * value));
     match reached.half_width {
         Some(width) if width.is_finite() => format!("{value} ±{}", number(scale * width)),
         _ => value,
@@ -224,7 +256,7 @@ fn cell(goal: &Goal, reached: &Reached) -> String {
 
 /// One JSON document, ending in a newline: `{"dyelog-search": 1, "question", "solver", "parameters": [{"path", "unit"}], "goals":
 /// [{"figure", "relation", "bound", "unit", "trend"}], "answer": POINT or null, "beyond": POINT or null, "among", "complete", "open",
-/// "changes", "points": [POINT]}`, with POINT `{"name", "values", "cost", "meets": "yes"|"no"|"unclear", "state", "reason", "goals":
+/// "changes", "approximate", "points": [POINT]}`, with POINT `{"name", "values", "cost", "meets": "yes"|"no"|"unclear", "state", "reason", "goals":
 /// [{"value", "half_width", "margin", "meets"}], "busiest": {"kind", "name", "part", "saturated"}}`.
 pub fn json(search: &Search) -> String {
     let points: Vec<Json> = search.points.iter().map(point).collect();
@@ -236,7 +268,7 @@ pub fn json(search: &Search) -> String {
             "relation": goal.relation.sign(),
             "bound": goal.bound,
             "unit": goal.unit(),
-            "trend": search.trend(number).name(),
+            "trend": search.trend(number).map(Trend::name),
         })
     });
     pretty(&json!({
@@ -251,6 +283,7 @@ pub fn json(search: &Search) -> String {
         "complete": search.is_complete(),
         "open": search.open,
         "changes": search.changes(),
+        "approximate": search.is_approximate(),
         "points": points,
     }))
 }

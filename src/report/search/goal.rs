@@ -1,6 +1,7 @@
 //! Goals: what a figure is to be below or above.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
@@ -8,8 +9,17 @@ use crate::lqn::{EntryId, Model, Multiplicity, Scheduling};
 use crate::model::parameter::{Kind, Path};
 use crate::model::{Load, Origins, codes};
 use crate::report::whatif::{Measure, Quantity};
-use crate::report::words::number;
+use crate::report::words::{counting, number};
 use crate::solve::search::Verdict;
+
+/// What a solver leaves open, relative to a figure: one that is as near to its bound is taken to be there.
+pub(super) const OPEN: f64 = 1e-4;
+
+/// Digits that count, and how many more may where these do not tell a figure from its bound.
+const DIGITS: u8 = 4;
+const MOST_DIGITS: u8 = 12;
+/// Powers of ten that are written without an exponent.
+const PLAIN: Range<i32> = -6..15;
 
 /// How a figure is to stand to its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +45,8 @@ impl Relation {
 
     fn holds(self, value: f64, bound: f64) -> bool {
         match self {
+            Self::Below | Self::Above if is_level(value, bound) => false,
+            Self::AtMost | Self::AtLeast if is_level(value, bound) => true,
             Self::Below => value < bound,
             Self::AtMost => value <= bound,
             Self::Above => value > bound,
@@ -46,6 +58,11 @@ impl Relation {
     fn is_upper(self) -> bool {
         matches!(self, Self::Below | Self::AtMost)
     }
+}
+
+/// Whether no solver could tell a figure from its bound.
+fn is_level(value: f64, bound: f64) -> bool {
+    (value - bound).abs() <= OPEN * bound.abs()
 }
 
 /// What a goal is about.
@@ -108,6 +125,18 @@ pub struct Reached {
     pub margin: f64,
 }
 
+impl Reached {
+    /// There is no figure.
+    pub(super) fn nothing(verdict: Verdict) -> Self {
+        Self { value: None, half_width: None, verdict, margin: f64::NEG_INFINITY }
+    }
+
+    /// Whether the figure is that of the bound, as far as a solver can tell.
+    pub(super) fn is_level(&self, goal: &Goal) -> bool {
+        self.half_width.is_none() && self.value.is_some_and(|value| is_level(value, goal.bound))
+    }
+}
+
 impl Goal {
     /// Reads goals such as `scenario.order.response < 200 ms`, `processor.db.utilization <= 80 %`, `task.users.throughput > 5/s` or
     /// `scenario.order.p95 < 0.5 s`. A quantity alone, as in `response < 200 ms`, stands for that of every scenario, or every
@@ -151,6 +180,17 @@ impl Goal {
 
     /// A value of the figure, with its unit, for people.
     pub fn shown(&self, value: f64) -> String {
+        self.with_digits(value, DIGITS)
+    }
+
+    /// A value of the figure as [`Goal::shown`], with as many digits as tell it from the bound.
+    pub fn shown_apart(&self, value: f64) -> String {
+        let apart = |digits: &u8| self.with_digits(value, *digits) != self.with_digits(self.bound, *digits);
+        self.with_digits(value, (DIGITS..=MOST_DIGITS).find(apart).unwrap_or(DIGITS))
+    }
+
+    fn with_digits(&self, value: f64, digits: u8) -> String {
+        let number = |value: f64| counting(value, digits, PLAIN);
         match self.unit() {
             "part" => format!("{} %", number(100.0 * value)),
             "1/s" => format!("{}/s", number(value)),
@@ -180,13 +220,12 @@ impl Goal {
             Figure::Percentile { element, name, part } => percentile(element, name, *part, model, results, origins),
         };
         let Some(found) = value.filter(|value| value.is_finite()) else {
-            return Reached { value: None, half_width: None, verdict: Verdict::Unknown, margin: f64::NEG_INFINITY };
+            return Reached::nothing(Verdict::Unknown);
         };
-        let holds = self.relation.holds(found, self.bound);
         let verdict = match half_width {
             // An interval that reaches over the bound says nothing.
             Some(width) if (found - self.bound).abs() <= width && width > 0.0 => Verdict::Unknown,
-            _ if holds => Verdict::Met,
+            _ if self.relation.holds(found, self.bound) => Verdict::Met,
             _ => Verdict::Missed,
         };
         let left = if self.relation.is_upper() { self.bound - found } else { found - self.bound };
@@ -215,16 +254,25 @@ fn split(text: &str) -> Option<(&str, Relation, &str)> {
 /// The figures that a text names.
 fn figures(text: &str, model: &Model, origins: Option<&Origins>) -> Result<Vec<Figure>, Diagnostic> {
     let path = Path::parse(text)?;
-    if let [quantity] = path.names()[..] {
-        let found = of_all(quantity, model, origins);
+    // A percentile may have a point in it: `p99.9`.
+    let names = path.names();
+    let last = match &names[..] {
+        [_, _, rest @ ..] if !rest.is_empty() => rest.join("."),
+        _ => names.join("."),
+    };
+    let part = percent(&last).map(|percent| percent / 100.0);
+    if part.is_some_and(|part| !(part > 0.0 && part < 1.0)) {
+        return Err(refused(text, "percentiles lie between 0 and 100"));
+    }
+    let whole = names.join(".");
+    if names.len() == 1 || percent(&whole).is_some() {
+        let found = of_all(&whole, part, model, origins);
         if !found.is_empty() {
             return Ok(found);
         }
     }
-    // A percentile may have a point in it: `p99.9`.
-    let names = path.names();
-    if let [element, name, rest @ ..] = &names[..]
-        && let Some(part) = part(&rest.join("."))
+    if let [element, name, _, ..] = &names[..]
+        && let Some(part) = part
     {
         let known = Measure::known(model, origins);
         let found = known.iter().find(|own| own.element == *element && own.name == *name && own.element != "processor");
@@ -236,11 +284,15 @@ fn figures(text: &str, model: &Model, origins: Option<&Origins>) -> Result<Vec<F
             return Ok(vec![Figure::Percentile { element: found.element, name: found.name.clone(), part }]);
         }
     }
-    Measure::parse(text, model, origins).map(|measure| vec![Figure::Mean(measure)])
+    let alone = [Quantity::Response, Quantity::Throughput, Quantity::Utilization].map(Quantity::name);
+    Measure::parse(text, model, origins).map(|measure| vec![Figure::Mean(measure)]).map_err(|error| match names[..] {
+        [quantity] => error.with_similar(quantity, alone),
+        _ => error,
+    })
 }
 
 /// The figures that a quantity alone stands for.
-fn of_all(quantity: &str, model: &Model, origins: Option<&Origins>) -> Vec<Figure> {
+fn of_all(quantity: &str, part: Option<f64>, model: &Model, origins: Option<&Origins>) -> Vec<Figure> {
     let usual = || Measure::usual(model, origins).into_iter();
     if quantity == Quantity::Utilization.name() {
         let limited = model.processors.iter().filter(|processor| {
@@ -250,7 +302,7 @@ fn of_all(quantity: &str, model: &Model, origins: Option<&Origins>) -> Vec<Figur
             |name: &str| Measure { element: "processor", name: name.to_owned(), quantity: Quantity::Utilization };
         return limited.map(|processor| Figure::Mean(measure(&processor.name))).collect();
     }
-    if let Some(part) = part(quantity) {
+    if let Some(part) = part {
         let sources = usual().filter(|measure| measure.quantity == Quantity::Response);
         return sources
             .map(|measure| Figure::Percentile { element: measure.element, name: measure.name, part })
@@ -259,10 +311,9 @@ fn of_all(quantity: &str, model: &Model, origins: Option<&Origins>) -> Vec<Figur
     usual().filter(|measure| measure.quantity.name() == quantity).map(Figure::Mean).collect()
 }
 
-/// The part of 1 that `p95` or `p99.9` means.
-fn part(text: &str) -> Option<f64> {
-    let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
-    (percent > 0.0 && percent < 100.0).then(|| percent / 100.0)
+/// The number of `p95` or `p99.9`.
+fn percent(text: &str) -> Option<f64> {
+    text.strip_prefix('p')?.parse().ok()
 }
 
 fn kind(quantity: Quantity) -> Kind {

@@ -8,7 +8,7 @@ mod goal;
 mod trial;
 
 pub use ask::Along;
-pub use choices::{Alternative, alternatives, choices};
+pub use choices::{Alternative, alternatives, choices, idle_costs};
 pub use cost::Cost;
 pub use forms::{json, text};
 pub use goal::{Figure, Goal, Reached, Relation};
@@ -105,8 +105,8 @@ impl Trend {
     }
 }
 
-/// What a solver leaves open, relative to a figure.
-const BOUND: f64 = 1e-4;
+/// What an approximate solver leaves open between points that are solved by different methods, relative to a figure.
+const APPROXIMATE: f64 = 2.5e-3;
 
 impl Search {
     /// Whether all values were tried.
@@ -114,21 +114,53 @@ impl Search {
         !self.open && self.points.len() as u64 == self.among
     }
 
-    /// How often the verdict changes along the values tried.
-    pub fn changes(&self) -> usize {
-        let met = |point: &Point| point.verdict == Verdict::Met;
-        self.points.windows(2).filter(|pair| met(&pair[0]) != met(&pair[1])).count()
+    /// Whether the values tried meet the goals, those left out of which nobody can tell.
+    fn told(&self) -> Vec<bool> {
+        let told = self.points.iter().filter(|point| point.verdict != Verdict::Unknown);
+        told.map(|point| point.verdict == Verdict::Met).collect()
     }
 
-    /// How the figure of a goal goes along the values tried, as far as solver or intervals can tell.
-    pub fn trend(&self, goal: usize) -> Trend {
+    /// How often the verdict changes along the values tried, as far as anybody can tell.
+    pub fn changes(&self) -> usize {
+        self.told().windows(2).filter(|pair| pair[0] != pair[1]).count()
+    }
+
+    /// Of how many ranges the values tried that meet the goals are, as far as anybody can tell.
+    pub fn ranges(&self) -> usize {
+        self.told().chunk_by(|left, right| left == right).filter(|range| range[0]).count()
+    }
+
+    /// Whether a solver with an error of its own solved the points that decide: the answer and what is beside it, else all.
+    pub fn is_approximate(&self) -> bool {
+        let deciding = |(place, _): &(usize, &Point)| {
+            self.answer.is_none() || self.answer == Some(*place) || self.beyond == Some(*place)
+        };
+        self.points.iter().enumerate().filter(deciding).any(|(_, point)| !point.trial.exact)
+    }
+
+    /// The change of a figure between two points that counts as none, relative to it; `None` where intervals tell.
+    pub fn level(&self) -> Option<f64> {
+        let exact = self.points.iter().all(|point| point.trial.exact);
+        (self.solver == "layered").then_some(2.0 * if exact { goal::OPEN } else { APPROXIMATE })
+    }
+
+    /// How the figure of a goal goes along the values tried, as far as solver or intervals can tell; `None` where fewer than two
+    /// of them have one.
+    pub fn trend(&self, goal: usize) -> Option<Trend> {
         let mut trend = Trend::Stays;
         // The last figure that was certainly another one.
         let mut last: Option<(f64, f64)> = None;
         let steady = self.points.iter().filter(|point| point.trial.state == crate::report::whatif::State::Converged);
-        for reached in steady.filter_map(|point| point.trial.reached.get(goal)) {
-            let Some(value) = reached.value else { continue };
-            let room = reached.half_width.filter(|width| width.is_finite()).unwrap_or(BOUND * value.abs());
+        let figures: Vec<(f64, &Reached)> = steady
+            .filter_map(|point| point.trial.reached.get(goal))
+            .filter_map(|reached| Some((reached.value?, reached)))
+            .collect();
+        if figures.len() < 2 {
+            return None;
+        }
+        let level = self.level().unwrap_or(2.0 * goal::OPEN);
+        for (value, reached) in figures {
+            let room = reached.half_width.filter(|width| width.is_finite()).unwrap_or(0.5 * level * value.abs());
             let Some((before, room_before)) = last else {
                 last = Some((value, room));
                 continue;
@@ -140,7 +172,7 @@ impl Search {
             trend = if trend == Trend::Stays || trend == way { way } else { Trend::Turns };
             last = Some((value, room));
         }
-        trend
+        Some(trend)
     }
 
     /// Points that decide the answer and that no solver could tell: beside it, or cheaper than it; all where there is no answer.

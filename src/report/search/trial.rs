@@ -6,7 +6,7 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Change, Subject};
 use crate::report::search::{Goal, Reached};
 use crate::report::whatif::State;
-use crate::solve::bottleneck::{Resource, busiest};
+use crate::solve::bottleneck::{Resource, arrivals, busiest};
 use crate::solve::search::Verdict;
 use crate::solve::{LayeredOptions, SimulateOptions, Standing, layered_from, simulate};
 
@@ -29,6 +29,8 @@ pub struct Trial {
     pub reached: Vec<Reached>,
     /// How far it can be relied on.
     pub state: State,
+    /// Whether the solver has no error of its own beside its bound or its intervals.
+    pub exact: bool,
     /// What is busiest, if anything has a limit.
     pub busiest: Option<Busy>,
 }
@@ -67,19 +69,43 @@ pub struct Judge<'a> {
 impl Judge<'_> {
     /// Tries a point, in layers from where the solver stood last.
     pub fn attempt(&self, changes: &[Change], standing: &mut Option<Standing>) -> (Verdict, Trial) {
-        let tried = self.subject.ask(changes).and_then(|asked| {
-            let results = self.solve(&asked, standing)?;
-            Ok((asked, results))
+        let tried = self.subject.ask(changes).and_then(|asked| match self.overloaded(&asked.model) {
+            Some(busy) => Ok(self.unsteady(busy)),
+            None => self.solve(&asked, standing).map(|results| self.judge(&asked, &results)),
         });
         match tried {
-            Ok((asked, results)) => self.judge(&asked, &results),
+            Ok(judged) => judged,
             Err(Diagnostics(reasons)) => {
                 let words: Vec<String> =
                     reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
-                let trial = Trial { reached: Vec::new(), state: State::Failed(words.join("; ")), busiest: None };
-                (Verdict::Unknown, trial)
+                let state = State::Failed(words.join("; "));
+                (Verdict::Unknown, Trial { reached: Vec::new(), state, exact: true, busiest: None })
             }
         }
+    }
+
+    /// A processor of which open arrivals ask for all that it has: no simulation is needed to see that.
+    fn overloaded(&self, model: &Model) -> Option<Busy> {
+        if matches!(self.means, Means::Layered(_)) {
+            return None;
+        }
+        let (_, rooms) = arrivals(model).ok()?;
+        rooms.iter().filter(|room| room.utilization >= 1.0).find_map(|room| match room.resource {
+            Resource::Processor(id) => {
+                let name = model.processors[id.index()].name.to_string();
+                Some(Busy { kind: "processor", name, part: 1.0, saturated: true })
+            }
+            Resource::Task(_) => None,
+        })
+    }
+
+    fn unsteady(&self, busy: Busy) -> (Verdict, Trial) {
+        let reason = format!(
+            "processor `{}` is saturated: open arrivals ask for more than it has, so there is no steady state",
+            busy.name
+        );
+        let reached = vec![Reached::nothing(Verdict::Missed); self.goals.len()];
+        (Verdict::Missed, Trial { reached, state: State::Doubtful(reason), exact: true, busiest: Some(busy) })
     }
 
     fn solve(&self, asked: &Asked, standing: &mut Option<Standing>) -> Result<Results, Diagnostics> {
@@ -125,7 +151,14 @@ impl Judge<'_> {
             reached.iter().map(|reached| reached.verdict).max().unwrap_or(Verdict::Met)
         };
         let state = if relied { State::Converged } else { State::Doubtful(results.doubts.join("; ")) };
-        (verdict, Trial { reached, state, busiest: limit(&asked.model, results) })
+        // Without a steady state, figures grow for as long as one looks.
+        let steady = match self.means {
+            Means::Layered(_) => !convergence.saturated,
+            Means::Simulated(_) => relied,
+        };
+        let reached = if steady { reached } else { vec![Reached::nothing(verdict); self.goals.len()] };
+        let exact = convergence.exact || matches!(self.means, Means::Simulated(_));
+        (verdict, Trial { reached, state, exact, busiest: limit(&asked.model, results) })
     }
 }
 

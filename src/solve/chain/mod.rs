@@ -47,6 +47,7 @@ pub(super) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
     }
     let program = program::compile(plan, true)?;
     let mut results = solve_program(plan, &program, states, "Markov chain")?;
+    results.convergence.exact = false;
     results.doubts.push(format!(
         "too many states for an exact solution; the deterministic calls of {} {} are taken as geometric with the same means",
         long.len(),
@@ -98,6 +99,7 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
         iterations: (roughly + sweeps) as u32,
         residual: 0.0,
         method: format!("{method} of {} states", chain.keys.len()),
+        exact: true,
     };
     Some(measure::Measured::new(program, &chain, &probabilities).results(plan, program, &chain, convergence))
 }

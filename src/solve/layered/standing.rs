@@ -215,6 +215,7 @@ impl Solver<'_> {
             iterations: run.iterations,
             residual: run.residual,
             method: self.method(),
+            exact: self.is_exact(),
         })
     }
 

@@ -1,11 +1,14 @@
 //! Which value of a parameter is the largest, the smallest or the cheapest that meets a goal.
 //!
 //! Along a [`Line`] of values a goal is expected to be met on one side only. The change is bracketed from a start, by steps that
-//! double, and bisected. Since nobody knows whether there is one change only, values spread over both sides are then tried as
-//! well; should one of them be met that lies beyond the change, the search goes on from there. So the answer is always a
+//! double, and bisected. Where nothing is met on the way, the search goes on to the other side of the start; and between two values
+//! of which one misses only goals that the other meets, all of them may be met: there a window is looked for, which several goals
+//! leave open that each hold on one side. Since nobody knows whether there is one change only, values spread over both sides are then
+//! tried as well; should one of them be met that lies beyond the change, the search goes on from there. So the answer is always a
 //! value that was tried and met, its neighbour was tried and is not, and what was tried between is all there to see.
 //!
-//! The work is bounded: a bracket of at most 2⁶⁴ values takes as many trials as it has bits, twice, beside the checks.
+//! The work is bounded: a bracket of at most 2⁶⁴ values takes as many trials as it has bits, twice, and so does each window beside
+//! the checks, of which there are no more than values tried.
 
 mod line;
 mod order;
@@ -35,6 +38,17 @@ pub enum Verdict {
     Missed,
 }
 
+/// What a trial of a value found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried<T> {
+    /// Whether it meets all goals.
+    pub verdict: Verdict,
+    /// Numbers of those that it does not meet, one at least where it does not meet all.
+    pub missed: Vec<usize>,
+    /// What was found out besides.
+    pub told: T,
+}
+
 /// How a search goes about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchOptions {
@@ -50,7 +64,7 @@ pub struct SearchOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found<T> {
     /// What was tried, by place on the line.
-    pub tried: BTreeMap<u64, (Verdict, T)>,
+    pub tried: BTreeMap<u64, Tried<T>>,
     /// The place of the answer.
     pub answer: Option<u64>,
     /// The place beside the answer, on the side looked to, which does not meet the goal; `None` where the line ends there.
@@ -67,19 +81,26 @@ impl<T> Found<T> {
 
     /// How often, along the values tried, the verdict changes between met and not met.
     pub fn changes(&self) -> usize {
-        let met: Vec<bool> = self.tried.values().map(|(verdict, _)| *verdict == Verdict::Met).collect();
+        let met: Vec<bool> = self.tried.values().map(|tried| tried.verdict == Verdict::Met).collect();
         met.windows(2).filter(|pair| pair[0] != pair[1]).count()
     }
 }
 
 /// Searches a line. `attempt` tries a value, at each at most once.
-pub fn search<T>(line: &Line, options: &SearchOptions, attempt: impl FnMut(f64) -> (Verdict, T)) -> Found<T> {
+pub fn search<T>(line: &Line, options: &SearchOptions, attempt: impl FnMut(f64) -> Tried<T>) -> Found<T> {
     let mut search = Search { line, aim: options.aim, tried: BTreeMap::new(), attempt };
-    let start = options.start.map_or(0, |value| line.place(value));
-    let change = search.bracket(start);
-    search.bisect(change);
+    let start = options.start.map_or(0, |value| line.place(value)).min(line.end());
+    search.change(start);
+    if search.answer().is_none()
+        && let Some(place) = search.windows().or_else(|| search.turn(start))
+    {
+        search.change(place);
+    }
     let end = search.end();
     search.check(end, options.checks);
+    if search.answer().is_none() {
+        search.windows();
+    }
     search.settle();
     let answer = search.answer();
     let beyond = answer.and_then(|answer| match options.aim {
@@ -92,18 +113,81 @@ pub fn search<T>(line: &Line, options: &SearchOptions, attempt: impl FnMut(f64) 
 struct Search<'l, T, Attempt> {
     line: &'l Line,
     aim: Aim,
-    tried: BTreeMap<u64, (Verdict, T)>,
+    tried: BTreeMap<u64, Tried<T>>,
     attempt: Attempt,
 }
 
-impl<T, Attempt: FnMut(f64) -> (Verdict, T)> Search<'_, T, Attempt> {
+impl<T, Attempt: FnMut(f64) -> Tried<T>> Search<'_, T, Attempt> {
     fn is_met(&mut self, place: u64) -> bool {
-        if let Some((verdict, _)) = self.tried.get(&place) {
-            return *verdict == Verdict::Met;
+        if let Some(tried) = self.tried.get(&place) {
+            return tried.verdict == Verdict::Met;
         }
-        let (verdict, told) = (self.attempt)(self.line.value(place));
-        self.tried.insert(place, (verdict, told));
-        verdict == Verdict::Met
+        let tried = (self.attempt)(self.line.value(place));
+        let met = tried.verdict == Verdict::Met;
+        self.tried.insert(place, tried);
+        met
+    }
+
+    /// Finds a change from this place on.
+    fn change(&mut self, start: u64) {
+        let change = self.bracket(start);
+        self.bisect(change);
+    }
+
+    /// Looks from the start to the side that a bracket did not go to, by steps that double, for a place that meets all goals.
+    fn turn(&mut self, start: u64) -> Option<u64> {
+        let end = self.line.end();
+        let mut place = start;
+        let mut step = self.line.doubling(place);
+        loop {
+            let next = match self.aim {
+                Aim::Largest if place < end => place.saturating_add(step).min(end),
+                Aim::Smallest if place > 0 => place.saturating_sub(step),
+                _ => return None,
+            };
+            if self.is_met(next) {
+                return Some(next);
+            }
+            if let Some(found) = self.window(place.min(next), place.max(next)) {
+                return Some(found);
+            }
+            place = next;
+            step = step.saturating_mul(2);
+        }
+    }
+
+    /// A place that meets all goals between two neighbours among those tried, where there is one.
+    fn windows(&mut self) -> Option<u64> {
+        let places: Vec<u64> = self.tried.keys().copied().collect();
+        places.windows(2).find_map(|pair| self.window(pair[0], pair[1]))
+    }
+
+    /// A place between two that meets all goals, if each of these is met on one side only: it can lie only between two of
+    /// which neither misses what the other misses.
+    fn window(&mut self, mut low: u64, mut high: u64) -> Option<u64> {
+        while high - low > 1 && self.are_opposed(low, high) {
+            let middle = low.midpoint(high);
+            if self.is_met(middle) {
+                return Some(middle);
+            }
+            // Neither side is left where it misses goals of both.
+            if self.are_opposed(middle, high) {
+                low = middle;
+            } else if self.are_opposed(low, middle) {
+                high = middle;
+            } else {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether no goal is missed at both places.
+    fn are_opposed(&self, left: u64, right: u64) -> bool {
+        match (self.tried.get(&left), self.tried.get(&right)) {
+            (Some(left), Some(right)) => left.missed.iter().all(|goal| !right.missed.contains(goal)),
+            _ => false,
+        }
     }
 
     /// Whether a place looks like those below the change: met where the largest is looked for.
@@ -114,7 +198,7 @@ impl<T, Attempt: FnMut(f64) -> (Verdict, T)> Search<'_, T, Attempt> {
     /// Two places with the change between them, each where there is one.
     fn bracket(&mut self, start: u64) -> (Option<u64>, Option<u64>) {
         let end = self.line.end();
-        let mut place = start.min(end);
+        let mut place = start;
         let mut step = self.line.doubling(place);
         if self.is_below(place) {
             while place < end {
@@ -154,7 +238,7 @@ impl<T, Attempt: FnMut(f64) -> (Verdict, T)> Search<'_, T, Attempt> {
         if self.line.is_open() { furthest.saturating_mul(2).max(8).min(self.line.end()) } else { self.line.end() }
     }
 
-    /// Tries values on both sides of the change.
+    /// Tries values on both sides of the change, of the whole range where nothing was met, and its ends.
     fn check(&mut self, end: u64, checks: usize) {
         let left = (end + 1).saturating_sub(self.tried.len() as u64);
         if left <= checks as u64 {
@@ -163,16 +247,25 @@ impl<T, Attempt: FnMut(f64) -> (Verdict, T)> Search<'_, T, Attempt> {
             });
             return;
         }
-        let change = self.answer().unwrap_or(if self.aim == Aim::Largest { 0 } else { end });
         let below = checks.div_ceil(2);
-        for (from, to, count) in [(0, change, below), (change, end, checks - below)] {
+        let sides = match self.answer() {
+            Some(change) => vec![(0, change, below), (change, end, checks - below)],
+            None => vec![(0, end, checks)],
+        };
+        let widely = self.answer().is_none() && self.line.is_open();
+        for (from, to, count) in sides {
             for number in 0..count as u64 {
-                // In the middle of parts of one length.
-                let wide = u128::from(to - from) * u128::from(2 * number + 1) / (2 * count as u128);
-                self.is_met(from + wide as u64);
+                // In the middle of parts of one length, or at equal ratios where only doubling led so far.
+                let wide = if widely {
+                    ((to - from) as f64).powf((number as f64 + 0.5) / count as f64) as u64
+                } else {
+                    (u128::from(to - from) * u128::from(2 * number + 1) / (2 * count as u128)) as u64
+                };
+                self.is_met(from + wide);
             }
-            self.is_met(to);
         }
+        self.is_met(end);
+        self.is_met(0);
     }
 
     /// Finds the change beside the answer, which checks may have moved.
@@ -190,7 +283,7 @@ impl<T, Attempt: FnMut(f64) -> (Verdict, T)> Search<'_, T, Attempt> {
     }
 
     fn answer(&self) -> Option<u64> {
-        let mut met = self.tried.iter().filter(|(_, (verdict, _))| *verdict == Verdict::Met).map(|(place, _)| *place);
+        let mut met = self.tried.iter().filter(|(_, tried)| tried.verdict == Verdict::Met).map(|(place, _)| *place);
         match self.aim {
             Aim::Largest => met.next_back(),
             Aim::Smallest => met.next(),
@@ -202,7 +295,7 @@ impl<T, Attempt: FnMut(f64) -> (Verdict, T)> Search<'_, T, Attempt> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Aim, Line, SearchOptions, Verdict, search};
+    use super::{Aim, Line, SearchOptions, Tried, Verdict, search};
 
     fn whole(last: Option<f64>) -> Line {
         Line::Whole { first: 1.0, last }
@@ -212,8 +305,15 @@ mod tests {
         SearchOptions { aim, start, checks }
     }
 
-    fn verdict(met: bool) -> (Verdict, ()) {
-        (if met { Verdict::Met } else { Verdict::Missed }, ())
+    fn verdict(met: bool) -> Tried<()> {
+        both(met, true)
+    }
+
+    /// Of two goals.
+    fn both(one: bool, other: bool) -> Tried<()> {
+        let missed: Vec<usize> =
+            [one, other].iter().enumerate().filter(|(_, met)| !**met).map(|(goal, _)| goal).collect();
+        Tried { verdict: if missed.is_empty() { Verdict::Met } else { Verdict::Missed }, missed, told: () }
     }
 
     proptest! {
@@ -228,6 +328,29 @@ mod tests {
             let found = search(&line, &options(Aim::Smallest, start, checks), |value| verdict(value >= f64::from(change)));
             prop_assert_eq!(found.answer.map(|place| line.value(place)), Some(f64::from(change)));
             prop_assert_eq!(found.beyond.is_some(), change > 1);
+        }
+
+        #[test]
+        fn one_change_is_found_from_either_side_of_it(change in 1..5000_u32, start in 1..5000_u32, open: bool) {
+            // What is looked for lies at an end, the change on the way there.
+            let line = whole((!open).then_some(5000.0));
+            let start = Some(f64::from(start));
+            let found = search(&line, &options(Aim::Largest, start, 4), |value| verdict(value >= f64::from(change)));
+            prop_assert_eq!(found.answer, Some(line.end()));
+            let found = search(&line, &options(Aim::Smallest, start, 4), |value| verdict(value <= f64::from(change)));
+            prop_assert_eq!(found.answer, Some(0));
+        }
+
+        #[test]
+        fn a_window_between_goals_is_found(low in 1..3000_u32, wide in 0..40_u32, start in 1..5000_u32, open: bool, checks in 0..20_usize) {
+            let line = whole((!open).then_some(5000.0));
+            let (low, high) = (f64::from(low), f64::from(low + wide));
+            for (aim, expected) in [(Aim::Largest, high), (Aim::Smallest, low)] {
+                let options = options(aim, Some(f64::from(start)), checks);
+                let found = search(&line, &options, |value| both(value >= low, value <= high));
+                prop_assert_eq!(found.answer.map(|place| line.value(place)), Some(expected));
+                prop_assert!(found.tried.len() <= 80 + checks, "{} tried", found.tried.len());
+            }
         }
 
         #[test]
@@ -283,7 +406,8 @@ mod tests {
     #[test]
     fn what_nobody_can_tell_is_not_met() {
         let found = search(&whole(Some(9.0)), &options(Aim::Largest, None, 0), |value| {
-            (if value < 4.0 { Verdict::Met } else { Verdict::Unknown }, ())
+            let met = value < 4.0;
+            Tried { verdict: if met { Verdict::Met } else { Verdict::Unknown }, ..verdict(met) }
         });
         assert_eq!((found.answer, found.beyond), (Some(2), Some(3)));
     }

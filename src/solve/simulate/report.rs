@@ -162,6 +162,7 @@ fn convergence(run: &Run, options: &SimulateOptions) -> Convergence {
         iterations: run.replications.len() as u32,
         residual: run.precision,
         method: format!("{} events in {} replications, seed {}", events(run), run.replications.len(), options.seed),
+        exact: false,
     }
 }
 

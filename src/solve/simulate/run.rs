@@ -193,16 +193,23 @@ impl<'p> Run<'p> {
     }
 
     /// Finds the warm-up and makes batches of what comes after it.
+    ///
+    /// Where a replication by itself shows none, that of the mean of all holds. For sketches it does in any case: among many
+    /// replications there is nearly always one whose own has just grown by chance, and all would wait for its sketch.
     fn look(&mut self) {
         self.batches = Batches::default();
+        let flows: Vec<Flow> =
+            self.replications.iter().map(|replication| Flow::new(self.program, &replication.engine.series)).collect();
+        let common = Flow::mean(&flows).warm_up();
         let mut settled = true;
-        for replication in &mut self.replications {
+        for (replication, flow) in self.replications.iter_mut().zip(&flows) {
             let series = &replication.engine.series;
-            replication.warm_up = settle(self.program, series);
+            let bins = |time: f64| ((time / series.width()).round() as usize).min(series.len() / 2);
+            replication.warm_up = flow.warm_up().or(common).map(bins);
             settled &= replication.warm_up.is_some();
             let begin = replication.warm_up.unwrap_or(series.len() / 2);
             self.batches.add(series, begin);
-            let time = begin as f64 * series.width();
+            let time = common.unwrap_or(begin as f64 * series.width());
             // What was sketched before is left out, unless it is most of what there is.
             if replication.sketched_since < time {
                 replication.engine.sketches.iter_mut().for_each(super::sketch::Sketch::clear);
@@ -235,24 +242,58 @@ impl<'p> Run<'p> {
     }
 }
 
-/// How many bins of warm-up there are: enough for the flow and for all that is under way.
-fn settle(program: &Program, series: &Series) -> Option<usize> {
-    let mut flow = Vec::with_capacity(series.len());
-    let mut stock = Vec::with_capacity(series.len());
-    for bin in 0..series.len() {
-        let sums = series.bin(bin);
-        let (mut invocations, mut time) = (0.0, 0.0);
-        for (number, entry) in program.entries.iter().enumerate() {
-            let sums = &sums[number * ENTRY_SUMS..(number + 1) * ENTRY_SUMS];
-            invocations += sums[0];
-            if !program.is_source(entry.task) {
-                time += sums[1] + sums[2] + sums[3];
+/// What the warm-up is seen by, in each bin.
+struct Flow {
+    /// How long a bin is.
+    width: f64,
+    /// Invocations.
+    flow: Vec<f64>,
+    /// The time of all that is under way.
+    stock: Vec<f64>,
+}
+
+impl Flow {
+    fn new(program: &Program, series: &Series) -> Self {
+        let mut flow = Vec::with_capacity(series.len());
+        let mut stock = Vec::with_capacity(series.len());
+        for bin in 0..series.len() {
+            let sums = series.bin(bin);
+            let (mut invocations, mut time) = (0.0, 0.0);
+            for (number, entry) in program.entries.iter().enumerate() {
+                let sums = &sums[number * ENTRY_SUMS..(number + 1) * ENTRY_SUMS];
+                invocations += sums[0];
+                if !program.is_source(entry.task) {
+                    time += sums[1] + sums[2] + sums[3];
+                }
             }
+            // Waiting for threads.
+            time += sums[program.layout.calls..].chunks_exact(2).map(|call| call[1]).sum::<f64>();
+            flow.push(invocations);
+            stock.push(time);
         }
-        // Waiting for threads.
-        time += sums[program.layout.calls..].chunks_exact(2).map(|call| call[1]).sum::<f64>();
-        flow.push(invocations);
-        stock.push(time);
+        Self { width: series.width(), flow, stock }
     }
-    Some(warm_up(&flow)?.max(warm_up(&stock)?))
+
+    /// That of all replications (Welch, 1983), as long as the shortest. Bins are some power of two times as long as those of another.
+    fn mean(all: &[Self]) -> Self {
+        let width = all.iter().map(|own| own.width).fold(0.0, f64::max);
+        let merged = |values: &dyn Fn(&Self) -> &[f64]| {
+            let mut sums: Option<Vec<f64>> = None;
+            for own in all {
+                let bins = values(own).chunks_exact((width / own.width).round().max(1.0) as usize);
+                let bins = bins.map(|bins| bins.iter().sum::<f64>());
+                sums = Some(match sums {
+                    None => bins.collect(),
+                    Some(sums) => sums.into_iter().zip(bins).map(|(sum, value)| sum + value).collect(),
+                });
+            }
+            sums.unwrap_or_default()
+        };
+        Self { width, flow: merged(&|own| own.flow.as_slice()), stock: merged(&|own| own.stock.as_slice()) }
+    }
+
+    /// When the warm-up ends: that of the flow and of all that is under way.
+    fn warm_up(&self) -> Option<f64> {
+        Some(warm_up(&self.flow)?.max(warm_up(&self.stock)?) as f64 * self.width)
+    }
 }
