@@ -247,14 +247,14 @@ struct Flow {
     /// How long a bin is.
     width: f64,
     /// Invocations.
-    flow: Vec<f64>,
+    invocations: Vec<f64>,
     /// The time of all that is under way.
     stock: Vec<f64>,
 }
 
 impl Flow {
     fn new(program: &Program, series: &Series) -> Self {
-        let mut flow = Vec::with_capacity(series.len());
+        let mut rates = Vec::with_capacity(series.len());
         let mut stock = Vec::with_capacity(series.len());
         for bin in 0..series.len() {
             let sums = series.bin(bin);
@@ -268,10 +268,10 @@ impl Flow {
             }
             // Waiting for threads.
             time += sums[program.layout.calls..].chunks_exact(2).map(|call| call[1]).sum::<f64>();
-            flow.push(invocations);
+            rates.push(invocations);
             stock.push(time);
         }
-        Self { width: series.width(), flow, stock }
+        Self { width: series.width(), invocations: rates, stock }
     }
 
     /// That of all replications (Welch, 1983), as long as the shortest. Bins are some power of two times as long as those of another.
@@ -289,11 +289,15 @@ impl Flow {
             }
             sums.unwrap_or_default()
         };
-        Self { width, flow: merged(&|own| own.flow.as_slice()), stock: merged(&|own| own.stock.as_slice()) }
+        Self {
+            width,
+            invocations: merged(&|own| own.invocations.as_slice()),
+            stock: merged(&|own| own.stock.as_slice()),
+        }
     }
 
     /// When the warm-up ends: that of the flow and of all that is under way.
     fn warm_up(&self) -> Option<f64> {
-        Some(warm_up(&self.flow)?.max(warm_up(&self.stock)?) as f64 * self.width)
+        Some(warm_up(&self.invocations)?.max(warm_up(&self.stock)?) as f64 * self.width)
     }
 }
