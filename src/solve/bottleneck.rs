@@ -261,7 +261,7 @@ pub fn busiest(model: &Model, results: &Results) -> Option<Busy> {
     let mut most: Option<Busy> = None;
     for resource in processors.chain(tasks) {
         let part = part(model, results, resource);
-        if part > most.map_or(0.0, |most| most.part) {
+        if part > most.map_or(0.0, |most| most.part + SAME) {
             most = Some(Busy { resource, part, saturated: false });
         }
     }
