@@ -177,6 +177,8 @@ fn mixed(members: &[Member]) -> Model {
     // another task, so that such a task has one thread.
     let mut children: Vec<Vec<usize>> = Vec::new();
     let (mut waited, mut overlaps) = (vec![true; count + 1], vec![false; count + 1]);
+    // Whether a request was passed on to it, and whether it answers to such a one.
+    let (mut passed, mut below) = (vec![false; count + 1], vec![false; count + 1]);
     let mut next = 2;
     for (number, member) in (1..).zip(members) {
         let own: Vec<usize> = (next..=count).take(if member.0 == Manner::Forks { 2 } else { 1 }).collect();
@@ -184,6 +186,8 @@ fn mixed(members: &[Member]) -> Model {
         overlaps[number] |= member.0 == Manner::Later;
         for &child in &own {
             waited[child] = member.0 != Manner::Sends;
+            passed[child] = member.0 == Manner::Forwards;
+            below[child] = below[number] || passed[number] && !matches!(member.0, Manner::Forwards | Manner::Sends);
             overlaps[child] = overlaps[number] || member.0 == Manner::Sends;
         }
         let threads = if overlaps[number] { 1 } else { member.5 };
@@ -204,8 +208,9 @@ fn mixed(members: &[Member]) -> Model {
                 }
                 activities += &joined(&format!("e{number}"), children);
             }
-            // Where nobody waits for an answer, nothing tells a second phase from the first.
-            (Manner::Later, [child]) if waited[number] => {
+            // Where nobody waits for an answer, nothing tells a second phase from the first. And the templates of forwarding do not follow
+            // one who goes on in another thread after an answer: before a second phase, or by another than it asked.
+            (Manner::Later, [child]) if waited[number] && !below[number] => {
                 line(format!("s e{number} {first} {second} -1"));
                 line(format!("y e{number} e{child} 0 {mean} -1"));
             }
@@ -213,7 +218,7 @@ fn mixed(members: &[Member]) -> Model {
                 line(format!("s e{number} {first} -1"));
                 line(format!("z e{number} e{child} {mean} -1"));
             }
-            (Manner::Forwards, [child]) if waited[number] => {
+            (Manner::Forwards, [child]) if waited[number] && !below[number] => {
                 line(format!("s e{number} {first} -1"));
                 line(format!("F e{number} e{child} {part} -1"));
             }
