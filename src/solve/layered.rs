@@ -12,7 +12,7 @@ use super::chain;
 use super::check;
 use super::codes;
 use super::forks::{SharedFork, shared_forks};
-use super::lanes::{Item, Lanes, Root};
+use super::lanes::{Group, Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
 use super::mva::{self, Load, Memory, Method, Stay};
 use super::plan::Plan;
@@ -161,6 +161,8 @@ pub(super) struct Solver<'a> {
     blocking: Vec<f64>,
     /// By lane: executions in a cycle and mean time of one, of branches.
     branches: Vec<(f64, f64)>,
+    /// Whether threads of open load may compete for what is below them.
+    contends: bool,
     methods: Vec<Option<Method>>,
     /// By layer.
     memories: Vec<Memory>,
@@ -198,7 +200,10 @@ impl<'a> Solver<'a> {
             .map(EntryId::from)
             .collect();
         let layers = layers::layers(plan, lanes, &open);
+        let several = |group: &Group| matches!(group.root, Root::Threads(_)) && group.population > 1.0;
+        let comes = !open.is_empty() || lanes.groups.iter().any(|group| is_stream(group.root));
         let mut solver = Self {
+            contends: comes && lanes.groups.iter().any(several),
             plan,
             lanes,
             methods: vec![None; layers.len()],
@@ -360,9 +365,7 @@ impl<'a> Solver<'a> {
         self.inner_failures = 0;
         self.collect_rates();
         self.collect_shares();
-        if self.layers.iter().any(|layer| !layer.open.is_empty())
-            || self.lanes.groups.iter().any(|group| is_stream(group.root))
-        {
+        if self.contends {
             self.waits.scarce =
                 layers::scarce_times(self.plan, self.lanes, &self.throughputs, &self.flows, &self.waits);
         }

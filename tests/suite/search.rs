@@ -1,8 +1,5 @@
 //! Searching for a setting that meets goals: the answer against trying every value, and the command, end to end.
 
-use std::fs;
-use std::process::Command;
-
 use dyelog::lqn::model::{
     Body, Call, CallKind, Entry, EntryId, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
@@ -13,18 +10,8 @@ use dyelog::solve::search::{Aim, Verdict};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
-const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
-
-fn run(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(arguments)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("it runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes text");
-    (output.status.code().expect("it was not killed"), text(output.stdout), text(output.stderr))
-}
+use crate::cli::Folder;
+use crate::whatif::{CASE, run};
 
 fn search(arguments: &[&str]) -> (i32, String, String) {
     run(&[&["search"], &CASE[..], arguments].concat())
@@ -276,18 +263,25 @@ fn what_is_met_beyond_the_present_value_is_found() {
     assert!(beyond.0 == 1 && beyond.1.starts_with("none of "), "{}", beyond.1);
 }
 
+/// An M/M/1 queue that so many requests ask for so many seconds, each second.
+fn queue(folder: &Folder, rate: &str, demand: &str) -> String {
+    folder.file(
+        "queue.lqn",
+        &format!(
+            "G \"queue\" 1e-6 100 -1\nP 1\np cpu f\n-1\nT 1\nt server n serve -1 cpu\n-1\nE 1\na serve {rate}\ns serve {demand} -1\n-1\n"
+        ),
+    )
+}
+
 #[test]
 fn a_figure_at_its_bound_is_not_below_it() {
     // The response of an M/M/1 queue is 0.01 / (1 - 0.8) at a rate of 80.
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let file = folder.path().join("queue.lqn");
-    let text = "G \"queue\" 1e-6 100 -1\nP 1\np cpu f\n-1\nT 1\nt server n serve -1 cpu\n-1\nE 1\na serve 8\ns serve 0.01 -1\n-1\n";
-    fs::write(&file, text).expect("it can be written");
-    let file = file.to_str().expect("a plain path");
+    let folder = Folder::new();
+    let file = queue(&folder, "8", "0.01");
     let ask = |rates: &str, goals: &[&str], more: &[&str]| {
         let rates = format!("entry.serve.rate={rates}");
         let goals: Vec<&str> = goals.iter().flat_map(|goal| ["--goal", goal]).collect();
-        run(&[&["search", file, "--largest", &rates][..], &goals, more].concat())
+        run(&[&["search", &file, "--largest", &rates][..], &goals, more].concat())
     };
     for (goal, answer) in [("entry.serve.response < 50 ms", "79"), ("entry.serve.response <= 50 ms", "80")] {
         let (code, text, _) = ask("70,79,80,81,90", &[goal], &[]);
@@ -331,18 +325,16 @@ fn the_cheapest_choice() {
         .fold(f64::INFINITY, f64::min);
     assert_eq!(found["answer"]["cost"].as_f64(), Some(cheapest));
     assert_eq!(points.len(), 9);
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let file = folder.path().join("choices.toml");
+    let folder = Folder::new();
     let text = "[[choice]]\nname = \"as it is\"\ncost = 1\n[[choice]]\nname = \"twice\"\ncost = 3.5\n[choice.set]\n\
                 'processor.\"Processor 1\".multiplicity' = 2\nprocessor.\"Processor 2\".multiplicity = 2\n\
                 [[choice]]\nname = \"more\"\ncost = 9\nset = { \"defaults.multiplicity\" = 4 }\n";
-    fs::write(&file, text).expect("it can be written");
-    let file = file.to_str().expect("a plain path");
-    let (code, text, errors) = search(&[&settings[..], &["--choices", file]].concat());
+    let file = folder.file("choices.toml", text);
+    let (code, text, errors) = search(&[&settings[..], &["--choices", &file]].concat());
     assert_eq!(code, 0, "{errors}");
     assert!(text.starts_with("twice is the cheapest choice that meets the goal, at 3.5\n"), "{text}");
-    fs::write(file, "[[choice]]\nname = 3\nset = { \"task.x.threads\" = 2 }\nprice = 1\n").expect("it can be written");
-    let (code, out, errors) = search(&[&settings[..], &["--choices", file]].concat());
+    let file = folder.file("choices.toml", "[[choice]]\nname = 3\nset = { \"task.x.threads\" = 2 }\nprice = 1\n");
+    let (code, out, errors) = search(&[&settings[..], &["--choices", &file]].concat());
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(errors.matches("[M048]").count() >= 2 && errors.contains("[M041]"), "{errors}");
 }
@@ -350,14 +342,12 @@ fn the_cheapest_choice() {
 #[test]
 fn percentiles_are_searched_by_simulation() {
     // The response of an M/M/1 queue is exponential: 95 % answer within 3.00 / (1 - rate).
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let file = folder.path().join("queue.lqn");
-    let text = "G \"queue\" 1e-6 100 -1\nP 1\np cpu f\n-1\nT 1\nt server n serve -1 cpu\n-1\nE 1\na serve 0.5\ns serve 1 -1\n-1\n";
-    fs::write(&file, text).expect("it can be written");
+    let folder = Folder::new();
+    let file = queue(&folder, "0.5", "1");
     let arguments = |threads| {
         [
             "search",
-            file.to_str().expect("a plain path"),
+            &file,
             "--largest",
             "entry.serve.rate=0.1..0.9 step 0.1",
             "--goal",

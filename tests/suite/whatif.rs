@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::cli::Folder;
 
-const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
+pub const CASE: [&str; 3] = ["traces/case-study.angio", "--config", "examples/case-study.toml"];
 
-fn run(arguments: &[&str]) -> (i32, String, String) {
+pub fn run(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(arguments)
