@@ -1,7 +1,7 @@
 //! A rule file as a `crepe!` program.
 //!
 //! Every node pattern becomes an atom `Node(id, thread, counter, kind, target, task, counter in task)`, equal variables
-//! become joins. `Visit(thread, request)` is given, as it is to the rules of users. Atoms are put in an order in which each has two columns bound that make its index a key, since crepe
+//! become joins. `Visit(thread, counter, request)` is given, as it is to the rules of users. Atoms are put in an order in which each has two columns bound that make its index a key, since crepe
 //! joins in the order of the text.
 
 use std::collections::BTreeSet;
@@ -37,13 +37,13 @@ pub fn module(name: &str, file: &str, program: &Program) -> String {
     let mut code = format!("/// Candidates of `{file}`.\nmod {name} {{\n    use super::{{Candidates, Found}};\n");
     write!(
         code,
-        "    crepe::crepe! {{\n        @input\n        struct Node(i64, i64, i64, i64, i64, i64, i64);\n        @input\n        struct Visit(i64, i64);\n{relations}{rules}    }}\n"
+        "    crepe::crepe! {{\n        @input\n        struct Node(i64, i64, i64, i64, i64, i64, i64);\n        @input\n        struct Visit(i64, i64, i64);\n{relations}{rules}    }}\n"
     )
     .expect("writing to a string");
     code.push_str(
-        "    pub fn add(nodes: &[[i64; 7]], visits: &[[i64; 2]], all: &mut Candidates) {\n        let mut runtime = Crepe::new();\n",
+        "    pub fn add(nodes: &[[i64; 7]], visits: &[[i64; 3]], all: &mut Candidates) {\n        let mut runtime = Crepe::new();\n",
     );
-    code.push_str("        runtime.extend(visits.iter().map(|v| Visit(v[0], v[1])));\n");
+    code.push_str("        runtime.extend(visits.iter().map(|v| Visit(v[0], v[1], v[2])));\n");
     code.push_str("        runtime.extend(nodes.iter().map(|n| Node(n[0], n[1], n[2], n[3], n[4], n[5], n[6])));\n");
     let names: Vec<String> = outputs.iter().map(|output| output.variable.clone()).collect();
     writeln!(code, "        let ({},) = runtime.run();", names.join(", ")).expect("writing to a string");
@@ -57,7 +57,7 @@ pub fn module(name: &str, file: &str, program: &Program) -> String {
 /// The function that runs all modules.
 pub fn dispatch(modules: &[String]) -> String {
     let mut code = String::from(
-        "/// All candidates of all files.\npub fn all(nodes: &[[i64; 7]], visits: &[[i64; 2]]) -> Candidates {\n",
+        "/// All candidates of all files.\npub fn all(nodes: &[[i64; 7]], visits: &[[i64; 3]]) -> Candidates {\n",
     );
     code.push_str("    let mut all = Candidates::default();\n");
     for module in modules {
@@ -309,14 +309,17 @@ impl Body<'_> {
                     self.peeks.push(peek);
                 }
                 Condition::Atom { negated: false, atom } if &*atom.relation.value == "visit" => {
-                    let [thread, request] = &atom.arguments[..] else { panic!("`visit` has two columns") };
-                    if self.expression(&thread.value).is_none() && self.expression(&request.value).is_none() {
+                    let [thread, position, request] = &atom.arguments[..] else { panic!("`visit` has three columns") };
+                    let known = |term: &Term| self.expression(term).is_some();
+                    let decided = known(&thread.value) && known(&position.value);
+                    if !(decided || self.by_thread && known(&request.value)) {
                         continue;
                     }
                     let mut after = Vec::new();
                     let thread = self.column(&thread.value, &mut after);
+                    let position = self.column(&position.value, &mut after);
                     let request = self.column(&request.value, &mut after);
-                    self.atoms.push(format!("Visit({thread}, {request})"));
+                    self.atoms.push(format!("Visit({thread}, {position}, {request})"));
                     self.atoms.extend(after);
                     if !self.by_thread {
                         let peek = format!("p_{}", self.peeks.len());

@@ -147,8 +147,9 @@ impl<'p> Words<'p> {
             Edge::ForkOfThreadOf(slot) => format!("the fork of {}'s thread", self.slot(slot)),
             Edge::First(value) => format!("the first node of thread {}", self.value(value)),
             Edge::Last(value) => format!("the last node of thread {}", self.value(value)),
-            Edge::Accepted(value) => {
-                format!("the node that accepted the visit to which thread {} belongs", self.value(value))
+            Edge::Accepted(thread, position) => {
+                let (thread, position) = (self.value(thread), self.value(position));
+                format!("the node that accepted the visit in which node {position} of thread {thread} lies")
             }
             Edge::Fork(value) => format!("the fork of thread {}", self.value(value)),
             Edge::Join(value) => format!("the wait for thread {}", self.value(value)),

@@ -11,6 +11,8 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use crate::lqn::submodel::Interaction;
 use crate::names::Name;
 use crate::tlc::commit::Commit;
@@ -156,8 +158,8 @@ pub struct Outcome {
     pub branches: Vec<Branch>,
     /// What is not as it should be.
     pub irregular: Vec<(Irregularity, NodeId)>,
-    /// Nodes that templates gave to entries of other tasks: the first of each visit.
-    pub misplaced: Vec<NodeId>,
+    /// Nodes that templates gave to entries of other tasks, the first of each visit, with the number of the template.
+    pub misplaced: Vec<(NodeId, Option<u16>)>,
 }
 
 impl Outcome {
@@ -199,6 +201,8 @@ struct Driver<'a, E, O: ?Sized> {
     /// For each thread, from which node on it has been walked.
     walked_from: Vec<NodeId>,
     found: Match,
+    /// Nodes that templates of which only a trace can tell gave to entries of other tasks.
+    given: FxHashMap<NodeId, u16>,
 }
 
 /// Runs the control algorithm over the graph of one operation.
@@ -212,6 +216,7 @@ pub fn run<E: Engine, O: Observer + ?Sized>(toeg: &Toeg, plans: &[Plan], engine:
         deferred: VecDeque::new(),
         walked_from: toeg.threads().iter().map(|thread| thread.last + 1).collect(),
         found: Match::default(),
+        given: FxHashMap::default(),
     };
     driver.start();
     driver.all_triggers();
@@ -292,23 +297,43 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
             self.observer.committed(self.toeg, &Committed { plan, found: &self.found, glue, entry: context.entry });
             match plan.effects.glue_only {
                 Some(marks) => self.commit.process(glue, marks),
-                None => self.commit.all(&plan.effects, &self.found, glue, context),
+                None => {
+                    let triggers = self.commit.queue.len();
+                    self.commit.all(&plan.effects, &self.found, glue, context);
+                    if plan.effects.unsure {
+                        self.gave(plan, triggers);
+                    }
+                }
             }
         } else {
             self.commit.outcome.irregular.push((Irregularity::Unmatched, glue));
         }
     }
 
+    /// Notes which nodes of a match, or after its new triggers, are of another task than their entries.
+    #[cold]
+    fn gave(&mut self, plan: &Plan, triggers: usize) {
+        let Self { commit, found, toeg, given, .. } = self;
+        let consumed = plan.effects.consumed.iter().map(|consumed| found.slot(consumed.slot));
+        let triggers = commit.queue.iter().skip(triggers).copied();
+        for node in consumed.chain(found.rounds.iter().copied()).chain(triggers) {
+            if is_misplaced(toeg, &commit.outcome, node) {
+                given.insert(node, found.template);
+            }
+        }
+    }
+
     /// Finds nodes that belong to an entry of another task: the first of each visit, since the rest follows it.
     fn misplaced(&mut self) {
-        let Outcome { owner, entries, misplaced, .. } = &mut self.commit.outcome;
+        let outcome = &mut self.commit.outcome;
         for node in 0..self.toeg.len() as NodeId {
-            let (own, task) = (owner[node as usize], self.toeg.event(node).task);
-            let Some(Some(serves)) = entries.get(own as usize).map(|entry| entry.task) else { continue };
+            let (owner, task) = (&outcome.owner, self.toeg.event(node).task);
             let previous = self.toeg.previous_in_thread(node);
-            let follows = previous != NONE && owner[previous as usize] == own && self.toeg.event(previous).task == task;
-            if serves != task && !follows {
-                misplaced.push(node);
+            let follows = previous != NONE
+                && owner[previous as usize] == owner[node as usize]
+                && self.toeg.event(previous).task == task;
+            if !follows && is_misplaced(self.toeg, outcome, node) {
+                outcome.misplaced.push((node, self.given.get(&node).copied()));
             }
         }
     }
@@ -329,4 +354,10 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
             }
         }
     }
+}
+
+/// Whether a node's entry serves another task than the node's.
+fn is_misplaced(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> bool {
+    let entry = outcome.entries.get(outcome.owner[node as usize] as usize);
+    entry.and_then(|entry| entry.task).is_some_and(|serves| serves != toeg.event(node).task)
 }

@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostics;
 use crate::names::Name;
 use crate::tlc::matcher::{Argument, Relations};
 use crate::tlc::visits::Visits;
-use crate::trace::toeg::NONE;
+use crate::trace::toeg::{NONE, Thread};
 use crate::trace::{Kind, NodeId, Toeg, TraceNames};
 
 /// The base relations, in the order of their numbers, with their columns and what they say.
@@ -31,7 +31,11 @@ pub const RELATIONS: &[(&str, &[Type], &str)] = &[
     ("op", &[Type::Node, Type::Symbol], "node N has the service name S"),
     ("begins", &[Type::Integer, Type::Any, Type::Integer], "thread K begins on task I at counter V"),
     ("ends", &[Type::Integer, Type::Any, Type::Integer], "thread K ends on task I at counter V"),
-    ("visit", &[Type::Integer, Type::Integer], "thread K begins in the visit whose request thread Q brought"),
+    (
+        "visit",
+        &[Type::Integer, Type::Integer, Type::Integer],
+        "node M of thread K lies in the visit whose request began thread Q",
+    ),
 ];
 
 /// The schema of [`RELATIONS`].
@@ -194,9 +198,11 @@ impl BaseFacts for GraphFacts<'_> {
                     Some(id) => id.and_then(|id| self.toeg.thread(id)).map_or(&[][..], std::slice::from_ref),
                     None => self.toeg.threads(),
                 };
-                for thread in threads {
-                    let brought = self.toeg.event(self.visits.accepted_at(self.toeg, thread)).thread;
-                    if give(&[number(thread.id), number(brought)]).is_break() {
+                for node in threads.iter().flat_map(Thread::nodes) {
+                    let (event, accepted) = (self.toeg.event(node), self.visits.accepted_at(self.toeg, node));
+                    let accepted = self.toeg.event(accepted);
+                    let row = [number(event.thread), number(event.index), number(accepted.thread)];
+                    if accepted.kind == Kind::Begin && give(&row).is_break() {
                         return;
                     }
                 }

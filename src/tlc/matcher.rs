@@ -368,18 +368,13 @@ impl<'a> Run<'_, 'a> {
             Edge::ForkOfThreadOf(from) => self.thread_of(from).map_or(NONE, |thread| thread.fork),
             Edge::First(thread) => self.thread(thread).map_or(NONE, |thread| thread.first),
             Edge::Last(thread) => self.thread(thread).map_or(NONE, |thread| thread.last),
-            Edge::Accepted(thread) => {
-                self.thread(thread).map_or(NONE, |thread| self.matcher.visits.accepted_at(toeg, thread))
-            }
+            Edge::Accepted(thread, position) => match self.at(thread, position) {
+                NONE => NONE,
+                node => self.matcher.visits.accepted_at(toeg, node),
+            },
             Edge::Fork(thread) => self.thread(thread).map_or(NONE, |thread| thread.fork),
             Edge::Join(thread) => self.thread(thread).map_or(NONE, |thread| thread.join),
-            Edge::At(thread, position) => {
-                let position = self.value(position);
-                self.thread(thread).map_or(NONE, |thread| {
-                    let length = i64::from(thread.last - thread.first) + 1;
-                    if (1..=length).contains(&position) { thread.first + (position - 1) as NodeId } else { NONE }
-                })
-            }
+            Edge::At(thread, position) => self.at(thread, position),
         };
         let Some(event) = self.events.get(node as usize) else { return false };
         if kind != KindTag::Any && tag(event.kind) != kind {
@@ -391,6 +386,13 @@ impl<'a> Run<'_, 'a> {
         self.found.slots[to as usize % REGISTERS] = node;
         self.registers.events[to as usize % REGISTERS] = event;
         true
+    }
+
+    fn at(&self, thread: Value, position: Value) -> NodeId {
+        let position = self.value(position);
+        let Some(thread) = self.thread(thread) else { return NONE };
+        let length = i64::from(thread.last - thread.first) + 1;
+        if (1..=length).contains(&position) { thread.first + (position - 1) as NodeId } else { NONE }
     }
 
     fn in_task(&self, from: Slot, delta: i32) -> NodeId {

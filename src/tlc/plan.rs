@@ -84,8 +84,8 @@ pub enum Edge {
     First(Value),
     /// The last node of the thread with that identifier.
     Last(Value),
-    /// The node that accepted the visit to which the begin of the thread with that identifier belongs.
-    Accepted(Value),
+    /// The node that accepted the visit in which the node at that place of the thread with that identifier lies.
+    Accepted(Value, Value),
     /// The node that forks the thread with that identifier.
     Fork(Value),
     /// The node that joins the thread with that identifier.

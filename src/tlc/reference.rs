@@ -66,10 +66,12 @@ impl Candidates {
             })
             .collect();
         let known = Visits::default();
-        let visits: Vec<[i64; 2]> = toeg
-            .threads()
-            .iter()
-            .map(|thread| [thread.id, toeg.event(known.accepted_at(toeg, thread)).thread].map(i64::from))
+        let visits: Vec<[i64; 3]> = (0..toeg.len() as NodeId)
+            .filter_map(|node| {
+                let (event, accepted) = (toeg.event(node), toeg.event(known.accepted_at(toeg, node)));
+                let row = [event.thread, event.index, accepted.thread].map(i64::from);
+                (accepted.kind == Kind::Begin).then_some(row)
+            })
             .collect();
         generated::all(&nodes, &visits)
     }

@@ -112,8 +112,8 @@ enum Called {
     Basic(u32),
     /// By an RPC that is answered by a message.
     Answered,
-    /// To forward to so many more; the truth's entry.
-    Forwards(u32, usize),
+    /// To forward to so many more; the truth's entry; of a forwarder, the thread on which it was asked.
+    Forwards(u32, usize, Option<u32>),
     /// By an asynchronous RPC, on that thread; the truth's entry.
     Awaited(u32, usize),
     /// What is left after the reply.
@@ -367,7 +367,7 @@ impl<'g> Run<'g> {
             50..62 if !frame.pinned => self.call(strand, thread, frame, Called::Answered),
             62..72 if !frame.pinned => {
                 let count = 1 + self.random().below(3) as u32;
-                self.call(strand, thread, frame, Called::Forwards(count, 0));
+                self.call(strand, thread, frame, Called::Forwards(count, 0, None));
             }
             72..84 if !frame.pinned => self.asynchronous_call(strand, thread, frame),
             _ => self.call(strand, thread, frame, Called::Basic(thread)),
@@ -409,7 +409,7 @@ impl<'g> Run<'g> {
         self.emit(thread, Kind::Activity, frame);
         let truth = self.interaction(template, thread, frame);
         self.truth[truth].responders.push(self.generator.tasks[callee.task]);
-        if let Called::Forwards(_, noted) = &mut callee.called {
+        if let Called::Forwards(_, noted, _) = &mut callee.called {
             *noted = truth;
         }
         self.accept(thread, Kind::Activity, &callee);
@@ -419,7 +419,7 @@ impl<'g> Run<'g> {
     fn asynchronous_call(&mut self, strand: usize, thread: u32, frame: &Frame) {
         let new = self.new_thread();
         let truth = self.truth.len();
-        let Some(callee) = self.visit(frame, Called::Awaited(new, truth), &[]) else {
+        let Some(callee) = self.visit(frame, Called::Awaited(new, truth), &self.before(frame)) else {
             self.lengths.pop();
             return;
         };
@@ -430,6 +430,14 @@ impl<'g> Run<'g> {
         self.accept(new, Kind::Begin, &callee);
         self.strands[strand].thread = new;
         self.strands[strand].frames.push(callee);
+    }
+
+    /// Who passed the request on, which a forwarder does not send messages to: they would look like answers.
+    fn before(&self, frame: &Frame) -> Vec<TaskId> {
+        match frame.called {
+            Called::Forwards(_, truth, Some(_)) => self.truth[truth].responders.clone(),
+            _ => Vec::new(),
+        }
     }
 
     fn message(&mut self, strand: usize, thread: u32, frame: &Frame) {
@@ -443,7 +451,7 @@ impl<'g> Run<'g> {
                 return;
             }
         }
-        let Some(callee) = self.visit(frame, Called::Message, &[]) else { return };
+        let Some(callee) = self.visit(frame, Called::Message, &self.before(frame)) else { return };
         let new = self.new_thread();
         self.emit(thread, Kind::Fork(new), frame);
         let truth = self.interaction("asynchronous", thread, frame);
@@ -535,7 +543,11 @@ impl<'g> Run<'g> {
                 self.emit(thread, Kind::Activity, &caller);
                 self.top(strand).own_thread &= from == thread;
             }
-            Called::Answered | Called::Forwards(0, _) => self.answer(strand, thread, frame),
+            Called::Answered => self.answer(strand, thread, frame),
+            Called::Forwards(0, truth, asked) => {
+                self.continued(truth, asked, thread);
+                self.answer(strand, thread, frame);
+            }
             Called::Awaited(first, truth) => {
                 if !frame.own_thread {
                     self.asynchronous_call(strand, thread, frame);
@@ -546,7 +558,10 @@ impl<'g> Run<'g> {
                 }
                 self.answer(strand, thread, frame);
             }
-            Called::Forwards(left, truth) => self.forward(strand, thread, frame, left, truth),
+            Called::Forwards(left, truth, asked) => {
+                self.continued(truth, asked, thread);
+                self.forward(strand, thread, frame, left, truth);
+            }
             Called::Joins(..) => {}
         }
     }
@@ -573,9 +588,18 @@ impl<'g> Run<'g> {
         self.strands.push(Strand { thread, frames: vec![rest] });
     }
 
+    /// A forwarder goes on from another thread than it was asked on.
+    fn continued(&mut self, truth: usize, asked: Option<u32>, thread: u32) {
+        if asked.is_some_and(|asked| asked != thread) {
+            self.truth[truth].template = "continued_forwarding";
+        }
+    }
+
     fn forward(&mut self, strand: usize, thread: u32, frame: &Frame, left: u32, truth: usize) {
         let chain = self.truth[truth].responders.clone();
-        let Some(mut next) = self.visit(frame, Called::Forwards(left - 1, truth), &chain) else {
+        let new = self.new_thread();
+        let Some(next) = self.visit(frame, Called::Forwards(left - 1, truth, Some(new)), &chain) else {
+            self.lengths.pop();
             // Nobody is there to forward to: answer.
             if chain.len() == 1 {
                 self.truth[truth].template = "rpc_phase2";
@@ -583,9 +607,6 @@ impl<'g> Run<'g> {
             self.answer(strand, thread, frame);
             return;
         };
-        // A task that forwards on does so on the thread that it was given.
-        next.pinned = true;
-        let new = self.new_thread();
         self.emit(thread, Kind::Fork(new), frame);
         self.truth[truth].responders.push(self.generator.tasks[next.task]);
         self.accept(new, Kind::Begin, &next);

@@ -116,6 +116,8 @@ golden! {
     rpc_in_rpc_phase2: written("rpc-in-rpc-phase2");
     async_rpc_in_forwarder: written("async-rpc-in-forwarder");
     async_forwarding: written("async-forwarding");
+    rpc_phase2_in_forwarder: written("rpc-phase2-in-forwarder");
+    forwarding_in_forwarder: written("forwarding-in-forwarder");
     call_back: written("call-back");
     reply_on_another_thread: written("reply-on-another-thread");
     self_call: written("self-call");

@@ -23,6 +23,12 @@ const OPERATIONS: u64 = 1500;
 /// Standard errors that an estimate may be off.
 const ERRORS: f64 = 6.0;
 
+/// So many random models of each kind, or as many as `PROPTEST_CASES` says.
+fn cases(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Synchronous,
@@ -177,8 +183,6 @@ fn mixed(members: &[Member]) -> Model {
     // another task, so that such a task has one thread.
     let mut children: Vec<Vec<usize>> = Vec::new();
     let (mut waited, mut overlaps) = (vec![true; count + 1], vec![false; count + 1]);
-    // Whether a request was passed on to it, and whether it answers to such a one.
-    let (mut passed, mut below) = (vec![false; count + 1], vec![false; count + 1]);
     let mut next = 2;
     for (number, member) in (1..).zip(members) {
         let own: Vec<usize> = (next..=count).take(if member.0 == Manner::Forks { 2 } else { 1 }).collect();
@@ -186,8 +190,6 @@ fn mixed(members: &[Member]) -> Model {
         overlaps[number] |= member.0 == Manner::Later;
         for &child in &own {
             waited[child] = member.0 != Manner::Sends;
-            passed[child] = member.0 == Manner::Forwards;
-            below[child] = below[number] || passed[number] && !matches!(member.0, Manner::Forwards | Manner::Sends);
             overlaps[child] = overlaps[number] || member.0 == Manner::Sends;
         }
         let threads = if overlaps[number] { 1 } else { member.5 };
@@ -208,9 +210,8 @@ fn mixed(members: &[Member]) -> Model {
                 }
                 activities += &joined(&format!("e{number}"), children);
             }
-            // Where nobody waits for an answer, nothing tells a second phase from the first. And the templates of forwarding do not follow
-            // one who goes on in another thread after an answer: before a second phase, or by another than it asked.
-            (Manner::Later, [child]) if waited[number] && !below[number] => {
+            // Where nobody waits for an answer, nothing tells a second phase from the first.
+            (Manner::Later, [child]) if waited[number] => {
                 line(format!("s e{number} {first} {second} -1"));
                 line(format!("y e{number} e{child} 0 {mean} -1"));
             }
@@ -218,7 +219,7 @@ fn mixed(members: &[Member]) -> Model {
                 line(format!("s e{number} {first} -1"));
                 line(format!("z e{number} e{child} {mean} -1"));
             }
-            (Manner::Forwards, [child]) if waited[number] && !below[number] => {
+            (Manner::Forwards, [child]) if waited[number] => {
                 line(format!("s e{number} {first} -1"));
                 line(format!("F e{number} e{child} {part} -1"));
             }
@@ -393,7 +394,7 @@ fn comes_back(model: &Model, seed: u64, through: Through) -> Result<(), TestCase
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(6) })]
+    #![proptest_config(cases(6))]
 
     #[test]
     fn synchronous(recipe in recipe(Family::Synchronous)) { round_trip(&recipe, Through::Events)?; }
@@ -422,7 +423,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(4) })]
+    #![proptest_config(cases(4))]
 
     #[test]
     fn synchronous_through_spans(recipe in recipe(Family::Synchronous)) { round_trip(&recipe, Through::Spans)?; }
@@ -506,7 +507,7 @@ fn structure_through_messages(recipe: &Recipe) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(4) })]
+    #![proptest_config(cases(4))]
 
     #[test]
     fn synchronous_through_messages(recipe in recipe(Family::Synchronous)) { structure_through_messages(&recipe)?; }

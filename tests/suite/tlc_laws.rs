@@ -28,6 +28,7 @@ impl Observer for Note {
             "basic_rpc" => "basic_rpc",
             "rpc_phase2" => "rpc_phase2",
             "forwarding" => "forwarding",
+            "continued_forwarding" => "continued_forwarding",
             "async_rpc" => "async_rpc",
             "nested_async_rpc" => "nested_async_rpc",
             "asynchronous" => "asynchronous",
@@ -41,7 +42,9 @@ impl Observer for Note {
             _ => "another template",
         };
         let accepts: &[&str] = match template {
-            "basic_rpc" | "rpc_phase2" | "forwarding" | "asynchronous" | "multicast" => &["e2"],
+            "basic_rpc" | "rpc_phase2" | "forwarding" | "continued_forwarding" | "asynchronous" | "multicast" => {
+                &["e2"]
+            }
             "async_rpc" | "nested_async_rpc" => &["e3"],
             "parallel_branch" | "open_branch" => &["b"],
             _ => &[],
@@ -257,6 +260,8 @@ fn all_interactions_are_generated() {
             "forwarding of depth {depth}: {}",
             count("forwarding", depth + 1)
         );
+        let continued = count("continued_forwarding", depth + 1);
+        assert!(continued >= 5, "forwarding of depth {depth} that is continued elsewhere: {continued}");
     }
     let threads = |items: &[Interaction]| items.iter().map(|item| item.thread).max();
     assert!(threads(&generated.truth) > Some(1000));

@@ -409,7 +409,8 @@ template fork {
         errors.iter().map(|error| format!("{} {} {:?}", error.code, error.message, error.place)).collect();
     assert_eq!(said.len(), 2, "the first node of each of two visits is told: {said:?}");
     assert!(said[0].starts_with("R095 node `send,2,1,Be | receiver,1` runs on task `receiver`"), "{said:?}");
-    assert!(said[0].contains("entry E1 of task `sender`") && said[0].contains("t.angio"), "{said:?}");
+    assert!(said[0].contains("template `fork` gives it to entry E1 of task `sender`"), "{said:?}");
+    assert!(said[0].contains("t.angio"), "{said:?}");
 }
 
 /// A template that opens no entry for a task says nothing of its work: neither is it somebody else's, nor is that silent.

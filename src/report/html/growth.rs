@@ -3,10 +3,11 @@
 use crate::lqn::results::Results;
 use crate::lqn::{EntryId, Model, Multiplicity, Scheduling, TaskId};
 use crate::model::{Load, Origins};
+use crate::report::bottleneck::words;
 use crate::report::html::bottleneck::{self, Limit};
 use crate::report::html::chart::{Chart, Measure, SERIES, Series};
 use crate::report::html::units::{rate, things};
-use crate::solve::bottleneck::{ArrivalBounds, Room, SourceBounds, arrivals, bounds};
+use crate::solve::bottleneck::{ArrivalBounds, Resource, Room, SourceBounds, arrivals, bounds};
 
 /// Most sources of load whose growth is followed.
 const SOURCES: usize = 6;
@@ -73,7 +74,7 @@ pub fn growth(model: &Model, origins: Option<&Origins>, solve: &mut Solve<'_>) -
         let points = sweep(model, source, &known, solve);
         if points.iter().filter(|point| point.results.is_some()).count() > 1 {
             charts.extend(draw(model, source, &sources, &points));
-            limits.push(limit(model, source, &points));
+            limits.push(limit(model, source, &known, &points));
         }
     }
     (charts, limits)
@@ -145,8 +146,8 @@ impl Source {
                 places.map(|part| (part * most).round().max(1.0)).chain([1.0, now]).collect()
             }
             Kind::Open { entries, rate } => {
-                let most = match open_bound(entries, *rate, known) {
-                    Some(bound) if bound > 0.0 => SHORT_OF * bound,
+                let most = match open_bounds(entries, *rate, known).first() {
+                    Some((_, bound)) if *bound > 0.0 => SHORT_OF * bound,
                     // Others leave it nothing.
                     Some(_) => *rate,
                     None => 4.0 * rate,
@@ -258,9 +259,9 @@ fn draw(model: &Model, source: &Source, all: &[Source], points: &[Point]) -> Vec
     charts
 }
 
-/// Most arrivals per second of an open source beside all other arrivals, at entries that get so many of each; `None` where
-/// nothing bounds them.
-fn open_bound(entries: &[(EntryId, f64)], rate: f64, known: &Known) -> Option<f64> {
+/// Most arrivals per second of an open source beside all other arrivals, at entries that get so many of each: by what bounds
+/// them, the tightest first.
+fn open_bounds(entries: &[(EntryId, f64)], rate: f64, known: &Known) -> Vec<(Resource, f64)> {
     let bounds = known.rooms.iter().filter_map(|room| {
         let seconds = |(entry, requests): &(EntryId, f64)| {
             let bounds = known.open.iter().find(|bounds| bounds.entry == *entry)?;
@@ -268,13 +269,38 @@ fn open_bound(entries: &[(EntryId, f64)], rate: f64, known: &Known) -> Option<f6
             Some(requests / limit.throughput())
         };
         let own: f64 = entries.iter().filter_map(seconds).sum();
-        (own > 0.0).then(|| (1.0 - (room.utilization - rate * own)) / own)
+        (own > 0.0).then(|| (room.resource, (1.0 - (room.utilization - rate * own)) / own))
     });
-    bounds.min_by(f64::total_cmp)
+    let mut bounds: Vec<(Resource, f64)> = bounds.collect();
+    bounds.sort_by(|left, right| left.1.total_cmp(&right.1));
+    bounds
 }
 
-/// What saturates first.
-fn limit(model: &Model, source: &Source, points: &[Point]) -> Limit {
+/// What saturates first, at which load, and what comes next once that is relieved.
+fn limit(model: &Model, source: &Source, known: &Known, points: &[Point]) -> Limit {
+    let saturated = match &source.kind {
+        // Arrivals that are served up to the bound saturate what bounds them, there.
+        Kind::Open { entries, rate } if points.last().is_some_and(|point| point.results.is_some()) => {
+            let bounds = open_bounds(entries, *rate, known);
+            bounds.into_iter().map(|(resource, load)| (words(model, resource), load)).collect()
+        }
+        _ => saturated(model, points),
+    };
+    let later = |(name, load): &(String, f64)| format!("{name}, at {}", source.load_in_words(*load));
+    let last = points.last().map_or(0.0, |point| point.load);
+    Limit {
+        scenario: source.name.clone(),
+        first: saturated.first().map_or_else(|| "nothing".to_owned(), |(name, _)| name.clone()),
+        at: match saturated.first() {
+            Some((_, load)) => source.load_in_words(*load),
+            None => format!("up to {}", source.load_in_words(last)),
+        },
+        next: saturated.get(1).map(later),
+    }
+}
+
+/// What is saturated at the points, in the order of their loads, and from which on.
+fn saturated(model: &Model, points: &[Point]) -> Vec<(String, f64)> {
     let mut saturated: Vec<(String, f64)> = Vec::new();
     for point in points {
         let Some(results) = &point.results else { continue };
@@ -284,15 +310,5 @@ fn limit(model: &Model, source: &Source, points: &[Point]) -> Limit {
             }
         }
     }
-    let words = |(name, load): &(String, f64)| format!("{name}, at {}", source.load_in_words(*load));
-    let last = points.last().map_or(0.0, |point| point.load);
-    Limit {
-        scenario: source.name.clone(),
-        first: saturated.first().map_or_else(|| "nothing".to_owned(), |(name, _)| name.clone()),
-        at: match saturated.first() {
-            Some((_, load)) => source.load_in_words(*load),
-            None => format!("up to {}", source.load_in_words(last)),
-        },
-        next: saturated.get(1).map(words),
-    }
+    saturated
 }

@@ -358,9 +358,10 @@ impl Run<'_, '_> {
             Edge::ForkOfThreadOf(from) => toeg.thread_of(self.slot(from)).fork,
             Edge::First(thread) => self.thread(thread).map_or(NONE, |thread| thread.first),
             Edge::Last(thread) => self.thread(thread).map_or(NONE, |thread| thread.last),
-            Edge::Accepted(thread) => {
-                self.thread(thread).map_or(NONE, |thread| self.trial.visits.accepted_at(toeg, thread))
-            }
+            Edge::Accepted(thread, position) => match self.at(thread, position) {
+                NONE => NONE,
+                node => self.trial.visits.accepted_at(toeg, node),
+            },
             Edge::Fork(thread) => self.thread(thread).map_or(NONE, |thread| thread.fork),
             Edge::Join(thread) => self.thread(thread).map_or(NONE, |thread| thread.join),
             Edge::At(thread, position) => self.at(thread, position),

@@ -125,26 +125,30 @@ impl Variables {
         self.list.push(Variable { name, value: bound });
     }
 
-    /// Conditions that give values to variables: `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, q)`.
+    /// Conditions that give values to variables: `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`.
     fn functional(&mut self, study: &Study<'_>, scope: &Scope, condition: &Condition) {
         let Condition::Atom { negated: false, atom } = condition else { return };
-        let Some(Term::Variable(thread, offset)) = atom.arguments.first().map(|argument| &argument.value) else {
-            return;
+        let value = |place: usize| match &atom.arguments.get(place)?.value {
+            Term::Integer(value) => u32::try_from(*value).ok(),
+            Term::Variable(variable, offset) if scope.key(variable, false)?.1 == At::Scalar => {
+                let value = self.numbers.get(&(Arc::clone(&variable.name), None))?.checked_add(*offset)?;
+                u32::try_from(value).ok()
+            }
+            _ => None,
         };
-        if scope.key(thread, false).is_none_or(|(_, at)| at != At::Scalar) {
-            return;
-        }
-        let Some(thread) = self.numbers.get(&(Arc::clone(&thread.name), None)).map(|value| value + offset) else {
-            return;
-        };
-        let Some(thread) = u32::try_from(thread).ok().and_then(|thread| study.toeg.thread(thread)) else { return };
+        let Some(thread) = value(0).and_then(|thread| study.toeg.thread(thread)) else { return };
         let (node, fields): (NodeId, &[Field]) = match &*atom.relation.value {
             "begins" => (thread.first, &[Field::Task, Field::Counter]),
             "ends" => (thread.last, &[Field::Task, Field::Counter]),
-            "visit" => (Visits::default().accepted_at(study.toeg, thread), &[Field::Thread]),
+            "visit" => {
+                let at = |position: u32| thread.nodes().nth(position.checked_sub(1)? as usize);
+                let Some(node) = value(1).and_then(at) else { return };
+                (Visits::default().accepted_at(study.toeg, node), &[Field::Thread])
+            }
             _ => return,
         };
-        for (field, argument) in fields.iter().zip(atom.arguments.iter().skip(1)) {
+        let Some(decided) = atom.arguments.len().checked_sub(fields.len()) else { return };
+        for (field, argument) in fields.iter().zip(&atom.arguments[decided..]) {
             if let Term::Variable(Written { name, index: None }, offset) = &argument.value {
                 let value = label_field(study.toeg, node, *field).saturating_sub(*offset);
                 self.define(study, &(Arc::clone(name), None), *field, value);

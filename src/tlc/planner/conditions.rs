@@ -36,7 +36,9 @@ impl Planner<'_> {
 
     fn ready(&self, condition: &Condition, end: bool) -> bool {
         match condition {
-            Condition::Atom { negated: false, atom } if functional(atom) => self.known(&atom.arguments[0]),
+            Condition::Atom { negated: false, atom } if deciding(atom).is_some() => {
+                atom.arguments.iter().take(deciding(atom).unwrap_or(0)).all(|argument| self.known(argument))
+            }
             // Relations may leave variables open, and cost most, so they come last.
             Condition::Atom { negated, atom } => {
                 end && (!negated
@@ -71,7 +73,7 @@ impl Planner<'_> {
                 self.compare(left, *comparison, right);
                 false
             }
-            Condition::Atom { negated: false, atom } if functional(atom) => {
+            Condition::Atom { negated: false, atom } if deciding(atom).is_some() => {
                 let arguments: Vec<Option<Solved>> = atom
                     .arguments
                     .iter()
@@ -94,12 +96,15 @@ impl Planner<'_> {
                 let (edge, kind) = match &*atom.relation.value {
                     "begins" => (Edge::First(thread), KindTag::Begin),
                     "ends" => (Edge::Last(thread), KindTag::End),
-                    _ => (Edge::Accepted(thread), KindTag::Begin),
+                    _ => {
+                        let Some(position) = self.value(&arguments[1]) else { return false };
+                        (Edge::Accepted(thread, position), KindTag::Begin)
+                    }
                 };
                 self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
                 let fields: &[Field] =
-                    if arguments.len() == 2 { &[Field::Thread] } else { &[Field::Task, Field::Counter] };
-                for (field, argument) in fields.iter().zip(&arguments[1..]) {
+                    if matches!(edge, Edge::Accepted(..)) { &[Field::Thread] } else { &[Field::Task, Field::Counter] };
+                for (field, argument) in fields.iter().zip(&arguments[arguments.len() - fields.len()..]) {
                     self.unify(slot, *field, argument);
                 }
                 true
@@ -238,6 +243,9 @@ pub(super) fn by_name(value: Value) -> Value {
     }
 }
 
-fn functional(atom: &Atom) -> bool {
-    FUNCTIONAL_RELATIONS.contains(&(&*atom.relation.value, atom.arguments.len()))
+/// How many arguments of a relation that is navigation decide the others.
+fn deciding(atom: &Atom) -> Option<usize> {
+    let this =
+        |relation: &&(&str, usize, usize)| *relation.0 == *atom.relation.value && relation.1 == atom.arguments.len();
+    FUNCTIONAL_RELATIONS.iter().find(this).map(|relation| relation.2)
 }

@@ -16,9 +16,9 @@ use crate::tlc::plan::{Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value}
 use conditions::{by_name, is_name};
 use terms::{apart, is_first, linked, plus, replace_values};
 
-/// Relations that the planner itself turns into navigation, with their columns: `begins(k, i, v)`, `ends(k, i, v)`,
-/// `visit(k, q)`. The first column decides the others.
-pub const FUNCTIONAL_RELATIONS: [(&str, usize); 3] = [("begins", 3), ("ends", 3), ("visit", 2)];
+/// Relations that the planner itself turns into navigation, with their columns, and how many of these decide the others:
+/// `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`.
+pub const FUNCTIONAL_RELATIONS: [(&str, usize, usize); 3] = [("begins", 3, 1), ("ends", 3, 1), ("visit", 3, 2)];
 
 /// The match part of a plan, and what the rest of the plan needs to know of it.
 #[derive(Clone, Debug, Default)]

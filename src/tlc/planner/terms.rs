@@ -54,7 +54,7 @@ pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Val
             let edge = match edge {
                 Edge::First(value) => Edge::First(replaced(*value)?),
                 Edge::Last(value) => Edge::Last(replaced(*value)?),
-                Edge::Accepted(value) => Edge::Accepted(replaced(*value)?),
+                Edge::Accepted(thread, position) => Edge::Accepted(replaced(*thread)?, replaced(*position)?),
                 Edge::Fork(value) => Edge::Fork(replaced(*value)?),
                 Edge::Join(value) => Edge::Join(replaced(*value)?),
                 Edge::At(thread, position) => Edge::At(replaced(*thread)?, replaced(*position)?),

@@ -107,7 +107,7 @@ impl Worker {
         }
         let outcome = self.reduce(rules, options, names, &toeg);
         self.report.nodes += toeg.len() as u64;
-        self.left_over(&toeg, names, &outcome);
+        self.left_over(rules, &toeg, names, &outcome);
         self.summary.add(&toeg, names, &outcome);
     }
 
@@ -148,14 +148,14 @@ impl Worker {
     }
 
     /// Counts what matching left over.
-    fn left_over(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome) {
+    fn left_over(&mut self, rules: &Rules, toeg: &Toeg, names: &TraceNames, outcome: &Outcome) {
         let unmatched = outcome.irregular.iter().filter(|(what, _)| *what == Irregularity::Unmatched).count();
         self.report.processed += (toeg.len() - unmatched) as u64;
         for &(what, node) in &outcome.irregular {
             self.report.findings.count(title(what), || irregularity(what, toeg, names, node));
         }
         let misplaced = outcome.misplaced.iter().take(ERRORS);
-        self.report.errors.extend(misplaced.map(|&node| wrong_task(toeg, names, outcome, node)));
+        self.report.errors.extend(misplaced.map(|given| wrong_task(rules, toeg, names, outcome, *given)));
     }
 }
 
@@ -210,21 +210,27 @@ fn title(what: Irregularity) -> &'static str {
 }
 
 /// That a template gives work to an entry of a task that does not do it.
-fn wrong_task(toeg: &Toeg, names: &TraceNames, outcome: &Outcome, node: NodeId) -> Diagnostic {
+fn wrong_task(
+    rules: &Rules,
+    toeg: &Toeg,
+    names: &TraceNames,
+    outcome: &Outcome,
+    (node, template): (NodeId, Option<u16>),
+) -> Diagnostic {
     let event = toeg.event(node);
     let entry = outcome.owner[node as usize];
     let serves = outcome.entries.get(entry as usize).and_then(|entry| entry.task);
     let serves = serves.map_or_else(String::new, |task| names.task_label(task));
+    let template = template.and_then(|template| rules.plans().get(template as usize));
+    let template = template.map_or_else(|| "a template".to_owned(), |plan| format!("template `{}`", plan.name));
     let message = format!(
-        "node `{}` runs on task `{}`, and a template gives it to entry E{entry} of task `{serves}`",
+        "node `{}` runs on task `{}`, and {template} gives it to entry E{entry} of task `{serves}`",
         label(toeg, names, node),
         names.task_label(event.task),
     );
     Diagnostic::error(codes::MISPLACED, toeg.operation().place(event), message)
         .with_note("work belongs to an entry of the task that does it")
-        .with_hint(
-            "`dyelog explain` of the node tells the template; name its tasks by variables, so that `dyelog rules check` sees it",
-        )
+        .with_hint("name tasks by variables, so that `dyelog rules check` sees it")
 }
 
 /// A node as the native format writes it.
