@@ -5,6 +5,7 @@
 //! waits for the branches. Strands are numbered so that a branch comes after its parent; nothing here recurses.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::model::{ActivityId, Body, EntryId, Fork, Join, Model};
@@ -44,6 +45,10 @@ pub(super) struct Parallel {
     pub branches: Vec<usize>,
     /// How many of them must end; `None` for all.
     pub quorum: Option<usize>,
+    /// How many of the parent's steps come before the join.
+    pub joined: usize,
+    /// Where a branch replies: that branch, and what it does before the reply, which are steps of the parent.
+    pub replying: Option<(usize, Range<usize>)>,
 }
 
 /// One strand.
@@ -279,6 +284,7 @@ impl<'a> Reduction<'a> {
                 self.model.entries[self.entry.index()].name
             ));
         }
+        fork.joined = self.shape.strands[fork.parent].steps.len();
         fork.branches = strands;
         fork.quorum = quorum.map(|count| count as usize).filter(|count| *count > 0 && *count < fork.branches.len());
         Ok(Arrival { strand: fork.parent, visits: fork.visits, replied, reached: true })
@@ -317,6 +323,8 @@ impl<'a> Reduction<'a> {
                     phase: usize::from(at.replied),
                     branches,
                     quorum: None,
+                    joined: usize::MAX,
+                    replying: None,
                 });
             }
         }
@@ -330,11 +338,12 @@ impl<'a> Reduction<'a> {
             .collect()
     }
 
-    /// Where a branch replies, what it does before is the first phase, in sequence, and the fork belongs to the second.
+    /// Where a branch replies, what it does before is the first phase, in sequence, and what is left of the fork belongs to
+    /// the second.
     fn lift_reply(&mut self) {
         let Some(mut strand) = self.replies_in else { return };
         self.shape.doubts.push(format!(
-            "entry `{}` replies in a branch of a fork; the other branches are taken to run after the reply",
+            "entry `{}` replies in a branch of a fork; what is left of the other branches then is estimated",
             self.model.entries[self.entry.index()].name
         ));
         while let Some(number) = self.shape.strands[strand].begun_by {
@@ -344,9 +353,9 @@ impl<'a> Reduction<'a> {
             let fork = &mut self.shape.forks[number];
             fork.phase = 1;
             let (parent, visits) = (fork.parent, fork.visits);
-            self.shape.strands[parent]
-                .steps
-                .extend(before.into_iter().map(|step| Step { visits: step.visits * visits, ..step }));
+            let steps = &mut self.shape.strands[parent].steps;
+            fork.replying = Some((strand, steps.len()..steps.len() + before.len()));
+            steps.extend(before.into_iter().map(|step| Step { visits: step.visits * visits, ..step }));
             strand = parent;
         }
     }

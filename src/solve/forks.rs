@@ -3,13 +3,13 @@
 //! Branches begin together and meet at their servers more often than chance would have it, and the longer one waits there
 //! for another, the sooner that one is done. So where branches share servers, the fork is a small Markov chain (compare
 //! Heidelberger and Trivedi 1983): each branch is at one of its places until all have ended. Places are the shared
-//! servers, of which branches that are there together get equal parts, and a delay for all else, waits for customers of
+//! servers, of which branches that are there together get equal parts, as others do where the server is shared by all, and a delay for all else, waits for customers of
 //! others included. The chain gives the time until then, and how much longer each visit takes because
 //! of the other branches.
 
 use super::lanes::{Item, Lanes, NONE};
 use super::layers::station;
-use super::mva::Stay;
+use super::mva::{Discipline, Stay};
 use super::plan::Plan;
 use super::times::{LaneTimes, Waits};
 
@@ -24,6 +24,8 @@ const BOUND: f64 = 1e-10;
 pub(super) struct SharedFork {
     /// First lane of its branches.
     pub first_lane: usize,
+    /// How many branches are waited for.
+    enough: usize,
     branches: Vec<Branch>,
     /// Servers of each shared station.
     servers: Vec<f64>,
@@ -67,8 +69,24 @@ struct Loop {
 struct Place {
     slot: u32,
     station: Option<usize>,
-    /// Mean time of a visit alone.
+    /// Mean time of a visit without other branches.
     time: f64,
+    /// Where all who are there have equal parts of the server: by how much others' customers lengthen a visit, relative to
+    /// the time alone.
+    others: f64,
+}
+
+impl Place {
+    /// What is not shared.
+    fn apart(time: f64) -> Self {
+        Self { slot: NONE, station: None, time, others: 0.0 }
+    }
+
+    fn shared(plan: &Plan, lanes: &Lanes, lane: usize, (slot, number): (u32, usize), service: f64, stay: Stay) -> Self {
+        let sharing = station(plan, lanes, lanes.lanes[lane].stations[slot as usize]).discipline == Discipline::Sharing;
+        let others = if sharing { stay.stretch } else { 0.0 };
+        Self { slot, station: Some(number), time: service * (1.0 + stay.stretch), others }
+    }
 }
 
 /// All forks of a group whose branches share servers, as far as they are small.
@@ -81,10 +99,14 @@ pub(super) fn shared_forks(plan: &Plan, lanes: &Lanes, group: usize) -> Vec<Shar
                 if let Item::Fork { fork, first_lane } = *item {
                     let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
                     let branches = parallel.branches.len();
-                    // Those that nobody waits for go on beside what comes next.
-                    if parallel.quorum.is_none_or(|quorum| quorum >= branches) {
-                        found.extend(shared_fork(plan, lanes, first_lane, branches));
+                    // One that replies goes on beside others that began before.
+                    if parallel.replying.is_some() {
+                        continue;
                     }
+                    let enough = parallel.quorum.unwrap_or(branches);
+                    found.extend(
+                        shared_fork(plan, lanes, first_lane, branches).map(|fork| SharedFork { enough, ..fork }),
+                    );
                 }
             }
         }
@@ -148,7 +170,7 @@ fn shared_fork(plan: &Plan, lanes: &Lanes, first_lane: usize, count: usize) -> O
         branches.push(Branch { lane: number, parts });
     }
     let servers = shared.iter().map(|number| station(plan, lanes, *number).servers).collect();
-    Some(SharedFork { first_lane, branches, servers, kept: Vec::new() })
+    Some(SharedFork { first_lane, enough: count, branches, servers, kept: Vec::new() })
 }
 
 /// Places of a branch, and the ways between them. Place 0 is the end.
@@ -157,6 +179,8 @@ struct Places {
     rate: Vec<f64>,
     station: Vec<Option<usize>>,
     slot: Vec<u32>,
+    /// As of [`Place`].
+    others: Vec<f64>,
     /// By place: where to go on, with probabilities.
     next: Vec<Vec<(usize, f64)>>,
     start: Vec<(usize, f64)>,
@@ -168,6 +192,7 @@ impl Places {
             rate: vec![0.0],
             station: vec![None],
             slot: vec![NONE],
+            others: vec![0.0],
             next: vec![Vec::new()],
             start: vec![(0, 1.0)],
         };
@@ -178,18 +203,19 @@ impl Places {
         places
     }
 
-    fn push(&mut self, time: f64, station: Option<usize>, slot: u32) -> usize {
-        self.rate.push(1.0 / time);
-        self.station.push(station);
-        self.slot.push(slot);
+    fn push(&mut self, place: &Place) -> usize {
+        self.rate.push(1.0 / place.time);
+        self.station.push(place.station);
+        self.slot.push(place.slot);
+        self.others.push(place.others);
         self.next.push(Vec::new());
         self.rate.len() - 1
     }
 
     fn add(&mut self, part: &Loop) {
         let after = self.start.clone();
-        let delay = (part.delay > 0.0).then(|| self.push(part.delay, None, NONE));
-        let mut at = |place: &Place| (place.time > 0.0).then(|| self.push(place.time, place.station, place.slot));
+        let delay = (part.delay > 0.0).then(|| self.push(&Place::apart(part.delay)));
+        let mut at = |place: &Place| (place.time > 0.0).then(|| self.push(place));
         let own = part.own.as_ref().and_then(&mut at);
         let others: Vec<(usize, f64)> =
             part.others.iter().filter_map(|(place, visits)| Some((at(place)?, visits / part.rounds))).collect();
@@ -230,8 +256,9 @@ fn scaled(ways: &[(usize, f64)], by: f64) -> Vec<(usize, f64)> {
 
 /// What a fork takes.
 pub(super) struct Together {
-    /// Mean time until all branches have ended.
+    /// Mean time until enough branches have ended, and until all have.
     pub until: f64,
+    pub all: f64,
     /// Lane, slot, and how much longer a visit takes because of other branches.
     pub longer: Vec<(usize, u32, f64)>,
 }
@@ -252,15 +279,18 @@ impl SharedFork {
             self.kept.clone_from(&chain.begin);
         }
         chain.iterate(&mut self.kept);
-        let until = self.kept.iter().sum();
+        let mut until = 0.0;
         let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
         let mut served = stays.clone();
         let mut at = vec![0; branches.len()];
         for (state, time) in self.kept.iter().enumerate() {
             chain.places(state, &mut at);
-            for (number, (branch, place)) in branches.iter().zip(&at).enumerate() {
+            if at.iter().filter(|place| **place == 0).count() < self.enough {
+                until += time;
+            }
+            for (number, place) in at.iter().enumerate() {
                 stays[number][*place] += time;
-                served[number][*place] += time * part(branches.as_slice(), &at, branch.station[*place], &self.servers);
+                served[number][*place] += time * part(&branches, &at, number, &self.servers);
             }
         }
         let mut longer: Vec<(usize, u32, f64)> = Vec::new();
@@ -280,7 +310,7 @@ impl SharedFork {
                 }
             }
         }
-        Together { until, longer }
+        Together { until, all: self.kept.iter().sum(), longer }
     }
 }
 
@@ -326,7 +356,10 @@ fn rounds(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number
     let stay = |slot: u32| if slot == NONE { Stay::default() } else { stays[slot as usize] };
     let mut delay = work.think + work.slices * stay(own_slot).wait;
     let slice = work.slice * (1.0 + stay(own_slot).stretch);
-    let own = shared(own_slot).map(|station| Place { slot: own_slot, station: Some(station), time: slice });
+    let at = |station: usize, slot: u32, service: f64| {
+        Place::shared(plan, lanes, number, (slot, station), service, stay(slot))
+    };
+    let own = shared(own_slot).map(|station| at(station, own_slot, work.slice));
     if own.is_none() {
         delay += work.slices * slice;
     }
@@ -334,13 +367,16 @@ fn rounds(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number
     for item in &lane.items[item + 1..] {
         match *item {
             Item::Call { mean, slot, to, .. } => {
-                let time = waits.service[to.index()][0].mean * (1.0 + stay(slot).stretch);
+                let service = waits.service[to.index()][0].mean;
                 match shared(slot) {
                     Some(station) => {
                         delay += mean * stay(slot).wait;
-                        add(&mut others, Place { slot, station: Some(station), time }, mean);
+                        add(&mut others, at(station, slot, service), mean);
                     }
-                    None => add(&mut others, Place { slot: NONE, station: None, time: stay(slot).wait + time }, mean),
+                    None => {
+                        let time = stay(slot).wait + service * (1.0 + stay(slot).stretch);
+                        add(&mut others, Place::apart(time), mean);
+                    }
                 }
             }
             Item::Send { .. } => {}
@@ -372,20 +408,22 @@ fn whole(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number:
     let mut others = Vec::new();
     for &(slot, station) in &part.slots {
         let Some((visits, service)) = visits_of(plan, lanes, waits, number, slot) else { continue };
-        let time = service * (1.0 + waits.stays[number][slot as usize].stretch);
-        delay -= visits * (time + waits.longer[number][slot as usize]);
+        let place = Place::shared(plan, lanes, number, (slot, station), service, waits.stays[number][slot as usize]);
+        delay -= visits * (place.time + waits.longer[number][slot as usize]);
         rounds += visits;
-        others.push((Place { slot, station: Some(station), time }, visits));
+        others.push((place, visits));
     }
     let delay = if delay > 1e-9 * total { delay / rounds } else { 0.0 };
     Loop { visits: 1.0, rounds, delay, own: None, others }
 }
 
-/// The part of full speed at which a branch goes on where it is.
-fn part(branches: &[Places], at: &[usize], station: Option<usize>, servers: &[f64]) -> f64 {
-    let Some(station) = station else { return 1.0 };
+/// The part of its speed without other branches at which a branch goes on where it is.
+fn part(branches: &[Places], at: &[usize], number: usize, servers: &[f64]) -> f64 {
+    let (branch, place) = (&branches[number], at[number]);
+    let Some(station) = branch.station[place] else { return 1.0 };
     let there = branches.iter().zip(at).filter(|(branch, place)| branch.station[**place] == Some(station)).count();
-    (servers[station] / there as f64).min(1.0)
+    let others = branch.others[place];
+    (1.0 + others) / ((there as f64 / servers[station]).max(1.0) + others)
 }
 
 /// All combinations of places, and the ways into each.
@@ -420,7 +458,7 @@ impl Chain {
             for (number, branch) in branches.iter().enumerate() {
                 let place = at[number];
                 begin *= branch.start.iter().filter(|way| way.0 == place).map(|way| way.1).sum::<f64>();
-                let rate = branch.rate[place] * part(branches, &at, branch.station[place], servers);
+                let rate = branch.rate[place] * part(branches, &at, number, servers);
                 for &(next, probability) in &branch.next[place] {
                     if next != place && probability > 0.0 {
                         let to = state - place * stride + next * stride;
@@ -500,7 +538,7 @@ mod tests {
             visits: 1.0,
             rounds: visits,
             delay: 0.0,
-            own: Some(Place { slot, station: Some(0), time }),
+            own: Some(Place { slot, station: Some(0), time, others: 0.0 }),
             others: Vec::new(),
         }
     }
@@ -520,6 +558,16 @@ mod tests {
     }
 
     #[test]
+    fn branches_have_equal_parts_with_others_customers() {
+        // Beside three others: the server does 1/4 of the work at full speed when alone, 2/5 of it for two.
+        let branch = |time: f64| {
+            let own = Place { slot: 0, station: Some(0), time: 4.0 * time, others: 3.0 };
+            vec![Loop { own: Some(own), ..alone(0, 1.0, time) }]
+        };
+        assert!((until(&[branch(1.0), branch(1.0)], 1.0) - (2.5 + 4.0)).abs() < 1e-8);
+    }
+
+    #[test]
     fn servers_enough_leave_the_longest_of_exponentials() {
         let branches = [vec![alone(0, 1.0, 1.0)], vec![alone(0, 1.0, 0.5)]];
         // 1 + 1/2 − 1/(1 + 2).
@@ -530,7 +578,7 @@ mod tests {
     fn parts_that_may_be_left_out_or_repeated_take_their_mean() {
         let part = |visits: f64| Loop { visits, ..alone(0, 2.0, 1.0) };
         assert!((until(&[vec![part(0.5), part(3.0)]], 1.0) - 7.0).abs() < 1e-7);
-        let place = |slot: u32| Place { slot, station: Some(0), time: 0.5 };
+        let place = |slot: u32| Place { slot, station: Some(0), time: 0.5, others: 0.0 };
         let mixed = Loop { visits: 2.0, rounds: 3.0, delay: 0.25, own: Some(place(0)), others: vec![(place(1), 1.5)] };
         assert!((until(&[vec![mixed]], 1.0) - 2.0 * (3.0 * 0.75 + 1.5 * 0.5)).abs() < 1e-7);
         let calls = Loop { visits: 1.5, rounds: 3.0, delay: 0.0, own: None, others: vec![(place(1), 2.0)] };

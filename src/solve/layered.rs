@@ -19,7 +19,7 @@ use super::plan::Plan;
 use super::replicas;
 use super::report;
 use super::times::{LaneTimes, Phases, Waits, group_times};
-use super::unseen::{Overlap, Shares, unseen};
+use super::unseen::{Activity, Overlap, Shares, unseen};
 
 pub use standing::{Standing, layered_from};
 
@@ -159,8 +159,10 @@ pub(super) struct Solver<'a> {
     shares: Vec<Shares>,
     /// By group: the part of its activity in which someone waits for it.
     blocking: Vec<f64>,
-    /// By lane: executions in a cycle and mean time of one, of branches.
-    branches: Vec<(f64, f64)>,
+    /// By group: the part of its visits to stations at which someone waits for it, or has just had the reply.
+    arriving: Vec<f64>,
+    /// By lane.
+    activity: Vec<Activity>,
     /// Whether threads of open load may compete for what is below them.
     contends: bool,
     methods: Vec<Option<Method>>,
@@ -173,6 +175,7 @@ pub(super) struct Solver<'a> {
 
 #[derive(Clone, Copy)]
 struct Request {
+    lane: usize,
     to: EntryId,
     count: f64,
     waits: bool,
@@ -226,8 +229,9 @@ impl<'a> Solver<'a> {
             sent: base,
             open_stays: vec![Stay::default(); entries],
             shares: vec![Shares::new(); lanes.groups.len()],
-            branches: vec![(0.0, 0.0); lanes.lanes.len()],
+            activity: vec![Activity::default(); lanes.lanes.len()],
             blocking: vec![1.0; lanes.groups.len()],
+            arriving: vec![1.0; lanes.groups.len()],
             saturated: Vec::new(),
             inner_failures: 0,
         };
@@ -399,8 +403,9 @@ impl<'a> Solver<'a> {
                 lanes: self.lanes,
                 shares: &self.shares,
                 blocking: &self.blocking,
+                arriving: &self.arriving,
                 cycles: &self.cycles,
-                branches: &self.branches,
+                activity: &self.activity,
                 together: &self.waits.together,
             },
         );
@@ -435,13 +440,39 @@ impl<'a> Solver<'a> {
         change
     }
 
+    /// Of lanes with branches, and of these: for how long they are active in a cycle, and how much of it beside the other.
     fn measure_branches(&mut self, layer: &Layer) {
-        for &lane in &layer.lanes {
-            if self.lanes.lanes[lane].parent.is_some() {
-                let time: f64 = self.times[lane].entries[0].iter().map(|time| time.mean).sum();
-                self.branches[lane] = (self.flows[lane][0], time);
+        for &number in &layer.lanes {
+            let lane = &self.lanes.lanes[number];
+            if self.lanes.groups[lane.group].lanes.len() < 2 {
+                continue;
             }
+            let (mut time, mut waits) = (0.0, 0.0);
+            for (position, reach) in lane.reach.iter().enumerate() {
+                let flow = self.flows[number][position];
+                let times = &self.times[number];
+                if position < self.starts(number) {
+                    time += flow * times.entries[position].iter().map(|time| time.mean).sum::<f64>();
+                }
+                for index in reach.items.clone() {
+                    if let Item::Fork { fork, .. } = lane.items[index] {
+                        let visits = self.plan.entries[reach.entry.index()].shape.forks[fork].visits;
+                        waits += flow * visits * times.items[index];
+                    }
+                }
+            }
+            let beside = lane.parent.map_or(0.0, |(parent, _)| {
+                let known = self.times[parent].beside.iter().find(|known| known.0 == number);
+                known.map_or(0.0, |known| self.flows[number][0] * known.1)
+            });
+            self.activity[number] = Activity { time, alone: (time - waits).max(0.0), beside };
         }
+    }
+
+    /// Positions in a lane at which its executions begin.
+    fn starts(&self, lane: usize) -> usize {
+        let lane = &self.lanes.lanes[lane];
+        if lane.parent.is_some() { 1 } else { self.roots(lane.group) }
     }
 
     fn evaluate(&mut self, group: usize) {
@@ -452,7 +483,7 @@ impl<'a> Solver<'a> {
         // Inner forks come after those in which they are.
         for fork in self.forks[group].iter_mut().rev() {
             let found = fork.solve(self.plan, self.lanes, &self.waits, &self.times);
-            self.waits.together[fork.first_lane] = Some(found.until);
+            self.waits.together[fork.first_lane] = Some((found.until, found.all));
             for (lane, slot, longer) in found.longer {
                 self.waits.longer[lane][slot as usize] = longer;
             }
@@ -529,14 +560,26 @@ impl<'a> Solver<'a> {
                         }
                         Item::Call { mean, to, .. } => {
                             let blocks = source || first;
-                            requests.push(Request { to, count: executions * mean, waits: true, blocks });
+                            requests.push(Request { lane: number, to, count: executions * mean, waits: true, blocks });
                         }
                         Item::Inline { mean, reach, .. } => {
                             let to = lane.reach[reach as usize].entry;
-                            requests.push(Request { to, count: executions * mean, waits: true, blocks: false });
+                            requests.push(Request {
+                                lane: number,
+                                to,
+                                count: executions * mean,
+                                waits: true,
+                                blocks: false,
+                            });
                         }
                         Item::Send { mean, to, .. } => {
-                            requests.push(Request { to, count: executions * mean, waits: false, blocks: false });
+                            requests.push(Request {
+                                lane: number,
+                                to,
+                                count: executions * mean,
+                                waits: false,
+                                blocks: false,
+                            });
                         }
                         Item::Fork { .. } => {}
                     }
@@ -573,6 +616,7 @@ impl<'a> Solver<'a> {
             self.shares[group].clear();
             if let Root::Threads(task) = lanes.groups[group].root {
                 self.blocking[group] = self.first_phase_part(group);
+                self.arriving[group] = self.awaited_part(group);
                 let total = self.task_rate(task.index());
                 if total > 0.0 && sums[group].len() <= MOST_SHARES {
                     self.shares[group].extend(sums[group].iter().map(|(behind, rate)| (*behind, rate / total)));
@@ -584,7 +628,7 @@ impl<'a> Solver<'a> {
                 let rate = self.throughputs[group] * request.count;
                 // Whoever calls is blocked in any phase; those behind it only in the first.
                 if lanes.groups[group].population <= MOST_CUSTOMERS {
-                    *sums[threads].entry(group).or_default() += rate;
+                    *sums[threads].entry(request.lane).or_default() += rate;
                 }
                 for &(behind, share) in self.shares[group].iter().filter(|_| request.blocks) {
                     *sums[threads].entry(behind).or_default() += rate * share;
@@ -602,6 +646,36 @@ impl<'a> Solver<'a> {
             all += flow * phases.iter().map(|time| time.mean).sum::<f64>();
         }
         if all > 0.0 { first / all } else { 1.0 }
+    }
+
+    /// The part of a group's own visits to stations at which someone waits for it, or has just had the reply: a second
+    /// phase begins as the first one ends.
+    fn awaited_part(&self, group: usize) -> f64 {
+        let main = self.lanes.groups[group].lanes.start;
+        let lane = &self.lanes.lanes[main];
+        let (mut awaited, mut all) = (0.0, 0.0);
+        for (reach, flow) in lane.reach[..self.roots(group)].iter().zip(&self.flows[main]) {
+            let mut later = 0.0;
+            let (mut visits, mut phase) = (0.0, 0);
+            for item in &lane.items[reach.items.clone()] {
+                let made = match *item {
+                    Item::Step { work, visits: own, phase: in_phase, .. } => {
+                        (visits, phase) = (own, in_phase);
+                        own * self.plan.works[work].slices
+                    }
+                    Item::Call { mean, .. } | Item::Inline { mean, .. } => visits * mean,
+                    Item::Send { .. } | Item::Fork { .. } => 0.0,
+                };
+                all += flow * made;
+                if phase == 0 {
+                    awaited += flow * made;
+                } else {
+                    later += made;
+                }
+            }
+            awaited += flow * later.min(1.0);
+        }
+        if all > 0.0 { awaited / all } else { 1.0 }
     }
 
     pub(super) fn task_rate(&self, task: usize) -> f64 {

@@ -216,7 +216,9 @@ impl<'a> Plan<'a> {
                         return Err(too_large().into());
                     }
                     let later = steps.iter().flatten().any(|step| step.phase > 0 && !self.works[step.work].is_empty())
-                        || shape.forks.iter().any(|fork| fork.phase > 0);
+                        || shape.forks.iter().any(|fork| {
+                            fork.phase > 0 || fork.quorum.is_some_and(|quorum| quorum < fork.branches.len())
+                        });
                     self.doubts.extend(shape.doubts.iter().cloned());
                     self.entries.push(PlannedEntry {
                         task: entry.task,

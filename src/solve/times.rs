@@ -3,6 +3,7 @@
 //! An execution of a phase or an activity is a sequence of slices of processor time around its calls, whose number is
 //! geometric or exact. Sequences add up; variances do so as if parts were independent.
 
+use super::activities::Parallel;
 use super::lanes::{Item, Lanes, NONE};
 use super::maximum::until;
 use super::mva::Stay;
@@ -31,6 +32,47 @@ impl Time {
     pub fn square(self) -> f64 {
         self.variance + self.mean * self.mean
     }
+
+    /// Its Laplace transform, if it is of gamma distribution: the chance that an exponential time of that rate is longer.
+    fn transform(self, rate: f64) -> f64 {
+        if self.mean <= 0.0 {
+            return 1.0;
+        }
+        let shape = self.mean * self.mean / self.variance.max(1e-6 * self.mean * self.mean);
+        (-(rate * self.mean / shape).ln_1p() * shape).exp()
+    }
+
+    /// Weights and means of two exponentials whose weighted tails are its own: a mixture of two (Whitt 1982), or the tail of
+    /// a sum of two, where one weight is negative.
+    fn two_lengths(self) -> [(f64, f64); 2] {
+        let cv2 = self.variance / (self.mean * self.mean);
+        if cv2 > 1.0 {
+            let first = f64::midpoint(1.0, ((cv2 - 1.0) / (cv2 + 1.0)).sqrt());
+            return [first, 1.0 - first].map(|share| (share, self.mean / (2.0 * share)));
+        }
+        // Sums of two vary at least half as much; equal ones have another form.
+        let spread = (2.0 * cv2.max(0.51) - 1.0).sqrt();
+        let (long, short) = (self.mean * f64::midpoint(1.0, spread), self.mean * f64::midpoint(1.0, -spread));
+        if short <= 1e-9 * long {
+            return [(1.0, self.mean), (0.0, self.mean)];
+        }
+        [(long / (long - short), long), (-short / (long - short), short)]
+    }
+
+    /// What is left of it after the other time, if anything.
+    fn left_after(self, other: Self) -> Self {
+        if self.mean <= 0.0 {
+            return Self::default();
+        }
+        let (mut mean, mut square) = (0.0, 0.0);
+        for (share, length) in self.two_lengths() {
+            let chance = share * other.transform(1.0 / length);
+            mean += chance * length;
+            square += 2.0 * chance * length * length;
+        }
+        let mean = mean.clamp(0.0, self.mean);
+        Self { mean, variance: (square - mean * mean).max(0.0) }
+    }
 }
 
 /// Times of an entry's phases.
@@ -45,8 +87,9 @@ pub(super) struct Waits {
     pub service: Vec<Phases>,
     /// By lane and slot: how much longer a visit takes because of other branches of the same fork.
     pub longer: Vec<Vec<f64>>,
-    /// By first lane of the branches: the time of a fork whose branches share servers.
-    pub together: Vec<Option<f64>>,
+    /// By first lane of the branches: the time until enough branches have ended, and until all have, of a fork whose
+    /// branches share servers.
+    pub together: Vec<Option<(f64, f64)>>,
     /// By station: seconds of what is scarcest below.
     pub scarce: Vec<f64>,
 }
@@ -66,6 +109,8 @@ pub(super) struct LaneTimes {
     pub entries: Vec<Phases>,
     /// By item: the mean time of one execution of a step, without its calls for those of calls.
     pub items: Vec<f64>,
+    /// By branch: its lane, and for how long in an execution the lane that waits for it is at work, too.
+    pub beside: Vec<(usize, f64)>,
 }
 
 /// The time of a slice and of a wait, by what a station adds.
@@ -86,11 +131,16 @@ pub(super) fn group_times(plan: &Plan, lanes: &Lanes, group: usize, waits: &Wait
 fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &[LaneTimes]) -> LaneTimes {
     let lane = &lanes.lanes[number];
     let stays = &waits.all(number);
-    let mut result =
-        LaneTimes { entries: vec![Phases::default(); lane.reach.len()], items: vec![0.0; lane.items.len()] };
+    let mut result = LaneTimes {
+        entries: vec![Phases::default(); lane.reach.len()],
+        items: vec![0.0; lane.items.len()],
+        beside: Vec::new(),
+    };
     for &position in lane.order.iter().rev() {
         let reach = &lane.reach[position as usize];
         let mut phases = Phases::default();
+        // Of all steps up to each one.
+        let mut ends = Vec::new();
         let mut index = reach.items.start;
         while index < reach.items.end {
             match lane.items[index] {
@@ -102,6 +152,7 @@ fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &
                     let time = calls.execution(&plan.works[work], stay);
                     result.items[index] = time.mean;
                     phases[phase].add(time.times(visits));
+                    ends.push(sum(&phases));
                     index = next;
                 }
                 Item::Fork { fork, first_lane } => {
@@ -113,11 +164,32 @@ fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &
                             total
                         })
                         .collect();
-                    let pairs: Vec<(f64, f64)> = branches.iter().map(|time| (time.mean, time.variance)).collect();
-                    let (mean, variance) = until(&pairs, parallel.quorum.unwrap_or(pairs.len()));
-                    let mean = waits.together[first_lane].unwrap_or(mean);
+                    let left = still(parallel, &branches, &ends);
+                    for (branch, (all, left)) in branches.iter().zip(&left).enumerate() {
+                        result.beside.push((first_lane + branch, (all.mean - left.mean).max(0.0)));
+                    }
+                    let pairs: Vec<(f64, f64)> = left.iter().map(|time| (time.mean, time.variance)).collect();
+                    let enough = parallel.quorum.unwrap_or(pairs.len());
+                    let (mean, variance) = until(&pairs, enough);
+                    let known = waits.together[first_lane];
+                    let mean = known.map_or(mean, |known| known.0);
                     result.items[index] = mean;
                     phases[parallel.phase].add(Time { mean, variance }.times(parallel.visits));
+                    if enough < pairs.len() {
+                        // The thread is not free before the last branch has ended, though nobody waits for it.
+                        let (all, spread) = until(&pairs, pairs.len());
+                        let all = known.map_or(all, |known| known.1);
+                        let left = Time { mean: (all - mean).max(0.0), variance: (spread - variance).max(0.0) };
+                        let end = ends.last().copied().unwrap_or_default();
+                        let join = parallel
+                            .joined
+                            .checked_sub(1)
+                            .map_or(Time::default(), |last| *ends.get(last).unwrap_or(&end));
+                        let then =
+                            Time { mean: end.mean - join.mean, variance: (end.variance - join.variance).max(0.0) };
+                        let last = usize::from(!plan.is_source(plan.entries[reach.entry.index()].task));
+                        phases[last].add(left.left_after(then).times(parallel.visits));
+                    }
                     index += 1;
                 }
                 Item::Call { .. } | Item::Inline { .. } | Item::Send { .. } => index += 1,
@@ -126,6 +198,24 @@ fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &
         result.entries[position as usize] = phases;
     }
     result
+}
+
+/// What is left of branches when one of them replies, where one does, given the time up to the end of each step.
+fn still(fork: &Parallel, branches: &[Time], ends: &[Time]) -> Vec<Time> {
+    let Some((replying, steps)) = &fork.replying else { return branches.to_vec() };
+    let at = |step: usize| step.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or_default();
+    let (from, to) = (at(steps.start), at(steps.end));
+    let before = Time { mean: to.mean - from.mean, variance: (to.variance - from.variance).max(0.0) };
+    let left = |(branch, time): (&usize, &Time)| if branch == replying { *time } else { time.left_after(before) };
+    fork.branches.iter().zip(branches).map(left).collect()
+}
+
+fn sum(phases: &Phases) -> Time {
+    let mut total = Time::default();
+    for time in phases {
+        total.add(*time);
+    }
+    total
 }
 
 /// Calls of one execution.
@@ -174,5 +264,31 @@ impl Calls {
             }
         }
         Time { mean, variance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Time;
+
+    #[test]
+    fn two_lengths_have_the_mean_and_variance() {
+        for cv2 in [0.6, 0.9, 1.0, 3.0] {
+            let lengths = Time { mean: 2.0, variance: 4.0 * cv2 }.two_lengths();
+            let moment = |power: i32| lengths.iter().map(|(share, mean)| share * mean.powi(power)).sum::<f64>();
+            assert!((moment(0) - 1.0).abs() < 1e-9, "{cv2}");
+            assert!((moment(1) - 2.0).abs() < 1e-9, "{cv2}");
+            assert!((2.0 * moment(2) - 4.0 * (1.0 + cv2)).abs() < 1e-9, "{cv2}");
+        }
+    }
+
+    #[test]
+    fn one_exponential_is_longer_than_another() {
+        let exponential = |mean: f64| Time { mean, variance: mean * mean };
+        // With chance 2/3, and then by 2 s.
+        let left = exponential(2.0).left_after(exponential(1.0));
+        assert!((left.mean - 4.0 / 3.0).abs() < 1e-6, "{left:?}");
+        assert!((left.square() - 2.0 / 3.0 * 8.0).abs() < 1e-6, "{left:?}");
+        assert!((exponential(2.0).left_after(Time::default()).mean - 2.0).abs() < 1e-9);
     }
 }

@@ -247,9 +247,8 @@ impl Solver<'_> {
         for numbers in [&mut self.throughputs, &mut self.cycles, &mut self.blocking] {
             numbers.iter_mut().for_each(&mut *see);
         }
-        for (count, time) in &mut self.branches {
-            see(count);
-            see(time);
+        for activity in &mut self.activity {
+            [&mut activity.time, &mut activity.alone, &mut activity.beside].into_iter().for_each(&mut *see);
         }
         for memory in &mut self.memories {
             memory.visit(see);

@@ -608,10 +608,9 @@ impl<'a> Problem<'a> {
                 lost / free
             }
         };
-        Stay {
-            wait: ((1.0 - overtakes) * (ahead + totals.ratio * work) + overtaking + overtakes * ahead) / free,
-            stretch,
-        }
+        let wait = ((1.0 - overtakes) * (ahead + totals.ratio * work) + overtaking + overtakes * ahead) / free;
+        // Where open load fills the station, each step finds a longer queue than the one before.
+        Stay { wait: wait.min((visit.service + residual) / (LEAST_FREE * free)), stretch }
     }
 }
 

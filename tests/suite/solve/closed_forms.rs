@@ -205,3 +205,79 @@ fn branches_on_one_server_take_the_sum_of_their_work() {
     let cycle = 1.0 / results.tasks[0].throughput;
     assert!((cycle - 2.5).abs() < 1e-5, "{cycle}");
 }
+
+/// Solved in layers.
+fn in_layers(text: &str) -> Results {
+    let results = layered(&model(text), &LayeredOptions { states: 0, ..LayeredOptions::default() });
+    results.expect("the test's model can be solved")
+}
+
+#[test]
+fn in_layers_a_thread_waits_for_branches_that_a_quorum_does_not() {
+    // The first of exponentials of 1 s and 0.5 s, 1 s more, and what the other one then still takes: it is the slow one
+    // with probability 2/3.
+    let results = in_layers(
+        "P 0 p a i -1 T 0 t user r go -1 a -1 E 0 A go first -1
+         A user s first 1 s left 1 s right 0.5 s last 1 : first -> left & right; left & right (1) -> last -1",
+    );
+    let rest = 2.0 / 3.0 * 0.5 * 1.0 + 1.0 / 3.0 * (1.0 / 3.0) * 0.5;
+    let (cycle, exact) = (1.0 / results.tasks[0].throughput, 1.0 + 1.0 / 3.0 + 1.0 + rest);
+    assert!((cycle - exact).abs() < 0.01 * exact, "{cycle} for {exact}");
+    // Of a server the same is a second phase.
+    let results = in_layers(
+        "P 0 p a i -1 T 0 t user r go -1 a t server n work -1 a -1 E 0 s go 10 -1 f go 1 -1 y go work 1 -1 A work first -1
+         A server s first 1 s left 1 s right 0.5 s last 1 : first -> left & right; left & right (1) -> last; last[work] -1",
+    );
+    let [first, second, _] = results.entries[1].service;
+    near(first, 1.0 + 1.0 / 3.0 + 1.0, "until the reply");
+    assert!((second - rest).abs() < 0.03 * rest, "{second} for {rest}");
+}
+
+#[test]
+fn in_layers_branches_beside_one_that_replies_go_on_from_where_they_are() {
+    let results = in_layers(
+        "P 0 p a i -1 T 0 t user r go -1 a t server n work -1 a -1 E 0 s go 10 -1 f go 1 -1 y go work 1 -1 A work first -1
+         A server s first 1 s left 0.4 s right 0.6 s last 0.25 : first -> left & right; left[work] & right -> last -1",
+    );
+    let [first, second, _] = results.entries[1].service;
+    near(first, 1.4, "until the reply");
+    // The other branch is not done with probability 0.6, and then takes 0.6 s more.
+    near(second, 0.36 + 0.25, "after it");
+}
+
+#[test]
+fn in_layers_branches_wait_for_what_servers_do_for_other_branches() {
+    let text = |calls: &str| {
+        format!(
+            "P 0 p a i p b f -1 T 0 t user r go -1 a t server n f g -1 b t other n h -1 b -1 E 0 A go first s f 1 -1 s g 1 -1 s h 1 -1 -1
+             A user s first 1 s left 0 s right 0 s last 0 f left 1 f right 1 {calls} : first -> left & right; left & right -> last -1"
+        )
+    };
+    let service = |calls: &str| in_layers(&text(calls)).entries[3].service[0];
+    near(service("y left f 1 y left h 1"), 1.0, "nobody else is there");
+    assert!(service("y left f 1 y right h 1") > 1.05, "the server works for the other branch");
+}
+
+#[test]
+fn open_load_that_fills_a_station_with_priorities_is_told() {
+    for scheduling in ["h", "p"] {
+        let results = in_layers(&format!(
+            "P 0 p c {scheduling} -1 T 0 t work i e -1 c t other i f -1 c 1 -1 E 0 a e 0.9 a f 0.2 s e 1 -1 s f 1 -1 -1"
+        ));
+        assert!(!results.convergence.converged && results.doubts[0].contains("saturated"), "{:?}", results.doubts);
+    }
+}
+
+#[test]
+fn in_layers_a_processor_that_branches_share_with_other_customers_does_not_idle() {
+    let of = |customers: u32| {
+        in_layers(&format!(
+            "P 0 p a i p b s -1 T 0 t user r go -1 a m {customers} t server i e -1 b -1 E 0 s go 0 -1 y go e 1 -1 A e first -1
+             A server s first 0 s left 0.2 s middle 0.3 s right 0.5 s last 0 :
+             first -> left & middle & right; left & middle & right -> last; last[e] -1"
+        ))
+    };
+    near(of(20).tasks[0].throughput, 1.0, "all work is done there");
+    let throughput = of(3).tasks[0].throughput;
+    assert!((throughput - 1.0).abs() < 0.02, "{throughput}");
+}

@@ -1,7 +1,8 @@
 //! Laws that hold for any model, on random small ones.
 
 use dyelog::lqn::model::{
-    Body, Call, CallKind, Entry, EntryId, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
+    Activity, ActivityId, Body, Call, CallKind, Entry, EntryId, Fork, Join, Model, Multiplicity, Precedence, Processor,
+    ProcessorId, Scheduling, Task, TaskId, Work,
 };
 use dyelog::lqn::results::Results;
 use dyelog::solve::{LayeredOptions, layered};
@@ -17,6 +18,11 @@ struct Recipe {
     /// Caller (0 is the client), offset of the target, mean, whether it is asynchronous.
     calls: Vec<(usize, usize, f64, bool)>,
     scheduling: Vec<usize>,
+    priorities: Vec<i32>,
+    /// A task with open arrivals, and how many per second.
+    open: Option<(usize, f64)>,
+    /// A task whose entry does its work in two branches.
+    fork: Option<usize>,
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -27,14 +33,20 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         0.5..20.0_f64,
         prop::collection::vec(task, 1..5),
         prop::collection::vec(call, 1..8),
-        prop::collection::vec(0..3_usize, 3),
+        prop::collection::vec(prop_oneof![3 => 0..3_usize, 1 => 3..5_usize], 3),
+        prop::collection::vec(0..3_i32, 4),
+        prop::option::weighted(0.25, (0..4_usize, 0.005..0.1_f64)),
+        prop::option::weighted(0.3, 0..4_usize),
     )
-        .prop_map(|(population, think, tasks, calls, scheduling)| Recipe {
+        .prop_map(|(population, think, tasks, calls, scheduling, priorities, open, fork)| Recipe {
+            open: open.map(|(task, rate)| (task % tasks.len(), rate)),
+            fork: fork.map(|task| task % tasks.len()),
             population,
             think,
             tasks,
             calls,
             scheduling,
+            priorities,
         })
 }
 
@@ -42,7 +54,13 @@ fn build(recipe: &Recipe, stretched: f64) -> Model {
     let mut model = Model::default();
     model.processors.push(Processor::new("client", Scheduling::Delay));
     for (index, kind) in recipe.scheduling.iter().enumerate() {
-        let scheduling = [Scheduling::Fcfs, Scheduling::ProcessorSharing, Scheduling::Delay][*kind];
+        let scheduling = [
+            Scheduling::Fcfs,
+            Scheduling::ProcessorSharing,
+            Scheduling::Delay,
+            Scheduling::HeadOfLine,
+            Scheduling::PreemptivePriority,
+        ][*kind];
         model.processors.push(Processor::new(&format!("p{index}"), scheduling));
     }
     let mut client = Task::new("client", ProcessorId(0), Scheduling::Reference);
@@ -56,8 +74,11 @@ fn build(recipe: &Recipe, stretched: f64) -> Model {
         let mut task = Task::new(&format!("t{number}"), ProcessorId(processor + 1), Scheduling::Fcfs);
         task.multiplicity = if *threads == 0 { Multiplicity::Infinite } else { Multiplicity::Finite(*threads) };
         task.entries = vec![EntryId(number)];
+        task.priority = recipe.priorities[index];
         model.tasks.push(task);
-        model.entries.push(Entry::new(&format!("e{number}"), TaskId(number)));
+        let mut entry = Entry::new(&format!("e{number}"), TaskId(number));
+        entry.open_arrival_rate = recipe.open.filter(|open| open.0 == index).map(|open| open.1);
+        model.entries.push(entry);
     }
     for number in 0..=recipe.tasks.len() {
         let mut phases = vec![Work::default()];
@@ -76,7 +97,49 @@ fn build(recipe: &Recipe, stretched: f64) -> Model {
         }
         model.entries[number].body = Body::Phases(phases);
     }
+    if let Some(task) = recipe.fork {
+        fork(&mut model, task + 1);
+    }
     model
+}
+
+/// Makes an entry do its first phase in two branches, with a quarter of the work before and a quarter after them.
+fn fork(model: &mut Model, entry: usize) {
+    let (id, task) = (EntryId::from(entry), model.entries[entry].task);
+    let Body::Phases(phases) = std::mem::replace(&mut model.entries[entry].body, Body::Activities(ActivityId(0)))
+    else {
+        return;
+    };
+    let mut works = vec![Work { demand: phases[0].demand / 4.0, ..Work::default() }; 4];
+    for (place, call) in phases[0].calls.iter().enumerate() {
+        works[1 + place % 2].calls.push(call.clone());
+    }
+    works.extend(phases.into_iter().skip(1));
+    for (number, work) in works.into_iter().enumerate() {
+        let replies = if number == 3 { vec![id] } else { Vec::new() };
+        model.tasks[task.index()].activities.push(ActivityId(number as u32));
+        model.activities.push(Activity { name: format!("a{number}").into(), task, work, replies });
+    }
+    let branches = vec![ActivityId(1), ActivityId(2)];
+    let mut precedences = vec![
+        Precedence { join: Join::Sequence(ActivityId(0)), fork: Some(Fork::And(branches.clone())) },
+        Precedence {
+            join: Join::And { activities: branches, quorum: None },
+            fork: Some(Fork::Sequence(ActivityId(3))),
+        },
+    ];
+    if model.activities.len() > 4 {
+        precedences.push(Precedence { join: Join::Sequence(ActivityId(3)), fork: Some(Fork::Sequence(ActivityId(4))) });
+    }
+    model.tasks[task.index()].precedences = precedences;
+}
+
+/// What an invocation of an entry does, each once.
+fn works(model: &Model, entry: usize) -> Vec<&Work> {
+    match &model.entries[entry].body {
+        Body::Phases(phases) => phases.iter().collect(),
+        Body::Activities(_) => model.activities.iter().map(|activity| &activity.work).collect(),
+    }
 }
 
 /// Solved in layers, and exactly where few states will do.
@@ -96,11 +159,8 @@ fn solve(model: &Model) -> Vec<Results> {
 
 /// Whether two results were found in the same way.
 fn alike(left: &Results, right: &Results) -> bool {
-    let method = |results: &Results| {
-        let method = &results.convergence.method;
-        (method.contains("Markov"), method.starts_with("exact"))
-    };
-    method(left) == method(right)
+    let exact = |results: &Results| results.convergence.method.starts_with("exact Markov");
+    exact(left) == exact(right)
 }
 
 fn close(left: f64, right: f64) -> bool {
@@ -117,8 +177,8 @@ proptest! {
             let mut flows = vec![0.0; model.entries.len()];
             flows[0] = results.entries[0].throughput;
             for (index, entry) in model.entries.iter().enumerate() {
-                let Body::Phases(phases) = &entry.body else { continue };
-                for work in phases {
+                flows[index] += entry.open_arrival_rate.unwrap_or(0.0);
+                for work in works(&model, index) {
                     for call in &work.calls {
                         flows[call.to.index()] += results.entries[index].throughput * call.mean;
                     }
@@ -128,11 +188,11 @@ proptest! {
             for (index, entry) in model.entries.iter().enumerate() {
                 let result = &results.entries[index];
                 prop_assert!(close(result.throughput, flows[index]), "flow of {}: {} for {}", entry.name, result.throughput, flows[index]);
-                let Body::Phases(phases) = &entry.body else { continue };
-                let demand: f64 = phases.iter().map(|work| work.demand).sum();
+                let demand: f64 = works(&model, index).iter().map(|work| work.demand).sum();
                 busy[model.tasks[entry.task.index()].processor.index()] += result.throughput * demand;
-                // An entry that is called takes at least its demand.
-                prop_assert!(result.throughput == 0.0 || result.service.iter().sum::<f64>() >= demand * (1.0 - 1e-6));
+                // An entry that is called takes at least its demand, or half of it where it has two branches.
+                let least = if recipe.fork.is_some() { 0.5 * demand } else { demand };
+                prop_assert!(result.throughput == 0.0 || result.service.iter().sum::<f64>() >= least * (1.0 - 1e-6));
                 let held = result.throughput * result.service.iter().sum::<f64>();
                 prop_assert!(close(result.utilization, held), "busy threads of {}", entry.name);
             }
@@ -185,7 +245,7 @@ proptest! {
             // Nobody is faster than alone, and no queue is: where requests that nobody waits for queue up, too, all are slower.
             let alone: f64 = results.entries.iter().enumerate().skip(1).map(|(index, entry)| {
                 let Body::Phases(phases) = &model.entries[index].body else { return 0.0 };
-                let waited = recipe.calls.iter().all(|call| !call.3) && phases.len() == 1;
+                let waited = recipe.calls.iter().all(|call| !call.3) && recipe.open.is_none() && recipe.fork.is_none() && phases.len() == 1;
                 let visits = entry.throughput / results.tasks[0].throughput;
                 if waited { visits * phases[0].demand } else { 0.0 }
             }).sum();
@@ -200,6 +260,23 @@ proptest! {
         if let [layers, exact] = &found[..] {
             let (layers, exact) = (layers.tasks[0].throughput, exact.tasks[0].throughput);
             prop_assert!((layers - exact).abs() <= 0.25 * exact, "{layers} for {exact}");
+        }
+    }
+
+    #[test]
+    fn copies_of_all_are_each_like_one(recipe in recipe(), copies in 2..4_u32) {
+        let model = build(&recipe, 1.0);
+        let mut replicated = model.clone();
+        replicated.processors.iter_mut().for_each(|processor| processor.replicas = copies);
+        replicated.tasks.iter_mut().for_each(|task| task.replicas = copies);
+        for (one, of_all) in solve(&model).iter().zip(&solve(&replicated)).filter(|(one, of_all)| alike(one, of_all)) {
+            for (one, of_all) in one.tasks.iter().zip(&of_all.tasks) {
+                prop_assert!(close(one.throughput, of_all.throughput), "{} and {}", one.throughput, of_all.throughput);
+                prop_assert!(close(one.utilization, of_all.utilization), "{} and {}", one.utilization, of_all.utilization);
+            }
+            for (one, of_all) in one.processors.iter().zip(&of_all.processors) {
+                prop_assert!(close(one.utilization, of_all.utilization), "{} and {}", one.utilization, of_all.utilization);
+            }
         }
     }
 
