@@ -33,10 +33,11 @@ pub struct Arguments {
 /// Tells what limits a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
-    for subject in &mut subjects {
-        whatif::set(subject, &arguments.set, terminal)?;
+    for questioned in &mut subjects {
+        whatif::set(&mut questioned.subject, &arguments.set, terminal)?;
+        questioned.check()?;
     }
-    let model = &subjects[0].base().model;
+    let model = &subjects[0].subject.base().model;
     let mut progress = Iterations::new("looking for bottlenecks");
     let found = bottlenecks_observed(model, &LayeredOptions::default(), &mut progress)?;
     progress.done();

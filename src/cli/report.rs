@@ -43,7 +43,7 @@ pub struct Arguments {
 /// Writes a report.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut source = source::load(&arguments.source, terminal)?;
-    let doubtful = source.doubtful();
+    let doubtful = source.doubtful_but_sound()?;
     source.findings.extend(doubtful);
     let results = solve::layered(&source.model, &LayeredOptions::default())
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;

@@ -118,14 +118,15 @@ enum Solver {
 /// Searches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
-    for subject in &mut subjects {
-        whatif::set(subject, &arguments.set, terminal)?;
+    for questioned in &mut subjects {
+        whatif::set(&mut questioned.subject, &arguments.set, terminal)?;
     }
-    let subject = &subjects[0];
+    let subject = &subjects[0].subject;
     if arguments.list {
         output::write(&arguments.output, &whatif::list(subject))?;
         return Ok(Exit::Ok);
     }
+    subjects[0].check()?;
     let base = subject.base();
     let (goals, errors) =
         whatif::gather(arguments.goal.iter().map(|text| Goal::parse(text, &base.model, base.origins.as_ref())));

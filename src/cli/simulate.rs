@@ -216,6 +216,7 @@ fn write_messages(model: &Model, options: &TraceOptions, output: &mut dyn Write)
 /// Simulates a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
+    let doubtful = source.doubtful_but_sound()?;
     if let Some(path) = &arguments.trace {
         write_trace(arguments, &source.model, path, terminal)?;
     }
@@ -228,5 +229,5 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     let simulated = simulate_watched(&source.model, &options, &mut clock);
     clock.progress.done();
-    tell(&source, simulated, arguments.format, &arguments.output, terminal)
+    tell(&source, doubtful, simulated, arguments.format, &arguments.output, terminal)
 }

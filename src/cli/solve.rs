@@ -73,6 +73,7 @@ impl Format {
 /// Solves a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
+    let doubtful = source.doubtful_but_sound()?;
     let solved = match arguments.solver {
         Solver::Layered => {
             let mut progress = Iterations::new("solving");
@@ -85,29 +86,20 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             solve::simulate(&source.model, &SimulateOptions { threads, ..SimulateOptions::default() })
         }
     };
-    tell(&source, solved, arguments.format, &arguments.output, terminal)
+    tell(&source, doubtful, solved, arguments.format, &arguments.output, terminal)
 }
 
 /// Tells what a solver made of a model, and what is doubtful about it.
 pub fn tell(
     source: &Source,
+    doubtful: Vec<Diagnostic>,
     solved: Result<Results, Diagnostics>,
     format: Option<Format>,
     output: &OutputArguments,
     terminal: &mut Terminal,
 ) -> Outcome {
     let (model, origins) = (&source.model, source.origins.as_ref());
-    let doubtful = source.doubtful();
-    let results = match solved {
-        Ok(results) => results,
-        Err(Diagnostics(found)) => {
-            // The lint knows the places of what the solver stumbles over.
-            let told = doubtful.iter().any(|finding| finding.severity == Severity::Error);
-            let found = if told { Vec::new() } else { found };
-            return Err(Diagnostics([doubtful, found].concat()).into());
-        }
-    };
-    // What solves is no error, whatever a check that knows no solver says of it.
+    let results = solved.map_err(|Diagnostics(found)| Diagnostics([doubtful.clone(), found].concat()))?;
     let warnings: Vec<Diagnostic> =
         doubtful.into_iter().filter(|finding| finding.severity == Severity::Warning).collect();
     terminal.report(&warnings);

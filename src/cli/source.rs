@@ -43,10 +43,45 @@ impl Source {
         if self.origins.is_some() {
             return Vec::new();
         }
-        let mut found = lint::check(&self.model);
-        self.places.locate(&mut found);
-        found
+        located(&self.model, &self.places)
     }
+
+    /// The same where it is to be solved.
+    ///
+    /// # Errors
+    /// When an error is among it: then the figures of the model would mean nothing.
+    pub fn doubtful_but_sound(&self) -> Result<Vec<Diagnostic>, Failure> {
+        sound(self.doubtful())
+    }
+}
+
+/// What questions are about.
+pub struct Questioned {
+    /// The model file or the traces.
+    pub subject: Subject,
+    /// Where the elements of a model file stand in it.
+    places: Option<Places>,
+}
+
+impl Questioned {
+    /// Refuses a model file that makes no sense to a solver.
+    pub fn check(&self) -> Result<(), Failure> {
+        match &self.places {
+            Some(places) => sound(located(&self.subject.base().model, places)).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is doubtful about a model, and where in its file.
+fn located(model: &Model, places: &Places) -> Vec<Diagnostic> {
+    let mut found = lint::check(model);
+    places.locate(&mut found);
+    found
+}
+
+fn sound(found: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Failure> {
+    if found.iter().any(|finding| finding.severity == Severity::Error) { Err(Failure::Input(found)) } else { Ok(found) }
 }
 
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
@@ -88,7 +123,7 @@ pub fn subjects(
     sets: &[&[PathBuf]],
     arguments: &SourceArguments,
     terminal: &mut Terminal,
-) -> Result<Vec<Subject>, Failure> {
+) -> Result<Vec<Questioned>, Failure> {
     let files = sets.iter().copied().flatten();
     input::check_stdin_once(files.chain(&arguments.reduce.rules).chain(&arguments.config))?;
     let (_, file) = configuration(arguments.config.as_deref(), terminal)?;
@@ -98,9 +133,9 @@ pub fn subjects(
     for files in sets {
         subjects.push(match submodel_or_model(files, &arguments.reading, &arguments.reduce, false, terminal)? {
             Found::Model(file, whole) => {
-                let Loaded { model, .. } = model_file(&file, whole, terminal)?;
+                let Loaded { model, places, .. } = model_file(&file, whole, terminal)?;
                 models.push(file);
-                Subject::of_model(model)
+                Questioned { subject: Subject::of_model(model), places: Some(places) }
             }
             Found::SubModel(reduced) => {
                 let sub = reduced.reduction.submodel;
@@ -108,7 +143,7 @@ pub fn subjects(
                 let sequential = !sub.concurrent;
                 let subject = Subject::of_traces(sub, &file, &text, sequential)?;
                 tell(&subject.base().findings, terminal);
-                subject
+                Questioned { subject, places: None }
             }
         });
     }

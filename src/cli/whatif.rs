@@ -17,7 +17,7 @@ use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Output};
 use crate::cli::progress::Progress;
-use crate::cli::source;
+use crate::cli::source::{self, Questioned};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome};
 
@@ -87,9 +87,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let own = &arguments.source.files[..];
     let sets: Vec<&[PathBuf]> = [own].into_iter().chain(arguments.against.chunks(1)).collect();
     let subjects = source::subjects(&sets, &arguments.source, terminal)?;
-    let mut subjects: Vec<(String, Subject)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
-    for (name, subject) in &mut subjects {
-        set(subject, &arguments.set, terminal).map_err(|failure| match failure {
+    let mut subjects: Vec<(String, Questioned)> = sets.iter().map(|files| name(files)).zip(subjects).collect();
+    for (name, questioned) in &mut subjects {
+        set(&mut questioned.subject, &arguments.set, terminal).map_err(|failure| match failure {
             Failure::Input(errors) if sets.len() > 1 => {
                 Failure::Input(errors.into_iter().map(|error| error.with_note(format!("in {name}"))).collect())
             }
@@ -103,12 +103,17 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Format::Text | Format::Plot => &["txt"],
     };
     output::check_ending(&arguments.output, if arguments.list { &["txt"] } else { own }, terminal);
+    if !arguments.list {
+        subjects.iter().try_for_each(|(_, questioned)| questioned.check())?;
+    }
     let mut output = Output::open(&arguments.output)?;
     if arguments.list {
-        output.text(&list(&subjects[0].1))?;
+        output.text(&list(&subjects[0].1.subject))?;
         output.finish()?;
         return Ok(Exit::Ok);
     }
+    let subjects: Vec<(String, Subject)> =
+        subjects.into_iter().map(|(name, questioned)| (name, questioned.subject)).collect();
     let table = ask(arguments, &subjects, terminal)?;
     let text = match arguments.format {
         Format::Text => whatif::text(&table, terminal.look(&arguments.output)),

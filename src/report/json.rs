@@ -14,7 +14,7 @@ use crate::report::words::kind;
 /// Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
 /// `async` or `forward`. Of a simulation every element has
 /// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
-/// times. Where the model was made of traces, `scenarios` tells throughput and response time of each.
+/// times. `doubts` says in words what the solver left out or doubts. Where the model was made of traces, `scenarios` tells throughput and response time of each.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
     pretty(&document(model, results, origins))
 }
@@ -25,6 +25,7 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
     document.insert("solver".into(), json!(results.solver));
     document.insert("converged".into(), json!(results.convergence.converged));
     document.insert("iterations".into(), json!(results.convergence.iterations));
+    document.insert("doubts".into(), json!(results.doubts));
     let half = results.simulated.as_ref().map(|simulated| &simulated.half_widths);
     let processors =
         model.processors.iter().zip(&results.processors).enumerate().map(|(index, (processor, result))| {
@@ -33,8 +34,13 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
         });
     document.insert("processors".into(), processors.collect());
     let tasks = model.tasks.iter().zip(&results.tasks).enumerate().map(|(index, (task, result))| {
-        let figures =
-            |result: &TaskResult| json!({ "throughput": result.throughput, "utilization": result.utilization });
+        let figures = |result: &TaskResult| {
+            json!({
+                "throughput": result.throughput,
+                "utilization": result.utilization,
+                "processor_utilization": result.processor_utilization,
+            })
+        };
         element(&[("name", &task.name)], figures(result), half.map(|half| figures(&half.tasks[index])))
     });
     document.insert("tasks".into(), tasks.collect());
@@ -44,6 +50,7 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
                 "throughput": result.throughput,
                 "service": result.service,
                 "utilization": result.utilization,
+                "processor_utilization": result.processor_utilization,
             });
             if let Some(open) = result.open_response {
                 figures["open_response"] = json!(open);

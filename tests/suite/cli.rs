@@ -155,17 +155,65 @@ fn results_in_json_have_the_keys_that_scripts_rely_on() {
     assert_eq!(run.code, 0, "{}", run.err);
     let document: Value = serde_json::from_str(&run.out).expect("it is JSON");
     let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&document), ["solver", "converged", "iterations", "processors", "tasks", "entries", "calls"]);
+    assert_eq!(
+        keys(&document),
+        ["solver", "converged", "iterations", "doubts", "processors", "tasks", "entries", "calls"]
+    );
     assert_eq!(document["solver"], "layered");
     assert_eq!(document["converged"], true);
     assert_eq!(keys(&document["processors"][0]), ["name", "utilization"]);
-    assert_eq!(keys(&document["tasks"][0]), ["name", "throughput", "utilization"]);
-    assert_eq!(keys(&document["entries"][1]), ["name", "task", "throughput", "service", "utilization"]);
+    assert_eq!(keys(&document["tasks"][0]), ["name", "throughput", "utilization", "processor_utilization"]);
+    assert_eq!(
+        keys(&document["entries"][1]),
+        ["name", "task", "throughput", "service", "utilization", "processor_utilization"]
+    );
     assert_eq!(document["entries"][1]["service"].as_array().map(Vec::len), Some(3));
     assert_eq!(keys(&document["calls"][0]), ["from", "to", "kind", "waiting"]);
     assert_eq!(document["calls"][0]["kind"], "sync");
     let throughput = document["tasks"][0]["throughput"].as_f64().expect("a number");
     assert!((0.1..0.75).contains(&throughput), "{throughput}");
+}
+
+#[test]
+fn what_a_solver_doubts_is_in_its_results() {
+    let folder = Folder::new();
+    let model = MODEL.replace("p cpu f", "p cpu c 0.01");
+    assert_ne!(model, MODEL);
+    let file = folder.file("m.lqn", &model);
+    let json = run(&["solve", &file, "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    let doubt = document["doubts"][0].as_str().expect("a doubt").to_owned();
+    assert!(doubt.contains("processor sharing"), "{doubt}");
+    assert!(json.err.contains(&doubt), "{}", json.err);
+    let xml = run(&["solve", &file, "--format", "lqxo"]);
+    assert!(xml.out.contains(&format!("<!-- {doubt} -->")), "{}", xml.out);
+    let again = run(&["solve", &folder.file("m.lqxo", &xml.out), "--format", "lqxo"]);
+    assert_eq!((again.code, again.out), (0, xml.out), "{}", again.err);
+}
+
+#[test]
+fn models_with_errors_are_not_solved() {
+    let folder = Folder::new();
+    let broken = MODEL.replace("s serve", "F serve serve 0.7 -1\nF serve serve 0.7 -1\ns serve");
+    assert_ne!(broken, MODEL);
+    let file = folder.file("m.lqn", &broken);
+    let checked = run(&["lqn", "check", &file]);
+    assert!(checked.out.contains("error[L111]") && checked.out.contains("error[L103]"), "{}", checked.out);
+    let page = shown(&folder.path("page.html"));
+    for command in [
+        &["solve"][..],
+        &["simulate"],
+        &["bottleneck"],
+        &["whatif"],
+        &["search", "--goal", "users.response<3", "--largest", "task.users.population=1..3"],
+        &["report", "-o", &page],
+    ] {
+        let run = run(&[command, &[&file]].concat());
+        assert_eq!((run.code, &*run.out), (2, ""), "{command:?}");
+        for code in ["error[L111]", "error[L103]"] {
+            assert!(run.err.contains(code), "{command:?}: {}", run.err);
+        }
+    }
 }
 
 #[test]

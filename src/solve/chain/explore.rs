@@ -240,6 +240,22 @@ fn fire(
             way.probability = 1.0 - again;
             way.state.queues[station].remove(place);
             way.todo.push(Todo::Run(firing.stacks.with_top(stack, next)));
+            let free = program.stations[station].servers as usize - 1;
+            let waiting = way.state.queues[station].len().saturating_sub(free);
+            if program.stations[station].order == Order::Random && waiting > 1 {
+                // Those who are alike stand side by side.
+                let mut at = free;
+                while let Some(next) = way.state.queues[station].get(at) {
+                    let alike = way.state.queues[station][at..].iter().take_while(|other| *other == next).count();
+                    let mut drawn = way.copy(firing.spare);
+                    drawn.probability *= alike as f64 / waiting as f64;
+                    drawn.state.queues[station].swap(free, at);
+                    firing.settle(drawn, &mut |way, stacks| arrive(way, stacks, rate * way.probability))?;
+                    at += alike;
+                }
+                firing.spare.push(way);
+                return Some(());
+            }
             firing.settle(way, &mut |way, stacks| arrive(way, stacks, rate * way.probability))
         }
     }

@@ -12,7 +12,7 @@ use super::state::{ROOTS, State};
 pub(super) struct Measured {
     /// By event: times per second.
     rates: Vec<f64>,
-    /// By stack: mean number, and mean number in service.
+    /// By stack: mean number, and mean number that a processor serves.
     stacks: Vec<f64>,
     served: Vec<f64>,
 }
@@ -32,7 +32,8 @@ impl Measured {
                 for stack in queue {
                     stacks[*stack as usize] += probability;
                 }
-                if let Some(station) = program.stations.get(number) {
+                // Whoever thinks keeps no processor busy.
+                if let Some(station) = program.stations.get(number).filter(|_| number != program.thinking()) {
                     let (count, share) = serving(station.order, station.servers, queue.len());
                     for stack in &queue[..count] {
                         served[*stack as usize] += probability * share;

@@ -118,6 +118,11 @@ pub(super) struct Program {
 }
 
 impl Program {
+    /// The station where customers and invocations think: the last one, and nobody's processor.
+    pub fn thinking(&self) -> usize {
+        self.stations.len() - 1
+    }
+
     /// Event of a request of a row of the results.
     pub fn row_event(&self, row: usize) -> usize {
         self.entries + self.works + row
@@ -346,7 +351,7 @@ impl Compiler<'_> {
             begin
         };
         if work.think > 0.0 {
-            let station = self.program.stations.len() as u32 - 1;
+            let station = self.program.thinking() as u32;
             begin = self.push(Op::Stage { station, rate: 1.0 / work.think, more: 0, again: 0.0, next: begin });
         }
         let event = (self.program.entries + number) as u32;
@@ -525,7 +530,7 @@ impl Compiler<'_> {
             let ways = task.entries.iter().map(|entry| (part, self.program.begin[entry.index()])).collect();
             let mut begin = self.push(Op::Choose(ways));
             if task.think_time > 0.0 {
-                let station = self.program.stations.len() as u32 - 1;
+                let station = self.program.thinking() as u32;
                 begin = self.push(Op::Stage { station, rate: 1.0 / task.think_time, more: 0, again: 0.0, next: begin });
             }
             self.program.cycle[index] = begin;

@@ -104,3 +104,89 @@ fn models_with_many_states_go_to_the_layers() {
     let (_, results) = solved(text);
     assert!(!results.convergence.method.contains("Markov"), "{}", results.convergence.method);
 }
+
+#[test]
+fn who_thinks_keeps_no_processor_busy() {
+    // Of 0.3 s of each call 0.1 s are work; threads wait for nobody, so that the cycle is a sum.
+    let (_, results) = solved(
+        "P 0 p a i p b f -1 T 0 t user r go -1 a z 0.7 t server n work -1 b -1
+         E 0 y go work 1 -1 s work 0.1 -1 Z work 0.2 -1 -1",
+    );
+    assert!(results.convergence.method.starts_with("exact Markov chain"), "{}", results.convergence.method);
+    near(results.tasks[0].throughput, 1.0, "cycles");
+    near(results.processors[1].utilization, 0.1, "the processor works");
+    near(results.tasks[1].processor_utilization, 0.1, "for the task");
+    near(results.tasks[1].utilization, 0.3, "the thread is busy all the time");
+}
+
+/// Throughputs of users of two kinds (so many, think time, demand) of a server that takes any of those who wait.
+fn any_of_those_who_wait(users: [(usize, f64, f64); 2]) -> [f64; 2] {
+    // How many of each kind are there, and which kind is served.
+    let mut states = Vec::new();
+    for first in 0..=users[0].0 {
+        for second in 0..=users[1].0 {
+            let here = [first, second];
+            states.extend((0..2).filter(|kind| here[*kind] > 0).map(|kind| (here, kind)));
+            if here == [0, 0] {
+                states.push((here, 0));
+            }
+        }
+    }
+    let number = |state: ([usize; 2], usize)| states.iter().position(|known| *known == state).expect("a state");
+    let mut moves = Vec::new();
+    for &(here, served) in &states {
+        let from = number((here, served));
+        for kind in 0..2 {
+            let thinking = (users[kind].0 - here[kind]) as f64;
+            let mut then = here;
+            then[kind] += 1;
+            if thinking > 0.0 {
+                let serves = if here == [0, 0] { kind } else { served };
+                moves.push((from, number((then, serves)), thinking / users[kind].1));
+            }
+        }
+        if here != [0, 0] {
+            let mut left = here;
+            left[served] -= 1;
+            let all = left[0] + left[1];
+            let rate = 1.0 / users[served].2;
+            for kind in (0..2).filter(|kind| left[*kind] > 0) {
+                moves.push((from, number((left, kind)), rate * left[kind] as f64 / all as f64));
+            }
+            if all == 0 {
+                moves.push((from, number((left, 0)), rate));
+            }
+        }
+    }
+    let fastest = 2.0 * moves.iter().map(|step| step.2).sum::<f64>();
+    let mut likely = vec![1.0 / states.len() as f64; states.len()];
+    for _ in 0..100_000 {
+        let mut next = likely.clone();
+        for &(from, to, rate) in &moves {
+            next[from] -= likely[from] * rate / fastest;
+            next[to] += likely[from] * rate / fastest;
+        }
+        likely = next;
+    }
+    let busy = |kind: usize| {
+        let all = states.iter().zip(&likely).filter(|((here, served), _)| *here != [0, 0] && *served == kind);
+        all.map(|(_, part)| part).sum::<f64>()
+    };
+    [busy(0) / users[0].2, busy(1) / users[1].2]
+}
+
+#[test]
+fn random_order_takes_any_of_those_who_wait() {
+    for (scheduling, same) in [("r", true), ("f", false)] {
+        let (_, results) = solved(&format!(
+            "P 0 p a i p b {scheduling} -1 T 0 t one r x -1 a z 1 m 3 t two r y -1 a z 2 m 2 t server i f s -1 b -1
+             E 0 y x f 1 -1 f x 1 -1 y y s 1 -1 f y 1 -1 s f 0.3 -1 s s 1.2 -1 -1"
+        ));
+        assert!(results.convergence.method.starts_with("exact Markov chain"), "{}", results.convergence.method);
+        let exact = any_of_those_who_wait([(3, 1.0, 0.3), (2, 2.0, 1.2)]);
+        for (kind, exact) in exact.into_iter().enumerate() {
+            let off = (results.tasks[kind].throughput / exact - 1.0).abs();
+            assert_eq!(off < 1e-6, same, "{scheduling}: {} for {exact}", results.tasks[kind].throughput);
+        }
+    }
+}

@@ -73,6 +73,18 @@ impl Xml {
         self
     }
 
+    /// Words for people.
+    fn comment(&mut self, words: &str) {
+        if self.in_tag {
+            self.text.push_str(">\n");
+            self.in_tag = false;
+        }
+        self.text.push_str(&"   ".repeat(self.open.len()));
+        // Two hyphens would end it.
+        let words = words.replace(is_no_text, " ").replace("--", "-\u{2010}");
+        self.text.push_str(&format!("<!-- {words} -->\n"));
+    }
+
     fn end(&mut self) {
         let name = self.open.pop().expect("what ends was started");
         if self.in_tag {
@@ -85,6 +97,11 @@ impl Xml {
     }
 }
 
+/// Whether XML cannot carry a character.
+fn is_no_text(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}')
+}
+
 /// The text as it may stand in an attribute. Control characters, which XML cannot carry, become spaces.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -95,7 +112,7 @@ fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\n' | '\r' | '\t' => safe.push_str(&format!("&#{};", u32::from(character))),
-            _ if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => safe.push(' '),
+            _ if is_no_text(character) => safe.push(' '),
             _ => safe.push(character),
         }
     }

@@ -124,6 +124,9 @@ impl Writer<'_> {
         };
         let bound = if bound.is_finite() { bound } else { 0.0 };
         let solver = format!("dyelog {}", solved.results.solver);
+        for doubt in &solved.results.doubts {
+            self.xml.comment(doubt);
+        }
         self.xml
             .start("result-general")
             .with("solver-info", solver)
