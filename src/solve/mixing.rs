@@ -11,7 +11,7 @@ const PLAIN: f64 = 1e-5;
 /// Anderson's (1965) acceleration of a fixed-point iteration: the next point is the combination of the last ones whose
 /// residuals, combined in the same way, are least.
 ///
-/// Residuals are relative, so that rates and times weigh alike. What is kept of a step is by how much the residual and the
+/// Residuals are relative, so that rates and times weigh alike, except among parts of a whole. What is kept of a step is by how much the residual and the
 /// image changed. That holds near the fixed point of a like iteration, too, so that one may go on with another's steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mixing {
@@ -19,6 +19,7 @@ pub(super) struct Mixing {
     last: Option<(Vec<f64>, Vec<f64>)>,
     /// The latest last.
     steps: Vec<Step>,
+    of_parts: bool,
 }
 
 /// What came of a step.
@@ -33,6 +34,11 @@ struct Step {
 }
 
 impl Mixing {
+    /// For parts of a whole, such as probabilities: small ones hardly matter.
+    pub(super) fn of_parts() -> Self {
+        Self { of_parts: true, ..Self::default() }
+    }
+
     /// For another iteration, which may be like this one: with the steps, but at no point.
     pub(super) fn for_another(mut self) -> Self {
         self.last = None;
@@ -53,7 +59,8 @@ impl Mixing {
 
     /// Replaces the point, of which the iteration made `next`, by the one to go on from.
     pub(super) fn mix(&mut self, point: &mut [f64], next: &[f64]) {
-        let residual: Vec<f64> = next.iter().zip(&*point).map(|(next, point)| relative(*next, *point)).collect();
+        let change = if self.of_parts { |next: f64, point: f64| next - point } else { relative };
+        let residual: Vec<f64> = next.iter().zip(&*point).map(|(next, point)| change(*next, *point)).collect();
         if self.steps.iter().any(|step| step.residual.len() != residual.len()) {
             self.steps.clear();
         }

@@ -1,16 +1,18 @@
 //! How likely each state of a chain is.
 
-/// Sweeps at most.
+use crate::solve::mixing::Mixing;
+
+/// Sweeps at most, and in a round.
 const MOST: usize = 4000;
-/// Sweeps from one balance of the levels to the next, and from one leap to the next.
-const BALANCE: usize = 4;
-const LEAP: usize = 12;
+const ROUND: usize = 4;
+/// Rounds before an acceleration begins: it costs as much as two sweeps.
+const PLAIN: usize = 5;
 /// Chains up to this size are solved by elimination.
 const SMALL: usize = 120;
 
 /// Probabilities of states from the rates between them and where to start, and the sweeps that it took until they changed
 /// by no more than the bound; nothing where they are not found. States of a level are close to each other: where there are
-/// several levels, how likely each is comes from a chain of levels between the sweeps (Takahashi 1975).
+/// several levels, how likely each is comes from a chain of levels between rounds of sweeps (Takahashi 1975).
 pub(super) fn stationary(
     levels: &[u32],
     moves: &[(u32, u32, f64)],
@@ -22,73 +24,33 @@ pub(super) fn stationary(
         return Some((eliminate(states, moves)?, 0));
     }
     let incoming = Incoming::new(states, moves);
-    let mut probabilities = start.unwrap_or_else(|| vec![1.0 / states as f64; states]);
-    let mut leap = Leap::default();
+    let mut point = start.unwrap_or_else(|| vec![1.0 / states as f64; states]);
+    let mut probabilities = point.clone();
+    let mut mixing = Mixing::of_parts();
     let several = levels.iter().any(|level| *level != levels[0]);
-    for sweep in 1..=MOST {
-        if several && sweep % BALANCE == 0 {
+    for round in 0..MOST / ROUND {
+        if several {
             balance(levels, moves, &mut probabilities)?;
         }
-        let mut change = 0.0;
-        for state in 0..states {
-            change += incoming.relax(state, &mut probabilities);
+        for sweep in 1..=ROUND {
+            let change = incoming.sweep(&mut probabilities);
+            let total: f64 = probabilities.iter().sum();
+            if !total.is_finite() || total <= 0.0 {
+                return None;
+            }
+            probabilities.iter_mut().for_each(|value| *value /= total);
+            if change < bound * total {
+                return Some((probabilities, round * ROUND + sweep));
+            }
         }
-        let mut back = 0.0;
-        for state in (0..states).rev() {
-            back += incoming.relax(state, &mut probabilities);
+        if round < PLAIN {
+            point.copy_from_slice(&probabilities);
+        } else {
+            mixing.mix(&mut point, &probabilities);
+            probabilities.copy_from_slice(&point);
         }
-        change += back;
-        let total: f64 = probabilities.iter().sum();
-        if !total.is_finite() || total <= 0.0 {
-            return None;
-        }
-        for value in &mut probabilities {
-            *value /= total;
-        }
-        if change < bound * total {
-            return Some((probabilities, sweep));
-        }
-        leap.after(sweep, &mut probabilities);
     }
     None
-}
-
-/// Where changes shrink by the same factor from sweep to sweep, all those to come are made at once (Aitken 1926).
-#[derive(Default)]
-struct Leap {
-    last: Vec<f64>,
-    change: Vec<f64>,
-}
-
-impl Leap {
-    /// Looks at the three sweeps after a balance, now and then.
-    fn after(&mut self, sweep: usize, probabilities: &mut [f64]) {
-        match sweep % LEAP {
-            1 => self.last = probabilities.to_vec(),
-            2 => {
-                self.change = probabilities.iter().zip(&self.last).map(|(new, old)| new - old).collect();
-                self.last.copy_from_slice(probabilities);
-            }
-            3 if !self.change.is_empty() => {
-                let (mut product, mut square, mut own) = (0.0, 0.0, 0.0);
-                for ((new, old), before) in probabilities.iter().zip(&self.last).zip(&self.change) {
-                    let change = new - old;
-                    product += change * before;
-                    square += before * before;
-                    own += change * change;
-                }
-                let factor = product / square;
-                // What is left of the change beside that.
-                let other = own - factor * product;
-                if (0.3..0.995).contains(&factor) && other < 0.01 * own {
-                    for (new, old) in probabilities.iter_mut().zip(&self.last) {
-                        *new = (*new + (*new - old) * factor / (1.0 - factor)).max(0.0);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Makes levels as likely as a chain of them says.
@@ -147,6 +109,12 @@ impl Incoming {
         }
         let out = out.into_iter().map(|rate: f64| if rate > 0.0 { 1.0 / rate } else { 0.0 }).collect();
         Self { first, from: sources, rate: rates, out }
+    }
+
+    /// A Gauss–Seidel sweep over all states and back, and by how much probabilities changed in all.
+    fn sweep(&self, probabilities: &mut [f64]) -> f64 {
+        let states = self.out.len();
+        (0..states).chain((0..states).rev()).map(|state| self.relax(state, probabilities)).sum()
     }
 
     fn relax(&self, state: usize, probabilities: &mut [f64]) -> f64 {

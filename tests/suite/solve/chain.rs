@@ -98,6 +98,22 @@ fn figures_of_copies_are_those_of_one() {
 }
 
 #[test]
+fn sweeps_end_where_many_threads_wait_for_each_other() {
+    // Changes shrink slowly here, and in several ways at once.
+    let text = "P 0 p u i p w f m 2 p a f m 2 p d f -1
+                T 0 t users r go -1 u z 2 m 4 t web n page -1 w m 3 t app n work list -1 a m 2 t db n q1 q2 -1 d -1
+                E 0 s go 0.01 -1 y go page 1 -1 s page 0.05 0.02 -1 y page work 1.2 -1 y page list 0.5 -1 s work 0.1 -1
+                s list 0.05 0.05 -1 y work q1 2 -1 y list q2 0.7 0.4 -1 s q1 0.02 -1 s q2 0.05 -1 -1";
+    let (_, results) = solved(text);
+    assert_eq!(results.convergence.method, "exact Markov chain of 1830 states");
+    assert!(results.convergence.iterations < 200, "{:?}", results.convergence);
+    // Customers think, work, or wait for the page: those are all.
+    let (users, page) = (&results.tasks[0], &results.entries[1]);
+    near(users.throughput * (2.0 + results.entries[0].service[0]), 4.0, "customers");
+    near(page.throughput, users.throughput, "pages");
+}
+
+#[test]
 fn models_with_many_states_go_to_the_layers() {
     let text = "P 0 p a i p b f p c f -1 T 0 t user r go -1 a m 400 t one n f -1 b m 3 t two n s -1 c m 3 -1
                 E 0 s go 1 -1 y go f 1 -1 s f 0.01 0.01 -1 y f s 1 1 -1 s s 0.01 0.02 -1 -1";
