@@ -38,7 +38,9 @@ pub(super) fn stationary(
             if !total.is_finite() || total <= 0.0 {
                 return None;
             }
-            probabilities.iter_mut().for_each(|value| *value /= total);
+            for value in &mut probabilities {
+                *value /= total;
+            }
             if change < bound * total {
                 return Some((probabilities, round * ROUND + sweep));
             }

@@ -3,6 +3,36 @@
 //! All is made of additions, multiplications, divisions and square roots, which give the same bits on every machine. The
 //! logarithm of the standard library does not, so there is one here.
 
+/// Layers of the ziggurat: each has the same area, from one density to the next.
+const LAYERS: usize = 256;
+/// Where the lowest layer becomes the tail, and the area of each layer.
+const LAST_END: f64 = 7.697_117_470_131_05;
+const AREA: f64 = 3.949_659_822_581_557e-3;
+
+/// Layers under the density of the exponential distribution, the lowest first.
+struct Ziggurat {
+    /// How far each layer reaches; the lowest as far as it would without a tail. The next one's is where it is surely inside.
+    ends: [f64; LAYERS + 1],
+    /// The density at the bottom of each layer.
+    densities: [f64; LAYERS + 1],
+}
+
+static ZIGGURAT: Ziggurat = {
+    let (mut ends, mut densities) = ([0.0; LAYERS + 1], [1.0; LAYERS + 1]);
+    // Layer and tail together have the area, and the tail has that of the density where it begins.
+    ends[0] = LAST_END + 1.0;
+    densities[0] = 0.0;
+    ends[1] = LAST_END;
+    densities[1] = AREA / ends[0];
+    let mut layer = 2;
+    while layer < LAYERS {
+        densities[layer] = densities[layer - 1] + AREA / ends[layer - 1];
+        ends[layer] = -logarithm(densities[layer]);
+        layer += 1;
+    }
+    Ziggurat { ends, densities }
+};
+
 /// The xoshiro256++ generator (Blackman and Vigna, 2021), seeded through splitmix64 as its authors advise.
 #[derive(Clone, Debug)]
 pub(super) struct Random([u64; 4]);
@@ -46,10 +76,33 @@ impl Random {
         ((u128::from(self.next()) * count as u128) >> 64) as usize
     }
 
-    /// Exponential with mean 1.
+    /// Exponential with mean 1, never 0, by the ziggurat method (Marsaglia and Tsang, 2000).
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        -logarithm(((self.next() >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0))
+        loop {
+            let bits = self.next();
+            let layer = bits as usize % LAYERS;
+            let time = ((bits >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0) * ZIGGURAT.ends[layer];
+            // 99 of 100 are inside.
+            if time < ZIGGURAT.ends[layer + 1] {
+                return time;
+            }
+            if let Some(time) = self.outside(layer, time) {
+                return time;
+            }
+        }
+    }
+
+    /// Where a layer of the ziggurat is beyond all of the next one: the time, if it is below the density.
+    #[cold]
+    fn outside(&mut self, layer: usize, time: f64) -> Option<f64> {
+        if layer == 0 {
+            // The tail is the whole distribution over again.
+            return Some(LAST_END + self.exponential());
+        }
+        let [low, high] = [ZIGGURAT.densities[layer], ZIGGURAT.densities[layer + 1]];
+        let density = low + self.uniform() * (high - low);
+        (logarithm(density) < -time).then_some(time)
     }
 
     /// Standard normal, by the polar method.
@@ -133,7 +186,7 @@ impl Times {
 
 /// The natural logarithm of a positive normal number, to the last bit or two: the method of fdlibm.
 #[inline]
-pub(super) fn logarithm(value: f64) -> f64 {
+pub(super) const fn logarithm(value: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let bits = value.to_bits();
@@ -156,7 +209,7 @@ pub(super) fn logarithm(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Random, Times, logarithm};
+    use super::{AREA, LAST_END, LAYERS, Random, Times, ZIGGURAT, logarithm};
 
     #[test]
     fn the_logarithm_is_that_of_the_standard_library() {
@@ -177,6 +230,34 @@ mod tests {
         let mut random = Random([1, 2, 3, 4]);
         let outputs = [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386];
         assert_eq!(outputs.map(|_| random.next()), outputs);
+    }
+
+    #[test]
+    fn the_ziggurat_ends_in_a_point() {
+        let top = ZIGGURAT.densities[LAYERS - 1] + AREA / ZIGGURAT.ends[LAYERS - 1];
+        assert!((top - 1.0).abs() < 1e-12, "{top}");
+        assert!(ZIGGURAT.ends.windows(2).all(|ends| ends[0] > ends[1]));
+        assert_eq!(ZIGGURAT.ends[LAYERS], 0.0);
+    }
+
+    #[test]
+    fn exponential_times_have_their_distribution() {
+        // Counts between quantiles, of the body, of each end and of the tail, against what is expected: χ² with 99 degrees of freedom.
+        let mut random = Random::new(11, 2);
+        let (count, cells) = (2_000_000, 100);
+        let mut found = vec![0_u32; cells];
+        let mut tail = 0;
+        for _ in 0..count {
+            let time = random.exponential();
+            assert!(time > 0.0);
+            found[((1.0 - (-time).exp()) * cells as f64) as usize % cells] += 1;
+            tail += u32::from(time > LAST_END);
+        }
+        let expected = f64::from(count) / cells as f64;
+        let square: f64 = found.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
+        assert!((54.0..160.0).contains(&square), "{square}");
+        let expected = f64::from(count) * (-LAST_END).exp();
+        assert!((f64::from(tail) - expected).abs() < 4.0 * expected.sqrt(), "{tail} for {expected}");
     }
 
     #[test]

@@ -32,18 +32,25 @@ impl Key {
     }
 }
 
+#[inline]
+fn earlier(left: Key, right: Key) -> Key {
+    if right < left { right } else { left }
+}
+
 /// All timers.
 #[derive(Default)]
 pub(super) struct Timers {
     heap: Vec<Key>,
     places: Vec<u32>,
     order: u64,
+    /// The first has gone off. Its place stays, before all others, for the next timer to be set, which mostly follows at once.
+    is_vacant: bool,
 }
 
 impl Timers {
     /// With that many timers to begin with.
     pub fn new(timers: usize) -> Self {
-        Self { heap: Vec::with_capacity(timers), places: vec![NOWHERE; timers], order: 0 }
+        Self { heap: Vec::with_capacity(timers), places: vec![NOWHERE; timers], order: 0, is_vacant: false }
     }
 
     /// Makes room for timers up to that number.
@@ -59,7 +66,10 @@ impl Timers {
         self.order += 1;
         let key = Key::new(time, self.order, timer as u32);
         let place = self.places[timer];
-        if place == NOWHERE {
+        if place == NOWHERE && self.is_vacant {
+            self.is_vacant = false;
+            self.sink(0, key);
+        } else if place == NOWHERE {
             self.heap.push(key);
             self.rise(self.heap.len() - 1, key);
         } else {
@@ -89,16 +99,22 @@ impl Timers {
 
     /// The time of the next timer.
     #[inline]
-    pub fn next_time(&self) -> Option<f64> {
+    pub fn next_time(&mut self) -> Option<f64> {
+        if self.is_vacant {
+            self.is_vacant = false;
+            self.remove(0);
+        }
         self.heap.first().map(|key| key.time())
     }
 
     /// Takes out the next timer; its number.
     #[inline]
     pub fn pop(&mut self) -> Option<usize> {
+        self.next_time()?;
         let timer = self.heap.first()?.timer();
         self.places[timer] = NOWHERE;
-        self.remove(0);
+        self.heap[0] = Key(0);
+        self.is_vacant = true;
         Some(timer)
     }
 
@@ -136,20 +152,17 @@ impl Timers {
             if first >= count {
                 break;
             }
-            let mut least = first;
-            let mut least_key = self.heap[first];
-            for child in first + 1..(first + CHILDREN).min(count) {
-                let child_key = self.heap[child];
-                if child_key < least_key {
-                    least = child;
-                    least_key = child_key;
-                }
-            }
-            if key <= least_key {
+            let children = &self.heap[first..(first + CHILDREN).min(count)];
+            let least = match *children {
+                [a, b, c, d] => earlier(earlier(a, b), earlier(c, d)),
+                _ => children[1..].iter().fold(children[0], |least, child| earlier(least, *child)),
+            };
+            if key <= least {
                 break;
             }
-            self.put(place, least_key);
-            place = least;
+            let from = self.places[least.timer()];
+            self.put(place, least);
+            place = from as usize;
         }
         self.put(place, key);
     }
