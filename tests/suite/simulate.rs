@@ -103,6 +103,24 @@ fn queues_that_grow_without_end_are_told_and_do_not_eat_memory() {
 }
 
 #[test]
+fn overloaded_processors_are_busy_all_the_time() {
+    // Of a shared one most work is for requests that are not done in the end; in all but a few cases those that are done
+    // asked for little.
+    for (scheduling, servers) in [("s", 1), ("s", 3), ("f", 2), ("r", 1)] {
+        let model = read(&format!(
+            "G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p server {scheduling} m {servers}\n-1\nT 1\n  t server i serve -1 server\n-1\nE 0\n  a serve {}\n  s serve 1 -1\n-1\n",
+            2 * servers
+        ));
+        let options = SimulateOptions { events: 400_000, ..SimulateOptions::default() };
+        let results = simulate(&model, &options).expect("the model can be simulated");
+        let busy = results.processors[0].utilization / f64::from(servers);
+        assert!((0.999..=1.001).contains(&busy), "{scheduling} {servers}: {busy}");
+        assert!(!results.convergence.converged && !results.doubts.is_empty());
+        assert!(results.entries[0].throughput < 1.1 * f64::from(servers));
+    }
+}
+
+#[test]
 fn standstills_are_told() {
     let deadlock = read(
         "G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p p f\n-1\nT 3\n  t u r go -1 p\n  t a n ea -1 p\n  t b n eb -1 p\n-1\nE 0\n  s go 1 -1\n  y go ea 1 -1\n  s ea 1 -1\n  f ea 1 -1\n  y ea eb 1 -1\n  s eb 1 -1\n  f eb 1 -1\n  y eb ea 1 -1\n-1\n",

@@ -11,7 +11,7 @@ use crate::lqn::model::SemaphoreRole;
 
 use super::pool::{Pool, Queue};
 use super::probe::Probe;
-use super::program::{Acceptance, After, ENTRY_SUMS, NONE, OPEN, Program, Route};
+use super::program::{Acceptance, After, ENTRY_SUMS, NONE, OPEN, PROCESSOR_TIME, Program, Route};
 use super::random::Random;
 use super::series::Series;
 use super::sketch::Sketch;
@@ -54,6 +54,8 @@ pub(super) struct Strand {
     /// Processor time of this slice, and how much of it is left.
     pub demand: f64,
     pub rest: f64,
+    /// How much of it has been summed up.
+    pub summed: f64,
     pub next: u32,
 }
 
@@ -239,13 +241,22 @@ impl<'p, P: Probe> Engine<'p, P> {
                 continue;
             };
             if time >= self.series.bin_end {
-                self.series.close_until(time);
+                self.close_until(time);
             }
             self.now = time;
             self.events += 1;
             if let Some(timer) = self.timers.pop() {
                 self.fire(timer);
             }
+        }
+    }
+
+    /// Closes all bins that end by this time.
+    #[cold]
+    fn close_until(&mut self, time: f64) {
+        while time >= self.series.bin_end {
+            self.sum_up_shared(self.series.bin_end);
+            self.series.close_until(self.series.bin_end);
         }
     }
 
@@ -305,6 +316,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                     let step = self.strands[strand].step;
                     let demand = program.steps[step as usize].slice.sample(&mut self.random);
                     self.strands[strand].demand = demand;
+                    self.strands[strand].summed = 0.0;
                     if demand > 0.0 {
                         self.strands[strand].state = State::Served;
                         self.serve(strand, demand);
@@ -316,7 +328,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                     self.release(strand);
                     let found = &self.strands[strand];
                     let (demand, entry) = (found.demand, self.visits[found.visit].entry);
-                    self.series.sums[entry as usize * ENTRY_SUMS + 4] += demand;
+                    self.series.sums[entry as usize * ENTRY_SUMS + PROCESSOR_TIME] += demand - found.summed;
                     self.probe.slice(self.now, strand, demand);
                     match self.next_call(strand) {
                         None => Next::Done,

@@ -198,6 +198,8 @@ pub(super) struct Layout {
 
 /// Sums of an entry: invocations, times of the three phases, processor time, answers to open arrivals and their times.
 pub(super) const ENTRY_SUMS: usize = 7;
+/// Where processor time is.
+pub(super) const PROCESSOR_TIME: usize = 4;
 /// Where answers to open arrivals are.
 pub(super) const OPEN: usize = 5;
 

@@ -8,7 +8,7 @@ use crate::lqn::results::{
 
 use super::engine::Stop;
 use super::estimate::{Estimate, student};
-use super::program::{ENTRY_SUMS, OPEN};
+use super::program::{ENTRY_SUMS, OPEN, PROCESSOR_TIME};
 use super::random::Times;
 use super::run::{Run, SimulateOptions};
 use super::sketch::{SKETCH_ERROR, Sketch};
@@ -34,7 +34,7 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
         let throughput = batches.rate(&[sum]).times(per_copy);
         let (service, service_half) = split([1, 2, 3].map(|phase| batches.mean(sum + phase, sum)));
         let busy = batches.rate(&[sum + 1, sum + 2, sum + 3]).times(per_copy);
-        let processor = batches.rate(&[sum + 4]).times(per_copy);
+        let processor = batches.rate(&[sum + PROCESSOR_TIME]).times(per_copy);
         let open = (entry.open != Times::Zero).then(|| batches.mean(sum + OPEN + 1, sum + OPEN));
         entries.push(EntryResult {
             throughput: throughput.value,
@@ -61,7 +61,7 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
                 entries.flat_map(|id| of.iter().map(move |sum| id.index() * ENTRY_SUMS + sum)).collect();
             batches.rate(&sums).times(1.0 / copies(number))
         };
-        let [throughput, busy, processor] = [rate(&[0]), rate(&[1, 2, 3]), rate(&[4])];
+        let [throughput, busy, processor] = [rate(&[0]), rate(&[1, 2, 3]), rate(&[PROCESSOR_TIME])];
         let row = |part: fn(Estimate) -> f64| TaskResult {
             throughput: part(throughput),
             utilization: part(busy),
@@ -73,7 +73,7 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
     let mut processors = Vec::with_capacity(model.processors.len());
     let mut sums: Vec<Vec<usize>> = vec![Vec::new(); model.processors.len()];
     for task in &model.tasks {
-        sums[task.processor.index()].extend(task.entries.iter().map(|id| id.index() * ENTRY_SUMS + 4));
+        sums[task.processor.index()].extend(task.entries.iter().map(|id| id.index() * ENTRY_SUMS + PROCESSOR_TIME));
     }
     for (processor, sums) in model.processors.iter().zip(&sums) {
         let busy = batches.rate(sums).times(1.0 / f64::from(processor.replicas.max(1)));

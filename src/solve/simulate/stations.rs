@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use super::engine::Engine;
 use super::pool::Queue;
 use super::probe::Probe;
-use super::program::{Discipline, Station};
+use super::program::{Discipline, ENTRY_SUMS, PROCESSOR_TIME, Station};
 
 /// A number with its rank: the highest first, then the first that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,6 +193,22 @@ impl<P: Probe> Engine<'_, P> {
         station.order += 1;
         station.ends.push(Reverse(((station.work + demand).to_bits(), station.order, strand)));
         self.watch(number);
+    }
+
+    /// Sums up what shared processors have done until now for those who are not done: where more and more come, most of their
+    /// work is for these.
+    pub(super) fn sum_up_shared(&mut self, now: f64) {
+        let Self { stations, strands, visits, series, .. } = self;
+        for station in stations.iter_mut().filter(|station| !station.ends.is_empty()) {
+            station.catch_up(now);
+            for Reverse((end, _, strand)) in &station.ends {
+                let found = &mut strands[*strand];
+                let done = (found.demand - (f64::from_bits(*end) - station.work)).max(found.summed);
+                let entry = visits[found.visit].entry as usize;
+                series.sums[entry * ENTRY_SUMS + PROCESSOR_TIME] += done - found.summed;
+                found.summed = done;
+            }
+        }
     }
 
     /// Sets the timer of a shared processor.
