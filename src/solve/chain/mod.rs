@@ -62,6 +62,9 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
     }
     let queues = program.stations.len() + program.threads.len();
     let states = states.min(states.saturating_mul(QUEUES) / queues);
+    if program.fewest_states() > states as f64 {
+        return None;
+    }
     let mut room = if program.unbounded { FIRST_ROOM } else { 0 };
     let mut kept = None;
     let mut before: Option<(u32, f64)> = None;

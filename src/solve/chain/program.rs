@@ -123,6 +123,13 @@ impl Program {
         self.stations.len() - 1
     }
 
+    /// A chain has at least so many states: of the customers of a source any number thinks, whatever those of others do.
+    pub fn fewest_states(&self) -> f64 {
+        let sources = self.cycle.iter().zip(&self.customers).filter(|(begin, _)| **begin != NONE);
+        let think = sources.filter(|(begin, _)| matches!(self.ops[**begin as usize], Op::Stage { .. }));
+        think.map(|(_, customers)| f64::from(*customers) + 1.0).product()
+    }
+
     /// Event of a request of a row of the results.
     pub fn row_event(&self, row: usize) -> usize {
         self.entries + self.works + row
