@@ -127,7 +127,7 @@ impl Builder {
         let name: Arc<str> = name.into();
         self.place(format!("activity `{name}` of task `{}`", self.model.tasks[task.index()].name));
         self.activities[task.index()].insert(Arc::clone(&name), id);
-        self.model.activities.push(Activity { name, task, work: Work::default(), replies: Vec::new() });
+        self.model.activities.push(Activity::new(&name, task));
         self.model.tasks[task.index()].activities.push(id);
         id
     }
@@ -252,6 +252,7 @@ impl Entry {
             semaphore: None,
             body: Body::Phases(vec![Work::default()]),
             forwarding: Vec::new(),
+            histograms: Vec::new(),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! One form for models that mean the same, so that every language gives back what it was given.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
 use crate::lqn::{
-    ActivityId, Body, Call, CallKind, EntryId, Fork, Join, Model, Multiplicity, Precedence, Scheduling, Work,
+    ActivityId, Body, Call, CallKind, EntryId, Fork, Histogram, Join, Model, Multiplicity, Precedence, Scheduling, Work,
 };
 
 impl Model {
@@ -31,6 +32,9 @@ impl Model {
         for entry in &mut self.entries {
             entry.open_arrival_rate = entry.open_arrival_rate.filter(|&rate| rate != 0.0);
             entry.forwarding.retain(|forwarding| forwarding.probability != 0.0);
+            entry.histograms.retain_mut(|(_, histogram)| settle_histogram(histogram));
+            entry.histograms.sort_by(|left, right| left.0.cmp(&right.0).then_with(|| order(&left.1, &right.1)));
+            entry.histograms.dedup();
             if let Body::Phases(phases) = &mut entry.body {
                 settle_phases(phases);
             }
@@ -39,6 +43,9 @@ impl Model {
             settle_work(&mut activity.work);
             activity.replies.sort_unstable();
             activity.replies.dedup();
+            activity.histograms.retain_mut(settle_histogram);
+            activity.histograms.sort_by(order);
+            activity.histograms.dedup();
         }
         self
     }
@@ -193,6 +200,20 @@ fn settle_precedence(precedence: &mut Precedence) -> bool {
         Join::Sequence(_) => precedence.fork.is_some(),
         Join::And { activities, .. } | Join::Or(activities) => !activities.is_empty(),
     }
+}
+
+/// Without bins there is no begin, and without an end nothing is asked for; whether something is.
+fn settle_histogram(histogram: &mut Histogram) -> bool {
+    if histogram.bins == 0 {
+        histogram.from = 0.0;
+    }
+    histogram.bins > 0 || histogram.to != 0.0
+}
+
+/// Those without bins first.
+fn order(left: &Histogram, right: &Histogram) -> Ordering {
+    let ends = |own: &Histogram, other: &Histogram| own.from.total_cmp(&other.from).then(own.to.total_cmp(&other.to));
+    left.bins.cmp(&right.bins).then_with(|| ends(left, right))
 }
 
 fn settle_work(work: &mut Work) {

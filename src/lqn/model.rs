@@ -213,6 +213,26 @@ pub struct Entry {
     pub body: Body,
     /// Where requests are forwarded to instead of being answered, with probabilities that add up to at most 1.
     pub forwarding: Vec<Forwarding>,
+    /// Distributions of service times that are asked for, each with its phase, from 1.
+    pub histograms: Vec<(u8, Histogram)>,
+}
+
+/// A wish for the distribution of a service time. It is kept, and results have none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Histogram {
+    /// Where the first bin begins, seconds.
+    pub from: f64,
+    /// Where the last bin ends, seconds.
+    pub to: f64,
+    /// How many bins; 0 where only the part that takes longer than `to` is asked for, and `from` is 0.
+    pub bins: u32,
+}
+
+impl Histogram {
+    /// Asks for the part of service times that are longer, unless the limit is 0.
+    pub(super) fn beyond(limit: f64) -> Option<Self> {
+        (limit != 0.0).then_some(Self { from: 0.0, to: limit, bins: 0 })
+    }
 }
 
 /// What an entry of a semaphore or readers-writer lock task does.
@@ -312,6 +332,15 @@ pub struct Activity {
     pub work: Work,
     /// Entries whose requests are answered when it ends.
     pub replies: Vec<EntryId>,
+    /// Distributions of its service time that are asked for.
+    pub histograms: Vec<Histogram>,
+}
+
+impl Activity {
+    /// An activity that does nothing.
+    pub fn new(name: &str, task: TaskId) -> Self {
+        Self { name: name.into(), task, work: Work::default(), replies: Vec::new(), histograms: Vec::new() }
+    }
 }
 
 /// One arc of an activity graph: when the activities on the left are done, those on the right follow.

@@ -328,6 +328,7 @@ impl<'a> Builder<'a> {
             semaphore: None,
             body: Body::Phases(Vec::new()),
             forwarding: Vec::new(),
+            histograms: Vec::new(),
         });
         self.model.tasks[task.index()].entries.push(id);
         self.origins.entries.push(EntryOrigin {

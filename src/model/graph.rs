@@ -313,7 +313,7 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
         let wanted = format!("{}.{role}", model.entries[entry.index()].name);
         let name: Arc<str> = names.claim(&wanted);
         self.sources.push((work.demand, source));
-        model.activities.push(Activity { name, task, work, replies: Vec::new() });
+        model.activities.push(Activity { work, ..Activity::new(&name, task) });
         model.tasks[task.index()].activities.push(id);
         origins.push(ActivityOrigin { entry, position, source });
         id

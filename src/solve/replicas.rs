@@ -133,10 +133,10 @@ impl<'a> Unfolding<'a> {
             for copy in 0..self.model.tasks[activity.task.index()].replicas.max(1) {
                 self.row = first;
                 let own = Activity {
-                    name: activity.name.clone(),
                     task: self.task(activity.task, copy),
                     work: self.work(&activity.work, activity.task, copy),
                     replies: activity.replies.iter().map(|entry| self.entry(*entry, copy)).collect(),
+                    ..activity.clone()
                 };
                 self.copies.model.activities.push(own);
             }

@@ -9,7 +9,8 @@ use dyelog::lqn::results::{
     TaskResult,
 };
 use dyelog::lqn::{
-    Body, Entry, Language, Model, Processor, ProcessorId, Scheduling, Task, TaskId, json, parse_any, text, xml,
+    Body, Entry, Histogram, Language, Model, Processor, ProcessorId, Scheduling, Task, TaskId, json, parse_any, text,
+    xml,
 };
 use dyelog::report::compare::{self, Tolerance};
 use proptest::prelude::*;
@@ -309,6 +310,48 @@ fn a_small_model_in_json() {
   ]
 }
 "#);
+}
+
+#[test]
+fn histograms_are_kept() {
+    let source = "G \"\" 1e-5 50 10 0.9 -1 P 0 p c i p s f -1 T 0 t user r go -1 c t server n work plan -1 s -1
+        E 0
+        s go 1 -1
+        y go work 1 -1
+        y go plan 1 -1
+        H go 1 0 : 10 50
+        H go 2 0 : 5 10 linear
+        s work 1 1 -1
+        M work 3 0 4 -1
+        A plan first
+        H plan 1 0.5 : 2.5 4
+        -1
+        A server
+        s first 1
+        M first 2
+        H first 0 : 1 8
+        :
+        first[plan]
+        -1";
+    let model = read("histograms", source);
+    let bins = |from, to, bins| Histogram { from, to, bins };
+    assert_eq!(model.entries[0].histograms, [(1, bins(0.0, 10.0, 50)), (2, bins(0.0, 5.0, 10))]);
+    assert_eq!(model.entries[1].histograms, [(1, bins(0.0, 3.0, 0)), (3, bins(0.0, 4.0, 0))]);
+    assert_eq!(model.entries[2].histograms, [(1, bins(0.5, 2.5, 4))]);
+    assert_eq!(model.activities[0].histograms, [bins(0.0, 2.0, 0), bins(0.0, 1.0, 8)]);
+    assert_given_back("histograms", &model);
+    let written = xml::write(&model);
+    for part in [
+        r#"name="work_1" phase="1" host-demand-mean="1" max-service-time="3""#,
+        r#"<service-time-distribution min="0" max="10" number-bins="50"/>"#,
+        r#"<service-time-distribution phase="2" min="0" max="5" number-bins="10"/>"#,
+        r#"<service-time-distribution phase="1" min="0.5" max="2.5" number-bins="4"/>"#,
+    ] {
+        assert!(written.contains(part), "{part} in\n{written}");
+    }
+    let usual = read("usual", &written.replace(r#" number-bins="50""#, ""));
+    assert_eq!(usual.entries[0].histograms[0], (1, bins(0.0, 10.0, 20)));
+    assert!(parse_any("phase", &source.replace("H go 2", "H go 4")).is_err());
 }
 
 #[test]

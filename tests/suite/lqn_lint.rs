@@ -247,12 +247,7 @@ fn graph(activities: usize, precedences: Vec<Precedence>) -> Model {
     task.entries = vec![EntryId(0)];
     task.activities = (0..activities).map(ActivityId::from).collect();
     task.precedences = precedences;
-    let activity = |index: usize| Activity {
-        name: format!("a{index}").into(),
-        task: TaskId(0),
-        work: Work::default(),
-        replies: Vec::new(),
-    };
+    let activity = |index: usize| Activity::new(&format!("a{index}"), TaskId(0));
     Model {
         processors: vec![Processor::new("cpu", Scheduling::Fcfs)],
         tasks: vec![task],

@@ -4,8 +4,9 @@
 //! solvable.
 
 use dyelog::lqn::{
-    Activity, ActivityId, Body, Call, CallKind, CallOrder, Entry, EntryId, Fork, Forwarding, Group, GroupId, Join,
-    Model, Multiplicity, Parameters, Precedence, Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work,
+    Activity, ActivityId, Body, Call, CallKind, CallOrder, Entry, EntryId, Fork, Forwarding, Group, GroupId, Histogram,
+    Join, Model, Multiplicity, Parameters, Precedence, Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId,
+    Work,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -57,18 +58,25 @@ fn processor() -> impl Strategy<Value = Processor> {
     )
 }
 
-/// What one entry does, before entries are known: calls go to an index among all.
-fn work() -> impl Strategy<Value = (Work, Vec<(Index, CallKind, f64)>)> {
+fn histogram() -> impl Strategy<Value = Histogram> {
+    (amount(), positive(), 0..40u32).prop_map(|(from, to, bins)| Histogram { from, to, bins })
+}
+
+/// What one entry does, before entries are known: calls go to an index among all. And distributions that are asked for.
+fn work() -> impl Strategy<Value = Draft> {
     let kind = select(vec![CallKind::Synchronous, CallKind::Asynchronous]);
     let order = select(vec![CallOrder::Stochastic, CallOrder::Deterministic]);
     let calls = vec((any::<Index>(), kind, positive()), 0..3);
     let idle = prop_oneof![3 => Just(0.0), 1 => positive()];
-    (amount(), option::of(amount()), idle, order, calls).prop_map(|(demand, cv2, think_time, call_order, calls)| {
-        (Work { demand, cv2, think_time, call_order, calls: Vec::new() }, calls)
-    })
+    let histograms = prop_oneof![4 => Just(Vec::new()), 1 => vec(histogram(), 1..4)];
+    (amount(), option::of(amount()), idle, order, calls, histograms).prop_map(
+        |(demand, cv2, think_time, call_order, calls, histograms)| {
+            (Work { demand, cv2, think_time, call_order, calls: Vec::new() }, calls, histograms)
+        },
+    )
 }
 
-type Draft = (Work, Vec<(Index, CallKind, f64)>);
+type Draft = (Work, Vec<(Index, CallKind, f64)>, Vec<Histogram>);
 
 #[derive(Clone, Debug)]
 struct EntryDraft {
@@ -218,9 +226,10 @@ fn add_graph(
     let mut activity = |model: &mut Model| {
         let id = ActivityId::from(model.activities.len());
         let work = finished(&works[number % works.len()], entries);
-        let name = format!("a{number}").into();
+        let name = format!("a{number}");
         number += 1;
-        model.activities.push(Activity { name, task, work, replies: Vec::new() });
+        let histograms = works[number % works.len()].2.clone();
+        model.activities.push(Activity { work, histograms, ..Activity::new(&name, task) });
         model.tasks[task.index()].activities.push(id);
         id
     };
@@ -264,7 +273,7 @@ fn add_graph(
     first
 }
 
-fn finished((work, calls): &Draft, entries: usize) -> Work {
+fn finished((work, calls, _): &Draft, entries: usize) -> Work {
     let mut work = work.clone();
     work.calls =
         calls.iter().map(|(to, kind, mean)| Call { to: to.index(entries).into(), kind: *kind, mean: *mean }).collect();
@@ -315,8 +324,11 @@ fn assemble(
                 }
                 _ => Body::Phases(draft_entry.phases.iter().map(|phase| finished(phase, entries)).collect()),
             };
+            let histograms = (1..).zip(&draft_entry.phases);
+            let histograms = histograms.flat_map(|(phase, draft)| draft.2.iter().map(move |own| (phase, *own)));
             model.tasks[index].entries.push(entry);
             model.entries.push(Entry {
+                histograms: histograms.collect(),
                 name: unique(&mut entry_names, &draft_entry.name),
                 task: id,
                 priority: draft_entry.priority,

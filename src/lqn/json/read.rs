@@ -5,8 +5,8 @@ use crate::lqn::findings::{Fault, Findings, fault};
 use crate::lqn::json::shape::{self, Document};
 use crate::lqn::scheduling::{ROLE_WORDS, WORDS, meaning};
 use crate::lqn::{
-    ActivityId, Body, Call, CallKind, CallOrder, EntryId, Fork, Forwarding, Group, Join, Multiplicity, Precedence,
-    Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work, codes,
+    ActivityId, Body, Call, CallKind, CallOrder, EntryId, Fork, Forwarding, Group, Histogram, Join, Multiplicity,
+    Precedence, Processor, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work, codes,
 };
 
 /// A reader in the middle of a document.
@@ -170,7 +170,19 @@ impl Reader {
             let to = self.checked(|| format!("{path}.forwarding[{number}].to"), to);
             forwarding.extend(to.map(|to| Forwarding { to, probability: forward.probability }));
         }
+        let mut histograms = Vec::with_capacity(shape.histograms.len());
+        for (number, own) in shape.histograms.iter().enumerate() {
+            let phase = match own.phase.unwrap_or(1) {
+                phase @ 1..=3 => Ok(phase),
+                phase => {
+                    Err(fault(codes::BAD_NUMBER, format!("there are three phases at most, this is phase {phase}")))
+                }
+            };
+            let phase = self.checked(|| format!("{path}.histograms[{number}].phase"), phase);
+            histograms.extend(phase.map(|phase| (phase, histogram(own))));
+        }
         let entry = &mut self.builder.model.entries[id.index()];
+        entry.histograms = histograms;
         entry.priority = shape.priority;
         entry.open_arrival_rate = shape.open_arrival_rate;
         entry.semaphore = role;
@@ -223,6 +235,7 @@ impl Reader {
         }
         let activity = &mut self.builder.model.activities[id.index()];
         (activity.work, activity.replies) = (work, replies);
+        activity.histograms = shape.histograms.iter().map(histogram).collect();
     }
 
     fn activity_named(&mut self, path: &str, task: TaskId, name: &str) -> Option<ActivityId> {
@@ -294,4 +307,8 @@ fn role(word: &str) -> Result<SemaphoreRole, Fault> {
         let error = fault(codes::SYNTAX, format!("there is no part `{word}` in a lock"));
         Box::new(error.with_similar(word, ROLE_WORDS.iter().map(|&(known, _)| known)))
     })
+}
+
+fn histogram(shape: &shape::Histogram) -> Histogram {
+    Histogram { from: shape.from, to: shape.to, bins: shape.bins }
 }

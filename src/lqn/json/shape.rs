@@ -175,6 +175,21 @@ pub(super) struct Entry {
     pub(super) first_activity: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) forwarding: Vec<Forwarding>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) histograms: Vec<Histogram>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Histogram {
+    /// Of an entry; the first one where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) phase: Option<u8>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) from: f64,
+    pub(super) to: f64,
+    #[serde(default)]
+    pub(super) bins: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -235,6 +250,8 @@ pub(super) struct Activity {
     pub(super) work: Work,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) replies: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) histograms: Vec<Histogram>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

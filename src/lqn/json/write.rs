@@ -3,8 +3,8 @@
 use crate::lqn::json::shape::{self, Document};
 use crate::lqn::scheduling::{ROLE_WORDS, WORDS, word};
 use crate::lqn::{
-    Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, Join, Model, Multiplicity, Precedence,
-    Scheduling, Task, TaskId, Work,
+    Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, Histogram, Join, Model, Multiplicity,
+    Precedence, Scheduling, Task, TaskId, Work,
 };
 
 /// The model as JSON of several lines, in canonical form (see [`Model::into_canonical`]).
@@ -139,6 +139,7 @@ impl Shapes<'_> {
                     probability: forwarding.probability,
                 })
                 .collect(),
+            histograms: entry.histograms.iter().map(|(phase, own)| histogram(own, Some(*phase))).collect(),
         }
     }
 
@@ -147,6 +148,7 @@ impl Shapes<'_> {
             name: activity.name.to_string(),
             work: self.work(&activity.work),
             replies: activity.replies.iter().map(|&entry| self.entry_name(entry)).collect(),
+            histograms: activity.histograms.iter().map(|own| histogram(own, None)).collect(),
         }
     }
 
@@ -202,4 +204,8 @@ impl Shapes<'_> {
         });
         shape::Precedence { join, fork }
     }
+}
+
+fn histogram(own: &Histogram, phase: Option<u8>) -> shape::Histogram {
+    shape::Histogram { phase, from: own.from, to: own.to, bins: own.bins }
 }

@@ -2,10 +2,10 @@
 
 use crate::lqn::builder::Caller;
 use crate::lqn::findings::Fault;
-use crate::lqn::text::entries::{call_order, named, repeated};
+use crate::lqn::text::entries::{call_order, histogram, named, repeated};
 use crate::lqn::text::lexer::{Kind, Token};
 use crate::lqn::text::sections::Reader;
-use crate::lqn::{ActivityId, Call, CallKind, Fork, Join, Precedence, TaskId, Work, codes};
+use crate::lqn::{ActivityId, Call, CallKind, Fork, Histogram, Join, Precedence, TaskId, Work, codes};
 
 const LETTERS: &str = "scfyzZMH";
 
@@ -59,11 +59,15 @@ fn record(reader: &mut Reader<'_>, task: TaskId, letter: Token<'_>) -> Result<()
         "f" => set(reader, activity, "0 or 1", |work, value| work.call_order = call_order(value)),
         "y" => call(reader, activity, letter, CallKind::Synchronous),
         "z" => call(reader, activity, letter, CallKind::Asynchronous),
-        _ => {
-            reader.cursor.reports += 1;
-            while reader.cursor.peek().is_some_and(|token| !token.first) {
-                reader.cursor.advance();
-            }
+        letter => {
+            let histogram = if letter == "H" {
+                Some(histogram(reader)?)
+            } else {
+                let limit = reader.cursor.number("a time")?;
+                list_end(reader);
+                Histogram::beyond(limit)
+            };
+            reader.builder.model.activities[activity.index()].histograms.extend(histogram);
             Ok(())
         }
     }

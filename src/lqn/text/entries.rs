@@ -4,12 +4,12 @@ use crate::diagnostic::Diagnostic;
 use crate::lqn::builder::Caller;
 use crate::lqn::findings::Fault;
 use crate::lqn::scheduling::{ROLE_LETTERS, meaning};
-use crate::lqn::text::lexer::Token;
+use crate::lqn::text::lexer::{Kind, Token};
 use crate::lqn::text::sections::Reader;
-use crate::lqn::{Body, Call, CallKind, CallOrder, EntryId, Forwarding, Work, codes};
+use crate::lqn::{Body, Call, CallKind, CallOrder, EntryId, Forwarding, Histogram, Work, codes};
 
 /// Letters that lead a record: `s` demand, `y` and `z` calls, `F` forwarding, `a` open arrivals, `c` cv², `f` call order,
-/// `Z` think time, `p` priority, `A` first activity, `M` and `H` wishes for reports, `PVRUWX` parts in a lock.
+/// `Z` think time, `p` priority, `A` first activity, `M` and `H` limits and histograms of service times, `PVRUWX` parts in a lock.
 pub(super) const LETTERS: &str = "syzFacfZpAMHPVRUWX";
 
 /// Reads one record.
@@ -30,12 +30,20 @@ pub(super) fn record<'a>(reader: &mut Reader<'a>, letter: Token<'a>) -> Result<(
             Ok(())
         }
         "A" => first_activity(reader),
-        "M" => {
-            named(reader)?;
-            reader.cursor.reports += 1;
-            reader.cursor.numbers("a time").map(drop)
+        "M" => limits(reader, letter),
+        "H" => {
+            let entry = named(reader)?;
+            let phase = match reader.cursor.positive("the number of a phase")? {
+                phase @ 1..=3 => phase as u8,
+                phase => {
+                    let message = format!("there are three phases at most, this is phase {phase}");
+                    return Err(reader.cursor.error(letter, codes::BAD_NUMBER, message));
+                }
+            };
+            let histogram = histogram(reader)?;
+            reader.builder.model.entries[entry.index()].histograms.push((phase, histogram));
+            Ok(())
         }
-        "H" => histogram(reader),
         role => {
             let entry = named(reader)?;
             reader.builder.model.entries[entry.index()].semaphore = meaning(&ROLE_LETTERS, role);
@@ -146,12 +154,27 @@ fn first_activity(reader: &mut Reader<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `H entry phase min : max bins [type]`, a wish for a report.
-fn histogram(reader: &mut Reader<'_>) -> Result<(), Fault> {
-    named(reader)?;
-    reader.cursor.reports += 1;
-    while reader.cursor.peek().is_some_and(|token| !token.first) {
-        reader.cursor.advance();
-    }
+/// `M entry limit… -1`.
+fn limits(reader: &mut Reader<'_>, letter: Token<'_>) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    let limits = values(reader, letter, "a time")?;
+    let found = (1..).zip(limits).filter_map(|(phase, limit)| Some((phase, Histogram::beyond(limit)?)));
+    reader.builder.model.entries[entry.index()].histograms.extend(found);
     Ok(())
+}
+
+/// `min : max bins [type]`, the rest of an `H` record.
+pub(super) fn histogram(reader: &mut Reader<'_>) -> Result<Histogram, Fault> {
+    let from = reader.cursor.number("where the first bin begins")?;
+    if !reader.cursor.accept(":") {
+        return Err(reader.cursor.unexpected("`:`"));
+    }
+    let to = reader.cursor.number("where the last bin ends")?;
+    let bins = reader.cursor.count("the number of bins")?;
+    if reader.cursor.peek().is_some_and(|token| token.kind == Kind::Word && !token.first) {
+        // How bins are spaced is not kept.
+        reader.cursor.advance();
+        reader.cursor.reports += 1;
+    }
+    Ok(Histogram { from, to, bins })
 }

@@ -39,9 +39,11 @@ pub(super) fn parse(name: &str, words: Words<'_>, findings: Findings) -> Result<
 
 impl<'a> Reader<'a> {
     fn file(&mut self) {
-        let mut sections = 0;
+        let mut is_empty = true;
+        let mut missing = vec![("P", "processors"), ("T", "tasks"), ("E", "entries")];
         while let Some(token) = self.cursor.advance() {
-            sections += 1;
+            is_empty = false;
+            missing.retain(|(letter, _)| token.kind != Kind::Word || token.text != *letter);
             let outcome = match (token.kind, token.text) {
                 (Kind::Variable, _) => variables::definition(&mut self.cursor, token),
                 (Kind::Word, "G") => self.general(),
@@ -62,9 +64,15 @@ impl<'a> Reader<'a> {
                 self.cursor.recover(*error);
             }
         }
-        if sections == 0 {
-            let error = Diagnostic::error(codes::SYNTAX, self.cursor.findings.file(), "there is no model in this text");
+        let file = self.cursor.findings.file();
+        if is_empty {
+            let error = Diagnostic::error(codes::SYNTAX, file, "there is no model in this text");
             self.cursor.findings.push(error.with_hint("a model begins with a section G, P, T or E"));
+            return;
+        }
+        for (letter, what) in missing {
+            let error = Diagnostic::error(codes::SYNTAX, file.clone(), format!("there is no section of {what}"));
+            self.cursor.findings.push(error.with_hint(format!("it begins with `{letter}` and ends with `-1`")));
         }
     }
 

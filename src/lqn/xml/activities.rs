@@ -5,12 +5,19 @@ use crate::lqn::builder::Caller;
 use crate::lqn::findings::fault;
 use crate::lqn::xml::read::{Reader, asks_for_reports};
 use crate::lqn::xml::tree::{Element, at};
-use crate::lqn::{ActivityId, Body, Call, CallKind, CallOrder, EntryId, Fork, Join, Precedence, TaskId, Work, codes};
+use crate::lqn::{
+    ActivityId, Body, Call, CallKind, CallOrder, EntryId, Fork, Histogram, Join, Precedence, TaskId, Work, codes,
+};
 
 const PHASE: [&str; 7] =
     ["name", "phase", "host-demand-mean", "host-demand-cvsq", "think-time", "max-service-time", "call-order"];
 const ACTIVITY: [&str; 7] =
     ["name", "bound-to-entry", "host-demand-mean", "host-demand-cvsq", "think-time", "max-service-time", "call-order"];
+/// What a distribution has of wishes, then of results.
+const DISTRIBUTION: [&str; 10] =
+    ["number-bins", "min", "max", "phase", "mid-point", "bin-size", "mean", "std-dev", "skew", "kurtosis"];
+/// Bins of a distribution that does not say how many.
+const USUAL_BINS: u32 = 20;
 
 impl<'t> Reader<'t> {
     /// The phases of an entry.
@@ -30,7 +37,9 @@ impl<'t> Reader<'t> {
                 }
                 None => 1,
             };
-            let work = self.work(child, Caller::Phase(entry, phase));
+            let (work, histograms) = self.work(child, Caller::Phase(entry, phase));
+            let histograms = histograms.into_iter().map(|own| (phase as u8, own));
+            self.builder.model.entries[entry.index()].histograms.extend(histograms);
             if let Some(own) = self.builder.phase(entry, phase - 1) {
                 *own = work;
             } else {
@@ -41,8 +50,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn work(&mut self, element: &'t Element, caller: Caller) -> Work {
-        self.reports += u64::from(element.attribute("max-service-time").is_some());
+    /// What a phase or activity does, and the distributions that are asked for.
+    fn work(&mut self, element: &'t Element, caller: Caller) -> (Work, Vec<Histogram>) {
+        let limit = self.number(element, "max-service-time").unwrap_or_default();
+        let mut histograms: Vec<Histogram> = Histogram::beyond(limit).into_iter().collect();
         let mut work = Work {
             demand: self.number(element, "host-demand-mean").unwrap_or_default(),
             cv2: self.number(element, "host-demand-cvsq"),
@@ -63,6 +74,10 @@ impl<'t> Reader<'t> {
             let kind = match &*child.name {
                 "synch-call" => CallKind::Synchronous,
                 "asynch-call" => CallKind::Asynchronous,
+                "service-time-distribution" => {
+                    histograms.push(self.histogram(child));
+                    continue;
+                }
                 name if asks_for_reports(name) => {
                     self.reports += 1;
                     continue;
@@ -84,7 +99,16 @@ impl<'t> Reader<'t> {
             }
             work.calls.push(Call { to, kind, mean });
         }
-        work
+        (work, histograms)
+    }
+
+    /// A `service-time-distribution`; what it may have of results is left out.
+    pub(super) fn histogram(&mut self, element: &'t Element) -> Histogram {
+        self.know_attributes(element, &DISTRIBUTION);
+        self.reports += self.tree.children(element).count() as u64;
+        let from = self.number(element, "min").unwrap_or_default();
+        let to = self.number(element, "max").unwrap_or_default();
+        Histogram { from, to, bins: self.count(element, "number-bins", 0).unwrap_or(USUAL_BINS) }
     }
 
     /// The activities of a task: first all names, then what they do and how they follow each other.
@@ -100,8 +124,9 @@ impl<'t> Reader<'t> {
         }
         for (activity, child) in declared {
             self.know_attributes(child, &ACTIVITY);
-            let work = self.work(child, Caller::Activity(activity));
-            self.builder.model.activities[activity.index()].work = work;
+            let (work, histograms) = self.work(child, Caller::Activity(activity));
+            let own = &mut self.builder.model.activities[activity.index()];
+            (own.work, own.histograms) = (work, histograms);
             if let Some(entry) = child.attribute("bound-to-entry") {
                 self.bind(task, activity, entry, child);
             }

@@ -22,7 +22,7 @@ pub(super) struct Reader<'t> {
     entries: Vec<(EntryId, &'t Element)>,
 }
 
-/// Elements that ask for reports or steer a tool.
+/// Elements that ask for reports or steer a tool; of distributions those that are not of phases or activities.
 pub(super) fn asks_for_reports(name: &str) -> bool {
     matches!(
         name,
@@ -229,6 +229,11 @@ impl<'t> Reader<'t> {
             match &*child.name {
                 "forwarding" => self.forwarding(id, child),
                 "entry-phase-activities" => self.phases(id, child),
+                "service-time-distribution" => {
+                    let phase = self.count(child, "phase", 1).unwrap_or(1).min(3) as u8;
+                    let histogram = self.histogram(child);
+                    self.builder.model.entries[id.index()].histograms.push((phase, histogram));
+                }
                 name if asks_for_reports(name) => self.reports += 1,
                 _ => self.unknown_element(child, element, &["forwarding", "entry-phase-activities"]),
             }

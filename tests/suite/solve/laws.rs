@@ -118,7 +118,7 @@ fn fork(model: &mut Model, entry: usize) {
     for (number, work) in works.into_iter().enumerate() {
         let replies = if number == 3 { vec![id] } else { Vec::new() };
         model.tasks[task.index()].activities.push(ActivityId(number as u32));
-        model.activities.push(Activity { name: format!("a{number}").into(), task, work, replies });
+        model.activities.push(Activity { work, replies, ..Activity::new(&format!("a{number}"), task) });
     }
     let branches = vec![ActivityId(1), ActivityId(2)];
     let mut precedences = vec![

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::lqn::labels::number;
 use crate::lqn::text::write::{Writer, call_letter, quoted};
-use crate::lqn::{ActivityId, CallOrder, Fork, Join, Precedence, Task};
+use crate::lqn::{ActivityId, CallOrder, Fork, Histogram, Join, Precedence, Task};
 
 impl Writer<'_> {
     pub(super) fn activities(&mut self) {
@@ -40,6 +40,13 @@ impl Writer<'_> {
         }
         if work.call_order == CallOrder::Deterministic {
             self.line(format_args!("  f {name} 1"));
+        }
+        for Histogram { from, to, bins } in &activity.histograms {
+            if *bins == 0 {
+                self.line(format_args!("  M {name} {}", number(*to)));
+            } else {
+                self.line(format_args!("  H {name} {} : {} {bins}", number(*from), number(*to)));
+            }
         }
         for call in &work.calls {
             let to = quoted(labels.entry(call.to));

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use crate::lqn::labels::{Labels, number};
 use crate::lqn::scheduling::{PROCESSOR_LETTERS, ROLE_LETTERS, TASK_LETTERS, word};
 use crate::lqn::{
-    Body, Call, CallKind, CallOrder, Entry, EntryId, Model, Multiplicity, Parameters, Processor, Scheduling, Task, Work,
+    Body, Call, CallKind, CallOrder, Entry, EntryId, Histogram, Model, Multiplicity, Parameters, Processor, Scheduling,
+    Task, Work,
 };
 
 /// The model as a text, in canonical form (see [`Model::into_canonical`]).
@@ -187,6 +188,14 @@ impl Writer<'_> {
                 self.line(format_args!("  A {name} {}", quoted(labels.activity(*first))));
             }
             Body::Phases(phases) => self.phases(&name, phases),
+        }
+        for (phase, Histogram { from, to, bins }) in &entry.histograms {
+            if *bins == 0 {
+                let before = "0 ".repeat(usize::from(*phase).saturating_sub(1));
+                self.line(format_args!("  M {name} {before}{} -1", number(*to)));
+            } else {
+                self.line(format_args!("  H {name} {phase} {} : {} {bins}", number(*from), number(*to)));
+            }
         }
         for forwarding in &entry.forwarding {
             let to = quoted(labels.entry(forwarding.to));

@@ -9,8 +9,8 @@ use crate::lqn::results::{Caller, Results};
 use crate::lqn::scheduling::{ROLE_WORDS, WORDS, word};
 use crate::lqn::xml::write::results::Solved;
 use crate::lqn::{
-    Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, GroupId, Join, Model, Multiplicity,
-    Precedence, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work,
+    Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, GroupId, Histogram, Join, Model,
+    Multiplicity, Precedence, ProcessorId, Scheduling, SemaphoreRole, Task, TaskId, Work,
 };
 
 /// The model as a document, in canonical form (see [`Model::into_canonical`]). Names that XML cannot carry are mapped,
@@ -275,6 +275,10 @@ impl Writer<'_> {
             self.xml.with_some(attribute, word(&ROLE_WORDS, role));
         }
         self.entry_results(id);
+        let phases = if let Body::Phases(phases) = &entry.body { phases.len() } else { 0 };
+        for (phase, histogram) in entry.histograms.iter().filter(|(phase, _)| usize::from(*phase) > phases) {
+            self.histogram(histogram, Some(*phase));
+        }
         for forwarding in &entry.forwarding {
             let to = self.labels.entry(forwarding.to);
             self.xml.start("forwarding").with("dest", to).with("prob", number(forwarding.probability));
@@ -285,7 +289,8 @@ impl Writer<'_> {
             self.xml.start("entry-phase-activities");
             for (work, phase) in phases.iter().zip(1u8..) {
                 self.xml.start("activity").with("name", format_args!("{name}_{phase}")).with("phase", phase);
-                self.work(work, Caller::Phase(id, phase));
+                let histograms = entry.histograms.iter().filter(|(own, _)| *own == phase).map(|(_, own)| own);
+                self.work(work, histograms, Caller::Phase(id, phase));
             }
             self.xml.end();
         }
@@ -293,13 +298,18 @@ impl Writer<'_> {
     }
 
     /// The rest of an `activity` element.
-    fn work(&mut self, work: &Work, caller: Caller) {
+    fn work<'h>(&mut self, work: &Work, histograms: impl Iterator<Item = &'h Histogram> + Clone, caller: Caller) {
+        let limit = histograms.clone().find(|own| own.bins == 0);
         self.xml
             .with("host-demand-mean", number(work.demand))
             .with_some("host-demand-cvsq", work.cv2.map(number))
             .with_some("think-time", (work.think_time != 0.0).then(|| number(work.think_time)))
+            .with_some("max-service-time", limit.map(|own| number(own.to)))
             .with_some("call-order", (work.call_order == CallOrder::Deterministic).then_some("DETERMINISTIC"));
         self.work_results(caller);
+        for histogram in histograms.filter(|own| Some(*own) != limit) {
+            self.histogram(histogram, None);
+        }
         for call in &work.calls {
             let element = match call.kind {
                 CallKind::Synchronous => "synch-call",
@@ -311,6 +321,12 @@ impl Writer<'_> {
             self.xml.end();
         }
         self.xml.end();
+    }
+
+    fn histogram(&mut self, histogram: &Histogram, phase: Option<u8>) {
+        self.xml.start("service-time-distribution").with_some("phase", phase);
+        self.xml.with("min", number(histogram.from)).with("max", number(histogram.to));
+        self.xml.with("number-bins", histogram.bins).end();
     }
 
     fn activities(&mut self, task: &Task) {
@@ -333,7 +349,7 @@ impl Writer<'_> {
             let entry =
                 starts.get(first).filter(|&&(start, _)| start == id).map(|&(_, entry)| self.labels.entry(entry));
             self.xml.start("activity").with("name", self.labels.activity(id)).with_some("bound-to-entry", entry);
-            self.work(&activity.work, Caller::Activity(id));
+            self.work(&activity.work, activity.histograms.iter(), Caller::Activity(id));
         }
         for precedence in &task.precedences {
             self.precedence(precedence);
