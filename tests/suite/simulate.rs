@@ -176,4 +176,5 @@ fn what_it_cannot_do_is_named() {
     let source = "G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p p f\n-1\nT 2\n  t u r go -1 p\n  t l W rl ru wl wu -1 p\n-1\nE 0\n  s go 1 -1\n  y go rl 1 -1\n  R rl\n  U ru\n  W wl\n  X wu\n  s rl 1 -1\n  s ru 1 -1\n  s wl 1 -1\n  s wu 1 -1\n-1\n";
     let found = simulate(&read(source), &SimulateOptions::default()).expect_err("locks are not simulated");
     assert_eq!(found.0[0].code.0, "S005");
+    assert_eq!(found.0[0].hints, ["the layered solver can, where the model has few states"]);
 }

@@ -512,6 +512,7 @@ fn features(model: &Model) -> Result<(), Diagnostics> {
         .map(|task| {
             let message = format!("task `{}` is a readers-writer lock, which the simulator cannot do", task.name);
             Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, message)
+                .with_hint("the layered solver can, where the model has few states")
         })
         .collect();
     if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
