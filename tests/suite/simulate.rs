@@ -104,8 +104,7 @@ fn queues_that_grow_without_end_are_told_and_do_not_eat_memory() {
 
 #[test]
 fn overloaded_processors_are_busy_all_the_time() {
-    // Of a shared one most work is for requests that are not done in the end; in all but a few cases those that are done
-    // asked for little.
+    // Most of the work of a shared one is for requests that are not done in the end.
     for (scheduling, servers) in [("s", 1), ("s", 3), ("f", 2), ("r", 1)] {
         let model = read(&format!(
             "G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p server {scheduling} m {servers}\n-1\nT 1\n  t server i serve -1 server\n-1\nE 0\n  a serve {}\n  s serve 1 -1\n-1\n",
