@@ -431,7 +431,11 @@ impl<'a> Solver<'a> {
         }
         let mut change = self.memories[number].change();
         for group in groups_of(self.lanes, layer) {
-            self.evaluate(group);
+            let forks = self.evaluate(group);
+            // What open requests take shows in nothing else that is watched.
+            if is_stream(self.lanes.groups[group].root) {
+                change = change.max(forks);
+            }
             change = change.max(self.publish(group));
             self.count_requests(group, -1.0);
             change = change.max(self.update_throughput(group));
@@ -475,20 +479,24 @@ impl<'a> Solver<'a> {
         if lane.parent.is_some() { 1 } else { self.roots(lane.group) }
     }
 
-    fn evaluate(&mut self, group: usize) {
+    /// Times of what a group does; the largest relative change of what forks take whose branches share servers.
+    fn evaluate(&mut self, group: usize) -> f64 {
         group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
+        let mut change = 0.0_f64;
         if self.forks[group].is_empty() {
-            return;
+            return change;
         }
         // Inner forks come after those in which they are.
         for fork in self.forks[group].iter_mut().rev() {
             let found = fork.solve(self.plan, self.lanes, &self.waits, &self.times);
-            self.waits.together[fork.first_lane] = Some((found.until, found.all));
+            let before = self.waits.together[fork.first_lane].replace((found.until, found.all));
+            change = change.max(relative(before.map_or(0.0, |before| before.1), found.all));
             for (lane, slot, longer) in found.longer {
                 self.waits.longer[lane][slot as usize] = longer;
             }
         }
         group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
+        change
     }
 
     /// Roots of a group: positions in its main lane.

@@ -141,6 +141,8 @@ struct Part {
     second: f64,
     /// Visits per second.
     rate: f64,
+    /// Number that are there for reasons of their own, beyond service and waits.
+    longer: f64,
 }
 
 /// What is the same for all visitors of a station.
@@ -178,6 +180,7 @@ impl Part {
         self.after_residual += after_factor * other.after_residual;
         self.second += other.second;
         self.rate += other.rate;
+        self.longer += other.longer;
     }
 }
 
@@ -253,6 +256,7 @@ impl<'a> Problem<'a> {
                 after_residual: after * visit.after,
                 second: rate * (visit.service2 + 2.0 * visit.service * visit.after + visit.after2),
                 rate,
+                longer: rate * visit.longer,
             };
         }
     }
@@ -520,17 +524,19 @@ impl<'a> Problem<'a> {
         let (overtakes, overtaking) = self.overtaking(index, populations, state);
         let open = &totals.open;
         let servers = station.servers;
+        // What open load waits for itself is in what it leaves free, what it waits for reasons of its own is not.
         let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
         let busy = found.busy + found.after + open.busy + open.after;
         let residual = found.residual + found.after_residual + open.residual + open.after_residual;
         if servers <= 1.0 {
             return if station.discipline == Discipline::Sharing {
-                Stay { wait: overtaking, stretch: (found.waiting + busy) / free }
+                Stay { wait: overtaking, stretch: (found.waiting + busy + open.longer) / free }
             } else {
                 // A customer who overtakes finds those who queued up behind its own previous request.
                 let behind = if overtakes > 0.0 { self.behind(index, populations, state, totals) } else { 0.0 };
                 // Service that varies lengthens what is left of the service under way; those who queue need theirs as it is.
-                let plain = found.queued + totals.ratio * residual;
+                let mean = if open.rate > 0.0 { open.load() / open.rate } else { 0.0 };
+                let plain = found.queued + open.longer * mean + totals.ratio * residual;
                 Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
             };
         }

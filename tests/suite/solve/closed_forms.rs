@@ -281,3 +281,18 @@ fn in_layers_a_processor_that_branches_share_with_other_customers_does_not_idle(
     let throughput = of(3).tasks[0].throughput;
     assert!((throughput - 1.0).abs() < 0.02, "{throughput}");
 }
+
+#[test]
+fn in_layers_branches_of_open_requests_are_a_queue_with_batches() {
+    // M[X]/M/1: who comes in a batch of b finds half of the others of it ahead, and all find the batches of others.
+    for count in [2_u32, 4] {
+        let names: Vec<String> = (0..count).map(|branch| format!("b{branch}")).collect();
+        let (together, demands) = (names.join(" & "), names.join(" 0.2 s "));
+        let results = in_layers(&format!(
+            "P 0 p d s -1 T 0 t server i e -1 d -1 E 0 a e {} A e first -1
+             A server s first 0 s {demands} 0.2 s last 0 : first -> {together}; {together} -> last; last[e] -1",
+            0.6 / (0.2 * f64::from(count))
+        ));
+        near(results.activities[1].service, 0.2 * f64::midpoint(f64::from(count), 1.0) / (1.0 - 0.6), "of a branch");
+    }
+}
