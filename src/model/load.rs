@@ -16,6 +16,9 @@ const ENOUGH: u64 = 10;
 /// A pause so many times as long as the mean interval between starts does not come about by chance: by that of a Poisson process
 /// once in e^100 intervals.
 const PAUSE: f64 = 100.0;
+/// The most operations of a thread on average that is taken for somebody who came, and not for one of those who are there: sessions of
+/// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
+const SESSION: u64 = 5;
 /// The most recordings that are shown.
 const SHOWN: usize = 5;
 
@@ -81,20 +84,58 @@ pub fn configured(rate: Option<f64>, population: Option<u32>, think_time: Option
 }
 
 /// The customers that were seen to ask one after another, each waiting for the answer.
+///
+/// As many as threads asked, if these were there all the time. Threads that come and go were so many on average as Little's law says:
+/// the traced rate times how long one takes to ask again; and with their think time the law holds for the traced response. `None`
+/// where threads come to ask a few times and go: that is rather an open load.
 pub fn observed_customers(total: &ScenarioTotal) -> Option<Load> {
-    let population = u32::try_from(total.clients).ok().filter(|clients| *clients > 0)?;
-    let waits = total.response.count > 0;
-    waits.then(|| Load::Closed { population, think_time: total.think.mean().unwrap_or(0.0) })
+    let seen = u32::try_from(total.clients).ok().filter(|clients| *clients > 0)?;
+    if total.response.count == 0 {
+        return None;
+    }
+    let (think_time, operations) = (total.think.mean().unwrap_or(0.0), total.operations as f64);
+    let Some((rate, present)) = present(total) else {
+        return Some(Load::Closed { population: seen, think_time });
+    };
+    if total.think.count == 0 {
+        return None;
+    }
+    let threads = f64::from(seen);
+    // Where a thread began within its first cycle that could be seen, and where it was within its last one, nobody knows.
+    if present * (1.0 + 2.0 * threads / operations) >= threads {
+        return Some(Load::Closed { population: seen, think_time });
+    }
+    if total.operations <= SESSION * u64::from(seen) && present < threads / 2.0 {
+        return None;
+    }
+    let response = total.response.sum.as_f64() / operations;
+    // More than wait for their response at a time, so that there is time to think.
+    let population = present.round().max((rate * response).ceil()).clamp(1.0, threads);
+    Some(Load::Closed { population: population as u32, think_time: (population / rate - response).max(0.0) })
+}
+
+/// The traced rate of operations, and how many customers were there on average, waiting or thinking.
+fn present(total: &ScenarioTotal) -> Option<(f64, f64)> {
+    let rate = observed_rate(total)?;
+    let waits = total.response.sum.as_f64() / total.operations as f64;
+    Some((rate, rate * (waits + total.think.mean().unwrap_or(0.0))))
 }
 
 /// Says that customers were taken from the traces.
 pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diagnostic {
-    note(format!("scenario `{scenario}` gets {load}"))
-        .with_note(format!(
-            "so many tasks were seen to begin its {} operations, and to wait for their end",
-            total.operations
-        ))
-        .with_hint(hint(scenario))
+    let asked = format!("begin its {} operations, and to wait for their end", total.operations);
+    let told = note(format!("scenario `{scenario}` gets {load}"));
+    let told = match (load, present(total)) {
+        (Load::Closed { population, .. }, Some((rate, present))) if u64::from(population) != total.clients => told
+            .with_note(format!("{} tasks or threads were seen to {asked}: they come and go", total.clients))
+            .with_note(format!(
+                "{} of them were there on average; with the traced response these make the traced {} operations a second",
+                short(present),
+                short(rate)
+            )),
+        _ => told.with_note(format!("so many tasks were seen to {asked}")),
+    };
+    told.with_hint(hint(scenario))
 }
 
 /// The rate at which operations were seen to start: so many intervals between the first start and the last, the time between
@@ -185,9 +226,20 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 /// Says that a load was taken from the traces.
 pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
     let window: f64 = recordings(total).iter().flatten().map(Stretch::seconds).sum();
-    note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate)))
-        .with_note(format!("{} operations were seen to start within {} s", total.operations, short(window)))
-        .with_hint(hint(scenario))
+    let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
+        "{} operations were seen to start within {} s",
+        total.operations,
+        short(window)
+    ));
+    let told = if total.clients > 0 && total.response.count > 0 {
+        told.with_note(format!(
+            "the {} tasks or threads that began them came and went, so that they are no customers who ask again and again",
+            total.clients
+        ))
+    } else {
+        told
+    };
+    told.with_hint(hint(scenario))
 }
 
 /// Says that a load was assumed, and why.

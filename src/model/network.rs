@@ -1,5 +1,5 @@
-//! How long calls are on their way between their callers and those who answer: as traces of spans show between the two halves
-//! of a call, or as the configuration says.
+//! How long calls are on their way between their callers and those who answer: as traces show between the two halves of a
+//! call, or as the configuration says.
 
 use std::collections::BTreeMap;
 
@@ -89,5 +89,5 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
 fn nothing(whose: &str, place: Place) -> Diagnostic {
     let message = format!("no call {whose} was traced on its way").replace("  ", " ");
     Diagnostic::warning(codes::NOT_IN_TRACES, place, message)
-        .with_note("`network = \"traced\"` has no effect: that takes spans of both halves of calls")
+        .with_note("`network = \"traced\"` has no effect: that takes traces with the times of both halves of calls")
 }

@@ -77,6 +77,20 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
             number(predicted),
             number(traced)
         );
+        let too_many = |rate| scenario.throughput > rate && !is_about(scenario.throughput, rate);
+        if let (true, LoadReason::Observed, Some(rate)) = (predicted > traced, origin.reason, origin.observed_rate)
+            && too_many(rate)
+        {
+            let why = format!(
+                "the model's customers make {} operations a second, and {} were traced: it has more load than the system had",
+                number(scenario.throughput),
+                number(rate)
+            );
+            let hint = "set `rate`, or `population` and `think_time`, of the scenario";
+            return Some(
+                Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint),
+            );
+        }
         let (why, hint) = if predicted < traced { below(model, origins) } else { above(origins) };
         Some(Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint))
     };
@@ -103,7 +117,7 @@ fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
     } else if !works.any(|work| work.think_time > 0.0) {
         (
             "nothing of the model is the time that calls are on their way",
-            "`network` under `[defaults]` keeps it: as \"traced\" where spans have both halves of calls, or a time a call",
+            "`network` under `[defaults]` keeps it: as \"traced\" where traces have both halves of calls, or a time a call",
         )
     } else if comes_from(origins, DemandSource::Cpu) {
         (

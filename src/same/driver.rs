@@ -164,19 +164,21 @@ impl<R: Replies> Same<R> {
         transit: Option<u32>,
         to: TaskId,
         label: Name,
-        sent: f64,
+        (sent, took): (f64, f64),
         spent: Spent,
         step: &Step,
     ) {
         self.analysis.messages += 1;
         match self.client(from, to) {
-            Some(client) => self.forest.close(client, from, transit, (sent, step.time), spent),
+            Some(client) => self.forest.close(client, from, transit, (sent, step.time, took), spent),
             None => {
                 self.note_late(from, to);
+                let took = self.fold.on_way(to, sent, took);
                 let visit = self.fold.accepts(names, to, label, step.time, step.file, step.line);
-                self.forest.receive(from, transit, to, visit, (sent, step.time, step.line), spent);
+                self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
             }
         }
+        self.fold.acts(to, step.time);
     }
 
     /// Notes a message out of nowhere from a task to one whose request to it was given up: a reply that comes too late, maybe.
@@ -197,7 +199,7 @@ impl<R: Replies> Same<R> {
         let mut found = std::mem::take(&mut self.forest.found);
         for one in found.drain(..) {
             match one {
-                Found::Cycle { from, count, sent, spent, end } => {
+                Found::Cycle { from, count, sent, spent, end, took } => {
                     let path = &self.forest.path[from..from + count];
                     let kind = if count == 2 { RecordKind::Sync } else { RecordKind::Forward };
                     self.analysis.counts[kind as usize] += 1;
@@ -212,7 +214,7 @@ impl<R: Replies> Same<R> {
                             cut_off: false,
                         });
                     }
-                    self.fold.answered(names, path, (sent, spent), end);
+                    self.fold.answered(names, path, (sent, spent), (end, took));
                 }
                 Found::Async { from, to, cut_off } => {
                     self.analysis.counts[RecordKind::Async as usize] += 1;
@@ -318,13 +320,15 @@ impl<R: Replies> Same<R> {
 impl<R: Replies> StepSink for Same<R> {
     fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
         match step.what {
-            What::Message { from, to, label, sent } => {
+            What::Message { from, to, label, sent, took } => {
                 let node = self.sender(from);
+                self.fold.acts(from, sent);
                 let spent = self.fold.sends(self.forest.visit(node), sent);
-                self.deliver(names, node, None, to, label, sent, spent, step);
+                self.deliver(names, node, None, to, label, (sent, took), spent, step);
             }
             What::Send { from, token, .. } => {
                 let node = self.sender(from);
+                self.fold.acts(from, step.time);
                 let spent = self.fold.sends(self.forest.visit(node), step.time);
                 let transit = self.forest.send(node, spent);
                 let place = token as usize;
@@ -333,11 +337,11 @@ impl<R: Replies> StepSink for Same<R> {
                 }
                 self.tokens[place] = transit;
             }
-            What::Receive { to, token, label, sent, .. } => {
+            What::Receive { to, token, label, sent, took, .. } => {
                 let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
                 if transit != NONE {
                     let from = self.forest.sender(transit);
-                    self.deliver(names, from, Some(transit), to, label, sent, Spent::default(), step);
+                    self.deliver(names, from, Some(transit), to, label, (sent, took), Spent::default(), step);
                 }
             }
             What::Lost(token) => {
@@ -354,6 +358,7 @@ impl<R: Replies> StepSink for Same<R> {
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {
                 self.forest.ended(task);
+                self.fold.acts(task, step.time);
                 self.fold.idle(task, step.time);
             }
             What::Other(Event::Compute(task, seconds)) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::lqn::submodel::{Interaction, RequestKind, ScenarioTotal, SubModel, Witness};
+use crate::lqn::submodel::{Interaction, Moments, RequestKind, ScenarioTotal, SubModel, Witness};
 use crate::names::{Name, Names};
 use crate::same::forest::{End, NONE, Spent};
 use crate::same::record::Link;
@@ -25,6 +25,9 @@ const DROPPED: u8 = 8;
 const PLAIN: u8 = 16;
 const SERVER: u8 = 32;
 const USED: u8 = 64;
+
+/// What sums of times may be less than nothing by, seconds, though nothing is wrong with clocks.
+const ROUNDING: f64 = 1e-9;
 
 #[derive(Debug, Default)]
 struct Visit {
@@ -52,6 +55,9 @@ struct Visit {
     measured: bool,
     second: bool,
     requests: Vec<(u32, u32)>,
+    /// How long its calls were on their way, there and back, by phase; and how long the customer's call was that asked for it.
+    ways: Vec<(u8, f64)>,
+    way: f64,
 }
 
 /// What is known of a task.
@@ -60,6 +66,8 @@ struct Known {
     current: u32,
     /// Whether the first thing that it was seen to do was to send.
     starts: Option<bool>,
+    /// When it was last seen to do anything.
+    last: f64,
 }
 
 /// What a scenario's customers were seen to do.
@@ -131,13 +139,28 @@ impl Fold {
 
     fn known(&mut self, task: TaskId) -> &mut Known {
         if self.tasks.len() <= task.index() {
-            self.tasks.resize(task.index() + 1, Known { current: NONE, starts: None });
+            self.tasks.resize(task.index() + 1, Known { current: NONE, starts: None, last: f64::NAN });
         }
         &mut self.tasks[task.index()]
     }
 
     fn visit(&mut self, visit: u32) -> &mut Visit {
         &mut self.visits[visit as usize]
+    }
+
+    /// A task does something.
+    pub fn acts(&mut self, task: TaskId, time: f64) {
+        let last = &mut self.known(task).last;
+        if last.is_nan() || time > *last {
+            *last = time;
+        }
+    }
+
+    /// How long a request was on its way to a task that now takes it up: what it waited until the task was done with what it did before
+    /// is a queue, of which the model has its own.
+    pub fn on_way(&mut self, task: TaskId, sent: f64, took: f64) -> f64 {
+        let waited = self.known(task).last - sent;
+        if waited > 0.0 && took > 0.0 { (took - waited).max(0.0) } else { took }
     }
 
     /// The visit that an occurrence belongs to which a task opens to send a message; it holds the visit.
@@ -194,6 +217,8 @@ impl Fold {
         let own = &mut self.visits[visit as usize];
         let mut requests = std::mem::take(&mut own.requests);
         requests.clear();
+        let mut ways = std::mem::take(&mut own.ways);
+        ways.clear();
         *own = Visit {
             task: names.task(task).name,
             label,
@@ -207,6 +232,8 @@ impl Fold {
             since: time,
             timed: flags & EXPLICIT != 0,
             requests,
+            ways,
+            way: f64::NAN,
             ..Visit::default()
         };
         self.known(task).current = visit;
@@ -261,14 +288,20 @@ impl Fold {
     }
 
     /// A request was answered, by the last of those that it was passed on to.
-    pub fn answered(&mut self, names: &TraceNames, path: &[End], (sent, spent): (f64, Spent), end: f64) {
+    pub fn answered(&mut self, names: &TraceNames, path: &[End], (sent, spent): (f64, Spent), (end, took): (f64, f64)) {
         let Some((client, servers)) = path.split_first() else { return };
         let Some(first) = servers.first() else { return };
+        // All the way round, so that what clocks differ by cancels out.
+        let way = Some(servers.iter().map(|server| server.took).sum::<f64>() + took).filter(|way| *way > -ROUNDING);
         if client.visit == NONE {
             let scenario = self.scenario(names, client, first.visit);
             self.operation(scenario, client.occurrence.task, first.sent, Some(end));
+            if let (Some(way), true) = (way, first.visit != NONE) {
+                self.visit(first.visit).way = way.max(0.0);
+            }
         } else {
             let visit = self.visit(client.visit);
+            visit.ways.extend(way.map(|way| (u8::from(first.second_phase), way.max(0.0))));
             // It was blocked since it sent the request, or did something else that is not told.
             visit.since = end;
         }
@@ -421,6 +454,7 @@ impl Fold {
     pub fn settle(&mut self, names: &TraceNames) {
         while let Some(number) = self.work.pop() {
             let mut requests = std::mem::take(&mut self.visits[number as usize].requests);
+            let ways = std::mem::take(&mut self.visits[number as usize].ways);
             let visit = &self.visits[number as usize];
             let (parent, place, how_asked, flags) = (visit.parent, visit.place, visit.how, visit.flags);
             if flags & DROPPED == 0 {
@@ -437,7 +471,7 @@ impl Fold {
                     visit.base()
                 };
                 let texts = if flags & EXPLICIT != 0 { &self.names } else { &names.names };
-                let entry = self.shapes.add(texts, base, flags & PLAIN != 0, &mut requests, &work);
+                let entry = self.shapes.add(texts, base, flags & PLAIN != 0, &mut requests, &work, &ways);
                 let files = &self.files;
                 self.shapes.witness(entry, || Witness {
                     scenario: "messages".into(),
@@ -450,9 +484,11 @@ impl Fold {
                 if parent == CUSTOMER {
                     let visit = &self.visits[number as usize];
                     let (label, client) = (visit.label, TaskId(visit.customer));
+                    let way = [(0, visit.way)];
+                    let ways = if visit.way.is_nan() { &[] } else { &way[..] };
                     let scenario = self.scenario_of(names, names.task(client).name, label);
                     let base = Base { task: scenario, label: Name::NONE, interaction: Interaction::Customer };
-                    self.shapes.add(&self.names, base, false, &mut [(how_asked, entry.0)], &[None; 2]);
+                    self.shapes.add(&self.names, base, false, &mut [(how_asked, entry.0)], &[None; 2], ways);
                 } else if parent != NONE {
                     self.visits[parent as usize].requests[place as usize].1 = entry.0;
                     self.let_go(parent);
@@ -465,6 +501,7 @@ impl Fold {
             let visit = self.visit(number);
             visit.flags = 0;
             visit.requests = requests;
+            visit.ways = ways;
             self.free.push(number);
         }
     }
@@ -503,6 +540,7 @@ impl Fold {
         self.settle(names);
         self.shapes.flush();
         let mut submodel = std::mem::take(&mut self.shapes.submodel);
+        forget_no_ways(&mut submodel);
         let mut scenarios: Vec<(Name, ScenarioTotal)> = self.totals.drain().collect();
         scenarios.sort_by(|left, right| self.names.text(left.0).cmp(self.names.text(right.0)));
         for (scenario, total) in scenarios {
@@ -522,6 +560,17 @@ impl Fold {
         }
         let links = self.links.unwrap_or_default();
         Folded { submodel, links, unfinished: self.unfinished, alike: self.shapes.alike }
+    }
+}
+
+/// Where every message was received when it was sent, there is one time of each, and nothing was seen of ways.
+fn forget_no_ways(submodel: &mut SubModel) {
+    let works = submodel.entries().iter().flat_map(|entry| entry.work.values());
+    if works.map(|work| work.network.sum.0).any(|sum| sum > 0) {
+        return;
+    }
+    for index in submodel.canonical_order() {
+        submodel.entry_mut(index).work.values_mut().for_each(|work| work.network = Moments::default());
     }
 }
 

@@ -32,9 +32,10 @@ struct Node {
     before: u32,
     after: u32,
     born: u64,
-    /// When the message arrived that it is the occurrence of; when it left.
+    /// When the message arrived that it is the occurrence of; when it left, and how long it was on its way.
     time: f64,
     sent: f64,
+    took: f64,
     line: u32,
     visit: u32,
     flags: u8,
@@ -65,6 +66,8 @@ pub struct End {
     pub sent: f64,
     /// When its message arrived.
     pub time: f64,
+    /// How long its message was on its way by the clocks of its ends, seconds.
+    pub took: f64,
     /// Whether its message was sent in the second phase of the sender.
     pub second_phase: bool,
     /// What its sender had done by then.
@@ -86,6 +89,8 @@ pub enum Found {
         spent: Spent,
         /// When it arrived.
         end: f64,
+        /// How long it was on its way.
+        took: f64,
     },
     /// A message that nobody replies to.
     Async {
@@ -202,6 +207,7 @@ impl Forest {
             born: self.born,
             time: f64::NAN,
             sent: f64::NAN,
+            took: f64::NAN,
             line: 0,
             visit,
             flags,
@@ -288,12 +294,13 @@ impl Forest {
     }
 
     fn end(&self, node: u32) -> End {
-        let Node { task, number, visit, line, sent, time, flags, spent, .. } = self.nodes[node as usize];
+        let Node { task, number, visit, line, sent, time, took, flags, spent, .. } = self.nodes[node as usize];
         End {
             occurrence: Occurrence { task, number },
             visit,
             line,
             sent,
+            took,
             time,
             second_phase: flags & PHASE2 != 0,
             spent,
@@ -342,7 +349,7 @@ impl Forest {
         transit: Option<u32>,
         to: TaskId,
         visit: u32,
-        (sent, time, line): (f64, f64, u32),
+        (sent, time, took, line): (f64, f64, f64, u32),
         spent: Spent,
     ) {
         let old = self.live(to);
@@ -365,7 +372,7 @@ impl Forest {
         };
         self.node(node).number = self.number_of_new(to, node);
         let own = self.node(node);
-        (own.sent, own.time, own.line) = (sent, time, line);
+        (own.sent, own.time, own.took, own.line) = (sent, time, took, line);
         if old != NONE {
             self.node(old).flags &= !LIVE;
             self.clean(old);
@@ -381,7 +388,14 @@ impl Forest {
 
     /// A message from `last` to the task of its ancestor `first` closes a cycle. What `last` sent after a reply in transit goes on as
     /// another occurrence.
-    pub fn close(&mut self, first: u32, last: u32, transit: Option<u32>, (sent, end): (f64, f64), spent: Spent) {
+    pub fn close(
+        &mut self,
+        first: u32,
+        last: u32,
+        transit: Option<u32>,
+        (sent, end, took): (f64, f64, f64),
+        spent: Spent,
+    ) {
         let from = self.path.len();
         let mut spent = spent;
         if let Some(transit) = transit {
@@ -402,7 +416,7 @@ impl Forest {
             self.path.push(end);
         }
         let count = self.path.len() - from;
-        self.found.push(Found::Cycle { from, count, sent, spent, end });
+        self.found.push(Found::Cycle { from, count, sent, spent, end, took });
         // From the top down: what was sent after the request was passed on is of the second phase.
         for place in (work_from..self.work.len() - 1).rev() {
             let node = self.work[place];

@@ -53,6 +53,7 @@ struct Total {
     worked: [u64; 2],
     cpu: [Moments; 2],
     busy: [Moments; 2],
+    ways: [Moments; 2],
 }
 
 /// All shapes of a trace.
@@ -107,7 +108,7 @@ impl Shapes {
         self.submodel.ensure_entry(digest.finish(), task, 1, base.interaction, service)
     }
 
-    /// Adds an occurrence: its requests as phase and kind, and entry. Sorts them.
+    /// Adds an occurrence: its requests as phase and kind, and entry, which it sorts, and by phase how long its calls were on their way.
     pub fn add(
         &mut self,
         names: &Names,
@@ -115,6 +116,7 @@ impl Shapes {
         is_plain: bool,
         requests: &mut [(u32, u32)],
         work: &[Option<PhaseWork>; 2],
+        ways: &[(u8, f64)],
     ) -> EntryIndex {
         requests.sort_unstable();
         self.occurrences += 1;
@@ -144,6 +146,9 @@ impl Shapes {
             if !work.busy.is_nan() {
                 total.busy[phase].add(work.busy);
             }
+        }
+        for &(phase, way) in ways {
+            total.ways[usize::from(phase)].add(way);
         }
         total.entry
     }
@@ -178,7 +183,7 @@ impl Shapes {
         };
         let place = self.totals.len() as u32;
         let none = [Moments::default(); 2];
-        self.totals.push(Total { entry, requests, count: 0, alike, worked: [0; 2], cpu: none, busy: none });
+        self.totals.push(Total { entry, requests, count: 0, alike, worked: [0; 2], cpu: none, busy: none, ways: none });
         self.by_shape.insert(self.shape.as_slice().into(), place);
         place
     }
@@ -198,6 +203,7 @@ impl Shapes {
                 let work = entry.work.entry(at).or_default();
                 work.visits += if asked { total.count } else { total.worked[phase] };
                 work.exclusive.merge(&total.busy[phase]);
+                work.network.merge(&total.ways[phase]);
                 if total.worked[phase] > 0 {
                     let activity = work.activities.entry(Name::NONE).or_default();
                     activity.count += total.worked[phase];

@@ -436,20 +436,20 @@ impl<S: StepSink> Threads<S> {
         step: &Step,
         (from, to): (TaskId, TaskId),
         label: Name,
-        sent: f64,
+        (sent, took): (f64, f64),
     ) -> ControlFlow<()> {
         let (from, to) = (self.service(names, from), self.service(names, to));
         let label = self.label(names, label);
         let transit = self.send(from, to, label, step.line);
         let Some((from, to)) = self.arrive(transit, to) else { return ControlFlow::Continue(()) };
-        self.give(step, What::Message { from, to, label, sent })
+        self.give(step, What::Message { from, to, label, sent, took })
     }
 }
 
 impl<S: StepSink> StepSink for Threads<S> {
     fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
         match step.what {
-            What::Message { from, to, label, sent } => self.whole(names, step, (from, to), label, sent),
+            What::Message { from, to, label, sent, took } => self.whole(names, step, (from, to), label, (sent, took)),
             What::Send { from, token, to, label } => {
                 let place = token as usize;
                 if self.transits.len() <= place {
@@ -468,16 +468,16 @@ impl<S: StepSink> StepSink for Threads<S> {
                     Transit::None | Transit::Open => ControlFlow::Continue(()),
                 }
             }
-            What::Receive { to, token, label, from, sent } => {
+            What::Receive { to, token, label, from, sent, took } => {
                 match std::mem::replace(&mut self.transits[token as usize], Transit::None) {
-                    Transit::Open => self.whole(names, step, (from, to), label, sent),
+                    Transit::Open => self.whole(names, step, (from, to), label, (sent, took)),
                     transit => {
                         let service = self.service(names, to);
                         let label = self.label(names, label);
                         let Some((from, to)) = self.arrive(transit, service) else {
                             return ControlFlow::Continue(());
                         };
-                        self.give(step, What::Receive { to, token, label, from, sent })
+                        self.give(step, What::Receive { to, token, label, from, sent, took })
                     }
                 }
             }

@@ -32,6 +32,7 @@ mod rule_texts;
 mod rules;
 mod same;
 mod same_laws;
+mod same_load;
 mod same_lqsim;
 mod search;
 mod simulate;

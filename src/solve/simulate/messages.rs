@@ -45,6 +45,8 @@ pub(super) struct MessageRecorder<'a> {
     strands: Vec<u32>,
     visits: Vec<VisitNote>,
     threads: Vec<Threads>,
+    /// The thread of each customer, by the visit that is its own; 0 where none is.
+    customers: Vec<u32>,
     /// Visits of each operation that have not ended.
     live: FxHashMap<u64, u32>,
 }
@@ -61,6 +63,7 @@ impl<'a> MessageRecorder<'a> {
             strands: Vec::new(),
             visits: Vec::new(),
             threads: vec![Threads::default(); program.model.tasks.len()],
+            customers: Vec::new(),
             live: FxHashMap::default(),
         }
     }
@@ -95,7 +98,7 @@ impl<'a> MessageRecorder<'a> {
     fn give(&mut self, time: f64, sent: f64, from: TaskId, to: TaskId, label: Name) {
         self.messages += 1;
         let line = u32::try_from(self.messages).unwrap_or(u32::MAX);
-        let step = Step { time, file: 0, line, what: What::Message { from, to, label, sent } };
+        let step = Step { time, file: 0, line, what: What::Message { from, to, label, sent, took: time - sent } };
         if self.sink.step(&self.names, &step).is_break() {
             self.wanted.stop();
         }
@@ -124,10 +127,15 @@ impl Probe for MessageRecorder<'_> {
         let note = self.visits[visit as usize];
         let entry = &self.program.model.entries[note.entry as usize];
         let threads = &mut self.threads[entry.task.index()];
-        let thread = threads.free.pop_first().unwrap_or_else(|| {
+        // A customer is somebody, a thread of a server is any that is free.
+        let own = self.customers.get(visit as usize).copied().filter(|own| *own != 0);
+        let thread = own.or_else(|| threads.free.pop_first()).unwrap_or_else(|| {
             threads.count += 1;
             threads.count
         });
+        if self.program.is_source(entry.task.0) {
+            self::note(&mut self.customers, visit, thread, 0);
+        }
         let name = self.names.names.intern(&self.program.model.tasks[entry.task.index()].name);
         let task = self.names.intern_task_named(Task { name, instance: thread });
         (self.visits[visit as usize].task, self.visits[visit as usize].thread) = (task, thread);
@@ -152,7 +160,9 @@ impl Probe for MessageRecorder<'_> {
     fn finish(&mut self, _: f64, visit: u32) {
         let note = self.visits[visit as usize];
         let task = self.program.model.entries[note.entry as usize].task;
-        self.threads[task.index()].free.insert(note.thread);
+        if !self.program.is_source(task.0) {
+            self.threads[task.index()].free.insert(note.thread);
+        }
         let Some(operation) = note.operation else { return };
         if let Some(live) = self.live.get_mut(&operation) {
             *live -= 1;

@@ -120,6 +120,8 @@ pub enum What {
         label: Name,
         /// When it was sent, seconds.
         sent: f64,
+        /// How long it was on its way by the clocks of its ends, seconds: less than nothing where these differ.
+        took: f64,
     },
     /// A message leaves.
     Send {
@@ -144,6 +146,8 @@ pub enum What {
         from: TaskId,
         /// When it was sent, seconds.
         sent: f64,
+        /// How long it was on its way, seconds.
+        took: f64,
     },
     /// The message of that number was never received.
     Lost(u32),

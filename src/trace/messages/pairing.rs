@@ -86,14 +86,12 @@ impl Pairing {
         match raw.what {
             RawWhat::Other(event) => give(What::Other(event)),
             RawWhat::Message { from, to, label, sent } => {
-                if sent == raw.time {
-                    return give(What::Message { from, to, label, sent });
-                }
+                let took = raw.time - sent;
                 if sent > raw.time {
-                    self.early(from, to, raw.time - sent);
-                    return give(What::Message { from, to, label, sent: raw.time });
+                    self.early(from, to, took);
+                    return give(What::Message { from, to, label, sent: raw.time, took });
                 }
-                give(What::Message { from, to, label, sent })
+                give(What::Message { from, to, label, sent, took })
             }
             RawWhat::Half(half) => {
                 let key = key_of(&half);
@@ -118,7 +116,7 @@ impl Pairing {
         if let Some(waiting) = self.take_waiting(key, false) {
             self.free.push(waiting.token);
             self.delay(waiting.half.task, half.task, raw.time - waiting.time);
-            let what = received(&waiting, &half);
+            let what = received(&waiting, &half, raw.time);
             return sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
         }
         self.wait(key, half, file, raw, 0);
@@ -144,12 +142,14 @@ impl Pairing {
                 self.unmatched(&early, report);
                 continue;
             }
-            self.delay(half.task, early.half.task, early.time - raw.time);
+            let took = early.time - raw.time;
+            self.delay(half.task, early.half.task, took);
             let what = What::Message {
                 from: half.task,
                 to: early.half.task,
                 label: label_of(&half, &early.half),
                 sent: raw.time,
+                took,
             };
             return sink.step(names, &Step { time: raw.time, file: early.file, line: early.line, what });
         }
@@ -326,12 +326,13 @@ fn label_of(one: &Half, other: &Half) -> Name {
     if one.label.is_some() { one.label } else { other.label }
 }
 
-fn received(sent: &Waiting, half: &Half) -> What {
+fn received(sent: &Waiting, half: &Half, time: f64) -> What {
     What::Receive {
         to: half.task,
         token: sent.token,
         label: label_of(&sent.half, half),
         from: sent.half.task,
         sent: sent.time,
+        took: time - sent.time,
     }
 }

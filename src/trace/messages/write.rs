@@ -16,7 +16,7 @@ pub const THREADED_HEADER: &str = "sender,receiver,time,sent,message,sender_thre
 /// # Errors
 /// Those of the writer.
 pub fn write_threaded(writer: &mut dyn Write, names: &TraceNames, step: &Step) -> io::Result<()> {
-    let What::Message { from, to, label, sent } = step.what else { return Ok(()) };
+    let What::Message { from, to, label, sent, .. } = step.what else { return Ok(()) };
     let (from, to) = (names.task(from), names.task(to));
     field(writer, names.names.text(from.name))?;
     writer.write_all(b",")?;
@@ -31,7 +31,7 @@ pub fn write_threaded(writer: &mut dyn Write, names: &TraceNames, step: &Step) -
 /// # Errors
 /// Those of the writer.
 pub fn write_message(writer: &mut dyn Write, names: &TraceNames, step: &Step) -> io::Result<()> {
-    let (What::Message { from, to, label, sent } | What::Receive { from, to, label, sent, .. }) = step.what else {
+    let (What::Message { from, to, label, sent, .. } | What::Receive { from, to, label, sent, .. }) = step.what else {
         return Ok(());
     };
     // An order without times is all that there is.
