@@ -173,12 +173,12 @@ impl<R: Replies> Same<R> {
             Some(client) => self.forest.close(client, from, transit, (sent, step.time, took), spent),
             None => {
                 self.note_late(from, to);
-                let took = self.fold.on_way(to, sent, took);
+                let took = self.fold.on_way(names, to, (sent, step.time, took));
                 let visit = self.fold.accepts(names, to, label, step.time, step.file, step.line);
                 self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
             }
         }
-        self.fold.acts(to, step.time);
+        self.fold.acts(names, to, step.time);
     }
 
     /// Notes a message out of nowhere from a task to one whose request to it was given up: a reply that comes too late, maybe.
@@ -322,13 +322,13 @@ impl<R: Replies> StepSink for Same<R> {
         match step.what {
             What::Message { from, to, label, sent, took } => {
                 let node = self.sender(from);
-                self.fold.acts(from, sent);
+                self.fold.acts(names, from, sent);
                 let spent = self.fold.sends(self.forest.visit(node), sent);
                 self.deliver(names, node, None, to, label, (sent, took), spent, step);
             }
             What::Send { from, token, .. } => {
                 let node = self.sender(from);
-                self.fold.acts(from, step.time);
+                self.fold.acts(names, from, step.time);
                 let spent = self.fold.sends(self.forest.visit(node), step.time);
                 let transit = self.forest.send(node, spent);
                 let place = token as usize;
@@ -358,7 +358,7 @@ impl<R: Replies> StepSink for Same<R> {
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {
                 self.forest.ended(task);
-                self.fold.acts(task, step.time);
+                self.fold.acts(names, task, step.time);
                 self.fold.idle(task, step.time);
             }
             What::Other(Event::Compute(task, seconds)) => {

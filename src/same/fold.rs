@@ -82,6 +82,8 @@ pub struct Fold {
     visits: Vec<Visit>,
     free: Vec<u32>,
     tasks: Vec<Known>,
+    /// When threads of a name were last seen to do anything.
+    acted: Vec<f64>,
     shapes: Shapes,
     work: Vec<u32>,
     /// Bases that were answered at least once.
@@ -122,6 +124,7 @@ impl Fold {
             visits: Vec::new(),
             free: Vec::new(),
             tasks: Vec::new(),
+            acted: Vec::new(),
             shapes: Shapes::new(merge),
             work: Vec::new(),
             answered: FxHashSet::default(),
@@ -149,17 +152,24 @@ impl Fold {
     }
 
     /// A task does something.
-    pub fn acts(&mut self, task: TaskId, time: f64) {
-        let last = &mut self.known(task).last;
-        if last.is_nan() || time > *last {
-            *last = time;
+    pub fn acts(&mut self, names: &TraceNames, task: TaskId, time: f64) {
+        let name = names.task(task).name.index();
+        if self.acted.len() <= name {
+            self.acted.resize(name + 1, f64::NAN);
         }
+        let later = |last: f64| if last.is_nan() || time > last { time } else { last };
+        self.acted[name] = later(self.acted[name]);
+        let known = self.known(task);
+        known.last = later(known.last);
     }
 
     /// How long a request was on its way to a task that now takes it up: what it waited until the task was done with what it did before
-    /// is a queue, of which the model has its own.
-    pub fn on_way(&mut self, task: TaskId, sent: f64, took: f64) -> f64 {
-        let waited = self.known(task).last - sent;
+    /// is a queue, of which the model has its own. So it is where the task takes it up at the very moment at which another thread
+    /// of it did something: they wait for something that they share, if only for their processor.
+    pub fn on_way(&mut self, names: &TraceNames, task: TaskId, (sent, time, took): (f64, f64, f64)) -> f64 {
+        let of_all = self.acted.get(names.task(task).name.index()).copied();
+        let own = self.known(task).last;
+        let waited = of_all.filter(|last| *last >= time).map_or(own, |last| last.min(time)) - sent;
         if waited > 0.0 && took > 0.0 { (took - waited).max(0.0) } else { took }
     }
 

@@ -117,6 +117,10 @@ fn messages_with_two_times_are_on_their_way() {
     assert_eq!(of("C,W,1,1.02\nW,L,1.03,1.05\nW,C,1.09,1.1\n", "W"), (0, 0.0));
     // One time of each message tells nothing.
     assert_eq!(of("C,W,1,1\nW,C,2,2\n", "C"), (0, 0.0));
+    // A thread that takes up a request at the moment at which another one replies has waited for that.
+    let threads = "sender,receiver,sent,time,receiver_thread,sender_thread\n";
+    let shared = "C,W,1,1.01,1,1\nW,C,2,2,1,1\nE,W,1.5,2,2,1\nW,E,3,3.03,1,2\n";
+    assert_eq!(of_task(&[("t", &format!("{threads}{shared}"))], "E"), (1, 30.0));
     // The second request waits in the queue of the server until 2; of that the way is not part.
     assert_eq!(of("C,W,1,1.01\nE,W,1.5,2.02\nW,C,2,2.01\nW,E,3,3.03\n", "E"), (1, 50.0));
 }
