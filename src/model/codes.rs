@@ -70,6 +70,8 @@ pub const NETWORK_KEPT: Code = Code("M032");
 pub const SEVERAL_RECORDINGS: Code = Code("M033");
 /// Sub-models have seen the same operation.
 pub const SEEN_TWICE: Code = Code("M034");
+/// Entries of which nothing tells how long they work, beside others of which times tell it.
+pub const UNSEEN_WORK: Code = Code("M035");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

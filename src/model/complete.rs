@@ -6,13 +6,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, RequestKind, SubModel};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, SubModel};
 use crate::lqn::{
     Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
 use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues, Network};
-use crate::model::demand::{Demands, is_measured};
+use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
@@ -44,6 +44,7 @@ pub fn complete(
     let loads = choose_loads(&parts, configuration, &demands, &mut findings);
     let built = Builder::build(&parts, configuration, &demands, &loads);
     findings.extend(threads_note(&built, configuration));
+    findings.extend(unseen_work(&built));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
@@ -94,6 +95,31 @@ fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnost
             .with_hint("set `threads` under `[task.NAME]`, or under `[defaults]` for all"),
     )
 }
+
+/// Says of which entries nothing tells how long they work: nobody waits for them, and they send nothing by which it could be seen.
+fn unseen_work(built: &Built) -> Option<Diagnostic> {
+    if !built.origins.entries.iter().any(|origin| origin.sources.contains(&DemandSource::Exclusive)) {
+        return None;
+    }
+    let unseen = |origin: &EntryOrigin| {
+        origin.interaction == Interaction::Asynchronous && origin.sources.iter().all(|own| *own == DemandSource::None)
+    };
+    let entries = built.model.entries.iter().zip(&built.origins.entries);
+    let names: Vec<&str> = entries.filter(|(_, origin)| unseen(origin)).map(|(entry, _)| &*entry.name).collect();
+    let first = names.first()?;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    let (work, they) = if names.len() == 1 { ("works", "it has") } else { ("work", "they have") };
+    let message = format!("nothing tells how long {}{more} {work}, so that {they} no demand", shown.join(", "));
+    Some(
+        Diagnostic::warning(codes::UNSEEN_WORK, Place::Nowhere, message)
+            .with_note("nobody waits for an answer, and nothing is sent by which it could be seen when the work ends")
+            .with_hint(format!("give the demand: `{} = \"5 ms\"` under `[demand.entry]`", load::toml_key(first))),
+    )
+}
+
+/// How many entries are named.
+const SHOWN: usize = 5;
 
 type Loads = Vec<(Load, LoadReason)>;
 

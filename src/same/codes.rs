@@ -12,5 +12,7 @@ pub const LATE: Code = Code("T152");
 pub const NO_THREAD: Code = Code("T153");
 /// Too many kinds of occurrences to have an entry each.
 pub const ALIKE: Code = Code("T154");
+/// Requests of a kind that is nearly always answered, which were not.
+pub const UNANSWERED: Code = Code("T155");
 /// A rule of SAME would have to be searched for.
 pub const NOT_WALKABLE: Code = Code("R042");

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::names::Name;
-use crate::same::codes;
 use crate::same::fold::{Fold, Folded};
 use crate::same::forest::{Forest, Found, NONE, Spent};
 use crate::same::record::{Link, Record, RecordKind};
 use crate::same::shapes::EntryMerge;
 use crate::same::walk::{Goal, Walks};
+use crate::same::{codes, missing};
 use crate::trace::messages::{Event, Step, StepSink, What};
 use crate::trace::{ReadReport, TaskId, TraceNames};
 
@@ -270,6 +270,7 @@ impl<R: Replies> Same<R> {
         let Folded { submodel, links, unfinished, alike } = self.fold.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
+        missing::tell(&analysis.submodel, &mut analysis.findings);
         if alike > 0 {
             analysis.findings.counted.insert("occurrence that is one of too many kinds", alike);
             analysis.findings.findings.push(

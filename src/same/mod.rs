@@ -21,6 +21,7 @@ pub mod facts;
 pub mod fold;
 pub mod forest;
 mod habits;
+mod missing;
 mod record;
 mod shapes;
 mod spontaneous;

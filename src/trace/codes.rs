@@ -96,6 +96,8 @@ pub const BAD_CLOCK: Code = Code("T137");
 pub const PARALLEL: Code = Code("T138");
 /// Traces of messages and traces of operations were given together, or one where only the other can be used.
 pub const MIXED: Code = Code("T139");
+/// A message, or half of one, that stands there twice.
+pub const TWICE: Code = Code("T140");
 /// A document, or a line of it, is not JSON.
 pub const BAD_JSON: Code = Code("T101");
 /// There is no span in the input.

@@ -189,10 +189,10 @@ fn clocks_that_cannot_be_put_in_causal_order_are_told() {
 
 #[test]
 fn rows_that_cannot_be_read_are_counted() {
-    let table = "sender,receiver,time,colour\nA,B,1,red\nA,B\nA,B,soon,red\n,B,2,red\nB,A,2,red\n";
+    let table = "sender,receiver,time,colour\nA,B,1,red\nA,B\nA,B,soon,red\n,B,2,red\nA,B,2,red,late\nB,A,2,red,,\n";
     let (analysis, report, _) = analyse(&[("bad", table)], Options::default());
     assert_eq!(analysis.counts, [1, 0, 0]);
-    assert_eq!(report.counted["row that cannot be read"], 3);
+    assert_eq!(report.counted["row that cannot be read"], 4);
     assert_eq!(report.counted["column without a meaning"], 1);
     let header = dyelog::trace::open(
         "x",

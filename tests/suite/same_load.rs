@@ -166,3 +166,63 @@ fn a_delay_is_kept_as_traced_and_predicted() {
     let (_, findings, _) = complete(&analysis.submodel, &Configuration::default()).expect("there are operations");
     assert!(has(&findings, "M032", "0.04 s on average"), "{findings:?}");
 }
+
+/// So many operations: a web server asks a database twice.
+fn twice_asked(operations: u32) -> Vec<String> {
+    let operation = |start: u32| {
+        [("C", "W", 0), ("W", "D", 10), ("D", "W", 30), ("W", "D", 40), ("D", "W", 60), ("W", "C", 70)]
+            .map(|(from, to, at)| format!("{from},{to},{start}.{at:03}\n"))
+    };
+    (1..=operations).flat_map(operation).collect()
+}
+
+/// The codes, places and words of what is told of a table of messages.
+fn told(rows: &[String]) -> Vec<(String, String, String)> {
+    let table = format!("sender,receiver,time\n{}", rows.concat());
+    let (analysis, report, _) = analyse(&[("t", &table)], Options::default());
+    let all = report.findings.into_iter().chain(analysis.findings.findings);
+    all.map(|finding| (finding.code.0.to_owned(), format!("{:?}", finding.place), finding.message)).collect()
+}
+
+#[test]
+fn messages_that_are_missing_are_told_of() {
+    let whole = twice_asked(20);
+    assert_eq!(told(&whole), []);
+    // Of the fifth operation, the first reply of the database.
+    let mut lost = whole;
+    lost.remove(4 * 6 + 2);
+    let found = told(&lost);
+    let of = |words: &str| found.iter().find(|(code, _, message)| code == "T155" && message.contains(words));
+    let (_, place, message) = of("from `W` to `D`").unwrap_or_else(|| panic!("{found:?}"));
+    assert!(message.starts_with("1 of 40 messages") && place.contains("line: 27"), "{place}: {message}");
+}
+
+#[test]
+fn rows_that_stand_there_twice_are_told_of() {
+    let mut rows = twice_asked(3);
+    rows.insert(7, rows[6].clone());
+    let found = told(&rows);
+    assert!(found.iter().any(|(code, place, _)| code == "T140" && place.contains("line: 9")), "{found:?}");
+    // The same at another time, or of another thread, is another message.
+    let apart = "sender,receiver,time,sender_thread\nA,B,1,1\nA,B,1,2\nA,B,2,1\n";
+    let (_, report, _) = analyse(&[("t", apart)], Options::default());
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let halves = "time,event,process,id\n1,send,A,x\n1,send,A,x\n2,receive,B,x\n";
+    let (_, report, _) = analyse(&[("t", halves)], Options::default());
+    assert_eq!(report.counted["row that stands there twice"], 1);
+}
+
+#[test]
+fn work_of_which_the_end_is_not_seen_is_told_of() {
+    let mut rows = "sender,receiver,time,message\n".to_owned();
+    for start in 1..=12 {
+        rows += &format!("C,W,{start},go\nW,L,{start}.05,log\nW,C,{start}.1,\n");
+    }
+    let (analysis, ..) = analyse(&[("t", &rows)], Options::default());
+    let findings = |configuration: &str| {
+        let configuration = Configuration::parse(&"c".into(), configuration).expect("it is sound").0;
+        complete(&analysis.submodel, &configuration).expect("there are operations").1
+    };
+    assert!(has(&findings(""), "M035", "nothing tells how long `log`"), "{:?}", findings(""));
+    assert!(!has(&findings("[demand.entry]\nlog = \"5 ms\"\n"), "M035", ""));
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::names::Name;
@@ -13,6 +13,8 @@ use crate::trace::{ReadReport, TaskId, TraceNames, codes};
 
 /// How many halves may wait for their other one.
 const MOST: usize = 1 << 20;
+/// How many events of one time are held against each other.
+const MOST_AT_ONCE: usize = 1 << 8;
 
 /// What to do about a half without the other one.
 const OTHER_HALF: &str = "both halves must name the same `id`, or the same `message` and each other's task as `peer`; if another file has \
@@ -31,6 +33,16 @@ pub struct Pairing {
     tokens: u32,
     /// Least time from sending to reception between tasks, where both halves are known and some was negative.
     skews: FxHashMap<(TaskId, TaskId), Skew>,
+    /// The last time that is known, and all that was sent or received then.
+    now: f64,
+    at_once: FxHashSet<Row>,
+}
+
+/// All that a row says, but its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Row {
+    Message(TaskId, TaskId, Name, u64),
+    Half(bool, TaskId, Option<TaskId>, Name, u64),
 }
 
 /// What both halves have in common.
@@ -70,6 +82,8 @@ impl Pairing {
             free: Vec::new(),
             tokens: 0,
             skews: FxHashMap::default(),
+            now: f64::NAN,
+            at_once: FxHashSet::default(),
         }
     }
 
@@ -82,6 +96,7 @@ impl Pairing {
         report: &mut ReadReport,
         sink: &mut dyn StepSink,
     ) -> ControlFlow<()> {
+        self.note_twice(file, raw, report);
         let mut give = |what| sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
         match raw.what {
             RawWhat::Other(event) => give(What::Other(event)),
@@ -102,6 +117,28 @@ impl Pairing {
                 }
             }
         }
+    }
+
+    /// Tells of what stands there twice, at one time.
+    fn note_twice(&mut self, file: u16, raw: &Raw, report: &mut ReadReport) {
+        let row = match raw.what {
+            RawWhat::Message { from, to, label, sent } => Row::Message(from, to, label, sent.to_bits()),
+            RawWhat::Half(Half { received, task, peer, label, id }) => Row::Half(received, task, peer, label, id),
+            RawWhat::Other(_) => return,
+        };
+        if raw.time != self.now {
+            self.now = raw.time;
+            self.at_once.clear();
+        }
+        if raw.time.is_nan() || self.at_once.len() >= MOST_AT_ONCE || self.at_once.insert(row) {
+            return;
+        }
+        let place = self.place(file, raw.line);
+        report.count("row that stands there twice", || {
+            Diagnostic::warning(codes::TWICE, place, "a row before this one says the same, at the same time")
+                .with_note("both count: two messages may be alike where clocks are coarse; nobody replies to one that was only logged twice")
+                .with_hint("leave out what was logged twice, or record `id`, or finer times")
+        });
     }
 
     fn received(

@@ -40,7 +40,9 @@ struct Shape {
     columns: Columns,
     /// `None` for objects of JSON.
     delimiter: Option<Delimiter>,
+    /// How many fields a row has at least, and at most: what stands between blanks may be several words.
     least: usize,
+    most: usize,
 }
 
 /// Why a row cannot be used.
@@ -135,7 +137,7 @@ impl<R: Read> Table<R> {
             }
             if text.trim_start().starts_with('{') {
                 self.first = Some(text.into_owned());
-                return Ok(Shape { columns: Columns::of_json(), delimiter: None, least: 0 });
+                return Ok(Shape { columns: Columns::of_json(), delimiter: None, least: 0, most: 0 });
             }
             let text = text.into_owned();
             let delimiter = Delimiter::of(&text);
@@ -149,7 +151,13 @@ impl<R: Read> Table<R> {
             }
             let needed = [Column::Sender, Column::Receiver, Column::Time, Column::Event, Column::Process];
             let least = needed.iter().filter_map(|column| columns.place(*column)).max().map_or(0, |place| place + 1);
-            return Ok(Shape { columns, delimiter: Some(delimiter), least });
+            let most = if delimiter == Delimiter::White {
+                usize::MAX
+            } else {
+                self.row.split(&text, delimiter);
+                self.row.len()
+            };
+            return Ok(Shape { columns, delimiter: Some(delimiter), least, most });
         }
     }
 }
@@ -157,7 +165,7 @@ impl<R: Read> Table<R> {
 impl<R: Read> Source for Table<R> {
     fn next(&mut self, names: &mut TraceNames) -> Result<Option<Raw>, Diagnostics> {
         let Self { file, lines, format, strict, shape, first, row, threads, report } = self;
-        let Some(Shape { columns, delimiter, least }) = shape else { return Ok(None) };
+        let Some(Shape { columns, delimiter, least, most }) = shape else { return Ok(None) };
         loop {
             let first = first.take();
             let line = match &first {
@@ -185,6 +193,12 @@ impl<R: Read> Source for Table<R> {
                             } else if row.len() < *least {
                                 let (have, fields) = (row.len(), if row.len() == 1 { "field" } else { "fields" });
                                 Err(Fault::new(format!("the row has {have} {fields} of {least}")))
+                            } else if (*most..row.len()).any(|place| !row.get(text, place).is_empty()) {
+                                let have = row.len();
+                                Err(Fault {
+                                    message: format!("the row has {have} fields, and the table {most} columns"),
+                                    hint: Some("write a field in double quotes that has the delimiter in it".into()),
+                                })
                             } else {
                                 let get = |place| row.get(text, place);
                                 event(&Fields { columns, units: columns.units, get: &get }, *format, threads, names)
