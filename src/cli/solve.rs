@@ -119,6 +119,11 @@ pub fn tell(
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }
-    terminal.say("the solver did not converge: the results are not to be relied on\n");
+    let precision = results.convergence.residual;
+    if results.simulated.is_some() && !results.convergence.saturated && precision.is_finite() {
+        terminal.say(&format!("the simulation ended at a precision of {:.2} %\n", 100.0 * precision));
+    } else {
+        terminal.say("the solver did not converge: the results are not to be relied on\n");
+    }
     Ok(Exit::NotConverged)
 }

@@ -187,7 +187,8 @@ impl Builder {
         self.calls.insert((from, to, kind))
     }
 
-    fn place(&mut self, item: String) {
+    /// Says that an element, or a part of one, stands here, named as by the lint.
+    pub(super) fn place(&mut self, item: String) {
         self.places.insert(item, self.here);
     }
 

@@ -63,7 +63,7 @@ pub const NEVER_CALLED: Code = Code("L115");
 pub const MISPLACED_SCHEDULING: Code = Code("L116");
 /// An entry that is called, but only by what no load reaches.
 pub const NOT_REACHED: Code = Code("L117");
-/// A processor or task that open arrivals alone keep busy all the time.
+/// A processor, a task or a group with a cap that open arrivals alone keep busy all the time.
 pub const SATURATED: Code = Code("L118");
 /// A reference task whose cycles take no time.
 pub const TIMELESS: Code = Code("L119");

@@ -304,7 +304,10 @@ impl<'a> Solver<'a> {
             self.reset();
             run = self.iterate(options.tolerance, limit - run.iterations, false, 0.4, run.iterations, observer);
         }
-        if !run.residual.is_finite() {
+        let comes = self.plan.entries.iter().any(|entry| entry.open > 0.0)
+            || self.lanes.groups.iter().any(|group| matches!(group.root, Root::Customers(_)));
+        let flows = self.throughputs.iter().any(|rate| *rate > 0.0);
+        if !run.residual.is_finite() || comes && !flows {
             return Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver lost its numbers").into());
         }
         let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;

@@ -5,7 +5,7 @@ use crate::lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, 
 
 use super::lanes::{Item, Root};
 use super::layered::Solver;
-use super::plan::Plan;
+use super::plan::{Plan, servers};
 
 /// A sum of values by weight.
 #[derive(Clone, Copy, Default)]
@@ -26,7 +26,7 @@ impl Mean {
 }
 
 /// Results of the solver's present state.
-pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
+pub(super) fn results(solver: &Solver, mut convergence: Convergence) -> Results {
     let plan = solver.plan;
     let model = plan.model;
     let mut sums = Sums {
@@ -57,6 +57,8 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
         });
     }
     let (tasks, processors) = by_task_and_processor(model, &entries);
+    let mut doubts = Vec::new();
+    beyond_caps(plan, &tasks, &mut convergence, &mut doubts);
     let activities = (0..model.activities.len())
         .map(|index| {
             let work = sums.works[plan.first_activity + index];
@@ -67,9 +69,12 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
         .rows
         .iter()
         .zip(&sums.rows)
-        .map(|(&(from, to, kind), mean)| CallResult { from, to, kind, waiting: mean.value() })
+        .map(|(&(from, to, kind), mean)| {
+            let waiting = beyond_rounding(mean.value(), entries[to.index()].service[0]);
+            CallResult { from, to, kind, waiting }
+        })
         .collect();
-    let doubts = doubts(solver, &convergence);
+    doubts.extend(self::doubts(solver, &convergence));
     Results {
         solver: "layered".into(),
         convergence,
@@ -80,6 +85,33 @@ pub(super) fn results(solver: &Solver, convergence: Convergence) -> Results {
         calls,
         doubts,
         simulated: None,
+    }
+}
+
+/// A wait; none where it is no more than what rounding makes of the service that follows.
+pub(super) fn beyond_rounding(wait: f64, service: f64) -> f64 {
+    if wait < 1e-12 * service { 0.0 } else { wait }
+}
+
+/// Tells of groups that would take more of their processor than their cap lets them, since the solver leaves caps out.
+fn beyond_caps(plan: &Plan, tasks: &[TaskResult], convergence: &mut Convergence, doubts: &mut Vec<String>) {
+    let model = plan.model;
+    let is_open = (0..model.tasks.len()).all(|task| !plan.is_source(task.into()));
+    for (number, group) in model.groups.iter().enumerate().filter(|(_, group)| group.cap) {
+        let processor = &model.processors[group.processor.index()];
+        let most = group.share * servers(processor.multiplicity);
+        let members = model.tasks.iter().zip(tasks).filter(|(task, _)| task.group == Some(number.into()));
+        let busy: f64 = members.map(|(_, result)| result.processor_utilization).sum();
+        if busy < most * (1.0 - 1e-9) || busy <= 0.0 {
+            continue;
+        }
+        convergence.converged = false;
+        convergence.saturated |= is_open;
+        let end = if is_open { "there is no steady state" } else { "the results are not to be relied on" };
+        doubts.push(format!(
+            "group `{}` would keep {busy:.3} servers of processor `{}` busy, and its cap leaves it {most:.3}: {end}",
+            group.name, processor.name
+        ));
     }
 }
 

@@ -140,24 +140,47 @@ fn faults_are_named() {
             "z write read 1 -1\n  s write 0.5",
             &[('W', "L110", "entry `read`"), ('W', "L103", "entry `read`")],
         ),
-        ("a negative demand", "s write 0.5", "s write -0.5", &[('E', "L104", "entry `write`")]),
-        ("a negative speed", "p cpu f", "p cpu f R -2", &[('E', "L104", "processor `cpu`")]),
-        ("negative cv²", "s write 0.5", "c write -2 -1\n  s write 0.5", &[('E', "L104", "entry `write`")]),
-        ("an exact half call", "s go 1", "f go 1 -1\n  y go write 0.5 -1\n  s go 1", &[('W', "L104", "entry `go`")]),
-        ("a quorum too large", "one & two ->", "one & two (3) ->", &[('E', "L104", "task `shop`")]),
+        ("a negative demand", "s write 0.5", "s write -0.5", &[('E', "L104", "demand of entry `write`")]),
+        ("a negative speed", "p cpu f", "p cpu f R -2", &[('E', "L104", "speed of processor `cpu`")]),
+        (
+            "negative cv²",
+            "s write 0.5",
+            "c write -2 -1\n  s write 0.5",
+            &[('E', "L104", "squared coefficient of variation of entry `write`")],
+        ),
+        (
+            "an exact half call",
+            "s go 1",
+            "f go 1 -1\n  y go write 0.5 -1\n  s go 1",
+            &[('W', "L104", "number of calls to `write` of entry `go`")],
+        ),
+        (
+            "a quorum too large",
+            "one & two ->",
+            "one & two (3) ->",
+            &[('E', "L104", "precedence of activity `one` of task `shop`")],
+        ),
         (
             "forwarding above 1",
             "F read write 0.5",
             "F read write 1.5",
-            &[('E', "L105", "entry `read`"), ('E', "L111", "entry `read`")],
+            &[
+                ('E', "L105", "probability of forwarding to `write` of entry `read`"),
+                ('E', "L111", "probability of forwarding to `write` of entry `read`"),
+            ],
         ),
         (
             "forwarding too much",
             "F read write 0.5 -1",
             "F read write 0.6 -1 F read write 0.6 -1",
-            &[('E', "L111", "entry `read`")],
+            &[('E', "L111", "probability of forwarding to `write` of entry `read`")],
         ),
-        ("branches that miss 1", "(0.4) card", "(0.3) card", &[('E', "L105", "task `shop`")]),
+        (
+            "branches that miss 1",
+            "(0.4) card",
+            "(0.3) card",
+            &[('E', "L105", "precedence of activity `cash` of task `shop`")],
+        ),
         ("a task without entries", "t disk", "t idle n -1 cpu\n  t disk", &[('E', "L106", "task `idle`")]),
         ("no reply", "done[sell]", "done", &[('E', "L107", "entry `sell`")]),
         ("an activity apart", "  s one 1", "  s lost 1\n  s one 1", &[('E', "L108", "activity `lost` of task `shop`")]),
@@ -306,5 +329,33 @@ proptest! {
         for (_, code, item) in findings(&model) {
             prop_assert!(!["L101", "L108", "L112", "L113", "L114"].contains(&code), "{code} {item}");
         }
+    }
+}
+
+#[test]
+fn faults_point_to_their_records() {
+    for (old, new, line) in [
+        ("s write 0.5", "s write -0.5", "  s write -0.5 -1"),
+        ("F read write 0.5", "F read write 1.5", "  F read write 1.5 -1"),
+        ("y go sell 2", "y go sell -2", "  y go sell -2 -1"),
+        ("s two 1", "s two -1.5", "  s two -1.5"),
+        ("(0.4) card", "(0.3) card", "  cash -> (0.3) card + (0.6) coin;"),
+        ("one & two ->", "one & two (3) ->", "  one & two (3) -> cash;"),
+    ] {
+        let source = SOUND.replacen(old, new, 1);
+        let loaded = read_any("sound", &source).unwrap();
+        let mut found = lint::check(&loaded.model);
+        loaded.places.locate(&mut found);
+        let Place::Line { line: number, .. } = found[0].place else { panic!("{found:?}") };
+        assert_eq!(source.lines().nth(number as usize - 1), Some(line), "{found:?}");
+    }
+}
+
+#[test]
+fn an_order_of_calls_is_0_or_1() {
+    for (record, column) in [("f go 2 -1\n  s go 1", 3), ("f go 0.5 -1\n  s go 1", 3)] {
+        let errors = text::parse("order", &SOUND.replacen("s go 1", record, 1)).unwrap_err().0;
+        assert_eq!((errors.len(), errors[0].code.0), (1, "L004"), "{errors:?}");
+        assert!(matches!(errors[0].place, Place::Line { column: found, .. } if found == column), "{errors:?}");
     }
 }

@@ -154,7 +154,8 @@ fn timeless(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
     }
 }
 
-/// Reports processors and tasks that open arrivals alone keep busy all the time. Replicated models are left out.
+/// Reports processors, groups with a cap and tasks that open arrivals alone keep busy all the time. Replicated models are
+/// left out.
 fn saturated(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
     let model = lint.model;
     let replicated =
@@ -194,6 +195,20 @@ fn saturated(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
     for task in &model.tasks {
         let busy: f64 = task.entries.iter().map(|id| rates[id.index()] * holding[id.index()]).sum();
         full.extend(overload(task.multiplicity, busy).map(|share| ("task".to_owned(), task.name.to_string(), share)));
+    }
+    for (group, index) in model.groups.iter().zip(0usize..).filter(|(group, _)| group.cap) {
+        let Multiplicity::Finite(servers) = model.processors[group.processor.index()].multiplicity else { continue };
+        let members = model.tasks.iter().filter(|task| task.group == Some(index.into()));
+        let entries = members.flat_map(|task| &task.entries);
+        let speed = model.processors[group.processor.index()].speed;
+        let busy: f64 = entries.map(|id| rates[id.index()] * doings[id.index()].demand / speed).sum();
+        let most = group.share * f64::from(servers.max(1));
+        if most > 0.0 && busy >= most {
+            let message = format!("open arrivals alone take more than the cap leaves the group `{}`", group.name);
+            let warning = lint.warning(codes::SATURATED, format!("group `{}`", group.name), message);
+            warning.notes.push(format!("{busy} of its processor's servers would be busy, and it may have {most}"));
+            warning.hints.push("fewer arrivals, smaller demands, or a larger share".to_owned());
+        }
     }
     for (kind, name, share) in full {
         let message =

@@ -56,7 +56,12 @@ fn record(reader: &mut Reader<'_>, task: TaskId, letter: Token<'_>) -> Result<()
         "s" => set(reader, activity, "a demand", |work, value| work.demand = value),
         "c" => set(reader, activity, "a squared coefficient of variation", |work, value| work.cv2 = Some(value)),
         "Z" => set(reader, activity, "a think time", |work, value| work.think_time = value),
-        "f" => set(reader, activity, "0 or 1", |work, value| work.call_order = call_order(value)),
+        "f" => {
+            let value = reader.cursor.number("0 or 1")?;
+            reader.builder.model.activities[activity.index()].work.call_order = call_order(reader, letter, value)?;
+            list_end(reader);
+            Ok(())
+        }
         "y" => call(reader, activity, letter, CallKind::Synchronous),
         "z" => call(reader, activity, letter, CallKind::Asynchronous),
         letter => {
@@ -136,7 +141,19 @@ fn flow(reader: &mut Reader<'_>, task: TaskId) {
 }
 
 fn statement(reader: &mut Reader<'_>, task: TaskId) -> Result<(), Fault> {
+    let begin = reader.cursor.peek();
     let join = join(reader, task)?;
+    let first = match &join {
+        Join::Sequence(first) => Some(first),
+        Join::And { activities, .. } | Join::Or(activities) => activities.first(),
+    };
+    if let (Some(begin), Some(first)) = (begin, first) {
+        let model = &reader.builder.model;
+        let (first, task) = (&model.activities[first.index()].name, &model.tasks[task.index()].name);
+        let item = format!("precedence of activity `{first}` of task `{task}`");
+        reader.builder.here = (begin.line, begin.column);
+        reader.builder.place(item);
+    }
     let fork = if reader.cursor.accept("->") { Some(fork(reader, task)?) } else { None };
     reader.builder.model.tasks[task.index()].precedences.push(Precedence { join, fork });
     Ok(())

@@ -18,11 +18,11 @@ pub(super) fn record<'a>(reader: &mut Reader<'a>, letter: Token<'a>) -> Result<(
         "s" => phases(reader, letter, "a demand", |work, value| work.demand = value),
         "c" => phases(reader, letter, "a squared coefficient of variation", |work, value| work.cv2 = Some(value)),
         "Z" => phases(reader, letter, "a think time", |work, value| work.think_time = value),
-        "f" => phases(reader, letter, "0 or 1", |work, value| work.call_order = call_order(value)),
+        "f" => call_orders(reader, letter),
         "y" => calls(reader, letter, CallKind::Synchronous),
         "z" => calls(reader, letter, CallKind::Asynchronous),
-        "F" => forwarding(reader),
-        "a" => open_arrivals(reader),
+        "F" => forwarding(reader, letter),
+        "a" => open_arrivals(reader, letter),
         "p" => {
             let entry = named(reader)?;
             let priority = reader.cursor.integer("the priority")?;
@@ -52,9 +52,37 @@ pub(super) fn record<'a>(reader: &mut Reader<'a>, letter: Token<'a>) -> Result<(
     }
 }
 
-/// The call order that a number stands for.
-pub(super) fn call_order(value: f64) -> CallOrder {
-    if value == 0.0 { CallOrder::Stochastic } else { CallOrder::Deterministic }
+/// The call order that a number of the record stands for.
+pub(super) fn call_order(reader: &Reader<'_>, letter: Token<'_>, value: f64) -> Result<CallOrder, Fault> {
+    if value == 0.0 {
+        Ok(CallOrder::Stochastic)
+    } else if value == 1.0 {
+        Ok(CallOrder::Deterministic)
+    } else {
+        let message = format!("{value} is no order of calls");
+        let mut error = reader.cursor.error(letter, codes::BAD_NUMBER, message);
+        error.hints.push("0 where numbers of calls are stochastic, 1 where they are exact".to_owned());
+        Err(error)
+    }
+}
+
+fn call_orders(reader: &mut Reader<'_>, letter: Token<'_>) -> Result<(), Fault> {
+    let entry = named(reader)?;
+    for (phase, value) in values(reader, letter, "0 or 1")?.into_iter().enumerate() {
+        let order = call_order(reader, letter, value)?;
+        match reader.builder.phase(entry, phase) {
+            Some(work) => work.call_order = order,
+            None => return Err(phases_of_activities(reader, letter, entry)),
+        }
+    }
+    Ok(())
+}
+
+/// Notes that a record tells of a part of an entry.
+fn place(reader: &mut Reader<'_>, letter: Token<'_>, part: &str, entry: EntryId) {
+    let item = format!("{part} of entry `{}`", reader.builder.model.entries[entry.index()].name);
+    reader.builder.here = (letter.line, letter.column);
+    reader.builder.place(item);
 }
 
 /// The entry that is named next.
@@ -80,6 +108,7 @@ fn phases(
     mut set: impl FnMut(&mut Work, f64),
 ) -> Result<(), Fault> {
     let entry = named(reader)?;
+    place(reader, letter, wanted.trim_start_matches("a "), entry);
     let values = values(reader, letter, wanted)?;
     for (phase, value) in values.into_iter().enumerate() {
         match reader.builder.phase(entry, phase) {
@@ -102,6 +131,8 @@ fn calls(reader: &mut Reader<'_>, letter: Token<'_>, kind: CallKind) -> Result<(
     if !reader.builder.first_call(Caller::Phase(entry, 0), to, kind) {
         repeated(reader, letter);
     }
+    let target = reader.builder.model.entries[to.index()].name.clone();
+    place(reader, letter, &format!("number of calls to `{target}`"), entry);
     for (phase, mean) in values(reader, letter, "a number of calls")?.into_iter().enumerate() {
         match reader.builder.phase(entry, phase) {
             Some(work) => work.calls.push(Call { to, kind, mean }),
@@ -118,9 +149,11 @@ pub(super) fn repeated(reader: &mut Reader<'_>, letter: Token<'_>) {
     reader.cursor.findings.push(warning);
 }
 
-fn forwarding(reader: &mut Reader<'_>) -> Result<(), Fault> {
+fn forwarding(reader: &mut Reader<'_>, letter: Token<'_>) -> Result<(), Fault> {
     let entry = named(reader)?;
     let to = named(reader)?;
+    let target = reader.builder.model.entries[to.index()].name.clone();
+    place(reader, letter, &format!("probability of forwarding to `{target}`"), entry);
     let probability = reader.cursor.number("the probability")?;
     if !reader.cursor.accept_end() {
         return Err(reader.cursor.unexpected("-1"));
@@ -130,8 +163,9 @@ fn forwarding(reader: &mut Reader<'_>) -> Result<(), Fault> {
 }
 
 /// `a entry rate`.
-fn open_arrivals(reader: &mut Reader<'_>) -> Result<(), Fault> {
+fn open_arrivals(reader: &mut Reader<'_>, letter: Token<'_>) -> Result<(), Fault> {
     let entry = named(reader)?;
+    place(reader, letter, "rate of open arrivals", entry);
     let rate = reader.cursor.number("the rate of arrivals")?;
     reader.builder.model.entries[entry.index()].open_arrival_rate = Some(rate);
     Ok(())

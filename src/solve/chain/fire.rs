@@ -82,19 +82,10 @@ impl Firing<'_> {
             }
             Op::Call { to, .. } => way.todo.push(Todo::Arrive(stack, *to)),
             Op::Send { request, next } => {
-                let run = Todo::Run(self.stacks.with_top(stack, *next));
                 let Op::Request { to, dropped, .. } = program.ops[*request as usize] else { return None };
-                let begun = program.begin[to.index()] as usize;
-                if program.reach[*next as usize] & program.reach[begun] != 0 {
-                    let mut other = way.copy(self.spare);
-                    other.probability *= 0.5;
-                    way.probability *= 0.5;
-                    other.todo.push(run);
-                    self.send(*request, to, dropped, &mut other);
-                    ways.push(other);
-                }
+                // The request comes to its task at once; what is done for it begins when the sender has gone on.
                 self.send(*request, to, dropped, way);
-                way.todo.push(run);
+                self.go_on(stack, *next, way);
             }
             Op::Reply { forwards, next } => self.reply(stack, forwards, *next, way, ways),
             Op::Fork(branches) => {
@@ -109,7 +100,7 @@ impl Firing<'_> {
                 self.begin_branches(root, branches, way, ways);
             }
             Op::Join { join, need, all, next } => self.join(stack, *join, (*need, *all), *next, way)?,
-            Op::End => self.end(stack, way, ways),
+            Op::End => self.end(stack, way),
             Op::Request { .. } | Op::Forward { .. } => return None,
         }
         Some(())
@@ -126,7 +117,8 @@ impl Firing<'_> {
             return;
         }
         way.state.detached += 1;
-        way.todo.push(Todo::Arrive(self.stacks.push(0, request), to));
+        let stack = self.stacks.push(0, request);
+        self.arrive(stack, to, way);
     }
 
     fn join_station(&mut self, stack: u32, station: usize, pc: Pc, way: &mut Way) {
@@ -157,7 +149,7 @@ impl Firing<'_> {
         if forwards.is_empty() {
             let first = way.copy(self.spare);
             self.answer(caller, way);
-            self.either_first(Todo::Run(own), first, caller, way, ways);
+            self.either_first(own, first, caller, way, ways);
             return;
         }
         let rest = 1.0 - forwards.iter().map(|forward| forward.0).sum::<f64>();
@@ -180,7 +172,6 @@ impl Firing<'_> {
             Some(Todo::Run(forward)) => forward,
             _ => NONE,
         };
-        let own = Todo::Run(own);
         let Some(Op::Forward { to, row }) = program.ops.get(forward as usize).filter(|_| forward != NONE) else {
             let first = way.copy(self.spare);
             self.answer(caller, way);
@@ -189,40 +180,25 @@ impl Firing<'_> {
         };
         way.events.push(program.row_event(*row as usize) as u32);
         let arrival = Todo::Arrive(self.stacks.push(caller, forward), *to);
-        if self.reach_of(own, &way.state) & program.reach[forward as usize] != 0 {
+        if self.reach_of(own) & program.reach[forward as usize] != 0 {
             let mut other = way.copy(self.spare);
             other.probability *= 0.5;
             way.probability *= 0.5;
-            other.todo.extend([own, arrival]);
+            other.todo.extend([Todo::Run(own), arrival]);
             ways.push(other);
         }
-        way.todo.extend([arrival, own]);
+        way.todo.extend([arrival, Todo::Run(own)]);
     }
 
-    /// Queues that something to do may meet without time passing.
-    fn reach_of(&self, todo: Todo, state: &State) -> u64 {
+    /// Queues that a server may meet without time passing when it goes on; none where it has done its work, since then it
+    /// takes its next request, if there is one, before anyone else goes on.
+    fn reach_of(&self, own: u32) -> u64 {
         let program = self.program;
-        let released = |task: usize| {
-            let queue = &state.queues[program.stations.len() + task];
-            if queue.is_empty() { 0 } else { program.task_reach[task] }
-        };
-        match todo {
-            Todo::Run(stack) => {
-                let mut pc = self.stacks.top(stack) as usize;
-                while let Op::Count { next, .. } = program.ops[pc] {
-                    pc = next as usize;
-                }
-                match program.ops[pc] {
-                    Op::End if !self.stacks.is_branch(stack) => {
-                        let task = program.entry_task[program.entry[pc] as usize] as usize;
-                        if program.cycle[task] == NONE { released(task) } else { program.reach[pc] }
-                    }
-                    _ => program.reach[pc],
-                }
-            }
-            Todo::Release(task) => program.task_reach.get(task as usize).map_or(0, |_| released(task as usize)),
-            Todo::Arrive(..) => 0,
+        let mut pc = self.stacks.top(own) as usize;
+        while let Op::Count { next, .. } = program.ops[pc] {
+            pc = next as usize;
         }
+        if matches!(program.ops[pc], Op::End) { 0 } else { program.reach[pc] }
     }
 
     /// Takes the caller from below the invocation, which goes on alone: its stack, and the caller if it has not been
@@ -253,11 +229,11 @@ impl Firing<'_> {
         }
     }
 
-    /// A server that goes on and its caller, who has been answered, come to the next queue in either order. `before` is the
-    /// way without the answer.
-    fn either_first(&mut self, own: Todo, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
+    /// A server in its next phase and its caller, who has been answered, come to the next queue in either order. `before` is
+    /// the way without the answer.
+    fn either_first(&mut self, own: u32, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;
-        let reached = self.reach_of(own, &way.state);
+        let reached = self.reach_of(own);
         let theirs = match program.ops[self.stacks.top(caller) as usize] {
             Op::Call { next, .. } => program.reach[next as usize],
             _ => 0,
@@ -266,11 +242,11 @@ impl Firing<'_> {
             let mut other = before;
             other.probability *= 0.5;
             way.probability *= 0.5;
-            other.todo.push(own);
+            other.todo.push(Todo::Run(own));
             self.answer(caller, &mut other);
             ways.push(other);
         }
-        way.todo.push(own);
+        way.todo.push(Todo::Run(own));
     }
 
     /// Branches of a fork begin in any order, where that matters.
@@ -335,7 +311,7 @@ impl Firing<'_> {
         }
     }
 
-    fn end(&mut self, stack: u32, way: &mut Way, ways: &mut Vec<Way>) {
+    fn end(&mut self, stack: u32, way: &mut Way) {
         if self.stacks.is_branch(stack) {
             let slot = self.stacks.below(stack) as usize - 1;
             way.state.forks[slot].live -= 1;
@@ -358,15 +334,11 @@ impl Firing<'_> {
             _ => {}
         }
         let caller = self.stacks.below(stack);
-        let release = Todo::Release(task as u32);
-        if caller < ROOTS {
-            way.todo.push(release);
-            return;
+        if caller >= ROOTS {
+            // No reply was said; the end is one.
+            self.answer(caller, way);
         }
-        // No reply was said; the end is one.
-        let first = way.copy(self.spare);
-        self.answer(caller, way);
-        self.either_first(release, first, caller, way, ways);
+        way.todo.push(Todo::Release(task as u32));
     }
 
     fn arrive(&mut self, stack: u32, to: EntryId, way: &mut Way) {

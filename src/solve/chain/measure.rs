@@ -86,11 +86,9 @@ impl Measured {
             .rows
             .iter()
             .enumerate()
-            .map(|(row, &(from, to, kind))| CallResult {
-                from,
-                to,
-                kind,
-                waiting: rate(counts.waiting[row], program.row_event(row)),
+            .map(|(row, &(from, to, kind))| {
+                let waiting = rate(counts.waiting[row], program.row_event(row));
+                CallResult { from, to, kind, waiting: report::beyond_rounding(waiting, entries[to.index()].service[0]) }
             })
             .collect();
         let doubts = plan.doubts.iter().cloned().chain(report::doubts_of_sources(plan)).collect();

@@ -100,9 +100,8 @@ pub(super) struct Program {
     pub entry_priority: Vec<i32>,
     /// By task: what processor it runs on does first.
     pub task_priority: Vec<i32>,
-    /// By instruction and by task: bits of queues, where order matters, that may be met without time passing.
+    /// By instruction: bits of queues, where order matters, that may be met without time passing.
     pub reach: Vec<u64>,
-    pub task_reach: Vec<u64>,
     /// By task: where its cycle begins, if it is a source.
     pub cycle: Vec<Pc>,
     pub customers: Vec<u32>,
@@ -148,9 +147,9 @@ impl Program {
         // Ends of cycles lead back, so that it takes a few passes; more than a few change nothing that matters.
         for _ in 0..8 {
             let mut changed = false;
-            self.task_reach = vec![0; self.threads.len()];
+            let mut task_reach = vec![0; self.threads.len()];
             for (entry, task) in self.entry_task.iter().enumerate() {
-                self.task_reach[*task as usize] |= self.reach[self.begin[entry] as usize];
+                task_reach[*task as usize] |= self.reach[self.begin[entry] as usize];
             }
             for pc in 0..self.ops.len() {
                 let of = |next: Pc| self.reach[next as usize];
@@ -172,7 +171,7 @@ impl Program {
                     Op::End => {
                         let task = self.entry_task[self.entry[pc] as usize] as usize;
                         // The thread takes the next request, if one waits.
-                        if self.cycle[task] == NONE { self.task_reach[task] } else { of(self.cycle[task]) }
+                        if self.cycle[task] == NONE { task_reach[task] } else { of(self.cycle[task]) }
                     }
                 };
                 changed |= found != self.reach[pc];

@@ -206,3 +206,27 @@ fn random_order_takes_any_of_those_who_wait() {
         }
     }
 }
+
+#[test]
+fn a_sender_goes_on_before_its_request_is_worked_on() {
+    // Users come so rarely that a request finds nothing of the one before: two slices of 1 s, and the request waits for the second.
+    let (_, results) = solved(
+        "P 0 p a i p b f -1 T 0 t user r go -1 a z 1e7 t one n first -1 b t two n second -1 b -1
+         E 0 y go first 1 -1 f go 1 -1 s first 2 -1 z first second 1 -1 f first 1 -1 s second 1 -1 -1",
+    );
+    assert!(results.convergence.method.starts_with("exact Markov chain"), "{}", results.convergence.method);
+    assert!((results.entries[1].service[0] - 2.0).abs() < 1e-5, "{}", results.entries[1].service[0]);
+}
+
+#[test]
+fn a_server_takes_its_next_request_before_its_client_goes_on() {
+    // Half of the time the server works for its one client, else the client does two slices of 0.5 s. A request from outside
+    // waits for what is under way, and then comes first: the server is at the processor before its client, or lined up before.
+    let (_, results) = solved(
+        "P 0 p b f -1 T 0 t user r go -1 b t server n work -1 b -1
+         E 0 s go 1 -1 y go work 1 -1 f go 1 -1 s work 1 -1 a work 1e-7 -1",
+    );
+    assert!(results.convergence.method.starts_with("exact Markov chain"), "{}", results.convergence.method);
+    let response = results.entries[1].open_response.expect("it has open arrivals");
+    assert!((response - (0.5 * 1.0 + 0.5 * 0.5 + 1.0)).abs() < 1e-5, "{response}");
+}

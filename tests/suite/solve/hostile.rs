@@ -133,3 +133,33 @@ fn names_may_be_anything() {
     odd.tasks[2].name = Arc::from("\u{0}→`");
     assert!(layered(&odd, &LayeredOptions::default()).is_ok());
 }
+
+#[test]
+fn second_phases_without_limit_do_not_stop_the_flow() {
+    // A first guess of the throughput fills the processor with second phases several times over.
+    for scheduling in ["f", "h", "p"] {
+        let model = model(&format!(
+            "P 0 p a i p b {scheduling} -1 T 0 t user r go -1 a m 9 t front n f -1 a t back i w -1 b -1
+             E 0 y go f 1 -1 s f 0.3 -1 y f w 0.8 -1 s w 0.5 0.7 -1 -1"
+        ));
+        let results =
+            layered(&model, &LayeredOptions { states: 0, ..LayeredOptions::default() }).expect("it is solved");
+        let throughput = results.tasks[0].throughput;
+        assert!((0.5..1.05).contains(&throughput), "{scheduling}: {throughput} {:?}", results.doubts);
+    }
+}
+
+#[test]
+fn what_a_cap_makes_impossible_is_told() {
+    for (rate, fine) in [(0.05, true), (0.3, false)] {
+        let model = model(&format!(
+            "P 0 p a c 0.01 -1 U 0 g gold 0.9 c a g cheap 0.1 c a -1 T 0 t one i x -1 a g gold t two i y -1 a g cheap -1
+             E 0 a x 0.2 s x 1 -1 a y {rate} s y 1 -1 -1"
+        ));
+        let results = layered(&model, &LayeredOptions::default()).expect("it is solved");
+        assert_eq!((results.convergence.converged, results.convergence.saturated), (fine, !fine), "{rate}");
+        assert_eq!(results.doubts.iter().any(|doubt| doubt.contains("group `cheap`")), !fine, "{:?}", results.doubts);
+        let told = dyelog::lqn::lint::check(&model);
+        assert_eq!(told.iter().any(|finding| finding.code.0 == "L118"), !fine, "{told:?}");
+    }
+}
