@@ -243,11 +243,24 @@ impl Agreement {
         let look = look.into();
         if !self.at_once.is_empty() {
             let mut table = Table::new(&["THE SENDER WAS SERVING", ">REQUESTS", ">IN THE SAME WAY"]);
-            for (at_once, (requests, agreed)) in &self.at_once {
-                let serving = match at_once {
+            // Where guesses go wrong there may be hundreds of numbers.
+            let mut groups: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+            for (&at_once, (requests, agreed)) in &self.at_once {
+                let group = if at_once < 8 {
+                    (at_once, at_once)
+                } else {
+                    let first = 1 << at_once.ilog2();
+                    (first, first + (first - 1))
+                };
+                let group = groups.entry(group).or_default();
+                *group = (group.0 + requests, group.1 + agreed);
+            }
+            for ((first, last), (requests, agreed)) in &groups {
+                let serving = match first {
                     0 => "nothing: a customer".to_owned(),
                     1 => "1 request".to_owned(),
-                    _ => format!("{at_once} at once"),
+                    _ if first == last => format!("{first} at once"),
+                    _ => format!("{first} to {last} at once"),
                 };
                 table.row(vec![serving, requests.to_string(), format!("{} %", percent(*agreed, *requests))]);
             }

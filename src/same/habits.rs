@@ -1,4 +1,7 @@
 //! What visits of a service were seen to do next, learnt while messages come.
+//!
+//! What a visit does next goes by what it did so far: by all of that, where it was seen before; as far as it was not, by what it did
+//! last; and then by the request that it serves alone. Each is an estimate to which the next one counts as one observation.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +10,7 @@ use crate::names::Name;
 /// From one service to another, and what the message says.
 pub type Kind = u32;
 
-/// What a visit did last: [`ACCEPTED`], or a message of some kind that it sent or got an answer to.
+/// A step of a visit: [`ACCEPTED`], or a message of some kind that it sent or got an answer to.
 pub type Last = u32;
 
 /// Nothing yet.
@@ -30,24 +33,74 @@ pub enum Act {
 const MOST_KINDS: usize = 1 << 16;
 const MOST_STEPS: usize = 1 << 19;
 
+/// What a visit serves, and what it did.
+#[derive(Clone, Copy, Debug)]
+pub struct Doing {
+    /// The request.
+    pub serves: Kind,
+    /// What it did last.
+    pub last: Last,
+    /// All that it did, in any order: branches that run in parallel go on in any.
+    all: u64,
+}
+
+impl Doing {
+    /// A visit that has just accepted a request.
+    pub fn accepted(serves: Kind) -> Self {
+        Self { serves, last: ACCEPTED, all: 0 }
+    }
+
+    /// A visit that did this as well.
+    pub fn then(mut self, next: Last) -> Self {
+        self.go_on(next);
+        self
+    }
+
+    /// It did this.
+    fn go_on(&mut self, next: Last) {
+        self.last = next;
+        self.all = self.all.wrapping_add(digest(&[u64::from(next)]));
+    }
+
+    /// What is known of it, from the least to the most.
+    fn contexts(self) -> [u64; 3] {
+        let [serves, last] = [self.serves, self.last].map(u64::from);
+        [digest(&[serves]), digest(&[serves, last]), digest(&[serves, last, self.all])]
+    }
+}
+
+/// A digest of numbers. Sums of such must be digests as well, so that it may not be linear, as quick ones are (`SplitMix64`).
+fn digest(of: &[u64]) -> u64 {
+    of.iter().fold(0, |sum: u64, number| {
+        let mixed = sum.wrapping_add(*number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    })
+}
+
 /// Kinds of messages, and how often one followed the other.
 #[derive(Debug, Default)]
 pub struct Habits {
     kinds: FxHashMap<(u32, u32, Name), Kind>,
-    /// By the request that a visit serves, what it did last, and what it did next.
-    steps: FxHashMap<(Kind, Last, Last), u32>,
-    /// How often a visit in that state did anything.
-    left: FxHashMap<(Kind, Last), u32>,
-    requests: Vec<Requests>,
+    /// By what is known of a visit, what it did next.
+    steps: FxHashMap<(u64, Last), u32>,
+    /// How often a visit of which that is known did anything.
+    left: FxHashMap<u64, u32>,
+    messages: Vec<Messages>,
 }
 
-/// Requests of a kind.
+/// Messages of a kind.
 #[derive(Clone, Copy, Debug, Default)]
-struct Requests {
+struct Messages {
     asked: u32,
     by_customers: u32,
+    replied: u32,
     answered: bool,
 }
+
+/// What it counts for that a kind of message was never seen to be a request, or a reply.
+const DOUBT: f64 = 0.05;
 
 impl Habits {
     /// The kind of a message.
@@ -62,49 +115,86 @@ impl Habits {
         kind << 2 | act as Last
     }
 
-    /// Notes what a visit did next.
-    pub fn learn(&mut self, serves: Kind, last: Last, next: Last) {
+    /// Notes what a visit does next.
+    pub fn learn(&mut self, doing: &mut Doing, next: Last) {
         if self.steps.len() < MOST_STEPS {
-            *self.steps.entry((serves, last, next)).or_default() += 1;
-            *self.left.entry((serves, last)).or_default() += 1;
+            for context in doing.contexts() {
+                *self.steps.entry((context, next)).or_default() += 1;
+                *self.left.entry(context).or_default() += 1;
+            }
         }
+        doing.go_on(next);
     }
 
-    /// How often a visit in a state went on so, and went on at all.
-    pub fn seen(&self, serves: Kind, last: Last, next: Last) -> (u32, u32) {
-        let left = self.left.get(&(serves, last)).copied().unwrap_or(0);
-        let seen = if left == 0 { 0 } else { self.steps.get(&(serves, last, next)).copied().unwrap_or(0) };
-        (seen, left)
+    /// How likely it is that a visit does this next. `prior` says it for one of which nothing is known but, by its argument, whether any
+    /// did anything after the same last step; with `typical`, that others with the same request ever did it counts as well.
+    pub fn likely(&self, doing: Doing, next: Last, typical: bool, prior: impl FnOnce(bool) -> f64) -> f64 {
+        let seen = |context: u64| {
+            let left = self.left.get(&context).copied().unwrap_or(0);
+            let seen = if left == 0 { 0 } else { self.steps.get(&(context, next)).copied().unwrap_or(0) };
+            (f64::from(seen), f64::from(left))
+        };
+        let [request, last, all] = doing.contexts().map(seen);
+        let mut likely = prior(last.1 > 0.0);
+        if typical && request.1 > 0.0 {
+            likely = likely.max(request.0 / request.1);
+        }
+        for (seen, left) in [last, all] {
+            likely = (seen + likely) / (left + 1.0);
+        }
+        likely
     }
 
-    fn requests(&mut self, kind: Kind) -> &mut Requests {
+    /// Whether a visit with this last step ever did this next.
+    pub fn was_seen(&self, doing: Doing, next: Last) -> bool {
+        self.steps.contains_key(&(doing.contexts()[1], next))
+    }
+
+    fn messages(&mut self, kind: Kind) -> &mut Messages {
         let place = kind as usize;
-        if self.requests.len() <= place {
-            self.requests.resize(place + 1, Requests::default());
+        if self.messages.len() <= place {
+            self.messages.resize(place + 1, Messages::default());
         }
-        &mut self.requests[place]
+        &mut self.messages[place]
+    }
+
+    fn known(&self, kind: Kind) -> Messages {
+        self.messages.get(kind as usize).copied().unwrap_or_default()
     }
 
     /// A request of this kind was made, by a customer or not.
     pub fn ask(&mut self, kind: Kind, by_customer: bool) {
-        let requests = self.requests(kind);
-        requests.asked = requests.asked.saturating_add(1);
-        requests.by_customers = requests.by_customers.saturating_add(u32::from(by_customer));
+        let messages = self.messages(kind);
+        messages.asked = messages.asked.saturating_add(1);
+        messages.by_customers = messages.by_customers.saturating_add(u32::from(by_customer));
+    }
+
+    /// A message of this kind was a reply.
+    pub fn reply(&mut self, kind: Kind) {
+        let messages = self.messages(kind);
+        messages.replied = messages.replied.saturating_add(1);
+    }
+
+    /// The share of messages of this kind that are requests, or replies.
+    pub fn share(&self, kind: Kind, act: Act) -> f64 {
+        let Messages { asked, replied, .. } = self.known(kind);
+        let count = if act == Act::Replies { replied } else { asked };
+        (f64::from(count) + DOUBT) / (f64::from(asked) + f64::from(replied) + 2.0 * DOUBT)
     }
 
     /// The share of requests of this kind that customers made, where there were any.
     pub fn by_customers(&self, kind: Kind) -> Option<f64> {
-        let Requests { asked, by_customers, .. } = *self.requests.get(kind as usize)?;
+        let Messages { asked, by_customers, .. } = self.known(kind);
         (asked > 0).then(|| f64::from(by_customers) / f64::from(asked))
     }
 
     /// A request of this kind was answered.
     pub fn answer(&mut self, kind: Kind) {
-        self.requests(kind).answered = true;
+        self.messages(kind).answered = true;
     }
 
     /// Whether a request of this kind was ever answered.
     pub fn is_answered(&self, kind: Kind) -> bool {
-        self.requests.get(kind as usize).is_some_and(|requests| requests.answered)
+        self.known(kind).answered
     }
 }

@@ -9,6 +9,12 @@
 //! next. That is learnt from what visits of the same request did before, and goes by these rules where nothing is known yet: a message
 //! that may be a reply is one; who waits for a reply sends nothing; who came first goes on first. What no visit can have sent begins
 //! a thread of a customer. Nothing else of the trace is used, and no message is looked at twice.
+//!
+//! Guesses go wrong, and what must not happen is that one leads to the next. Putting a message to the wrong one of two visits is
+//! forgotten when both are over. Taking a reply for a request is not: its visit would stay open, and what is open would never fit again.
+//! So messages that were replies before are replies, as long as there is any visit that can have sent them, even where
+//! whoever asked for it seems to be done. A reply that never comes would be as bad: the next one would be taken for it, and each one
+//! after that for the one before. So a visit that goes on as it always does once it is answered is taken to be answered.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,7 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::names::Name;
 use crate::same::codes;
-use crate::same::habits::{ACCEPTED, Act, Habits, Kind, Last};
+use crate::same::habits::{Act, Doing, Habits, Kind};
 use crate::trace::event::Task;
 use crate::trace::messages::{Event, Step, StepSink, What};
 use crate::trace::{ReadReport, TaskId, TraceNames};
@@ -28,11 +34,20 @@ use crate::trace::{ReadReport, TaskId, TraceNames};
 const MOST_VISITS: usize = 256;
 const MOST_CUSTOMERS: usize = 1 << 16;
 const MOST_HOPS: usize = 16;
+/// How many visits of a service that are over may expect replies.
+const MOST_EXPECTING: usize = 64;
 
 /// Of what was never seen, what is still taken to be more likely than anything below.
-const UNLIKELY: f64 = 0.005;
 const UNSEEN_WHEN_OVER: f64 = 0.001;
 const UNSEEN_FOR_A_CUSTOMER: f64 = 0.0005;
+/// How much less likely a reply past the one who asked is than one to that, where it was never seen.
+const UNSEEN_PAST_THE_CLIENT: f64 = 0.2;
+/// How sure it must be what a visit does next once it is answered, for the answer to be presumed where no message was one, and how
+/// much less likely that is than to have it.
+const SURE: f64 = 0.8;
+const ANSWERED_UNSEEN: f64 = 0.05;
+/// How much less likely an answer is for which nobody waits any more.
+const NOT_WAITED_FOR: f64 = 0.2;
 
 /// Puts the messages of services into threads, for a sink that needs sequential tasks.
 #[derive(Debug)]
@@ -77,13 +92,16 @@ struct Visit {
     /// When it began, which tells it from others in its place.
     born: u64,
     /// Who asked for it.
-    client: Option<At>,
-    serves: Kind,
-    last: Last,
-    /// When it did that.
+    client: Option<Client>,
+    doing: Doing,
+    /// When it did what it did last.
     since: u64,
     /// Answers that it waits for.
     waiting: u32,
+    /// Whom it asked last.
+    asked: Option<At>,
+    /// Whether whoever asked for it went on as if it had been answered.
+    unwaited: bool,
     over: bool,
 }
 
@@ -94,6 +112,14 @@ struct At {
     born: u64,
 }
 
+/// A visit that asked for another one.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    at: At,
+    service: u32,
+    thread: TaskId,
+}
+
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
 enum Transit {
@@ -101,15 +127,15 @@ enum Transit {
     /// To whom is not known yet.
     Open,
     Request {
-        from: At,
-        thread: TaskId,
+        from: Client,
         kind: Kind,
     },
     Reply {
-        client: At,
+        client: Client,
         thread: TaskId,
-        to: TaskId,
         serves: Kind,
+        /// Whether it is waited for.
+        awaited: bool,
     },
 }
 
@@ -120,7 +146,9 @@ struct Choice {
     rank: u64,
     visit: u32,
     /// To whom it is a reply.
-    client: Option<u32>,
+    client: Option<Client>,
+    /// Whether this takes for granted that the visit had the answer that it waits for.
+    answered: bool,
 }
 
 impl<S: StepSink> Threads<S> {
@@ -186,16 +214,32 @@ impl<S: StepSink> Threads<S> {
         At { visit, born: self.visits[visit as usize].born }
     }
 
+    fn as_client(&self, visit: u32) -> Client {
+        let Visit { service, thread, .. } = self.visits[visit as usize];
+        Client { at: self.at(visit), service, thread }
+    }
+
     /// A visit that is still what it was.
     fn alive(&self, at: At) -> Option<u32> {
         let visit = &self.visits[at.visit as usize];
         (visit.born == at.born && !visit.over).then_some(at.visit)
     }
 
-    fn begin(&mut self, service: u32, thread: TaskId, client: Option<At>, serves: Kind) -> u32 {
+    fn begin(&mut self, service: u32, thread: TaskId, client: Option<Client>, serves: Kind) -> u32 {
         let now = self.tick();
-        let visit =
-            Visit { service, thread, born: now, client, serves, last: ACCEPTED, since: now, waiting: 0, over: false };
+        let doing = Doing::accepted(serves);
+        let visit = Visit {
+            service,
+            thread,
+            born: now,
+            client,
+            doing,
+            since: now,
+            waiting: 0,
+            asked: None,
+            unwaited: false,
+            over: false,
+        };
         if let Some(place) = self.free.pop() {
             self.visits[place as usize] = visit;
             return place;
@@ -204,69 +248,96 @@ impl<S: StepSink> Threads<S> {
         (self.visits.len() - 1) as u32
     }
 
-    /// The visit of a service that waits, itself or by others, for what this visit does.
-    fn client_of(&self, visit: u32, service: u32) -> Option<u32> {
-        let mut at = self.visits[visit as usize].client;
-        for _ in 0..MOST_HOPS {
-            let client = self.alive(at?)?;
-            if self.visits[client as usize].service == service {
-                return Some(client);
+    /// Who of a service waits, itself or by others, for what this visit does, and by how many others. Whoever asked for it itself
+    /// counts even when it is over.
+    fn client_of(&self, visit: u32, service: u32) -> Option<(Client, usize)> {
+        let mut client = self.visits[visit as usize].client?;
+        for others in 0..MOST_HOPS {
+            let alive = self.alive(client.at);
+            if client.service == service && (alive.is_some() || others == 0) {
+                return Some((client, others));
             }
-            at = self.visits[client as usize].client;
+            client = self.visits[alive? as usize].client?;
         }
         None
     }
 
-    /// How likely it is that a visit does this next.
-    fn score(&self, visit: &Visit, kind: Kind, act: Act) -> f64 {
-        let (seen, left) = self.habits.seen(visit.serves, visit.last, Habits::last(kind, act));
-        if seen > 0 {
-            return f64::from(seen) / f64::from(left);
+    /// Where a visit would be had it the answer to what it asked last, if it waits for that.
+    fn once_answered(&self, visit: &Visit) -> Option<Doing> {
+        let asked = &self.visits[self.alive(visit.asked?)? as usize];
+        let waits = visit.doing.last == Habits::last(asked.doing.serves, Act::Asks);
+        (waits && asked.waiting == 0 && !asked.unwaited)
+            .then(|| visit.doing.then(Habits::last(asked.doing.serves, Act::Resumes)))
+    }
+
+    /// How likely it is that a visit does this next, and whether that takes for granted that it had the answer that it waits for: where
+    /// it never did this before the answer, and nearly always does after it.
+    fn score(&self, visit: &Visit, kind: Kind, act: Act) -> (f64, bool) {
+        let next = Habits::last(kind, act);
+        if let Some(doing) = self.once_answered(visit)
+            && !self.habits.was_seen(visit.doing, next)
+        {
+            let answered = self.habits.likely(doing, next, false, |_| 0.0);
+            if answered > SURE {
+                return (answered * self.habits.share(kind, act) * ANSWERED_UNSEEN, true);
+            }
         }
+        (self.score_as_it_seems(visit, kind, act), false)
+    }
+
+    fn score_as_it_seems(&self, visit: &Visit, kind: Kind, act: Act) -> f64 {
+        let waits = visit.waiting > 0;
+        let typical = !visit.over && !waits;
         // Nothing of the kind was seen. These only say what comes first: who is free and of whom nothing is known, who waits, who is
         // free and always did something else, who is done; and replies before requests.
-        match (visit.over, visit.waiting > 0, act) {
+        let prior = |known: bool| match (visit.over, waits, act) {
             (true, ..) => UNSEEN_WHEN_OVER,
-            (_, false, Act::Replies) if left == 0 => 0.6,
-            (_, false, _) if left == 0 => 0.5,
-            (_, true, Act::Replies) => UNLIKELY,
+            (_, false, Act::Replies) if !known => 0.6,
+            (_, false, _) if !known => 0.5,
+            (_, true, Act::Replies) => 0.005,
             (_, false, Act::Replies) => 0.0045,
             (_, true, _) => 0.004,
             (_, false, _) => 0.002,
-        }
+        };
+        self.habits.likely(visit.doing, Habits::last(kind, act), typical, prior) * self.habits.share(kind, act)
     }
 
     /// Who sends a message of a service to another.
     fn choose(&self, from: u32, to: u32, kind: Kind) -> Option<Choice> {
         let service = &self.services[from as usize];
         let mut best: Option<Choice> = None;
-        let mut consider = |score: f64, number: u32, client: Option<u32>| {
+        let mut consider = |(score, answered): (f64, bool), number: u32, client: Option<Client>| {
             let visit = &self.visits[number as usize];
             // First come, first served; but who serves what nobody waits for may be done with it long since.
-            let rank = if self.habits.is_answered(visit.serves) { u64::MAX - visit.since } else { visit.since };
+            let rank = if self.habits.is_answered(visit.doing.serves) { u64::MAX - visit.since } else { visit.since };
             if best.is_none_or(|best| (score, rank) > (best.score, best.rank)) {
-                best = Some(Choice { score, rank, visit: number, client });
+                best = Some(Choice { score, rank, visit: number, client, answered });
             }
         };
         for &number in &service.open {
             let visit = &self.visits[number as usize];
-            if let Some(client) = self.client_of(number, to) {
-                consider(self.score(visit, kind, Act::Replies), number, Some(client));
+            if let Some((client, others)) = self.client_of(number, to) {
+                let past = others > 0 && !self.habits.was_seen(visit.doing, Habits::last(kind, Act::Replies));
+                let (score, answered) = self.score(visit, kind, Act::Replies);
+                let score = if visit.unwaited { score * NOT_WAITED_FOR } else { score };
+                let score = if past { score * UNSEEN_PAST_THE_CLIENT } else { score };
+                consider((score, answered), number, Some(client));
             }
             consider(self.score(visit, kind, Act::Asks), number, None);
         }
         // What was answered may go on in a second phase.
-        if best.is_none_or(|best| best.score <= UNLIKELY) {
-            for &number in &service.over {
-                let score = self.score(&self.visits[number as usize], kind, Act::Asks);
+        for &number in &service.over {
+            let visit = &self.visits[number as usize];
+            if best.is_none() || self.habits.was_seen(visit.doing, Habits::last(kind, Act::Asks)) {
+                let score = self.score_as_it_seems(visit, kind, Act::Asks);
                 if best.is_none_or(|best| score > best.score) {
-                    best = Some(Choice { score, rank: 0, visit: number, client: None });
+                    best = Some(Choice { score, rank: 0, visit: number, client: None, answered: false });
                 }
             }
         }
         // Such a request may be one that nobody asked for.
         let customer = self.habits.by_customers(kind).unwrap_or(UNSEEN_FOR_A_CUSTOMER);
-        best.filter(|best| best.score >= customer)
+        best.filter(|best| best.score >= customer * self.habits.share(kind, Act::Asks))
     }
 
     /// A message leaves.
@@ -277,35 +348,50 @@ impl<S: StepSink> Threads<S> {
             let open = if choice.is_some() { self.services[from as usize].open.len().max(1) } else { 0 };
             at_once.insert(line, open as u32);
         }
-        let Some(Choice { visit, client, .. }) = choice else {
+        let Some(Choice { visit, client, answered, .. }) = choice else {
             self.habits.ask(kind, true);
             let customer = self.customer(from);
             self.visits[customer as usize].waiting = 1;
-            return Transit::Request { from: self.at(customer), thread: self.visits[customer as usize].thread, kind };
+            return Transit::Request { from: self.as_client(customer), kind };
         };
+        if answered {
+            self.presume_answered(visit);
+        }
         let now = self.tick();
         let own = &mut self.visits[visit as usize];
         let act = if client.is_some() { Act::Replies } else { Act::Asks };
-        let (thread, serves) = (own.thread, own.serves);
-        self.habits.learn(serves, own.last, Habits::last(kind, act));
-        (own.last, own.since) = (Habits::last(kind, act), now);
+        let thread = own.thread;
+        self.habits.learn(&mut own.doing, Habits::last(kind, act));
+        own.since = now;
         let Some(client) = client else {
             own.waiting += 1;
             self.habits.ask(kind, false);
-            return Transit::Request { from: self.at(visit), thread, kind };
+            return Transit::Request { from: self.as_client(visit), kind };
         };
+        self.habits.reply(kind);
         // All that the request was passed on by are done with it.
-        let (mut done, mut first) = (visit, serves);
-        while done != client {
-            first = self.visits[done as usize].serves;
-            self.habits.answer(first);
-            let next = self.visits[done as usize].client;
+        let mut done = visit;
+        let (serves, awaited) = loop {
+            let Visit { doing, client: next, unwaited, .. } = self.visits[done as usize];
+            self.habits.answer(doing.serves);
             self.over(done);
-            let Some(next) = next else { break };
-            done = next.visit;
-        }
-        let to = self.visits[client as usize].thread;
-        Transit::Reply { client: self.at(client), thread, to, serves: first }
+            match next {
+                Some(next) if next.at != client.at => done = next.at.visit,
+                _ => break (doing.serves, !unwaited),
+            }
+        };
+        Transit::Reply { client, thread, serves, awaited }
+    }
+
+    /// A visit goes on as if it had been answered, though no message was taken for the answer. None may ever come: whoever it asked
+    /// must not get those of others from then on, one after the other.
+    fn presume_answered(&mut self, visit: u32) {
+        let own = &self.visits[visit as usize];
+        let (Some(doing), Some(asked)) = (self.once_answered(own), own.asked) else { return };
+        let own = &mut self.visits[visit as usize];
+        own.doing = doing;
+        own.waiting = own.waiting.saturating_sub(1);
+        self.visits[asked.visit as usize].unwaited = true;
     }
 
     /// A visit is over; its thread is free.
@@ -345,27 +431,39 @@ impl<S: StepSink> Threads<S> {
         self.free.push(visit);
     }
 
+    /// Takes a visit of a service that is over, whose thread goes on to something else. One to which a reply may still come is left as
+    /// long as there are few of them: the reply would be taken for a request to whatever the thread does by then.
+    fn free_thread(&mut self, service: u32) -> Option<u32> {
+        let over = &mut self.services[service as usize].over;
+        let waits = |visit: &u32| self.visits[*visit as usize].waiting > 0;
+        let place = over.iter().position(|visit| !waits(visit)).or((over.len() >= MOST_EXPECTING).then_some(0))?;
+        over.remove(place)
+    }
+
     /// A request arrives; gives the thread that serves it.
-    fn accept(&mut self, service: u32, client: At, kind: Kind) -> TaskId {
+    fn accept(&mut self, service: u32, client: Client, kind: Kind) -> TaskId {
         self.services[service as usize].serves = true;
         let own = &mut self.services[service as usize];
         let given_up = if own.open.len() >= MOST_VISITS { own.open.front().copied() } else { None };
         if let Some(oldest) = given_up {
-            if let Some(client) = self.visits[oldest as usize].client.and_then(|client| self.alive(client)) {
+            if let Some(client) = self.visits[oldest as usize].client.and_then(|client| self.alive(client.at)) {
                 self.answered(client);
             }
             self.over(oldest);
         }
-        let thread = match self.services[service as usize].over.pop_front() {
+        let thread = match self.free_thread(service) {
             Some(over) => {
                 self.free.push(over);
-                let Visit { thread, serves, last, .. } = self.visits[over as usize];
-                self.habits.learn(serves, last, Habits::last(0, Act::Ends));
-                thread
+                let over = &mut self.visits[over as usize];
+                self.habits.learn(&mut over.doing, Habits::last(0, Act::Ends));
+                over.thread
             }
             None => self.new_thread(service),
         };
         let visit = self.begin(service, thread, Some(client), kind);
+        if let Some(client) = self.alive(client.at) {
+            self.visits[client as usize].asked = Some(self.at(visit));
+        }
         self.services[service as usize].open.push_back(visit);
         thread
     }
@@ -382,11 +480,13 @@ impl<S: StepSink> Threads<S> {
     /// A reply arrives.
     fn resume(&mut self, client: At, serves: Kind) {
         let now = self.tick();
-        if let Some(client) = self.alive(client) {
+        let own = &mut self.visits[client.visit as usize];
+        if own.born == client.born && own.over {
+            own.waiting = own.waiting.saturating_sub(1);
+        } else if let Some(client) = self.alive(client) {
             let own = &mut self.visits[client as usize];
-            let next = Habits::last(serves, Act::Resumes);
-            self.habits.learn(own.serves, own.last, next);
-            (own.last, own.since) = (next, now);
+            self.habits.learn(&mut own.doing, Habits::last(serves, Act::Resumes));
+            own.since = now;
             self.answered(client);
         }
     }
@@ -394,10 +494,12 @@ impl<S: StepSink> Threads<S> {
     /// The threads at both ends of a message that arrives.
     fn arrive(&mut self, transit: Transit, to: u32) -> Option<(TaskId, TaskId)> {
         match transit {
-            Transit::Request { from, thread, kind } => Some((thread, self.accept(to, from, kind))),
-            Transit::Reply { client, thread, to, serves } => {
-                self.resume(client, serves);
-                Some((thread, to))
+            Transit::Request { from, kind } => Some((from.thread, self.accept(to, from, kind))),
+            Transit::Reply { client, thread, serves, awaited } => {
+                if awaited {
+                    self.resume(client.at, serves);
+                }
+                Some((thread, client.thread))
             }
             Transit::None | Transit::Open => None,
         }
@@ -462,7 +564,7 @@ impl<S: StepSink> StepSink for Threads<S> {
                 let transit = self.send(from, to, label, step.line);
                 self.transits[place] = transit;
                 match transit {
-                    Transit::Request { thread, .. } | Transit::Reply { thread, .. } => {
+                    Transit::Request { from: Client { thread, .. }, .. } | Transit::Reply { thread, .. } => {
                         self.give(step, What::Send { from: thread, token, to: None, label })
                     }
                     Transit::None | Transit::Open => ControlFlow::Continue(()),
@@ -485,7 +587,7 @@ impl<S: StepSink> StepSink for Threads<S> {
                 Transit::Open | Transit::None => ControlFlow::Continue(()),
                 transit => {
                     if let Transit::Request { from, .. } = transit
-                        && let Some(from) = self.alive(from)
+                        && let Some(from) = self.alive(from.at)
                     {
                         self.answered(from);
                     }

@@ -169,3 +169,30 @@ fn a_sender_that_goes_with_its_clients_occurrence_goes_once() {
         assert_eq!(run.out.lines().count(), 1 + messages, "each message is told once: {}", run.out);
     }
 }
+
+#[test]
+fn a_reply_that_never_comes_is_not_made_up_by_the_next() {
+    // A service asks one, then another one; once the first does not answer.
+    let mut table = String::from("sender,receiver,time,message\n");
+    let mut time = 0;
+    let mut row = |from: &str, to: &str, message: &str| {
+        time += 1;
+        writeln!(table, "{from},{to},{time},{message}").expect("memory does not fail");
+    };
+    for number in 0..200 {
+        row("client", "shop", "buy");
+        row("shop", "stock", "take");
+        if number != 100 {
+            row("stock", "shop", "taken");
+        }
+        row("shop", "bank", "pay");
+        row("bank", "shop", "paid");
+        row("shop", "client", "bought");
+    }
+    let mut guess = Threads::new(Same::new(Options::default(), Vec::new()), TraceNames::new(), false);
+    let open = dyelog::trace::open("stream", table.as_bytes(), &ReadOptions::default()).expect("a table");
+    messages::read_all(vec![open.messages().expect("messages")], &mut TraceNames::new(), &mut guess)
+        .expect("sound rows");
+    let (same, names, _, _) = guess.finish();
+    assert_eq!(same.finish(&names).counts, [599, 1, 0]);
+}
