@@ -14,6 +14,7 @@ mod stationary;
 
 use crate::lqn::results::{Convergence, Results};
 
+use self::program::Rough;
 use super::plan::{Plan, PlannedWork};
 
 /// Lost requests, relative to all, that are taken for none.
@@ -32,9 +33,27 @@ const QUEUES: usize = 16;
 /// Times as many states as in others for models that nothing else solves.
 const MORE: usize = 5;
 
-/// Solves a model exactly if it has at most so many states.
+/// Solves a model if it has at most so many states: exactly, or else with customers' own work taken as exponential, which is told.
+///
+/// Customers are held up by nobody at work of their own that has a processor to itself. Of such work only the mean counts where
+/// the servers that they go to share their time, or are exponential (Baskett et al. 1975); and hardly more does elsewhere.
 pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
-    solve_program(plan, &program::compile(plan, false)?, states, "exact Markov chain")
+    let exact = program::compile(plan, Rough::default());
+    if let Some(results) = exact.and_then(|exact| solve_program(plan, &exact, states, "exact Markov chain")) {
+        return Some(results);
+    }
+    let program = program::compile(plan, Rough { customers: true, ..Rough::default() })?;
+    let works = program.taken_as_exponential.len();
+    if works == 0 {
+        return None;
+    }
+    let mut results = solve_program(plan, &program, states, "Markov chain")?;
+    results.convergence.exact = false;
+    results.doubts.push(format!(
+        "too many states for an exact solution; the own work of customers in {works} {} is taken as exponential with the same mean",
+        if works == 1 { "phase or activity" } else { "phases or activities" },
+    ));
+    Some(results)
 }
 
 /// Solves a model that layers cannot say and that was too large for [`solve`]: by more states, and with many deterministic
@@ -45,7 +64,7 @@ pub(super) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
     if long.is_empty() {
         return solve(plan, states);
     }
-    let program = program::compile(plan, true)?;
+    let program = program::compile(plan, Rough { calls: true, ..Rough::default() })?;
     let mut results = solve_program(plan, &program, states, "Markov chain")?;
     results.convergence.exact = false;
     results.doubts.push(format!(

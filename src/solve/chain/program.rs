@@ -4,6 +4,8 @@
 //! The number of a pending instruction is all that a thread remembers, so deterministic calls are unrolled and geometric
 //! ones are a coin thrown after each slice. An activity graph is compiled once for each entry that starts it.
 
+use std::collections::BTreeSet;
+
 use crate::lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
 use crate::solve::plan::{Plan, PlannedWork, is_source};
 
@@ -114,6 +116,8 @@ pub(super) struct Program {
     /// Whether an entry forks, and whether requests can be under way that nobody waits for.
     pub forks: bool,
     pub unbounded: bool,
+    /// Works whose slices are exponential in the program only.
+    pub taken_as_exponential: BTreeSet<u32>,
 }
 
 impl Program {
@@ -184,9 +188,17 @@ impl Program {
     }
 }
 
-/// Compiles a model; nothing where it has something that instructions cannot say. Roughly, many deterministic calls of a
-/// phase are taken as geometric.
-pub(super) fn compile(plan: &Plan, rough: bool) -> Option<Program> {
+/// What is taken for something with fewer states.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rough {
+    /// Many deterministic calls of a phase as geometric.
+    pub calls: bool,
+    /// Work of customers where nobody holds them up as exponential.
+    pub customers: bool,
+}
+
+/// Compiles a model; nothing where it has something that instructions cannot say.
+pub(super) fn compile(plan: &Plan, rough: Rough) -> Option<Program> {
     let model = plan.model;
     let mut compiler = Compiler { plan, program: Program::default(), rough, entry: NONE, work: NONE, phase: 0 };
     compiler.elements()?;
@@ -210,7 +222,7 @@ pub(super) fn is_long(work: &PlannedWork) -> bool {
 struct Compiler<'a> {
     plan: &'a Plan<'a>,
     program: Program,
-    rough: bool,
+    rough: Rough,
     entry: u32,
     work: u32,
     phase: u8,
@@ -326,7 +338,7 @@ impl Compiler<'_> {
         let calls: Vec<_> = work.calls.iter().filter(|call| !call.forwarded).copied().collect();
         let mut begin = if calls.is_empty() {
             self.slice(work, next)?
-        } else if work.deterministic && !(self.rough && is_long(work)) {
+        } else if work.deterministic && !(self.rough.calls && is_long(work)) {
             let mut next = self.slice(work, next)?;
             for call in calls.iter().rev() {
                 let whole = call.mean.floor();
@@ -387,7 +399,13 @@ impl Compiler<'_> {
         }
         let task = self.program.entry_task[self.entry as usize] as usize;
         let station = self.plan.model.tasks[task].processor.0;
-        let cv2 = work.cv2;
+        let mut cv2 = work.cv2;
+        let alone =
+            self.plan.is_source(TaskId::from(task)) && self.program.stations[station as usize].order == Order::Delay;
+        if self.rough.customers && alone && (cv2 - 1.0).abs() > 1e-9 {
+            self.program.taken_as_exponential.insert(self.work);
+            cv2 = 1.0;
+        }
         if cv2 < LEAST_CV2 {
             return None;
         }

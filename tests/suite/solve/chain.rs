@@ -230,3 +230,28 @@ fn a_server_takes_its_next_request_before_its_client_goes_on() {
     let response = results.entries[1].open_response.expect("it has open arrivals");
     assert!((response - (0.5 * 1.0 + 0.5 * 0.5 + 1.0)).abs() < 1e-5, "{response}");
 }
+
+#[test]
+fn of_the_own_work_of_customers_the_mean_counts() {
+    // Of customers who work by themselves and then queue at an exponential server, only the means matter.
+    let text = |cv2: f64| {
+        format!(
+            "P 0 p a i p b f -1 T 0 t user r go -1 a m 4 t server n work -1 b -1
+             E 0 s go 2 -1 c go {cv2} -1 f go 1 -1 y go work 1 -1 s work 1 -1 -1"
+        )
+    };
+    let (_, exponential) = solved(&text(1.0));
+    let (_, exact) = solved(&text(0.25));
+    assert!(exact.convergence.exact, "{}", exact.convergence.method);
+    near(exact.tasks[0].throughput, exponential.tasks[0].throughput, "as exact stages");
+    // So little variation would take too many of them.
+    let (_, steady) = solved(&text(0.01));
+    assert!(steady.convergence.method.starts_with("Markov chain of"), "{}", steady.convergence.method);
+    assert!(!steady.convergence.exact);
+    assert!(steady.doubts.iter().any(|doubt| doubt.contains("1 phase or activity")), "{:?}", steady.doubts);
+    near(steady.tasks[0].throughput, exponential.tasks[0].throughput, "taken as exponential");
+    // Work that holds up others is not taken for something else.
+    let server = text(1.0).replace("s work 1", "c work 0.01 -1 s work 1");
+    let (_, server) = solved(&server);
+    assert!(!server.convergence.method.contains("Markov"), "{}", server.convergence.method);
+}

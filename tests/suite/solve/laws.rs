@@ -159,8 +159,11 @@ fn solve(model: &Model) -> Vec<Results> {
 
 /// Whether two results were found in the same way.
 fn alike(left: &Results, right: &Results) -> bool {
-    let exact = |results: &Results| results.convergence.method.starts_with("exact Markov");
-    exact(left) == exact(right)
+    let method = |results: &Results| {
+        let method = &results.convergence.method;
+        (method.contains("Markov"), method.starts_with("exact"))
+    };
+    method(left) == method(right)
 }
 
 fn close(left: f64, right: f64) -> bool {
