@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         });
         match read {
             Ok(read) => report.merge(read),
-            Err(Diagnostics(found)) => errors.extend(found),
+            Err(Diagnostics(found)) => errors.extend(found.into_iter().map(hinted)),
         }
     }
     progress.done();
@@ -58,4 +58,14 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)
+}
+
+/// Tells what to do with messages that no dye joins.
+fn hinted(finding: Diagnostic) -> Diagnostic {
+    if finding.code != trace::codes::MIXED {
+        return finding;
+    }
+    finding.with_hint(
+        "`compare` needs a trace with a dye, such as spans, to hold the messages alone against; `dyelog matches` tells what these come to",
+    )
 }

@@ -42,32 +42,15 @@ pub struct Doing {
     pub last: Last,
     /// All that it did, in any order: branches that run in parallel go on in any.
     all: u64,
-}
-
-impl Doing {
-    /// A visit that has just accepted a request.
-    pub fn accepted(serves: Kind) -> Self {
-        Self { serves, last: ACCEPTED, all: 0 }
-    }
-
-    /// A visit that did this as well.
-    pub fn then(mut self, next: Last) -> Self {
-        self.go_on(next);
-        self
-    }
-
-    /// It did this.
-    fn go_on(&mut self, next: Last) {
-        self.last = next;
-        self.all = self.all.wrapping_add(digest(&[u64::from(next)]));
-    }
-
     /// What is known of it, from the least to the most.
-    fn contexts(self) -> [u64; 3] {
-        let [serves, last] = [self.serves, self.last].map(u64::from);
-        [digest(&[serves]), digest(&[serves, last]), digest(&[serves, last, self.all])]
-    }
+    contexts: [Context; 3],
 }
+
+/// Something that is known of visits, by its number.
+type Context = u32;
+
+/// What is not told apart any more.
+const NO_CONTEXT: Context = Context::MAX;
 
 /// A digest of numbers. Sums of such must be digests as well, so that it may not be linear, as quick ones are (`SplitMix64`).
 fn digest(of: &[u64]) -> u64 {
@@ -83,11 +66,37 @@ fn digest(of: &[u64]) -> u64 {
 #[derive(Debug, Default)]
 pub struct Habits {
     kinds: FxHashMap<(u32, u32, Name), Kind>,
-    /// By what is known of a visit, what it did next.
-    steps: FxHashMap<(u64, Last), u32>,
+    /// Numbers of what is known of visits, by its digest.
+    contexts: FxHashMap<u64, Context>,
     /// How often a visit of which that is known did anything.
-    left: FxHashMap<u64, u32>,
+    left: Vec<u32>,
+    /// By a step, how often it was the next one where that was known of a visit.
+    steps: FxHashMap<Last, FxHashMap<Context, u32>>,
+    /// How many of these there are.
+    learnt: usize,
     messages: Vec<Messages>,
+}
+
+/// What a visit may do next.
+#[derive(Clone, Copy, Debug)]
+pub struct Next<'a> {
+    /// How often it was done where that was known of a visit.
+    seen: Option<&'a FxHashMap<Context, u32>>,
+    /// The share of these messages that are sent for this.
+    pub share: f64,
+    /// Why it is sent.
+    pub act: Act,
+}
+
+impl Next<'_> {
+    fn seen(&self, context: Context) -> u32 {
+        self.seen.and_then(|seen| seen.get(&context)).copied().unwrap_or(0)
+    }
+
+    /// Whether any visit with this last step ever did this next.
+    pub fn was_seen(&self, doing: Doing) -> bool {
+        self.seen(doing.contexts[1]) > 0
+    }
 }
 
 /// Messages of a kind.
@@ -115,26 +124,59 @@ impl Habits {
         kind << 2 | act as Last
     }
 
+    /// A visit that has just accepted a request.
+    pub fn accepted(&mut self, serves: Kind) -> Doing {
+        self.doing(serves, ACCEPTED, 0)
+    }
+
+    /// A visit that did this as well.
+    pub fn then(&mut self, doing: Doing, next: Last) -> Doing {
+        self.doing(doing.serves, next, doing.all.wrapping_add(digest(&[u64::from(next)])))
+    }
+
+    fn doing(&mut self, serves: Kind, last: Last, all: u64) -> Doing {
+        let [own, latest] = [serves, last].map(u64::from);
+        let known = [digest(&[own]), digest(&[own, latest]), digest(&[own, latest, all])];
+        let contexts = known.map(|known| {
+            let next = self.left.len();
+            if next >= MOST_STEPS {
+                return self.contexts.get(&known).copied().unwrap_or(NO_CONTEXT);
+            }
+            *self.contexts.entry(known).or_insert_with(|| {
+                self.left.push(0);
+                next as Context
+            })
+        });
+        Doing { serves, last, all, contexts }
+    }
+
     /// Notes what a visit does next.
     pub fn learn(&mut self, doing: &mut Doing, next: Last) {
-        if self.steps.len() < MOST_STEPS {
-            for context in doing.contexts() {
-                *self.steps.entry((context, next)).or_default() += 1;
-                *self.left.entry(context).or_default() += 1;
+        if self.learnt < MOST_STEPS {
+            let steps = self.steps.entry(next).or_default();
+            let before = steps.len();
+            for context in doing.contexts.into_iter().filter(|context| *context != NO_CONTEXT) {
+                *steps.entry(context).or_default() += 1;
+                self.left[context as usize] += 1;
             }
+            self.learnt += steps.len() - before;
         }
-        doing.go_on(next);
+        *doing = self.then(*doing, next);
+    }
+
+    /// A message of a kind, sent for this.
+    pub fn step(&self, kind: Kind, act: Act) -> Next<'_> {
+        Next { seen: self.steps.get(&Self::last(kind, act)), share: self.share(kind, act), act }
     }
 
     /// How likely it is that a visit does this next. `prior` says it for one of which nothing is known but, by its argument, whether any
     /// did anything after the same last step; with `typical`, that others with the same request ever did it counts as well.
-    pub fn likely(&self, doing: Doing, next: Last, typical: bool, prior: impl FnOnce(bool) -> f64) -> f64 {
-        let seen = |context: u64| {
-            let left = self.left.get(&context).copied().unwrap_or(0);
-            let seen = if left == 0 { 0 } else { self.steps.get(&(context, next)).copied().unwrap_or(0) };
-            (f64::from(seen), f64::from(left))
+    pub fn likely(&self, doing: Doing, next: &Next, typical: bool, prior: impl FnOnce(bool) -> f64) -> f64 {
+        let seen = |context: Context| {
+            let left = self.left.get(context as usize).copied().unwrap_or(0);
+            (f64::from(next.seen(context)), f64::from(left))
         };
-        let [request, last, all] = doing.contexts().map(seen);
+        let [request, last, all] = doing.contexts.map(seen);
         let mut likely = prior(last.1 > 0.0);
         if typical && request.1 > 0.0 {
             likely = likely.max(request.0 / request.1);
@@ -142,12 +184,7 @@ impl Habits {
         for (seen, left) in [last, all] {
             likely = (seen + likely) / (left + 1.0);
         }
-        likely
-    }
-
-    /// Whether a visit with this last step ever did this next.
-    pub fn was_seen(&self, doing: Doing, next: Last) -> bool {
-        self.steps.contains_key(&(doing.contexts()[1], next))
+        likely * next.share
     }
 
     fn messages(&mut self, kind: Kind) -> &mut Messages {
@@ -176,7 +213,7 @@ impl Habits {
     }
 
     /// The share of messages of this kind that are requests, or replies.
-    pub fn share(&self, kind: Kind, act: Act) -> f64 {
+    fn share(&self, kind: Kind, act: Act) -> f64 {
         let Messages { asked, replied, .. } = self.known(kind);
         let count = if act == Act::Replies { replied } else { asked };
         (f64::from(count) + DOUBT) / (f64::from(asked) + f64::from(replied) + 2.0 * DOUBT)

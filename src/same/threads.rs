@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::names::Name;
 use crate::same::codes;
-use crate::same::habits::{Act, Doing, Habits, Kind};
+use crate::same::habits::{Act, Doing, Habits, Kind, Next};
 use crate::trace::event::Task;
 use crate::trace::messages::{Event, Step, StepSink, What};
 use crate::trace::{ReadReport, TaskId, TraceNames};
@@ -34,6 +34,8 @@ use crate::trace::{ReadReport, TaskId, TraceNames};
 const MOST_VISITS: usize = 256;
 const MOST_CUSTOMERS: usize = 1 << 16;
 const MOST_HOPS: usize = 16;
+/// How many times in all requests are followed for one message, but once for each visit.
+const MOST_FOLLOWED: usize = 512;
 /// How many visits of a service that are over may expect replies.
 const MOST_EXPECTING: usize = 64;
 
@@ -67,6 +69,7 @@ pub struct Threads<S> {
     transits: Vec<Transit>,
     habits: Habits,
     clock: u64,
+    steps: u64,
     /// By line of a message, how many requests its sender was serving; 0 for customers.
     at_once: Option<FxHashMap<u32, u32>>,
     findings: ReadReport,
@@ -99,7 +102,7 @@ struct Visit {
     /// Answers that it waits for.
     waiting: u32,
     /// Whom it asked last.
-    asked: Option<At>,
+    asked: Option<Asked>,
     /// Whether whoever asked for it went on as if it had been answered.
     unwaited: bool,
     over: bool,
@@ -110,6 +113,16 @@ struct Visit {
 struct At {
     visit: u32,
     born: u64,
+}
+
+/// A visit that was asked for, as the one who asked sees it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: At,
+    /// When.
+    since: u64,
+    /// Where whoever asked is once it is answered.
+    then: Doing,
 }
 
 /// A visit that asked for another one.
@@ -167,6 +180,7 @@ impl<S: StepSink> Threads<S> {
             transits: Vec::new(),
             habits: Habits::default(),
             clock: 0,
+            steps: 0,
             at_once: counted.then(FxHashMap::default),
             findings: ReadReport::default(),
         }
@@ -176,6 +190,11 @@ impl<S: StepSink> Threads<S> {
     /// there is to say.
     pub fn finish(self) -> (S, TraceNames, FxHashMap<u32, u32>, ReadReport) {
         (self.sink, self.names, self.at_once.unwrap_or_default(), self.findings)
+    }
+
+    /// How many visits were looked at so far, which is the work that it takes.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     fn service(&mut self, names: &TraceNames, task: TaskId) -> u32 {
@@ -227,7 +246,7 @@ impl<S: StepSink> Threads<S> {
 
     fn begin(&mut self, service: u32, thread: TaskId, client: Option<Client>, serves: Kind) -> u32 {
         let now = self.tick();
-        let doing = Doing::accepted(serves);
+        let doing = self.habits.accepted(serves);
         let visit = Visit {
             service,
             thread,
@@ -249,48 +268,48 @@ impl<S: StepSink> Threads<S> {
     }
 
     /// Who of a service waits, itself or by others, for what this visit does, and by how many others. Whoever asked for it itself
-    /// counts even when it is over.
-    fn client_of(&self, visit: u32, service: u32) -> Option<(Client, usize)> {
-        let mut client = self.visits[visit as usize].client?;
-        for others in 0..MOST_HOPS {
+    /// counts even when it is over. With it, how many of at most so many were asked.
+    fn client_of(&self, visit: u32, service: u32, most: usize) -> (Option<(Client, usize)>, usize) {
+        let mut next = self.visits[visit as usize].client;
+        for others in 0..most {
+            let Some(client) = next else { return (None, others) };
             let alive = self.alive(client.at);
             if client.service == service && (alive.is_some() || others == 0) {
-                return Some((client, others));
+                return (Some((client, others)), others + 1);
             }
-            client = self.visits[alive? as usize].client?;
+            next = alive.and_then(|client| self.visits[client as usize].client);
         }
-        None
+        (None, most)
     }
 
-    /// Where a visit would be had it the answer to what it asked last, if it waits for that.
-    fn once_answered(&self, visit: &Visit) -> Option<Doing> {
-        let asked = &self.visits[self.alive(visit.asked?)? as usize];
-        let waits = visit.doing.last == Habits::last(asked.doing.serves, Act::Asks);
-        (waits && asked.waiting == 0 && !asked.unwaited)
-            .then(|| visit.doing.then(Habits::last(asked.doing.serves, Act::Resumes)))
+    /// Where a visit would be had it the answer to what it asked last, if it did nothing since and waits for that.
+    fn once_answered(&self, visit: &Visit) -> Option<Asked> {
+        let asked = visit.asked.filter(|asked| asked.since == visit.since)?;
+        let other = &self.visits[self.alive(asked.at)? as usize];
+        (other.waiting == 0 && !other.unwaited).then_some(asked)
     }
 
     /// How likely it is that a visit does this next, and whether that takes for granted that it had the answer that it waits for: where
     /// it never did this before the answer, and nearly always does after it.
-    fn score(&self, visit: &Visit, kind: Kind, act: Act) -> (f64, bool) {
-        let next = Habits::last(kind, act);
-        if let Some(doing) = self.once_answered(visit)
-            && !self.habits.was_seen(visit.doing, next)
+    fn score(&self, visit: &Visit, next: &Next) -> (f64, bool) {
+        if let Some(asked) = self.once_answered(visit)
+            && next.was_seen(asked.then)
+            && !next.was_seen(visit.doing)
         {
-            let answered = self.habits.likely(doing, next, false, |_| 0.0);
-            if answered > SURE {
-                return (answered * self.habits.share(kind, act) * ANSWERED_UNSEEN, true);
+            let answered = self.habits.likely(asked.then, next, false, |_| 0.0);
+            if answered > SURE * next.share {
+                return (answered * ANSWERED_UNSEEN, true);
             }
         }
-        (self.score_as_it_seems(visit, kind, act), false)
+        (self.score_as_it_seems(visit, next), false)
     }
 
-    fn score_as_it_seems(&self, visit: &Visit, kind: Kind, act: Act) -> f64 {
+    fn score_as_it_seems(&self, visit: &Visit, next: &Next) -> f64 {
         let waits = visit.waiting > 0;
         let typical = !visit.over && !waits;
         // Nothing of the kind was seen. These only say what comes first: who is free and of whom nothing is known, who waits, who is
         // free and always did something else, who is done; and replies before requests.
-        let prior = |known: bool| match (visit.over, waits, act) {
+        let prior = |known: bool| match (visit.over, waits, next.act) {
             (true, ..) => UNSEEN_WHEN_OVER,
             (_, false, Act::Replies) if !known => 0.6,
             (_, false, _) if !known => 0.5,
@@ -299,12 +318,13 @@ impl<S: StepSink> Threads<S> {
             (_, true, _) => 0.004,
             (_, false, _) => 0.002,
         };
-        self.habits.likely(visit.doing, Habits::last(kind, act), typical, prior) * self.habits.share(kind, act)
+        self.habits.likely(visit.doing, next, typical, prior)
     }
 
-    /// Who sends a message of a service to another.
-    fn choose(&self, from: u32, to: u32, kind: Kind) -> Option<Choice> {
+    /// Who sends a message of a service to another; and how many steps it took to find that out.
+    fn choose(&self, from: u32, to: u32, kind: Kind) -> (Option<Choice>, usize) {
         let service = &self.services[from as usize];
+        let [replies, asks] = [Act::Replies, Act::Asks].map(|act| self.habits.step(kind, act));
         let mut best: Option<Choice> = None;
         let mut consider = |(score, answered): (f64, bool), number: u32, client: Option<Client>| {
             let visit = &self.visits[number as usize];
@@ -314,22 +334,27 @@ impl<S: StepSink> Threads<S> {
                 best = Some(Choice { score, rank, visit: number, client, answered });
             }
         };
+        // Where there are many visits, none is followed far.
+        let hops = (MOST_FOLLOWED / service.open.len().max(1)).clamp(1, MOST_HOPS);
+        let mut steps = service.open.len() + service.over.len();
         for &number in &service.open {
             let visit = &self.visits[number as usize];
-            if let Some((client, others)) = self.client_of(number, to) {
-                let past = others > 0 && !self.habits.was_seen(visit.doing, Habits::last(kind, Act::Replies));
-                let (score, answered) = self.score(visit, kind, Act::Replies);
+            let (client, taken) = self.client_of(number, to, hops);
+            steps += taken;
+            if let Some((client, others)) = client {
+                let past = others > 0 && !replies.was_seen(visit.doing);
+                let (score, answered) = self.score(visit, &replies);
                 let score = if visit.unwaited { score * NOT_WAITED_FOR } else { score };
                 let score = if past { score * UNSEEN_PAST_THE_CLIENT } else { score };
                 consider((score, answered), number, Some(client));
             }
-            consider(self.score(visit, kind, Act::Asks), number, None);
+            consider(self.score(visit, &asks), number, None);
         }
         // What was answered may go on in a second phase.
         for &number in &service.over {
             let visit = &self.visits[number as usize];
-            if best.is_none() || self.habits.was_seen(visit.doing, Habits::last(kind, Act::Asks)) {
-                let score = self.score_as_it_seems(visit, kind, Act::Asks);
+            if best.is_none() || asks.was_seen(visit.doing) {
+                let score = self.score_as_it_seems(visit, &asks);
                 if best.is_none_or(|best| score > best.score) {
                     best = Some(Choice { score, rank: 0, visit: number, client: None, answered: false });
                 }
@@ -337,13 +362,14 @@ impl<S: StepSink> Threads<S> {
         }
         // Such a request may be one that nobody asked for.
         let customer = self.habits.by_customers(kind).unwrap_or(UNSEEN_FOR_A_CUSTOMER);
-        best.filter(|best| best.score >= customer * self.habits.share(kind, Act::Asks))
+        (best.filter(|best| best.score >= customer * asks.share), steps)
     }
 
     /// A message leaves.
     fn send(&mut self, from: u32, to: u32, label: Name, line: u32) -> Transit {
         let kind = self.habits.kind(from, to, label);
-        let choice = self.choose(from, to, kind);
+        let (choice, steps) = self.choose(from, to, kind);
+        self.steps += steps as u64;
         if let Some(at_once) = &mut self.at_once {
             let open = if choice.is_some() { self.services[from as usize].open.len().max(1) } else { 0 };
             at_once.insert(line, open as u32);
@@ -387,11 +413,11 @@ impl<S: StepSink> Threads<S> {
     /// must not get those of others from then on, one after the other.
     fn presume_answered(&mut self, visit: u32) {
         let own = &self.visits[visit as usize];
-        let (Some(doing), Some(asked)) = (self.once_answered(own), own.asked) else { return };
+        let Some(asked) = self.once_answered(own) else { return };
         let own = &mut self.visits[visit as usize];
-        own.doing = doing;
+        own.doing = asked.then;
         own.waiting = own.waiting.saturating_sub(1);
-        self.visits[asked.visit as usize].unwaited = true;
+        self.visits[asked.at.visit as usize].unwaited = true;
     }
 
     /// A visit is over; its thread is free.
@@ -461,8 +487,13 @@ impl<S: StepSink> Threads<S> {
             None => self.new_thread(service),
         };
         let visit = self.begin(service, thread, Some(client), kind);
+        let asked = self.at(visit);
         if let Some(client) = self.alive(client.at) {
-            self.visits[client as usize].asked = Some(self.at(visit));
+            let Visit { doing, since, .. } = self.visits[client as usize];
+            if doing.last == Habits::last(kind, Act::Asks) {
+                let then = self.habits.then(doing, Habits::last(kind, Act::Resumes));
+                self.visits[client as usize].asked = Some(Asked { at: asked, since, then });
+            }
         }
         self.services[service as usize].open.push_back(visit);
         thread

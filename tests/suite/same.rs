@@ -188,6 +188,28 @@ fn clocks_that_cannot_be_put_in_causal_order_are_told() {
 }
 
 #[test]
+fn clocks_of_machines_that_are_off_by_a_constant_are_told_with_it() {
+    // b's clock is 0.5 s behind: a message takes 0.1 s, and so does the one back.
+    let [mut a, mut b] = [(); 2].map(|()| String::from("time,event,process,id\n"));
+    for (number, task) in [(1, "A"), (2, "A"), (3, "A2")] {
+        a += &format!("{number},send,{task},ask{number}\n{number}.4,receive,{task},answer{number}\n");
+        b += &format!("{0}.6,receive,B,ask{number}\n{0}.8,send,B,answer{number}\n", number - 1);
+    }
+    let (_, report, _) = analyse(&[("a.csv", &a), ("b.csv", &b)], Options::default());
+    // One finding for the two machines, however many tasks there are on them.
+    let told: Vec<String> = report
+        .findings
+        .iter()
+        .map(|finding| format!("{}; {}; {}", finding.message, finding.notes[0], finding.hints[0]))
+        .collect();
+    assert_eq!(report.counted["message received before it was sent"], 3);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("3 messages from `a.csv` to `b.csv`"), "{told:?}");
+    assert!(told[0].contains("that of `a.csv` is ahead by 0.400000000 to 0.600000000 s"), "{told:?}");
+    assert!(told[0].contains("take as much off the times of `a.csv`"), "{told:?}");
+}
+
+#[test]
 fn rows_that_cannot_be_read_are_counted() {
     let table = "sender,receiver,time,colour\nA,B,1,red\nA,B\nA,B,soon,red\n,B,2,red\nA,B,2,red,late\nB,A,2,red,,\n";
     let (analysis, report, _) = analyse(&[("bad", table)], Options::default());

@@ -135,6 +135,36 @@ fn stream(name: &str, message: impl Fn(u32) -> (String, String), expected: Optio
     }
 }
 
+/// How many visits it takes to look at in guessing the threads of so many messages between any two of fifty services.
+fn steps_of_random_messages(count: u32) -> u64 {
+    let mut table = String::from("sender,receiver,time\n");
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for number in 0..count {
+        let from = random(50);
+        let to = (from + 1 + random(49)) % 50;
+        writeln!(table, "S{from},S{to},{number}").expect("memory does not fail");
+    }
+    let mut guess = Threads::new(Same::new(Options::default(), Vec::new()), TraceNames::new(), false);
+    let open = dyelog::trace::open("stream", table.as_bytes(), &ReadOptions::default()).expect("a table");
+    messages::read_all(vec![open.messages().expect("messages")], &mut TraceNames::new(), &mut guess)
+        .expect("sound rows");
+    guess.steps()
+}
+
+#[test]
+fn guessing_the_threads_of_messages_without_any_order_takes_bounded_work() {
+    let [some, twice] = [20_000, 40_000].map(|count| (u64::from(count), steps_of_random_messages(count)));
+    for (messages, steps) in [some, twice] {
+        eprintln!("{messages} messages: {steps} steps, {} each", steps / messages);
+        assert!(steps < 1_000 * messages, "{messages} messages: {steps} steps");
+    }
+    assert!(twice.1 < 3 * some.1, "{some:?}, {twice:?}");
+}
+
 const STREAM: u32 = 100_000;
 
 #[test]

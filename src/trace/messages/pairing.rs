@@ -31,8 +31,8 @@ pub struct Pairing {
     next: u64,
     free: Vec<u32>,
     tokens: u32,
-    /// Least time from sending to reception between tasks, where both halves are known and some was negative.
-    skews: FxHashMap<(TaskId, TaskId), Skew>,
+    /// Least time from sending to reception between clocks; for those of tasks since some was negative.
+    skews: FxHashMap<(Clock, Clock), Skew>,
     /// The last time that is known, and all that was sent or received then.
     now: f64,
     at_once: FxHashSet<Row>,
@@ -63,7 +63,19 @@ struct Waiting {
     token: u32,
 }
 
-/// Times between sending and reception from one task to another.
+/// What tells times: the machine that wrote a file, or a task among others in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Clock {
+    File(u16),
+    Task(TaskId),
+}
+
+/// The clocks at both ends of a message: tasks, and the files that tell of them.
+fn clocks(from: (TaskId, u16), to: (TaskId, u16)) -> (Clock, Clock) {
+    if from.1 == to.1 { (Clock::Task(from.0), Clock::Task(to.0)) } else { (Clock::File(from.1), Clock::File(to.1)) }
+}
+
+/// Times between sending and reception from one clock to another.
 #[derive(Clone, Copy, Debug)]
 struct Skew {
     least: f64,
@@ -103,7 +115,7 @@ impl Pairing {
             RawWhat::Message { from, to, label, sent } => {
                 let took = raw.time - sent;
                 if sent > raw.time {
-                    self.early(from, to, took);
+                    self.early(clocks((from, file), (to, file)), took);
                     return give(What::Message { from, to, label, sent: raw.time, took });
                 }
                 give(What::Message { from, to, label, sent, took })
@@ -152,7 +164,7 @@ impl Pairing {
     ) -> ControlFlow<()> {
         if let Some(waiting) = self.take_waiting(key, false) {
             self.free.push(waiting.token);
-            self.delay(waiting.half.task, half.task, raw.time - waiting.time);
+            self.delay(clocks((waiting.half.task, waiting.file), (half.task, file)), raw.time - waiting.time);
             let what = received(&waiting, &half, raw.time);
             return sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
         }
@@ -180,7 +192,7 @@ impl Pairing {
                 continue;
             }
             let took = early.time - raw.time;
-            self.delay(half.task, early.half.task, took);
+            self.delay(clocks((half.task, file), (early.half.task, early.file)), took);
             let what = What::Message {
                 from: half.task,
                 to: early.half.task,
@@ -288,18 +300,18 @@ impl Pairing {
     }
 
     /// Notes how long a message took.
-    fn delay(&mut self, from: TaskId, to: TaskId, delay: f64) {
+    fn delay(&mut self, ends: (Clock, Clock), delay: f64) {
         if delay < 0.0 {
-            self.early(from, to, delay);
-        } else if let Some(skew) = self.skews.get_mut(&(from, to)) {
+            self.early(ends, delay);
+        } else if let Some(skew) = self.skews.get_mut(&ends) {
             skew.least = skew.least.min(delay);
-        } else if self.skews.contains_key(&(to, from)) {
-            self.skews.insert((from, to), Skew { least: delay, early: 0 });
+        } else if matches!(ends.0, Clock::File(_)) || self.skews.contains_key(&(ends.1, ends.0)) {
+            self.skews.insert(ends, Skew { least: delay, early: 0 });
         }
     }
 
-    fn early(&mut self, from: TaskId, to: TaskId, delay: f64) {
-        let skew = self.skews.entry((from, to)).or_insert(Skew { least: delay, early: 0 });
+    fn early(&mut self, ends: (Clock, Clock), delay: f64) {
+        let skew = self.skews.entry(ends).or_insert(Skew { least: delay, early: 0 });
         skew.least = skew.least.min(delay);
         skew.early += 1;
     }
@@ -319,29 +331,53 @@ impl Pairing {
 
     fn tell_skews(&self, names: &TraceNames, report: &mut ReadReport) {
         let mut skews: Vec<_> = self.skews.iter().filter(|(_, skew)| skew.early > 0).collect();
-        skews.sort_unstable_by_key(|((from, to), _)| (from.index(), to.index()));
-        for ((from, to), skew) in skews {
-            let back = self.skews.get(&(*to, *from)).map(|back| back.least);
-            let (sender, receiver) = (names.task_label(*from), names.task_label(*to));
-            let place = self.files.first().map_or(Place::Nowhere, |file| Place::File { file: Arc::clone(file) });
+        let order = |clock: Clock| match clock {
+            Clock::File(file) => (0, usize::from(file)),
+            Clock::Task(task) => (1, task.index()),
+        };
+        skews.sort_unstable_by_key(|((from, to), _)| (order(*from), order(*to)));
+        for (&(from, to), skew) in skews {
+            let name = |clock: Clock| match clock {
+                Clock::File(file) => self.files.get(usize::from(file)).map_or_else(String::new, ToString::to_string),
+                Clock::Task(task) => names.task_label(task),
+            };
+            let (sender, receiver) = (name(from), name(to));
+            let place = match from {
+                Clock::File(file) => self.files.get(usize::from(file)),
+                Clock::Task(_) => self.files.first(),
+            };
+            let place = place.map_or(Place::Nowhere, |file| Place::File { file: Arc::clone(file) });
+            let ahead = -skew.least;
             let message = format!(
-                "{} from `{sender}` to `{receiver}` were received before they were sent, by up to {:.9} s",
+                "{} from `{sender}` to `{receiver}` were received before they were sent, by up to {ahead:.9} s",
                 if skew.early == 1 { "1 message".to_owned() } else { format!("{} messages", skew.early) },
-                -skew.least
             );
-            let note = match back {
-                Some(back) if skew.least + back < 0.0 => {
+            let synchronise = "synchronise the clocks, or record identifiers of messages at both ends";
+            let (note, hint) = match self.skews.get(&(to, from)).map(|back| back.least) {
+                Some(back) if back < ahead => (
                     "no constant correction of the two clocks can put these messages and those in the other direction into \
                      causal order"
-                }
-                _ => "the clocks of the two differ; other messages between them may stand in the wrong order",
+                        .to_owned(),
+                    synchronise.to_owned(),
+                ),
+                Some(back) => (
+                    format!(
+                        "the clocks of the two differ: by these messages and those in the other direction, that of `{sender}` is \
+                         ahead by {ahead:.9} to {back:.9} s; other messages between them may stand in the wrong order"
+                    ),
+                    format!("take as much off the times of `{sender}`, or {synchronise}"),
+                ),
+                None => (
+                    "the clocks of the two differ; other messages between them may stand in the wrong order".to_owned(),
+                    synchronise.to_owned(),
+                ),
             };
             *report.counted.entry("message received before it was sent").or_default() += skew.early;
             report.findings.push(
                 Diagnostic::warning(codes::NOT_CAUSAL, place, message)
                     .with_note(note)
                     .with_note("such a message is taken to arrive when it is sent")
-                    .with_hint("synchronise the clocks, or record identifiers of messages at both ends"),
+                    .with_hint(hint),
             );
         }
         report.trim();
