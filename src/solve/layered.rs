@@ -12,10 +12,11 @@ use super::chain;
 use super::check;
 use super::codes;
 use super::forks::{SharedFork, shared_forks};
-use super::lanes::{Group, Item, Lanes, Root};
+use super::lanes::{Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
 use super::mva::{self, Load, Memory, Method, Stay};
 use super::plan::Plan;
+use super::pools::{Feeds, Pool, pools};
 use super::replicas;
 use super::report;
 use super::times::{LaneTimes, Phases, Waits, group_times};
@@ -163,8 +164,8 @@ pub(super) struct Solver<'a> {
     arriving: Vec<f64>,
     /// By lane.
     activity: Vec<Activity>,
-    /// Whether threads of open load may compete for what is below them.
-    contends: bool,
+    /// By group: what its threads do to each other, if there are several.
+    pools: Vec<Option<Pool>>,
     methods: Vec<Option<Method>>,
     /// By layer.
     memories: Vec<Memory>,
@@ -203,10 +204,7 @@ impl<'a> Solver<'a> {
             .map(EntryId::from)
             .collect();
         let layers = layers::layers(plan, lanes, &open);
-        let several = |group: &Group| matches!(group.root, Root::Threads(_)) && group.population > 1.0;
-        let comes = !open.is_empty() || lanes.groups.iter().any(|group| is_stream(group.root));
         let mut solver = Self {
-            contends: comes && lanes.groups.iter().any(several),
             plan,
             lanes,
             methods: vec![None; layers.len()],
@@ -217,7 +215,7 @@ impl<'a> Solver<'a> {
                 service: vec![Phases::default(); entries],
                 longer: lanes.lanes.iter().map(|lane| vec![0.0; lane.stations.len()]).collect(),
                 together: vec![None; lanes.lanes.len()],
-                scarce: vec![0.0; lanes.processors + lanes.threads_of.len()],
+                crowding: vec![0.0; lanes.processors + lanes.threads_of.len()],
             },
             forks: (0..lanes.groups.len()).map(|group| shared_forks(plan, lanes, group)).collect(),
             times: vec![LaneTimes::default(); lanes.lanes.len()],
@@ -232,6 +230,7 @@ impl<'a> Solver<'a> {
             activity: vec![Activity::default(); lanes.lanes.len()],
             blocking: vec![1.0; lanes.groups.len()],
             arriving: vec![1.0; lanes.groups.len()],
+            pools: vec![None; lanes.groups.len()],
             saturated: Vec::new(),
             inner_failures: 0,
         };
@@ -372,10 +371,7 @@ impl<'a> Solver<'a> {
         self.inner_failures = 0;
         self.collect_rates();
         self.collect_shares();
-        if self.contends {
-            self.waits.scarce =
-                layers::scarce_times(self.plan, self.lanes, &self.throughputs, &self.flows, &self.waits);
-        }
+        self.find_pools();
         let mut change = 0.0_f64;
         for number in 0..self.layers.len() {
             let layer = std::mem::take(&mut self.layers[number]);
@@ -383,6 +379,36 @@ impl<'a> Solver<'a> {
             self.layers[number] = layer;
         }
         change
+    }
+
+    /// What threads do to each other.
+    fn find_pools(&mut self) {
+        let lanes = self.lanes;
+        let several = |root: Root, population: f64| matches!(root, Root::Threads(_)) && population > 1.0;
+        if !lanes.groups.iter().any(|group| several(group.root, group.population)) {
+            return;
+        }
+        let busy: Vec<f64> = (0..lanes.groups.len()).map(|group| self.busy_time(group)).collect();
+        let rate = |group: usize| match lanes.groups[group].root {
+            Root::Threads(task) => {
+                let entries = &self.plan.model.tasks[task.index()].entries;
+                (self.task_rate(task.index()), entries.iter().map(|entry| self.sent[entry.index()]).sum())
+            }
+            _ => (0.0, 0.0),
+        };
+        let rates: Vec<(f64, f64)> = (0..lanes.groups.len()).map(rate).collect();
+        let feeds = Feeds {
+            throughputs: &self.throughputs,
+            demands: &layers::demands(self.plan, lanes, &self.flows, &self.waits),
+            busy: &busy,
+            blocking: &self.blocking,
+            rates: &rates,
+        };
+        self.pools = pools(self.plan, lanes, &feeds);
+        for (task, threads) in lanes.threads_of.iter().enumerate() {
+            self.waits.crowding[lanes.processors + task] =
+                threads.and_then(|group| self.pools[group]).map_or(0.0, |pool| pool.crowding);
+        }
     }
 
     fn solve_layer(&mut self, number: usize, layer: &Layer, thorough: bool, relaxation: f64) -> f64 {
@@ -720,12 +746,12 @@ impl<'a> Solver<'a> {
         think + executed
     }
 
-    /// Time in which a thread of the group waits for requests, in a cycle.
-    fn idle(&self, group: usize, busy: f64) -> f64 {
+    /// Time in which one of a population of threads of the group waits for requests, in a cycle.
+    fn idle(&self, group: usize, population: f64, busy: f64) -> f64 {
         match self.lanes.groups[group].root {
             Root::Threads(task) => {
                 let rate = self.task_rate(task.index());
-                if rate > 1e-200 { (self.lanes.groups[group].population / rate - busy).max(0.0) } else { 1e30 }
+                if rate > 1e-200 { (population / rate - busy).max(0.0) } else { 1e30 }
             }
             _ => 0.0,
         }
@@ -738,11 +764,12 @@ impl<'a> Solver<'a> {
             return Load::Open(self.stream_rate(group));
         }
         let busy = self.busy_time(group);
-        let cycle = busy + self.idle(group, busy);
+        let population = self.pools[group].map_or(found.population, |pool| pool.population);
+        let cycle = busy + self.idle(group, population, busy);
         let here = residence(sums, &self.waits.stays[lane]);
         // Rounding leaves crumbs that would make a delay of nothing.
         let delay = cycle - here;
-        Load::Closed { population: found.population, delay: if delay > 1e-12 * cycle { delay } else { 0.0 } }
+        Load::Closed { population, delay: if delay > 1e-12 * cycle { delay } else { 0.0 } }
     }
 
     /// New service times of a task that queues; the largest relative change.
@@ -762,7 +789,7 @@ impl<'a> Solver<'a> {
 
     fn update_throughput(&mut self, group: usize) -> f64 {
         let busy = self.busy_time(group);
-        let cycle = busy + self.idle(group, busy);
+        let cycle = busy + self.idle(group, self.lanes.groups[group].population, busy);
         let new = match self.lanes.groups[group].root {
             Root::Stream { .. } => self.stream_rate(group),
             _ if cycle > 0.0 => self.lanes.groups[group].population / cycle,

@@ -4,8 +4,6 @@
 //! task that queues is a station of the layer of its callers and a group of customers in the layer of its servers; what
 //! passes between layers is its service time, upwards, and its throughput, downwards.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 
 use crate::lqn::model::{EntryId, Scheduling};
@@ -102,7 +100,7 @@ pub(super) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
         Scheduling::PreemptivePriority => Discipline::Preemptive,
         _ => Discipline::Fcfs,
     };
-    Station { discipline, servers: count, scarce: 0.0 }
+    Station { discipline, servers: count, crowding: 0.0 }
 }
 
 /// Sums over the classes of a visit.
@@ -219,7 +217,7 @@ pub(super) fn network(
     network.stations = layer
         .stations
         .iter()
-        .map(|&number| Station { scarce: waits.scarce[number], ..station(plan, lanes, number) })
+        .map(|&number| Station { crowding: waits.crowding[number], ..station(plan, lanes, number) })
         .collect();
     for (chain, &number) in layer.lanes.iter().enumerate() {
         network.chains.push(loads[chain]);
@@ -246,36 +244,35 @@ pub(super) fn network(
     LayerNetwork { network, places }
 }
 
-/// By station, for tasks of several threads: for how long a request keeps what is scarcest below them, a processor or another
-/// task, of which others leave so many servers free.
-pub(super) fn scarce_times(
-    plan: &Plan,
-    lanes: &Lanes,
-    throughputs: &[f64],
-    flows: &[Vec<f64>],
-    waits: &Waits,
-) -> Vec<f64> {
-    let mut busy = BTreeMap::new();
-    let mut own: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); lanes.groups.len()];
+/// What one cycle of a group demands of a station, all visits together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    pub station: usize,
+    pub visits: f64,
+    /// Seconds of service.
+    pub service: f64,
+    /// Seconds for which servers are busy: service, and what goes on after it.
+    pub time: f64,
+    /// Seconds from arrival to the end of service.
+    pub stay: f64,
+}
+
+/// By group: its demands, lane by lane.
+pub(super) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Waits) -> Vec<Vec<Demand>> {
+    let mut demands = vec![Vec::new(); lanes.groups.len()];
     for (number, lane) in lanes.lanes.iter().enumerate() {
-        for (slot, sum) in lane_visits(plan, lanes, number, &flows[number], waits).iter().enumerate() {
-            *busy.entry(lane.stations[slot]).or_insert(0.0) += throughputs[lane.group] * (sum.service + sum.after);
-            *own[lane.group].entry(lane.stations[slot]).or_insert(0.0) += sum.service + sum.after;
-        }
+        let sums = lane_visits(plan, lanes, number, &flows[number], waits);
+        demands[lane.group].extend(sums.iter().zip(waits.all(number)).zip(&lane.stations).map(
+            |((sum, stay), &station)| Demand {
+                station,
+                visits: sum.visits,
+                service: sum.service,
+                time: sum.service + sum.after,
+                stay: sum.visits * stay.wait + sum.service * (1.0 + stay.stretch),
+            },
+        ));
     }
-    let mut scarce = vec![0.0; lanes.processors + lanes.threads_of.len()];
-    for (group, found) in lanes.groups.iter().enumerate() {
-        let Root::Threads(task) = found.root else { continue };
-        for (&number, &time) in own[group].iter().filter(|_| found.population > 1.0) {
-            let servers = station(plan, lanes, number).servers;
-            let free = servers - (busy[&number] - throughputs[group] * time);
-            let most = &mut scarce[lanes.task_station(task)];
-            if free > 1e-3 * servers && time / free > *most {
-                *most = time / free;
-            }
-        }
-    }
-    scarce
+    demands
 }
 
 /// The name of a station, for words to users.

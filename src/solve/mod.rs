@@ -30,6 +30,7 @@ mod maximum;
 mod mixing;
 mod mva;
 mod plan;
+mod pools;
 mod replicas;
 mod report;
 pub mod search;

@@ -90,8 +90,8 @@ pub(super) struct Waits {
     /// By first lane of the branches: the time until enough branches have ended, and until all have, of a fork whose
     /// branches share servers.
     pub together: Vec<Option<(f64, f64)>>,
-    /// By station: seconds of what is scarcest below.
-    pub scarce: Vec<f64>,
+    /// By station: seconds for which requests wait for threads longer as these queue for what is below them.
+    pub crowding: Vec<f64>,
 }
 
 impl Waits {

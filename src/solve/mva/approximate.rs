@@ -8,7 +8,7 @@
 
 use crate::solve::mixing::Mixing;
 
-use super::servers::{all_busy, contended, variance_ratio};
+use super::servers::{all_busy, variance_ratio};
 use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
 
 /// Which approximation.
@@ -540,20 +540,19 @@ impl<'a> Problem<'a> {
                 Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
             };
         }
-        if station.discipline == Discipline::Fcfs
-            && totals.part.rate <= 0.0
-            && let Some((queued, longer)) = contended(servers, open.rate, busy, station.scarce)
-        {
-            // Relative to service times that are exponential and the same for all.
-            let spread = if busy > 0.0 { residual / busy * open.rate / busy } else { 1.0 };
-            return Stay { wait: totals.ratio * spread * queued + longer, stretch: 0.0 };
-        }
         let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
         if station.discipline == Discipline::Sharing {
             Stay { wait: 0.0, stretch: (found.waiting + all) / free }
         } else {
             let mean = if busy > 0.0 { residual / busy } else { 0.0 };
-            Stay { wait: (found.queued + totals.ratio * all * mean) / free, stretch: 0.0 }
+            // Relative to service times that are exponential and the same for all.
+            let rate = found.rate + open.rate;
+            let spread = if busy > 0.0 { mean * rate / busy } else { 1.0 };
+            // Customers of closed chains who wait for that are among those whom others find waiting.
+            let once = (1.0 - totals.part.load() / free).max(0.0);
+            let crowding = totals.ratio * spread * once * station.crowding;
+            let plain = (found.queued + totals.ratio * all * mean) / free;
+            Stay { wait: (plain + crowding).max(0.0), stretch: 0.0 }
         }
     }
 

@@ -50,7 +50,8 @@ pub(super) fn applies(network: &Network) -> bool {
     let self_only = network.unseen.is_empty();
     let whole =
         closed(network).all(|(_, population, delay)| population.fract() == 0.0 && population >= 1.0 && delay >= 0.0);
-    self_only && whole && product_form(network)
+    let apart = network.stations.iter().all(|station| station.crowding == 0.0);
+    self_only && whole && apart && product_form(network)
 }
 
 /// Whether each visit looks like the first one at its station, where that matters.
@@ -75,6 +76,7 @@ pub(super) fn nearest(network: &Network) -> Option<Network> {
     near.unseen.clear();
     for station in &mut near.stations {
         station.discipline = Discipline::Sharing;
+        station.crowding = 0.0;
     }
     for visit in &mut near.visits {
         visit.after = 0.0;

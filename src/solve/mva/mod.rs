@@ -33,9 +33,9 @@ pub(super) struct Station {
     pub discipline: Discipline,
     /// Number of servers, at least 1.
     pub servers: f64,
-    /// Seconds for which a request has something to itself for which all servers compete, as threads do for their
-    /// processor: they never end more than one request in that time. 0 where each server goes its own way.
-    pub scarce: f64,
+    /// Seconds for which a request waits longer than if the servers went their own ways, as they queue for something
+    /// themselves; where there are several, and first come is first served.
+    pub crowding: f64,
 }
 
 /// How much load a chain brings.

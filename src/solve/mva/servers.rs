@@ -57,58 +57,6 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     all
 }
 
-/// More servers than this are hardly ever all busy.
-const MANY: f64 = 2000.0;
-
-/// At a station with open arrivals whose servers compete for something of which each request needs `scarce` seconds: the mean
-/// time in the queue, and by how much requests are longer in service than `busy` servers on average tell. `None` where they do
-/// not compete, or more arrives than can be served.
-///
-/// The station is a birth-death process whose `n` busy servers end `n / (alone + (n - 1) scarce)` requests per second, as a processor
-/// of which each of `n` threads has a part: a flow-equivalent server (Chandy, Herzog and Woo 1975), exact where there is but that
-/// processor. Time alone is searched for, so that as many are busy; where even `scarce` keeps more busy, they are.
-pub(super) fn contended(servers: f64, rate: f64, busy: f64, scarce: f64) -> Option<(f64, f64)> {
-    if scarce <= 0.0 || rate <= 0.0 || rate * scarce >= 1.0 - 1e-9 || servers > MANY {
-        return None;
-    }
-    let (mut low, mut high) = (scarce, busy / rate);
-    let (mut queue, mut found) = birth_death(servers, rate, low, scarce);
-    if found < busy {
-        while high - low > 1e-12 * high {
-            let middle = f64::midpoint(low, high);
-            let (queue_there, busy_there) = birth_death(servers, rate, middle, scarce);
-            if busy_there < busy {
-                (low, queue, found) = (middle, queue_there, busy_there);
-            } else {
-                high = middle;
-            }
-        }
-    }
-    Some((queue / rate, ((found - busy) / rate).max(0.0)))
-}
-
-/// Mean number in the queue and of busy servers; infinitely many where more arrives than is served.
-fn birth_death(servers: f64, rate: f64, alone: f64, scarce: f64) -> (f64, f64) {
-    let (mut term, mut total, mut busy, mut count) = (1.0_f64, 1.0_f64, 0.0_f64, 0.0_f64);
-    let mut load = 0.0;
-    while count < servers {
-        count += 1.0;
-        load = rate * (alone + (count - 1.0) * scarce) / count.min(servers);
-        term *= load;
-        total += term;
-        busy += count.min(servers) * term;
-        if term > 1e200 {
-            (term, total, busy) = (term * 1e-200, total * 1e-200, busy * 1e-200);
-        }
-    }
-    if load >= 1.0 {
-        return (f64::INFINITY, f64::INFINITY);
-    }
-    // From here on it is geometric.
-    let beyond = term * load / (1.0 - load);
-    (beyond / (1.0 - load) / (total + beyond), (busy + servers * beyond) / (total + beyond))
-}
-
 /// How much longer requests wait at a station than if service times were exponential, from both squared coefficients of
 /// variation, the number of customers that can be there, and the rate at which one that is elsewhere comes back, relative
 /// to the rate of service.
@@ -216,7 +164,7 @@ fn repairman(servers: f64, population: f64, ratio: f64) -> Repairman {
 
 #[cfg(test)]
 mod tests {
-    use super::{all_busy, contended, erlang_c, repairman};
+    use super::{all_busy, repairman};
 
     /// The same by halving, as slow and sure as can be.
     fn halved(servers: f64, population: f64, load: f64) -> f64 {
@@ -243,29 +191,6 @@ mod tests {
                     assert!(near, "{servers} servers, {population} customers, busy {part}: {found} and {sure}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn threads_that_share_one_processor_are_no_faster_than_it() {
-        // M/M/1, of which as many as there are threads are in service at a time.
-        for (threads, load) in [(2.0, 0.9_f64), (4.0, 0.5), (8.0, 0.99)] {
-            let served: f64 = (1..=threads as i32).map(|count| load.powi(count)).sum();
-            let (queued, longer) = contended(threads, load, served, 1.0).expect("they do");
-            let found = queued + longer + served / load;
-            assert!((found * (1.0 - load) - 1.0).abs() < 1e-9, "{threads} threads, load {load}: {found}");
-            // As many are busy however short their time was taken to be.
-            let (queued, longer) = contended(threads, load, 0.8 * served, 1.0).expect("they do");
-            assert!(((queued + longer + 0.8 * served / load) / found - 1.0).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn servers_that_share_nothing_are_independent() {
-        for (servers, busy) in [(2.0, 1.5), (5.0, 1.0), (30.0, 29.0)] {
-            let (queued, longer) = contended(servers, busy, busy, 1e-12).expect("a little");
-            let expected = erlang_c(servers, busy) / (servers - busy);
-            assert!((queued / expected - 1.0).abs() < 1e-6 && longer < 1e-9, "{servers}, {busy}: {queued}, {expected}");
         }
     }
 
