@@ -189,8 +189,8 @@ impl Curve {
     /// (Reiser and Lavenberg 1980).
     fn follow(&mut self, most: usize) {
         let mut there = vec![0.0; self.below.len()];
-        let mut idle: Vec<Vec<f64>> = self.below.iter().map(|below| vec![0.0; below.servers]).collect();
-        idle.iter_mut().for_each(|idle| idle[0] = 1.0);
+        let nobody = |below: &Below| (0..below.servers).map(|busy| f64::from(u8::from(busy == 0))).collect();
+        let mut idle: Vec<Vec<f64>> = self.below.iter().map(nobody).collect();
         let mut times = vec![0.0; self.below.len()];
         for count in 1..=most {
             for (index, &Below { limits, servers }) in self.below.iter().enumerate() {

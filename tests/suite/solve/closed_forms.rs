@@ -71,6 +71,41 @@ fn threads_are_no_faster_than_their_processor() {
     }
 }
 
+/// Three queues, whose servers have so many threads, below so many threads of an application with a processor of its own.
+fn pools(load: &str, users: &str, app: &str, server: &str) -> String {
+    format!(
+        "P 0 p a i p d f p e f p g f -1
+         T 0 {load} t app n ea -1 a {app} t db n rd -1 d {server} t idx n ix -1 e {server} t log n lg -1 g {server} -1
+         E 0 {users} s ea 0.02 -1 y ea rd 2 -1 y ea ix 1 -1 y ea lg 1 -1 s rd 0.01 -1 s ix 0.018 -1 s lg 0.015 -1 -1"
+    )
+}
+
+#[test]
+fn threads_that_hardly_ever_run_out_leave_a_jackson_network() {
+    let rate = 35.0;
+    let queue = |demand: f64| demand / (1.0 - rate * demand);
+    let exact = 0.02 + queue(0.02) + queue(0.018) + queue(0.015);
+    for (app, server) in [("i", "i"), ("i", "m 5"), ("m 60", "i"), ("m 60", "m 5"), ("m 60", "m 2"), ("m 60", "")] {
+        let found =
+            in_layers(&pools("", "a ea 35", app, server)).entries[0].open_response.expect("it has open arrivals");
+        assert!((found / exact - 1.0).abs() < 0.015, "{app} and {server}: {found} for {exact}");
+    }
+}
+
+#[test]
+fn threads_that_hardly_ever_run_out_leave_a_closed_network() {
+    for (population, delay) in [(60, 1.5), (400, 10.0)] {
+        let throughput = brute_force(population, delay + 0.02, &[0.02, 0.018, 0.015]);
+        let exact = f64::from(population) / throughput - delay;
+        for (app, server) in [("i", "m 5"), ("m 50", "i"), ("m 50", "m 5"), ("m 50", "m 2")] {
+            let load = format!("t users r go -1 a z {delay} m {population}");
+            let results = in_layers(&pools(&load, "s go 0 -1 y go ea 1 -1", app, server));
+            let found = results.entries[0].service[0];
+            assert!((found / exact - 1.0).abs() < 0.03, "{population}, {app} and {server}: {found} for {exact}");
+        }
+    }
+}
+
 #[test]
 fn central_server() {
     for population in [1, 2, 7, 40] {
