@@ -57,8 +57,6 @@ pub(super) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
         });
     }
     let (tasks, processors) = by_task_and_processor(model, &entries);
-    let mut doubts = Vec::new();
-    beyond_caps(plan, &tasks, &mut convergence, &mut doubts);
     let activities = (0..model.activities.len())
         .map(|index| {
             let work = sums.works[plan.first_activity + index];
@@ -74,7 +72,8 @@ pub(super) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
             CallResult { from, to, kind, waiting }
         })
         .collect();
-    doubts.extend(self::doubts(solver, &convergence));
+    let mut doubts = doubts(solver, &convergence);
+    beyond_caps(plan, &tasks, &mut convergence, &mut doubts);
     Results {
         solver: "layered".into(),
         convergence,
