@@ -166,6 +166,8 @@ pub(super) struct Solver<'a> {
     activity: Vec<Activity>,
     /// By group: what its threads do to each other, if there are several.
     pools: Vec<Option<Pool>>,
+    /// Whether they are taken as servers that go their own ways, as the pools did not come to agree.
+    apart: bool,
     methods: Vec<Option<Method>>,
     /// By layer.
     memories: Vec<Memory>,
@@ -231,6 +233,7 @@ impl<'a> Solver<'a> {
             blocking: vec![1.0; lanes.groups.len()],
             arriving: vec![1.0; lanes.groups.len()],
             pools: vec![None; lanes.groups.len()],
+            apart: false,
             saturated: Vec::new(),
             inner_failures: 0,
         };
@@ -302,6 +305,15 @@ impl<'a> Solver<'a> {
             observer.restart("Schweitzer's approximation with strong under-relaxation");
             self.reset();
             run = self.iterate(options.tolerance, limit - run.iterations, false, 0.4, run.iterations, observer);
+        }
+        if !run.converged && self.saturated.is_empty() && self.pools.iter().any(Option::is_some) {
+            observer.restart("threads as servers that go their own ways");
+            self.apart = true;
+            self.pools.fill(None);
+            self.waits.crowding.fill(0.0);
+            self.reset();
+            let found = self.run(options, observer)?;
+            return Ok(Convergence { iterations: run.iterations + found.iterations, ..found });
         }
         let comes = self.plan.entries.iter().any(|entry| entry.open > 0.0)
             || self.lanes.groups.iter().any(|group| matches!(group.root, Root::Customers(_)));
@@ -385,7 +397,7 @@ impl<'a> Solver<'a> {
     fn find_pools(&mut self) {
         let lanes = self.lanes;
         let several = |root: Root, population: f64| matches!(root, Root::Threads(_)) && population > 1.0;
-        if !lanes.groups.iter().any(|group| several(group.root, group.population)) {
+        if self.apart || !lanes.groups.iter().any(|group| several(group.root, group.population)) {
             return;
         }
         let busy: Vec<f64> = (0..lanes.groups.len()).map(|group| self.busy_time(group)).collect();

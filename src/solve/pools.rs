@@ -26,7 +26,7 @@ const ENDLESS: f64 = 1e6;
 /// Of more servers it is not followed how many are idle.
 const MOST_SERVERS: f64 = 64.0;
 /// What someone finds on arrival is known as exactly as that.
-const ENOUGH: f64 = 1e-6;
+const ENOUGH: f64 = 1e-9;
 /// Throughputs are followed up to this number of customers at least; from there on they hardly grow.
 const LEAST_FOLLOWED: usize = 400;
 
@@ -81,7 +81,9 @@ pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Poo
         let demands = &feeds.demands[group];
         let servers = |demand: &Demand| layers::station(plan, lanes, demand.station).servers;
         let others = |demand: &Demand| (load[demand.station] - feeds.throughputs[group] * demand.time).max(0.0);
-        let alone = demands.iter().all(|demand| others(demand) <= 1e-6 * servers(demand));
+        // From nobody else to others who take a quarter of what is served somewhere.
+        let share = |demand: &Demand| others(demand) / load[demand.station].max(1e-300);
+        let alone = 1.0 - 4.0 * demands.iter().map(share).fold(0.0, f64::max).min(0.25);
         let curve = Curve::new(found.population, feeds.busy[group], demands, alone, |demand| {
             let servers = servers(demand);
             let free = (1.0 - others(demand) / servers).max(1e-3);
@@ -113,7 +115,7 @@ pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Poo
         let (Some(curve), Some(task)) = (curve, task_of(lanes, group)) else { continue };
         let threads = lanes.groups[group].population;
         let source = source(lanes, feeds, &result, group, lanes.task_station(task));
-        let (population, crowding) = curve.fed(threads, feeds.busy[group], source, feeds.rates[group].0);
+        let (population, crowding) = curve.fed(threads, feeds.busy[group], source);
         if let Some(pool) = &mut result[group] {
             (pool.population, pool.crowding) = (population, crowding);
         }
@@ -125,8 +127,18 @@ fn task_of(lanes: &Lanes, group: usize) -> Option<TaskId> {
     if let Root::Threads(task) = lanes.groups[group].root { Some(task) } else { None }
 }
 
-/// How many customers send requests to a pool, if all were alike: infinitely many for a stream.
-fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, station: usize) -> f64 {
+/// Who sends requests to a pool, as if all were alike.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    /// Infinitely many for a stream.
+    customers: f64,
+    /// Requests per second.
+    rate: f64,
+    /// Seconds from when a customer leaves the pool until it comes again.
+    elsewhere: f64,
+}
+
+fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, station: usize) -> Source {
     let (_, sent) = feeds.rates[group];
     let (mut rate, mut there) = (sent, sent * feeds.busy[group]);
     let mut callers = Vec::new();
@@ -141,9 +153,14 @@ fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, st
         }
     }
     let seen: f64 = callers.iter().map(|(part, population)| part / population).sum();
-    // While the pool goes on for nobody who waits, its callers can come again.
+    if seen <= 0.0 {
+        return Source { customers: f64::INFINITY, rate, elsewhere: 0.0 };
+    }
+    // While the pool goes on for nobody who waits, its callers can come again: as if they were more, and stayed as long.
     let blocking = feeds.blocking[group].max(1e-3);
-    if seen > 0.0 { (rate * there / seen / blocking).max(1.0) } else { f64::INFINITY }
+    let customers = (rate * there / seen / blocking).max(1.0);
+    let staying = there + rate * feeds.busy[group] * (1.0 - blocking);
+    Source { customers, rate, elsewhere: ((customers - staying) / rate).max(1e-9 * customers / rate) }
 }
 
 /// A station below a pool.
@@ -161,8 +178,10 @@ struct Curve {
     /// By how much what a request takes is less than the sum over stations, as branches go on side by side.
     together: f64,
     below: Vec<Below>,
-    /// Whether nobody else is below, nor branches beside each other: then the curve is no approximation of what is there.
-    alone: bool,
+    /// 1 where nobody else is below, nor branches beside each other: then the curve is no approximation of what is there. Down to 0
+    /// where others count: what they leave free turns on these requests too where they work for the same customers, so that
+    /// the one and the other need not come to agree.
+    alone: f64,
     /// Requests per second with 1, 2, … busy threads.
     rates: Vec<f64>,
 }
@@ -175,11 +194,11 @@ struct Steady {
 }
 
 impl Curve {
-    fn new(threads: f64, busy: f64, demands: &[Demand], alone: bool, below: impl Fn(&Demand) -> Below) -> Self {
+    fn new(threads: f64, busy: f64, demands: &[Demand], alone: f64, below: impl Fn(&Demand) -> Below) -> Self {
         let stays: f64 = demands.iter().map(|demand| demand.stay).sum();
         let together = if stays > busy && stays > 0.0 { busy / stays } else { 1.0 };
         let below = demands.iter().filter(|demand| demand.time > 0.0).map(below).collect();
-        let alone = alone && together >= 1.0;
+        let alone = if together < 1.0 { 0.0 } else { alone };
         let mut curve = Self { delay: (busy - stays).max(0.0), together, below, alone, rates: Vec::new() };
         curve.follow(LEAST_FOLLOWED.max(4 * threads as usize));
         curve
@@ -231,21 +250,31 @@ impl Curve {
         Limits { alone: 1.0 / self.rate(1.0), crowded: 1.0 / self.rate(threads) }
     }
 
-    /// The population below and the crowding of a pool that gets so many requests per second, each of which seems to keep a
-    /// thread busy for so long.
-    fn fed(&self, threads: f64, busy: f64, source: f64, rate: f64) -> (f64, f64) {
-        let endless = source.min(ENDLESS);
-        if rate <= 0.0 || source <= threads {
-            return (if rate > 0.0 { endless } else { threads }, 0.0);
+    /// The population below and the crowding of a pool with that source, each of whose requests seems to keep a thread busy for
+    /// so long.
+    fn fed(&self, threads: f64, busy: f64, source: Source) -> (f64, f64) {
+        let alone = if source.customers <= MOST_SOURCES { self.alone } else { 1.0 };
+        if alone <= 0.0 {
+            return (threads, 0.0);
         }
-        let source = if source > MOST_SOURCES { f64::INFINITY } else { source };
+        let endless = source.customers.min(ENDLESS);
+        let between = |population: f64| 1.0 / (alone / population + (1.0 - alone) / threads);
+        if source.rate <= 0.0 || source.customers <= threads {
+            return (if source.rate > 0.0 { between(endless) } else { threads }, 0.0);
+        }
         let rates = |count: f64| self.rate(count.min(threads));
-        let Some(own) = steady(rates, threads, source, rate) else { return (threads, 0.0) };
+        // Customers are followed from where they come from: requests per second turn on what they wait, the time elsewhere does not.
+        let (customers, traffic) = if source.customers > MOST_SOURCES {
+            (f64::INFINITY, source.rate)
+        } else {
+            (source.customers, source.customers / source.elsewhere)
+        };
+        let Some((own, rate)) = balance(&rates, threads, customers, traffic) else { return (threads, 0.0) };
         // Where the curve is sure of it, requests are as long in all as it says, however long they seem to be in threads.
-        let time = if self.alone { busy } else { own.busy / rate };
-        let apart = steady(|count| count.min(threads) / time, threads, source, rate);
+        let time = self.alone * busy + (1.0 - self.alone) * own.busy / rate;
+        let apart = steady(|count| count.min(threads) / time, threads, customers, rate);
         let crowding = apart.map_or(0.0, |apart| (own.queue - apart.queue + own.busy - rate * time) / rate);
-        (self.population(own.busy, threads, source, rate).min(endless), crowding)
+        (between(self.population(own.busy, threads, customers, rate).min(endless)), alone * crowding)
     }
 
     /// How many customers would keep so many threads busy at that rate if there were a thread for each: between the threads
@@ -294,7 +323,8 @@ impl Curve {
 }
 
 /// The birth-death process of a pool that ends `rates(n)` requests per second while n are there, of which at most `threads` are
-/// busy, and gets so many per second from a source of so many customers. None where it cannot be as many.
+/// busy, and gets so many per second from a source of so many customers; where it cannot be as many, as many as there can be. None
+/// for a stream that grows without end.
 fn steady(rates: impl Fn(f64) -> f64, threads: f64, source: f64, rate: f64) -> Option<Steady> {
     if source.is_infinite() {
         return balance(&rates, threads, source, rate).map(|found| found.0);
@@ -312,7 +342,7 @@ fn steady(rates: impl Fn(f64) -> f64, threads: f64, source: f64, rate: f64) -> O
     while high.1 < 0.0 {
         let next = high.0 + step;
         if next > 40.0 {
-            return None;
+            return Some(Steady { busy: threads.min(source), queue: (source - threads).max(0.0) });
         }
         low = std::mem::replace(&mut high, (next, error(next)?));
         step *= 2.0;
@@ -383,12 +413,12 @@ fn balance(rates: &impl Fn(f64) -> f64, threads: f64, source: f64, traffic: f64)
 
 #[cfg(test)]
 mod tests {
-    use super::{Below, Curve, ENDLESS, Limits, steady};
+    use super::{Below, Curve, ENDLESS, Limits, Source, steady};
 
     fn curve(delay: f64, queues: &[f64], most: usize) -> Curve {
         let below = |&time: &f64| Below { limits: Limits { alone: time, crowded: time }, servers: 1 };
         let below = queues.iter().map(below).collect();
-        let mut curve = Curve { delay, together: 1.0, below, alone: false, rates: Vec::new() };
+        let mut curve = Curve { delay, together: 1.0, below, alone: 1.0, rates: Vec::new() };
         curve.follow(most);
         curve
     }
@@ -408,7 +438,7 @@ mod tests {
     fn several_servers_are_those_of_the_queue() {
         // M/M/2 below four threads: as many in all as without a bound of threads.
         let below = vec![Below { limits: Limits { alone: 1.0, crowded: 0.5 }, servers: 2 }];
-        let mut curve = Curve { delay: 0.0, together: 1.0, below, alone: true, rates: Vec::new() };
+        let mut curve = Curve { delay: 0.0, together: 1.0, below, alone: 1.0, rates: Vec::new() };
         curve.follow(400);
         for count in 1..=400 {
             assert!((curve.rate(f64::from(count)) - f64::from(count.min(2))).abs() < 1e-9, "{count}");
@@ -421,20 +451,21 @@ mod tests {
     fn who_circulates_below_is_the_source_or_the_threads() {
         let curve = curve(0.01, &[0.02, 0.015], 400);
         // Threads hardly ever run out.
-        assert!(curve.fed(100.0, 0.045, f64::INFINITY, 20.0).0 > 0.99 * ENDLESS);
-        assert!((curve.fed(100.0, 0.045, 300.0, 20.0).0 - 300.0).abs() < 1.0);
+        let fed = |threads, customers, elsewhere| {
+            curve.fed(threads, 0.045, Source { customers, rate: customers.min(1e3) / elsewhere, elsewhere })
+        };
+        assert!(fed(100.0, f64::INFINITY, 50.0).0 > 0.99 * ENDLESS);
+        assert!((fed(100.0, 300.0, 15.0).0 - 300.0).abs() < 1.0);
         // Fewer customers than threads.
-        assert_eq!(curve.fed(100.0, 0.045, 30.0, 20.0), (30.0, 0.0));
+        assert_eq!(fed(100.0, 30.0, 1.0), (30.0, 0.0));
         // All are busy nearly always.
-        let most = curve.rate(3.0);
-        assert!((curve.fed(3.0, 0.045, f64::INFINITY, 0.9999 * most).0 - 3.0).abs() < 0.01);
-        assert!((curve.fed(3.0, 0.045, 500.0, 0.9999 * most).0 - 3.0).abs() < 0.01);
+        assert!((fed(3.0, 500.0, 0.1).0 - 3.0).abs() < 0.01);
     }
 
     #[test]
     fn traffic_of_a_source_is_found() {
         // The machine repairman with one repairman who takes 1 s, and think time 10 s.
-        for customers in [2.0, 7.0, 40.0] {
+        for customers in [2.0, 7.0, 15.0] {
             let (mut term, mut total, mut served) = (1.0, 1.0, 0.0);
             for count in 1..=customers as i32 {
                 term *= (customers - f64::from(count) + 1.0) / 10.0;
