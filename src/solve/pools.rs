@@ -113,6 +113,11 @@ pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Poo
     }
     for (group, curve) in curves.iter().enumerate() {
         let (Some(curve), Some(task)) = (curve, task_of(lanes, group)) else { continue };
+        // Streams and customers who wait are not alike: beside each other they are not followed.
+        let (rate, sent) = feeds.rates[group];
+        if sent > 0.0 && sent < rate * (1.0 - 1e-9) {
+            continue;
+        }
         let threads = lanes.groups[group].population;
         let source = source(lanes, feeds, &result, group, lanes.task_station(task));
         let (population, crowding) = curve.fed(threads, feeds.busy[group], source);
