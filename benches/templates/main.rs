@@ -55,7 +55,9 @@ static OF_USER: LazyLock<Rules> = LazyLock::new(|| {
     let file = |name: &str| (Arc::from(format!("own/{name}")), shipped_text(name).expect("it ships"));
     with_files(&["tlc.dl", "ext/join.dl", "ext/continued.dl"].map(file))
 });
-static MIXED: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { tasks: 500, depth: 8, ..Shape::default() }));
+/// All interactions that the templates of `FILES` know.
+static MIXED: LazyLock<Graph> =
+    LazyLock::new(|| Graph::new(Shape { tasks: 500, depth: 8, continued: false, ..Shape::default() }));
 static LOOP: LazyLock<Graph> = LazyLock::new(|| Graph::new(Shape { mix: Mix::Loop, tasks: 500, ..Shape::default() }));
 
 fn with_files(files: &[(Arc<str>, Arc<str>)]) -> Rules {

@@ -69,11 +69,22 @@ pub struct Shape {
     pub nested: bool,
     /// Whether messages go to several receivers at once. Needs attributes.
     pub multicast: bool,
+    /// Whether those that pass a request on may first go on in another thread than it came in on.
+    pub continued: bool,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { mix: Mix::All, tasks: 300, depth: 6, attributes: true, branches: true, nested: false, multicast: false }
+        Self {
+            mix: Mix::All,
+            tasks: 300,
+            depth: 6,
+            attributes: true,
+            branches: true,
+            nested: false,
+            multicast: false,
+            continued: true,
+        }
     }
 }
 
@@ -598,7 +609,7 @@ impl<'g> Run<'g> {
     fn forward(&mut self, strand: usize, thread: u32, frame: &Frame, left: u32, truth: usize) {
         let chain = self.truth[truth].responders.clone();
         let new = self.new_thread();
-        let Some(next) = self.visit(frame, Called::Forwards(left - 1, truth, Some(new)), &chain) else {
+        let Some(mut next) = self.visit(frame, Called::Forwards(left - 1, truth, Some(new)), &chain) else {
             self.lengths.pop();
             // Nobody is there to forward to: answer.
             if chain.len() == 1 {
@@ -607,6 +618,7 @@ impl<'g> Run<'g> {
             self.answer(strand, thread, frame);
             return;
         };
+        next.pinned |= !self.generator.shape.continued;
         self.emit(thread, Kind::Fork(new), frame);
         self.truth[truth].responders.push(self.generator.tasks[next.task]);
         self.accept(new, Kind::Begin, &next);
