@@ -14,5 +14,7 @@ pub const NO_THREAD: Code = Code("T153");
 pub const ALIKE: Code = Code("T154");
 /// Requests of a kind that is nearly always answered, which were not.
 pub const UNANSWERED: Code = Code("T155");
+/// Replies of which the requests are lost.
+pub const STRAY: Code = Code("T156");
 /// A rule of SAME would have to be searched for.
 pub const NOT_WALKABLE: Code = Code("R042");

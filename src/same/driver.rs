@@ -8,12 +8,13 @@ use rustc_hash::FxHashMap;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::names::Name;
+use crate::same::codes;
 use crate::same::fold::{Fold, Folded};
-use crate::same::forest::{Forest, Found, NONE, Spent};
+use crate::same::forest::{End, Forest, Found, NONE, Spent};
+use crate::same::missing::{Missing, Verdict};
 use crate::same::record::{Link, Record, RecordKind};
 use crate::same::shapes::EntryMerge;
 use crate::same::walk::{Goal, Walks};
-use crate::same::{codes, missing};
 use crate::trace::messages::{Event, Step, StepSink, What};
 use crate::trace::{ReadReport, TaskId, TraceNames};
 
@@ -105,7 +106,9 @@ pub struct Same<R = Rules> {
     replies: R,
     forest: Forest,
     fold: Fold,
+    missing: Missing,
     options: Options,
+    files: Vec<Arc<str>>,
     /// Nodes in transit by token.
     tokens: Vec<u32>,
     /// How many requests to a task by another were given up, for which a reply may still come.
@@ -128,8 +131,10 @@ impl<R: Replies> Same<R> {
         Self {
             replies,
             forest: Forest::default(),
-            fold: Fold::new(options.merge, files, options.links),
+            fold: Fold::new(options.merge, files.clone(), options.links),
+            missing: Missing::default(),
             options,
+            files,
             tokens: Vec::new(),
             owed: FxHashMap::default(),
             late: 0,
@@ -160,7 +165,7 @@ impl<R: Replies> Same<R> {
     fn deliver(
         &mut self,
         names: &TraceNames,
-        from: u32,
+        (sender, from): (TaskId, u32),
         transit: Option<u32>,
         to: TaskId,
         label: Name,
@@ -169,16 +174,66 @@ impl<R: Replies> Same<R> {
         step: &Step,
     ) {
         self.analysis.messages += 1;
-        match self.client(from, to) {
-            Some(client) => self.forest.close(client, from, transit, (sent, step.time, took), spent),
+        let kind = self.missing.kind(names.task(sender).name, names.task(to).name, label);
+        let client = self.client(from, to);
+        let client = client.filter(|client| !self.had_changed_parts(kind, *client, from));
+        match client {
+            Some(client) => {
+                self.missing.replies(kind);
+                self.forest.close(client, from, transit, (sent, step.time, took), spent);
+            }
             None => {
                 self.note_late(from, to);
-                let took = self.fold.on_way(names, to, (sent, step.time, took));
-                let visit = self.fold.accepts(names, to, label, step.time, step.file, step.line);
-                self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
+                if self.missing.is_stray(kind, self.forest.is_busy(to)) {
+                    self.missing.strays(kind, (step.file, step.line));
+                    self.ignore(from, transit, to, step.time);
+                } else {
+                    self.missing.asks(kind);
+                    let took = self.fold.on_way(names, to, (sent, step.time, took));
+                    let visit = self.fold.accepts(names, to, (kind, label), step.time, (step.file, step.line));
+                    self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
+                }
             }
         }
         self.fold.acts(names, to, step.time);
+    }
+
+    /// Whether a message of a kind from a node, which would be a reply to a client, is a request as always, and what it would reply to was
+    /// a reply, of which the request is lost.
+    fn had_changed_parts(&mut self, kind: u32, client: u32, from: u32) -> bool {
+        if !self.missing.seems_request(kind) {
+            return false;
+        }
+        let request = self.forest.visit(self.forest.below(client, from));
+        if request == NONE {
+            return false;
+        }
+        let (request, origin) = self.fold.asked_by(request);
+        let had = self.missing.have_changed_parts(kind, request);
+        if had {
+            self.missing.turns(request, origin);
+        }
+        had
+    }
+
+    /// A message replies to a request that is lost. By the paper it is asynchronous; here it changes nothing, and what both its ends were
+    /// doing is not whole.
+    fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: f64) {
+        let [from, to] = self.forest.ignore(from, transit, to);
+        self.analysis.counts[RecordKind::Async as usize] += 1;
+        if self.options.records {
+            self.analysis.records.push(Record {
+                kind: RecordKind::Async,
+                client: from.0,
+                server: to.0,
+                via: Vec::new(),
+                time,
+                end: f64::NAN,
+                cut_off: false,
+            });
+        }
+        self.fold.leave_out(from.1);
+        self.fold.leave_out(to.1);
     }
 
     /// Notes a message out of nowhere from a task to one whose request to it was given up: a reply that comes too late, maybe.
@@ -197,6 +252,7 @@ impl<R: Replies> Same<R> {
     /// Takes in what the forest found.
     fn take_found(&mut self, names: &TraceNames) {
         let mut found = std::mem::take(&mut self.forest.found);
+        let mut lost = Vec::new();
         for one in found.drain(..) {
             match one {
                 Found::Cycle { from, count, sent, spent, end, took } => {
@@ -215,6 +271,11 @@ impl<R: Replies> Same<R> {
                         });
                     }
                     self.fold.answered(names, path, (sent, spent), (end, took));
+                    for end in &self.forest.path[from + 1..from + count] {
+                        if end.visit != NONE {
+                            lost.extend(self.missing.answered(self.fold.asked_by(end.visit).0));
+                        }
+                    }
                 }
                 Found::Async { from, to, cut_off } => {
                     self.analysis.counts[RecordKind::Async as usize] += 1;
@@ -232,14 +293,55 @@ impl<R: Replies> Same<R> {
                     if !cut_off && self.owed.len() < MOST_OWED {
                         *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
                     }
-                    self.fold.unanswered(names, &from, &to, cut_off);
+                    self.unanswered(names, from, to, cut_off);
                 }
                 Found::Gone(visit) => self.fold.let_go(visit),
                 Found::Held(visit) => self.fold.hold(visit),
             }
         }
+        for (from, to) in lost {
+            self.fold.lost(names, &from, &to);
+            self.let_go(from, to);
+        }
         self.forest.found = found;
         self.forest.path.clear();
+        self.fold.settle(names);
+    }
+
+    /// Nobody replies to a message.
+    fn unanswered(&mut self, names: &TraceNames, from: End, to: End, cut_off: bool) {
+        if to.visit == NONE || cut_off && self.fold.ends_before(&from, &to) {
+            return;
+        }
+        let (kind, origin) = self.fold.asked_by(to.visit);
+        match self.missing.unanswered(kind, origin, (from, to)) {
+            Verdict::Asynchronous => self.fold.unanswered(names, &from, &to),
+            Verdict::Lost => self.fold.lost(names, &from, &to),
+            Verdict::Undecided => {
+                for end in [from, to].into_iter().filter(|end| end.visit != NONE) {
+                    self.fold.hold(end.visit);
+                }
+            }
+        }
+    }
+
+    /// It is decided what became of a message, so that its ends need not be kept for that.
+    fn let_go(&mut self, from: End, to: End) {
+        for end in [from, to].into_iter().filter(|end| end.visit != NONE) {
+            self.fold.let_go(end.visit);
+        }
+    }
+
+    /// Decides what became of messages of which that is not known yet.
+    fn decide(&mut self, names: &TraceNames) {
+        for (from, to, lost) in self.missing.undecided() {
+            if lost {
+                self.fold.lost(names, &from, &to);
+            } else {
+                self.fold.unanswered(names, &from, &to);
+            }
+            self.let_go(from, to);
+        }
         self.fold.settle(names);
     }
 
@@ -267,10 +369,11 @@ impl<R: Replies> Same<R> {
     pub fn finish(mut self, names: &TraceNames) -> Analysis {
         self.forest.finish();
         self.take_found(names);
+        self.decide(names);
         let Folded { submodel, links, unfinished, alike } = self.fold.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
-        missing::tell(&analysis.submodel, &mut analysis.findings);
+        self.missing.tell(names, &self.files, &mut analysis.findings);
         if alike > 0 {
             analysis.findings.counted.insert("occurrence that is one of too many kinds", alike);
             analysis.findings.findings.push(
@@ -325,7 +428,7 @@ impl<R: Replies> StepSink for Same<R> {
                 let node = self.sender(from);
                 self.fold.acts(names, from, sent);
                 let spent = self.fold.sends(self.forest.visit(node), sent);
-                self.deliver(names, node, None, to, label, (sent, took), spent, step);
+                self.deliver(names, (from, node), None, to, label, (sent, took), spent, step);
             }
             What::Send { from, token, .. } => {
                 let node = self.sender(from);
@@ -338,11 +441,11 @@ impl<R: Replies> StepSink for Same<R> {
                 }
                 self.tokens[place] = transit;
             }
-            What::Receive { to, token, label, sent, took, .. } => {
+            What::Receive { to, token, label, from: sender, sent, took } => {
                 let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
                 if transit != NONE {
                     let from = self.forest.sender(transit);
-                    self.deliver(names, from, Some(transit), to, label, (sent, took), Spent::default(), step);
+                    self.deliver(names, (sender, from), Some(transit), to, label, (sent, took), Spent::default(), step);
                 }
             }
             What::Lost(token) => {
@@ -354,7 +457,7 @@ impl<R: Replies> StepSink for Same<R> {
             What::Other(Event::Begin(task, label)) => {
                 self.forest.ended(task);
                 self.take_found(names);
-                self.fold.begins(names, task, label, step.time, step.file, step.line);
+                self.fold.begins(names, task, label, step.time, (step.file, step.line));
             }
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {

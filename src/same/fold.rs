@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::lqn::submodel::{Interaction, Moments, RequestKind, ScenarioTotal, SubModel, Witness};
 use crate::names::{Name, Names};
 use crate::same::forest::{End, NONE, Spent};
+use crate::same::missing::Origin;
 use crate::same::record::Link;
 use crate::same::shapes::{Base, EntryMerge, PhaseWork, Shapes, how};
 use crate::trace::{TaskId, TraceNames};
@@ -45,6 +46,8 @@ struct Visit {
     how: u32,
     line: u32,
     file: u16,
+    /// The number of the kind of message that asked, or [`NONE`].
+    kind: u32,
     began: f64,
     since: f64,
     /// All that it did, and what of it in the first phase, once that is known.
@@ -196,19 +199,41 @@ impl Fold {
         Spent { cpu: visit.cpu, busy: visit.busy, second_phase: visit.flags & RELEASED != 0 }
     }
 
-    /// A task begins to serve a message; gives the visit, which its occurrence holds.
-    pub fn accepts(&mut self, names: &TraceNames, task: TaskId, label: Name, time: f64, file: u16, line: u32) -> u32 {
+    /// A task begins to serve a message of a kind; gives the visit, which its occurrence holds.
+    pub fn accepts(
+        &mut self,
+        names: &TraceNames,
+        task: TaskId,
+        (kind, label): (u32, Name),
+        time: f64,
+        origin: Origin,
+    ) -> u32 {
         self.known(task).starts.get_or_insert(false);
         self.leave(task);
-        self.begin(names, task, label, (time, file, line), SERVER, 2)
+        let visit = self.begin(names, task, label, (time, origin), (SERVER, 2));
+        self.visit(visit).kind = kind;
+        visit
+    }
+
+    /// The number of the kind of message that a visit serves, and where that message stands.
+    pub fn asked_by(&self, visit: u32) -> (u32, Origin) {
+        let visit = &self.visits[visit as usize];
+        (visit.kind, (visit.file, visit.line))
+    }
+
+    /// Leaves a visit out of the model, and whoever asked for it, and so on.
+    pub fn leave_out(&mut self, visit: u32) {
+        if visit != NONE {
+            self.visit(visit).flags |= DROPPED;
+        }
     }
 
     /// A task begins work that nobody asked for.
-    pub fn begins(&mut self, names: &TraceNames, task: TaskId, label: Name, time: f64, file: u16, line: u32) {
+    pub fn begins(&mut self, names: &TraceNames, task: TaskId, label: Name, time: f64, origin: Origin) {
         self.known(task).starts.get_or_insert(true);
         self.complete_cycle(names, task, time);
         self.leave(task);
-        self.begin(names, task, label, (time, file, line), EXPLICIT, 1);
+        self.begin(names, task, label, (time, origin), (EXPLICIT, 1));
     }
 
     fn begin(
@@ -216,9 +241,8 @@ impl Fold {
         names: &TraceNames,
         task: TaskId,
         label: Name,
-        (time, file, line): (f64, u16, u32),
-        flags: u8,
-        open: u32,
+        (time, (file, line)): (f64, Origin),
+        (flags, open): (u8, u32),
     ) -> u32 {
         let visit = self.free.pop().unwrap_or_else(|| {
             self.visits.push(Visit::default());
@@ -238,6 +262,7 @@ impl Fold {
             customer: task.0,
             file,
             line,
+            kind: NONE,
             began: time,
             since: time,
             timed: flags & EXPLICIT != 0,
@@ -337,22 +362,37 @@ impl Fold {
         }
     }
 
-    /// A message was sent and nobody replies.
-    pub fn unanswered(&mut self, names: &TraceNames, from: &End, to: &End, cut_off: bool) {
-        if to.visit == NONE {
-            return;
-        }
+    /// Whether nobody replies to a message because the trace ended before: its like were answered. It is left out, then.
+    pub fn ends_before(&mut self, from: &End, to: &End) -> bool {
         let child = self.visit(to.visit);
         let key = (child.task, child.label);
-        if cut_off && self.answered.contains(&key) {
-            // Its like are answered: the trace ended before this one was.
+        let unfinished = self.answered.contains(&key);
+        if unfinished {
             self.unfinished += 1;
-            self.visit(to.visit).flags |= DROPPED;
-            if from.visit != NONE {
-                self.visit(from.visit).flags |= DROPPED;
-            }
-            return;
+            self.leave_out(to.visit);
+            self.leave_out(from.visit);
         }
+        unfinished
+    }
+
+    /// A message was sent that is lost, or the reply to it. Nothing that it is part of tells how the system works.
+    pub fn lost(&mut self, names: &TraceNames, from: &End, to: &End) {
+        self.leave_out(to.visit);
+        self.leave_out(from.visit);
+        if from.visit == NONE {
+            // How long the customer thinks after it is not known.
+            let scenario = self.scenario(names, from, to.visit);
+            if let Some(client) = self.clients.get_mut(&(scenario, from.occurrence.task))
+                && client.last_end <= to.sent
+            {
+                client.last_end = f64::NAN;
+            }
+        }
+        self.link(from, to, RequestKind::Asynchronous);
+    }
+
+    /// A message was sent and nobody replies.
+    pub fn unanswered(&mut self, names: &TraceNames, from: &End, to: &End) {
         if from.visit == NONE {
             let scenario = self.scenario(names, from, to.visit);
             self.operation(scenario, from.occurrence.task, to.sent, None);
@@ -365,10 +405,7 @@ impl Fold {
             return;
         }
         let how = how(usize::from(to.second_phase), kind);
-        if let Some(links) = &mut self.links {
-            let cause = if from.visit == NONE { 0 } else { self.visits[from.visit as usize].line };
-            links.push(Link { message: to.line, kind, cause });
-        }
+        self.link(from, to, kind);
         let child = &mut self.visits[to.visit as usize];
         child.how = how;
         self.invoked.insert(child.task);
@@ -395,6 +432,13 @@ impl Fold {
         parent.second |= to.second_phase;
         parent.requests.push((how, NONE));
         parent.open += 1;
+    }
+
+    fn link(&mut self, from: &End, to: &End, kind: RequestKind) {
+        if let Some(links) = &mut self.links {
+            let cause = if from.visit == NONE { 0 } else { self.visits[from.visit as usize].line };
+            links.push(Link { message: to.line, kind, cause });
+        }
     }
 
     /// The scenario of a customer's request.
@@ -438,7 +482,8 @@ impl Fold {
         if start >= known.last_end {
             total.think.add(start - known.last_end);
         }
-        known.last_end = end.unwrap_or(start);
+        // What turns out to be asynchronous does so late.
+        known.last_end = known.last_end.max(end.unwrap_or(start));
         let nanoseconds = (start * 1e9) as i64;
         total.first_start = Some(total.first_start.map_or(nanoseconds, |first| first.min(nanoseconds)));
         total.last_start = Some(total.last_start.map_or(nanoseconds, |last| last.max(nanoseconds)));

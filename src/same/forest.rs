@@ -189,6 +189,24 @@ impl Forest {
         parent == NONE && (first == NONE || first == last && self.nodes[first as usize].flags & TRANSIT != 0)
     }
 
+    /// Whether a task serves a request to which somebody may wait for the reply, and has asked nobody to go on with it.
+    pub fn is_busy(&self, task: TaskId) -> bool {
+        let live = self.live(task);
+        live != NONE && {
+            let Node { parent, first, flags, .. } = self.nodes[live as usize];
+            parent != NONE && flags & WAITING != 0 && first == NONE
+        }
+    }
+
+    /// The child of a node that another one hangs below, or is.
+    pub fn below(&self, above: u32, node: u32) -> u32 {
+        let mut node = node;
+        while self.nodes[node as usize].parent != above {
+            node = self.nodes[node as usize].parent;
+        }
+        node
+    }
+
     /// The visit of a node.
     pub fn visit(&self, node: u32) -> u32 {
         self.nodes[node as usize].visit
@@ -384,6 +402,22 @@ impl Forest {
         } else if from != old && from != NONE {
             self.clean(from);
         }
+    }
+
+    /// A message arrives that changes nothing; gives the occurrences at its ends, and their visits.
+    pub fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId) -> [(Occurrence, u32); 2] {
+        let sender = match transit.and_then(|transit| self.orphans.get(&transit)) {
+            Some(origin) => *origin,
+            None => self.end(from),
+        };
+        let receiver = match self.live(to) {
+            NONE => (Occurrence { task: to, number: self.next.get(to.index()).copied().unwrap_or(1) }, NONE),
+            live => (self.end(live).occurrence, self.visit(live)),
+        };
+        if let Some(transit) = transit {
+            self.lose(transit);
+        }
+        [(sender.occurrence, sender.visit), receiver]
     }
 
     /// A message from `last` to the task of its ancestor `first` closes a cycle. What `last` sent after a reply in transit goes on as

@@ -1,6 +1,8 @@
 //! SAME: the load that messages show, and how long they were on their way.
 
-use dyelog::lqn::submodel::{Moments, SubModel};
+use std::fmt::Write as _;
+
+use dyelog::lqn::submodel::{Moments, RequestKind, SubModel};
 use dyelog::model::{Configuration, Load, complete};
 use dyelog::same::Options;
 
@@ -195,6 +197,92 @@ fn messages_that_are_missing_are_told_of() {
     let of = |words: &str| found.iter().find(|(code, _, message)| code == "T155" && message.contains(words));
     let (_, place, message) = of("from `W` to `D`").unwrap_or_else(|| panic!("{found:?}"));
     assert!(message.starts_with("1 of 40 messages") && place.contains("line: 27"), "{place}: {message}");
+}
+
+/// So many operations of a shop, each row with the name of its message, but for those rows of operations that are lost.
+fn bought(operations: u32, named: bool, lost: &[(u32, usize)]) -> String {
+    let rows = [
+        ("client,shop,buy", 0.0),
+        ("shop,stock,take", 0.01),
+        ("stock,shop,taken", 0.03),
+        ("shop,bank,pay", 0.04),
+        ("bank,shop,paid", 0.09),
+        ("shop,client,bought", 0.1),
+    ];
+    let mut table = format!("sender,receiver{},time\n", if named { ",message" } else { "" });
+    for operation in 0..operations {
+        for (_, (row, at)) in rows.iter().enumerate().filter(|(place, _)| !lost.contains(&(operation, *place))) {
+            let row = if named { row } else { row.rsplit_once(',').expect("three fields").0 };
+            writeln!(table, "{row},{:.3}", f64::from(operation) + at).expect("memory does not fail");
+        }
+    }
+    table
+}
+
+/// Entries of the model of a table, with their invocations and exclusive time, milliseconds; and the codes of findings.
+fn entries(table: &str) -> (Vec<(String, u64, f64)>, Vec<&'static str>) {
+    let (analysis, ..) = analyse(&[("t", table)], Options::default());
+    let submodel = &analysis.submodel;
+    let entries = submodel.canonical_order().into_iter().map(|index| {
+        let entry = submodel.entry(index);
+        let busy: f64 = entry.work.values().map(|work| work.exclusive.sum.as_f64()).sum();
+        let name = format!("{} {:?}", submodel.names.text(entry.service), entry.interaction);
+        (name, entry.invocations, (busy * 1e3 / entry.invocations as f64).round())
+    });
+    (entries.collect(), analysis.findings.findings.iter().map(|finding| finding.code.0).collect())
+}
+
+#[test]
+fn lost_messages_leave_no_trace_in_the_model() {
+    let (whole, told) = entries(&bought(100, true, &[]));
+    assert!(told.is_empty() && whole.len() == 4, "{told:?}: {whole:?}");
+    let demands = |entries: &[(String, u64, f64)]| -> Vec<(String, f64)> {
+        entries.iter().map(|(name, _, demand)| (name.clone(), *demand)).collect()
+    };
+    // One of each row, early and late; and some together.
+    for place in 0..6 {
+        for early in [4, 50] {
+            let (left, told) = entries(&bought(100, true, &[(early, place)]));
+            assert_eq!(demands(&left), demands(&whole), "{place} of {early}: {told:?}");
+            let expected = if [0, 1, 3].contains(&place) { "T156" } else { "T155" };
+            assert!(told == [expected], "{place} of {early}: {told:?}");
+            assert!(left.iter().all(|(_, count, _)| *count >= 97), "{left:?}");
+        }
+    }
+}
+
+#[test]
+fn requests_and_replies_of_which_one_is_lost_find_back_to_their_parts() {
+    // Of a request without a name to an idle task nothing tells but what comes after it, three times.
+    let (analysis, ..) = analyse(&[("t", &bought(100, false, &[(50, 0)]))], Options::default());
+    let of = |from: &str, to: &str| {
+        let submodel = &analysis.submodel;
+        let answered = submodel.entries().iter().filter(|entry| submodel.names.text(entry.task) == from);
+        let requests = answered.flat_map(|entry| entry.work.values().flat_map(|work| &work.requests));
+        requests
+            .filter(|((kind, other), _)| {
+                *kind == RequestKind::Synchronous && submodel.names.text(submodel.entry(*other).task) == to
+            })
+            .map(|(_, total)| total.count)
+            .sum::<u64>()
+    };
+    assert!(
+        of("client", "shop") >= 95 && of("shop", "client") <= 3,
+        "{}, {}",
+        of("client", "shop"),
+        of("shop", "client")
+    );
+    assert!(analysis.findings.findings.iter().any(|finding| finding.code.0 == "T156"));
+    // What a server asks its client now and then is no such thing.
+    let mut table = String::from("sender,receiver,time\n");
+    for time in 0..40 {
+        table += &format!("A,B,{time}\nB,A,{time}.1\n");
+        if time == 30 {
+            table += &format!("B,A,{time}.2\nA,B,{time}.3\n");
+        }
+    }
+    let (analysis, ..) = analyse(&[("t", &table)], Options::default());
+    assert_eq!((analysis.counts, analysis.findings.findings.len()), ([41, 0, 0], 0), "{:?}", analysis.findings);
 }
 
 #[test]
