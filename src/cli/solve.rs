@@ -28,6 +28,9 @@ pub struct Arguments {
     /// The solver
     #[arg(long, value_enum, value_name = "SOLVER", default_value_t = Solver::Layered)]
     solver: Solver,
+    /// For the layered solver: models of at most so many states are solved exactly, by their Markov chain; 0 for none of them
+    #[arg(long, value_name = "N", default_value_t = LayeredOptions::default().states)]
+    states: usize,
     /// The form of the results; that of the output file's extension where not given, else text
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
@@ -38,7 +41,7 @@ pub struct Arguments {
 /// Solvers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Solver {
-    /// Mean value analysis in layers
+    /// The Markov chain of models that have few states, else mean value analysis in layers
     Layered,
     /// Discrete events, with the defaults of `dyelog simulate`
     Simulate,
@@ -77,7 +80,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let solved = match arguments.solver {
         Solver::Layered => {
             let mut progress = Iterations::new("solving");
-            let solved = solve::layered_observed(&source.model, &LayeredOptions::default(), &mut progress);
+            let options = LayeredOptions { states: arguments.states, ..LayeredOptions::default() };
+            let solved = solve::layered_observed(&source.model, &options, &mut progress);
             progress.done();
             solved
         }

@@ -206,7 +206,7 @@ pub fn results(document: &Value) -> Option<Elements> {
         let Some(rows) = value.as_array() else {
             match section.as_str() {
                 // Who found the results and in how many steps is nobody's concern.
-                "solver" | "iterations" => {}
+                "solver" | "iterations" | "method" | "exact" => {}
                 "simulation" => percentiles(value, &mut all),
                 _ => flatten(section, value, all.element("solution", "").0),
             }

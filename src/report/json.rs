@@ -12,7 +12,7 @@ use crate::report::words::kind;
 /// Results as one JSON document, ending in a newline.
 ///
 /// Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
-/// `async` or `forward`. Of a simulation every element has
+/// `async` or `forward`. `method` says in words how the solver went about it, and `exact` whether that has no error of its own. Of a simulation every element has
 /// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
 /// times. `doubts` says in words what the solver left out or doubts. Where the model was made of traces, `scenarios` tells throughput and response time of each.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
@@ -25,6 +25,10 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
     document.insert("solver".into(), json!(results.solver));
     document.insert("converged".into(), json!(results.convergence.converged));
     document.insert("iterations".into(), json!(results.convergence.iterations));
+    document.insert("method".into(), json!(results.convergence.method));
+    if results.simulated.is_none() {
+        document.insert("exact".into(), json!(results.convergence.exact));
+    }
     document.insert("doubts".into(), json!(results.doubts));
     let half = results.simulated.as_ref().map(|simulated| &simulated.half_widths);
     let processors =

@@ -33,6 +33,9 @@ pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: i
     text
 }
 
+/// Of results that a method with an error of its own brought about.
+pub(super) const APPROXIMATE: &str = "an approximation, which a simulation can check";
+
 fn convergence(results: &Results) -> String {
     let found = &results.convergence;
     if let Some(simulated) = &results.simulated {
@@ -40,14 +43,15 @@ fn convergence(results: &Results) -> String {
     }
     let steps = counted(found.iterations, "iteration");
     if found.converged {
-        format!("solver {}: converged after {steps} ({})\n", results.solver, found.method)
+        let how = if found.exact { "exact" } else { APPROXIMATE };
+        format!("solver {}: converged after {steps} ({}); {how}\n", results.solver, found.method)
     } else {
-        format!(
-            "solver {}: NOT CONVERGED after {steps} ({}); the last change was {}\n",
-            results.solver,
-            found.method,
-            number(found.residual)
-        )
+        let why = if found.saturated {
+            "there is no steady state".to_owned()
+        } else {
+            format!("the last change was {}", number(found.residual))
+        };
+        format!("solver {}: NOT CONVERGED after {steps} ({}); {why}\n", results.solver, found.method)
     }
 }
 

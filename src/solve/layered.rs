@@ -30,6 +30,8 @@ const MOST_CUSTOMERS: f64 = 100.0;
 const MANY_VISITS: usize = 500;
 /// Iterations from scratch before an acceleration begins, where there are not so many visits.
 const PLAIN: u32 = 20;
+/// Accelerated iterations after which the pools of a model with so many visits are given up.
+const BRIEFLY: u32 = 60;
 /// Where more groups than this stand behind a task, they are not told apart.
 const MOST_SHARES: usize = 64;
 
@@ -290,18 +292,20 @@ impl<'a> Solver<'a> {
         let ahead = if self.is_large() { standing::AHEAD } else { PLAIN };
         let mut run = self.iterate(options.tolerance, ahead.min(limit), true, 1.0, 0, observer);
         let goes_on = |run: &Run| !run.converged && run.residual.is_finite() && run.iterations < limit;
+        // Of pools that do not come to agree soon, a large model's cost too much to be followed by every means.
+        let briefly = self.is_large() && self.pools.iter().any(Option::is_some);
         if goes_on(&run) && self.saturated.is_empty() {
-            let most = limit.div_ceil(3);
+            let most = if briefly { limit.min(BRIEFLY) } else { limit.div_ceil(3) };
             if let Some(found) = self.accelerated(options.tolerance, most, observer) {
                 return Ok(Convergence { iterations: run.iterations + found.iterations, ..found });
             }
             run.iterations = (run.iterations + most).min(limit);
         }
-        if goes_on(&run) {
+        if goes_on(&run) && !briefly {
             let left = (limit - run.iterations).div_ceil(2);
             run = self.iterate(options.tolerance, left, true, 1.0, run.iterations, observer);
         }
-        if goes_on(&run) && self.saturated.is_empty() {
+        if goes_on(&run) && !briefly && self.saturated.is_empty() {
             observer.restart("Schweitzer's approximation with strong under-relaxation");
             self.reset();
             run = self.iterate(options.tolerance, limit - run.iterations, false, 0.4, run.iterations, observer);

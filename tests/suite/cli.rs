@@ -157,9 +157,10 @@ fn results_in_json_have_the_keys_that_scripts_rely_on() {
     let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
     assert_eq!(
         keys(&document),
-        ["solver", "converged", "iterations", "doubts", "processors", "tasks", "entries", "calls"]
+        ["solver", "converged", "iterations", "method", "exact", "doubts", "processors", "tasks", "entries", "calls"]
     );
     assert_eq!(document["solver"], "layered");
+    assert_eq!(document["exact"], true);
     assert_eq!(document["converged"], true);
     assert_eq!(keys(&document["processors"][0]), ["name", "utilization"]);
     assert_eq!(keys(&document["tasks"][0]), ["name", "throughput", "utilization", "processor_utilization"]);

@@ -8,6 +8,7 @@ use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, rate, things, time};
 use crate::report::html::writer::Html;
 use crate::report::html::{Report, units};
+use crate::report::results::APPROXIMATE;
 
 /// One sentence under the title.
 pub fn lead(report: &Report<'_>) -> String {
@@ -106,7 +107,8 @@ fn convergence(report: &Report<'_>, html: &mut Html) {
     let steps = things(u64::from(found.iterations), "iteration", "iterations");
     if found.converged {
         html.open("p", &[]).text(&format!("The {} solver converged after {steps} (", report.results.solver));
-        html.name(&found.method).text(").").close();
+        let how = if found.exact { "exact" } else { APPROXIMATE };
+        html.name(&found.method).text(&format!("): {how}.")).close();
     } else {
         html.open("div", &[("class", "say wrong"), ("role", "note")]).open("p", &[]);
         html.element("strong", &[], "The solver did not converge: these results are not to be relied on.");

@@ -126,11 +126,28 @@ impl Program {
         self.stations.len() - 1
     }
 
-    /// A chain has at least so many states: of the customers of a source any number thinks, whatever those of others do.
+    /// A chain has at least so many states: of the customers of a source any number are at what they begin with, whatever those of
+    /// others do.
     pub fn fewest_states(&self) -> f64 {
         let sources = self.cycle.iter().zip(&self.customers).filter(|(begin, _)| **begin != NONE);
-        let think = sources.filter(|(begin, _)| matches!(self.ops[**begin as usize], Op::Stage { .. }));
-        think.map(|(_, customers)| f64::from(*customers) + 1.0).product()
+        sources.filter(|(begin, _)| self.begins_with_stage(**begin)).map(|(_, count)| f64::from(*count) + 1.0).product()
+    }
+
+    /// Whether whoever begins there may come to a stage before anything else takes time or blocks.
+    fn begins_with_stage(&self, begin: Pc) -> bool {
+        let mut at = begin;
+        for _ in 0..self.ops.len() {
+            at = match &self.ops[at as usize] {
+                Op::Stage { .. } => return true,
+                Op::Count { next, .. } => *next,
+                Op::Choose(ways) => match ways.iter().find(|(part, _)| *part > 0.0) {
+                    Some((_, next)) => *next,
+                    None => return false,
+                },
+                _ => return false,
+            };
+        }
+        false
     }
 
     /// Event of a request of a row of the results.
