@@ -149,6 +149,20 @@ fn standard_input_is_read_as_a_file_is() {
 }
 
 #[test]
+fn small_models_are_solved_by_their_states_unless_none_are_allowed() {
+    let folder = Folder::new();
+    let model = folder.file("m.lqn", MODEL);
+    let exact = run(&["solve", &model]);
+    assert!(exact.out.starts_with("solver layered: converged"), "{}", exact.out);
+    assert!(exact.out.lines().next().is_some_and(|line| line.ends_with(" states); exact")), "{}", exact.out);
+    let layers = run(&["solve", &model, "--states", "0"]);
+    assert_eq!(layers.code, 0, "{}", layers.err);
+    let first = layers.out.lines().next().unwrap_or_default();
+    assert!(!first.contains("Markov"), "{first}");
+    assert!(first.ends_with("an approximation, which a simulation can check"), "{first}");
+}
+
+#[test]
 fn results_in_json_have_the_keys_that_scripts_rely_on() {
     let folder = Folder::new();
     let run = run(&["solve", &folder.file("m.lqn", MODEL), "--format", "json"]);
