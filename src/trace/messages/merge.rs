@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::trace::messages::{Raw, Source, at};
+use crate::trace::messages::{Raw, RawWhat, Source, at};
 use crate::trace::{ReadReport, TraceNames, codes};
 
 /// How many events ahead of its place an event of an input may stand.
@@ -13,7 +13,8 @@ pub const WINDOW: usize = 1 << 16;
 
 /// Puts events of one input into the order of time, as far as they stand near their place, and merges inputs.
 ///
-/// An event without a time stays behind the one before it.
+/// An event without a time stays behind the one before it. Of a message that is told of where it arrives, it is also given out where
+/// it leaves.
 pub struct Merge<'r> {
     inputs: Vec<Input<'r>>,
     files: Vec<Arc<str>>,
@@ -77,15 +78,26 @@ impl Input<'_> {
             };
             let time = if raw.time.is_nan() { self.last } else { raw.time };
             self.last = time;
-            let waiting = Waiting { time, number: self.read, raw };
-            self.read += 1;
-            if self.ordered.back().is_none_or(|last| last.time <= time) {
-                self.ordered.push_back(waiting);
-            } else {
-                self.others.push(waiting);
+            if let RawWhat::Message { from, to, label, sent } = raw.what
+                && sent < raw.time
+                && sent >= self.given
+            {
+                let what = RawWhat::Leaving { from, to, label, arrives: raw.time };
+                self.put(sent, Raw { time: sent, line: raw.line, what });
             }
+            self.put(time, raw);
         }
         Ok(())
+    }
+
+    fn put(&mut self, time: f64, raw: Raw) {
+        let waiting = Waiting { time, number: self.read, raw };
+        self.read += 1;
+        if self.ordered.back().is_none_or(|last| last.time <= time) {
+            self.ordered.push_back(waiting);
+        } else {
+            self.others.push(waiting);
+        }
     }
 
     /// The time of what comes next.

@@ -60,6 +60,17 @@ pub enum RawWhat {
         /// When it was sent, seconds; the time of reception where the input has one time only.
         sent: f64,
     },
+    /// A whole message leaves; [`Merge`] puts it where that is, as the input tells of it where it arrives.
+    Leaving {
+        /// Who sends it.
+        from: TaskId,
+        /// Who receives it.
+        to: TaskId,
+        /// What it says.
+        label: Name,
+        /// When it will arrive, seconds.
+        arrives: f64,
+    },
     /// One half of a message.
     Half(Half),
     /// Anything else that a task does.
@@ -218,7 +229,7 @@ pub fn read_all(
     let mut pairing = Pairing::new(merge.files());
     let mut report = ReadReport::default();
     while let Some((file, raw)) = merge.next(names)? {
-        report.records += 1;
+        report.records += u64::from(!matches!(raw.what, RawWhat::Leaving { .. }));
         if pairing.take(names, file, &raw, &mut report, sink).is_break() {
             break;
         }

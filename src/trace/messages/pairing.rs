@@ -51,6 +51,8 @@ enum Key {
     Id(u64),
     Pair(TaskId, TaskId, Name),
     Label(Name),
+    /// A whole message, with the times at its ends.
+    Whole(TaskId, TaskId, Name, u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,11 +116,21 @@ impl Pairing {
             RawWhat::Other(event) => give(What::Other(event)),
             RawWhat::Message { from, to, label, sent } => {
                 let took = raw.time - sent;
+                let key = Key::Whole(from, to, label, sent.to_bits(), raw.time.to_bits());
+                if let Some(waiting) = self.take_waiting(key, false) {
+                    self.free.push(waiting.token);
+                    return give(What::Receive { to, token: waiting.token, label, from, sent, took });
+                }
                 if sent > raw.time {
                     self.early(clocks((from, file), (to, file)), took);
                     return give(What::Message { from, to, label, sent: raw.time, took });
                 }
                 give(What::Message { from, to, label, sent, took })
+            }
+            RawWhat::Leaving { from, to, label, arrives } => {
+                let key = Key::Whole(from, to, label, raw.time.to_bits(), arrives.to_bits());
+                let half = Half { received: false, task: from, peer: Some(to), label, id: 0 };
+                self.leaves(names, key, half, file, raw, report, sink)
             }
             RawWhat::Half(half) => {
                 let key = key_of(&half);
@@ -136,7 +148,7 @@ impl Pairing {
         let row = match raw.what {
             RawWhat::Message { from, to, label, sent } => Row::Message(from, to, label, sent.to_bits()),
             RawWhat::Half(Half { received, task, peer, label, id }) => Row::Half(received, task, peer, label, id),
-            RawWhat::Other(_) => return,
+            RawWhat::Leaving { .. } | RawWhat::Other(_) => return,
         };
         if raw.time != self.now {
             self.now = raw.time;
@@ -202,6 +214,21 @@ impl Pairing {
             };
             return sink.step(names, &Step { time: raw.time, file: early.file, line: early.line, what });
         }
+        self.leaves(names, key, half, file, raw, report, sink)
+    }
+
+    /// A message leaves whose reception is still to come.
+    #[expect(clippy::too_many_arguments, reason = "they are what a step is made of")]
+    fn leaves(
+        &mut self,
+        names: &TraceNames,
+        key: Key,
+        half: Half,
+        file: u16,
+        raw: &Raw,
+        report: &mut ReadReport,
+        sink: &mut dyn StepSink,
+    ) -> ControlFlow<()> {
         let token = self.free.pop().unwrap_or_else(|| {
             self.tokens += 1;
             self.tokens - 1
@@ -257,7 +284,7 @@ impl Pairing {
             let first = self.waiting.get(&key).and_then(|queue| queue.front());
             let Some(first) = first.copied().filter(|first| first.number == number) else { continue };
             self.take_waiting(key, first.half.received);
-            return self.give_up(names, &first, report, sink);
+            return self.give_up(names, key, &first, report, sink);
         }
         ControlFlow::Continue(())
     }
@@ -265,11 +292,15 @@ impl Pairing {
     fn give_up(
         &mut self,
         names: &TraceNames,
+        key: Key,
         waiting: &Waiting,
         report: &mut ReadReport,
         sink: &mut dyn StepSink,
     ) -> ControlFlow<()> {
-        self.unmatched(waiting, report);
+        // A whole message arrives, if only after so many others that it counts as sent then.
+        if !matches!(key, Key::Whole(..)) {
+            self.unmatched(waiting, report);
+        }
         if waiting.half.received {
             return ControlFlow::Continue(());
         }
@@ -318,13 +349,14 @@ impl Pairing {
 
     /// Gives up what still waits, and tells of clocks that differ.
     pub fn finish(&mut self, names: &TraceNames, report: &mut ReadReport, sink: &mut dyn StepSink) -> ControlFlow<()> {
-        let mut left: Vec<Waiting> = self.waiting.drain().flat_map(|(_, queue)| queue).collect();
-        left.sort_unstable_by_key(|waiting| waiting.number);
+        let halves = self.waiting.drain().flat_map(|(key, queue)| queue.into_iter().map(move |waiting| (key, waiting)));
+        let mut left: Vec<(Key, Waiting)> = halves.collect();
+        left.sort_unstable_by_key(|(_, waiting)| waiting.number);
         self.order.clear();
         self.count = 0;
         self.tell_skews(names, report);
-        for waiting in left {
-            self.give_up(names, &waiting, report, sink)?;
+        for (key, waiting) in left {
+            self.give_up(names, key, &waiting, report, sink)?;
         }
         ControlFlow::Continue(())
     }
