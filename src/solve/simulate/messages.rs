@@ -20,6 +20,8 @@ struct VisitNote {
     /// Who asked for it, and when; [`NONE`] where nobody did.
     sender: TaskId,
     sent: f64,
+    /// When it last received something.
+    heard: f64,
     /// Who serves it.
     task: TaskId,
     thread: u32,
@@ -82,7 +84,7 @@ impl<'a> MessageRecorder<'a> {
             self.live.insert(operation, 1);
         }
         let (sender, task) = (TaskId(NONE), TaskId(NONE));
-        self.note_visit(visit, VisitNote { operation, entry, sender, sent: 0.0, task, thread: 0 });
+        self.note_visit(visit, VisitNote { operation, entry, sender, sent: 0.0, heard: 0.0, task, thread: 0 });
     }
 
     fn sent(&mut self, time: f64, strand: u32, visit: u32, entry: u32) {
@@ -90,8 +92,10 @@ impl<'a> MessageRecorder<'a> {
         if let Some(operation) = own.operation {
             *self.live.entry(operation).or_default() += 1;
         }
-        let note =
-            VisitNote { operation: own.operation, entry, sender: own.task, sent: time, task: TaskId(NONE), thread: 0 };
+        // What a visit passes on leaves before its thread takes up the next request, at the same time: by the last digit.
+        let sent = if own.heard < time { time.next_down() } else { time };
+        let (sender, task) = (own.task, TaskId(NONE));
+        let note = VisitNote { operation: own.operation, entry, sender, sent, heard: 0.0, task, thread: 0 };
         self.note_visit(visit, note);
     }
 
@@ -138,17 +142,22 @@ impl Probe for MessageRecorder<'_> {
         }
         let name = self.names.names.intern(&self.program.model.tasks[entry.task.index()].name);
         let task = self.names.intern_task_named(Task { name, instance: thread });
-        (self.visits[visit as usize].task, self.visits[visit as usize].thread) = (task, thread);
+        let found = &mut self.visits[visit as usize];
+        (found.task, found.thread, found.heard) = (task, thread, time);
         if note.operation.is_some() && note.sender != TaskId(NONE) {
             let label = self.names.names.intern(&entry.name);
-            self.give(time, note.sent, note.sender, task, label);
+            // It did not wait if nothing happened in between.
+            let sent = if note.sent < time.next_down() { note.sent } else { time };
+            self.give(time, sent, note.sender, task, label);
         }
     }
 
     fn reply(&mut self, time: f64, strand: u32, client: Option<u32>, _: bool) {
         let own = self.visits[self.strands[strand as usize] as usize];
         let Some(client) = client.filter(|_| own.operation.is_some()) else { return };
-        let to = self.visits[self.strands[client as usize] as usize].task;
+        let client = &mut self.visits[self.strands[client as usize] as usize];
+        client.heard = time;
+        let to = client.task;
         self.give(time, time, own.task, to, Name::NONE);
     }
 

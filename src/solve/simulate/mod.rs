@@ -2,7 +2,8 @@
 //!
 //! - `program` turns a model into tables, `engine` runs them, `stations` are its processors, `timers` the events to come;
 //! - `random` has the generator and the distributions, `series` sums by bins of time, `sketch` distributions of times;
-//! - `record`, `spans` and `messages` write the trace of what is simulated, as events, spans and messages; they watch through `probe`;
+//! - `record`, `spans` and `messages` write the trace of what is simulated, as events, spans and messages; they watch through `probe`; `order`
+//!   puts branches one after the other;
 //! - `estimate` makes intervals, `run` decides how long to simulate, `report` gives the results.
 //!
 //! # The meaning of a model
@@ -20,6 +21,7 @@
 mod engine;
 mod estimate;
 mod messages;
+mod order;
 mod pool;
 mod probe;
 mod program;

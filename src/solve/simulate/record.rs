@@ -4,8 +4,8 @@
 //! on the sender's thread and comes back on it (basic RPC); an answer by a server that goes on working, and every other
 //! message, is a fork (1998 paper, Table 1). Branches of a visit are threads that it forks for itself and joins.
 //!
-//! The task node counter orders what a visit does by cause, not by time: a branch takes its numbers where it was forked. Numbers
-//! are therefore given when an operation is complete.
+//! The task node counter orders what a visit does by cause, not by time: a branch takes its numbers where it was forked, and what
+//! it asked of others comes before what the next branch did. Numbers are therefore given when an operation is complete.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::names::Name;
 use crate::trace::{Event, Kind, Operation, Origins, Sink, Task, TaskId, TraceNames};
 
+use super::order::one_after_the_other;
 use super::probe::{Probe, Wanted, note};
 use super::program::{NONE, Program};
 
@@ -79,8 +80,8 @@ struct Underway {
     /// Nodes of each thread so far.
     threads: Vec<u32>,
     logs: Vec<Vec<Item>>,
-    /// The task and log of each visit, in the order in which they began.
-    visits: Vec<(TaskId, u32)>,
+    /// The log of each visit.
+    visits: Vec<u32>,
     /// Instances of tasks that are taken.
     taken: Vec<(u32, Vec<bool>)>,
     groups: Vec<Group>,
@@ -216,7 +217,7 @@ impl<'a> Recorder<'a> {
             line: 0,
             start: Some((operation.start * 1e9) as i64),
             origins: Origins::Lines,
-            events: operation.numbered(),
+            events: operation.numbered(&mut self.names),
         };
         self.events += found.events.len() as u64;
         self.wanted.done += 1;
@@ -265,27 +266,53 @@ impl Underway {
     }
 
     /// The events with their task node counters.
-    fn numbered(mut self) -> Vec<Event> {
+    fn numbered(mut self, names: &mut TraceNames) -> Vec<Event> {
+        let order = if self.groups.is_empty() { (0..self.events.len() as u32).collect() } else { self.ordered(names) };
         let mut counters: Vec<u32> = Vec::new();
-        let mut stack: Vec<(u32, usize)> = Vec::new();
-        for &(task, log) in &self.visits {
+        for event in order {
+            let Event { task, counter, .. } = &mut self.events[event as usize];
             if counters.len() <= task.index() {
                 counters.resize(task.index() + 1, 0);
             }
-            stack.push((log, 0));
-            while let Some((log, place)) = stack.pop() {
-                let Some(item) = self.logs[log as usize].get(place) else { continue };
-                stack.push((log, place + 1));
-                match *item {
-                    Item::Branch(branch) => stack.push((branch, 0)),
-                    Item::Event(event) => {
-                        counters[task.index()] += 1;
-                        self.events[event as usize].counter = counters[task.index()];
-                    }
-                }
-            }
+            counters[task.index()] += 1;
+            *counter = counters[task.index()];
         }
         self.events
+    }
+
+    /// The order in which events are counted where visits have branches.
+    fn ordered(&mut self, names: &mut TraceNames) -> Vec<u32> {
+        let visits: Vec<Vec<u32>> = self.visits.iter().map(|visit| self.log_of(*visit)).collect();
+        let order = one_after_the_other(&self.events, &visits, self.threads.len());
+        for visit in order.apart {
+            let events = &visits[visit as usize];
+            let Some(Task { name, .. }) = events.first().map(|event| names.task(self.events[*event as usize].task))
+            else {
+                continue;
+            };
+            let own = self.events.iter().map(|event| names.task(event.task)).filter(|task| task.name == name);
+            let instance = own.map(|task| task.instance + 1).max().unwrap_or(1);
+            let task = names.intern_task_named(Task { name, instance });
+            for event in events {
+                self.events[*event as usize].task = task;
+            }
+        }
+        order.events
+    }
+
+    /// What a visit does: its branches where they are forked.
+    fn log_of(&self, visit: u32) -> Vec<u32> {
+        let mut events = Vec::new();
+        let mut stack = vec![(visit, 0)];
+        while let Some((log, place)) = stack.pop() {
+            let Some(item) = self.logs[log as usize].get(place) else { continue };
+            stack.push((log, place + 1));
+            match *item {
+                Item::Branch(branch) => stack.push((branch, 0)),
+                Item::Event(event) => events.push(event),
+            }
+        }
+        events
     }
 }
 
@@ -322,7 +349,7 @@ impl Probe for Recorder<'_> {
         found.task = task;
         found.instance = instance;
         own.log = operation.log();
-        operation.visits.push((task, own.log));
+        operation.visits.push(own.log);
         let kind = match note.comes {
             Comes::Along(thread) => {
                 own.thread = thread;

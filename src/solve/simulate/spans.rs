@@ -234,6 +234,9 @@ impl Probe for SpanRecorder<'_> {
     fn forward(&mut self, time: f64, strand: u32, visit: u32, entry: u32) {
         let answers = self.of(strand).is_some_and(|(_, own)| own.answers && own.asked != NONE);
         self.sent(time, strand, visit, entry, SpanKind::Producer, answers);
+        if self.of(strand).is_some_and(|(note, _)| note.group == NONE) {
+            self.part(time, strand, "phase 2");
+        }
     }
 
     fn accept(&mut self, time: f64, visit: u32, strand: u32) {
