@@ -50,8 +50,6 @@ pub struct Scope {
     pub end: i64,
     /// Start of the last item that takes any time.
     pub latest: i64,
-    /// Whether one of its items goes on in another thread than it began in.
-    pub moves: bool,
     /// Its items in [`Plan::sorted`].
     pub first: u32,
     /// One past the last of them.
@@ -137,15 +135,7 @@ impl Plan {
 
     /// A new scope of a visit.
     pub fn add_scope(&mut self, visit: u32) -> u32 {
-        self.scopes.push(Scope {
-            visit,
-            start: i64::MAX,
-            end: i64::MIN,
-            latest: i64::MIN,
-            moves: false,
-            first: 0,
-            last: 0,
-        });
+        self.scopes.push(Scope { visit, start: i64::MAX, end: i64::MIN, latest: i64::MIN, first: 0, last: 0 });
         self.scopes.len() as u32 - 1
     }
 
@@ -166,18 +156,6 @@ impl Plan {
     /// The visit that an item is part of.
     pub fn visit_of(&self, item: &Item) -> &Visit {
         &self.visits[self.scopes[item.scope as usize].visit as usize]
-    }
-
-    /// Whether what follows an item in its visit follows in another thread: the reply came by one of its own.
-    pub fn moves(&self, item: u32) -> bool {
-        let item = &self.items[item as usize];
-        let within = |scope: u32| scope != NONE && self.scopes[scope as usize].moves;
-        match item.what {
-            What::Activity | What::Poll => within(item.inner),
-            What::Call(Manner::SecondPhase | Manner::Forwarded) => true,
-            What::Call(Manner::Synchronous) => within(self.visits[item.callee as usize].scope),
-            What::Call(_) => false,
-        }
     }
 
     /// Sorts the items into their scopes.

@@ -117,9 +117,7 @@ fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut
     }
     let scope = plan.items[index as usize].scope as usize;
     (plan.items[index as usize].start, plan.items[index as usize].end) = (start, end);
-    let moves = plan.moves(index);
     let scope = &mut plan.scopes[scope];
-    scope.moves |= moves;
     (scope.start, scope.end) = (scope.start.min(start), scope.end.max(end));
     if end > start {
         scope.latest = scope.latest.max(start);

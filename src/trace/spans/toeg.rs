@@ -264,26 +264,17 @@ impl Run<'_> {
             self.e.steps.push(Step::Branch { at: first, end: self.e.branch_items.len() as u32 });
             return;
         }
-        // A call whose reply comes in a thread of its own would leave its branch without an end that could be waited for,
-        // so one branch with such a call stays in the thread of the visit.
-        let stays = branches.iter().position(|branch| branch.iter().any(|item| self.plan.moves(*item)));
-        let mut staying = None;
         let first_slot = self.e.slots.len() as u32;
-        for (at, branch) in branches.iter().enumerate() {
+        for branch in &branches {
             let first = self.e.branch_items.len() as u32;
             self.e.branch_items.extend(branch);
             let end = self.e.branch_items.len() as u32;
-            if Some(at) == stays {
-                staying = Some(Step::Branch { at: first, end });
-                continue;
-            }
             let (time, span) = (self.item_at(branch[0]).start, self.item_at(branch[0]).span);
             let thread = self.fork_node(visit, time, span);
             self.e.slots.push(Slot { first, end, thread, span, time });
         }
         let last_slot = self.e.slots.len() as u32;
         self.e.steps.push(Step::Join { visit, first: first_slot, last: last_slot });
-        self.e.steps.extend(staying);
         self.e.steps.push(Step::Switch { thread: self.e.current });
         self.e.steps.extend((first_slot..last_slot).rev().map(|slot| Step::BranchBegin { visit, slot }));
     }

@@ -369,7 +369,7 @@ fn overlapping_calls_are_branches() {
 }
 
 #[test]
-fn a_branch_whose_reply_comes_in_another_thread_stays() {
+fn a_branch_whose_reply_comes_in_another_thread_is_waited_for_there() {
     assert_snapshot!(events("
         a  - web server GET   0 100
         b  a web client one  10  40
@@ -381,22 +381,26 @@ fn a_branch_whose_reply_comes_in_another_thread_stays() {
     1,1,Be | web,1 op="GET"
     1,2,Ac | web,2
     1,3,Fk(2) | web,3
-    2,1,Be | web,4
-    2,2,Ac | web,5
-    2,3,Ac | y,1 op="two"
-    2,4,Ac | y,2
-    2,5,Ac | web,6
-    2,6,Ed | web,7
-    1,4,Ac | web,8
-    1,5,Ac | x,1 op="one"
-    1,6,Fk(3) | x,2
-    1,7,Ac | x,3
-    1,8,Ed | x,4
-    3,1,Be | web,9
-    3,2,Ac | web,10
-    3,3,Jn(2) | web,11
-    3,4,Ac | web,12
-    3,5,Ed | web,13
+    1,4,Fk(3) | web,4
+    2,1,Be | web,5
+    2,2,Ac | web,6
+    2,3,Ac | x,1 op="one"
+    2,4,Fk(4) | x,2
+    2,5,Ac | x,3
+    2,6,Ed | x,4
+    4,1,Be | web,7
+    4,2,Ac | web,8
+    4,3,Ed | web,9
+    3,1,Be | web,10
+    3,2,Ac | web,11
+    3,3,Ac | y,1 op="two"
+    3,4,Ac | y,2
+    3,5,Ac | web,12
+    3,6,Ed | web,13
+    1,5,Jn(4) | web,14
+    1,6,Jn(3) | web,15
+    1,7,Ac | web,16
+    1,8,Ed | web,17
     "#);
 }
 
