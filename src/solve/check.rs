@@ -193,9 +193,11 @@ pub(super) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
     };
     let error = |task: &Task| {
         let what = format!("task `{}` is a lock, and the model cannot be solved exactly", task.name);
-        Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, what).with_note(
-            "layers do not know locks: what is held is released by another request than the one that took it",
-        )
+        Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, what)
+            .with_note(
+                "layers do not know locks: what is held is released by another request than the one that took it",
+            )
+            .with_hint("the simulator can do locks")
     };
     model.tasks.iter().filter(lock).map(error).collect()
 }

@@ -138,7 +138,8 @@ pub(super) fn by_task_and_processor(model: &Model, entries: &[EntryResult]) -> (
     (tasks, processors)
 }
 
-fn gives_back(role: Option<SemaphoreRole>) -> bool {
+/// Whether requests of that role give back what another one took.
+pub(super) fn gives_back(role: Option<SemaphoreRole>) -> bool {
     matches!(role, Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock | SemaphoreRole::WriteUnlock))
 }
 

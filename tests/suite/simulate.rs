@@ -1,10 +1,10 @@
-//! The simulator: seeds, threads, intervals, limits, what it refuses, and its command.
+//! The simulator: seeds, threads, intervals, limits, locks, and its command.
 
 use std::ops::ControlFlow;
 
 use dyelog::lqn::model::Model;
 use dyelog::lqn::text;
-use dyelog::solve::{Progress, SimulateOptions, Watcher, simulate, simulate_watched};
+use dyelog::solve::{LayeredOptions, Progress, SimulateOptions, Watcher, layered, simulate, simulate_watched};
 
 fn read(source: &str) -> Model {
     text::parse("model", source).expect("the model is well-formed").0
@@ -171,9 +171,21 @@ fn percentiles_are_those_of_the_exponential() {
 }
 
 #[test]
-fn what_it_cannot_do_is_named() {
-    let source = "G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p p f\n-1\nT 2\n  t u r go -1 p\n  t l W rl ru wl wu -1 p\n-1\nE 0\n  s go 1 -1\n  y go rl 1 -1\n  R rl\n  U ru\n  W wl\n  X wu\n  s rl 1 -1\n  s ru 1 -1\n  s wl 1 -1\n  s wu 1 -1\n-1\n";
-    let found = simulate(&read(source), &SimulateOptions::default()).expect_err("locks are not simulated");
-    assert_eq!(found.0[0].code.0, "S005");
-    assert_eq!(found.0[0].hints, ["the layered solver can, where the model has few states"]);
+fn locks_have_several_readers_or_one_writer() {
+    // Three readers and two writers, each with a processor of its own; the lock has two threads for readers.
+    let model = read(
+        "G \"\" 1e-05 50 10 0.9 -1\nP 2\n  p own i\n  p lock i\n-1\nT 3\n  t readers r read -1 own z 1 m 3\n  \
+         t writers r write -1 own z 2 m 2\n  t lock W rl ru wl wu -1 lock m 2\n-1\nE 6\n  R rl\n  U ru\n  W wl\n  X wu\n  \
+         s rl 0.1 -1\n  s ru 0.2 -1\n  s wl 0.1 -1\n  s wu 0.3 -1\n  A read r1\n  A write w1\n-1\n\
+         A readers\n  s r1 0\n  f r1 1\n  y r1 rl 1\n  s r2 0.8\n  s r3 0\n  f r3 1\n  y r3 ru 1\n:\n  r1 -> r2;\n  r2 -> r3\n-1\n\
+         A writers\n  s w1 0\n  f w1 1\n  y w1 wl 1\n  s w2 0.5\n  s w3 0\n  f w3 1\n  y w3 wu 1\n:\n  w1 -> w2;\n  w2 -> w3\n-1\n",
+    );
+    let exact = layered(&model, &LayeredOptions::default()).expect("it has few states");
+    assert!(exact.convergence.method.starts_with("exact Markov chain"), "{}", exact.convergence.method);
+    let options = SimulateOptions { precision: 0.005, ..SimulateOptions::default() };
+    let results = simulate(&model, &options).expect("locks are simulated");
+    for (task, (found, exact)) in model.tasks.iter().zip(results.tasks.iter().zip(&exact.tasks)) {
+        let off = (found.throughput / exact.throughput - 1.0).abs();
+        assert!(off < 0.01, "{}: {} for {}", task.name, found.throughput, exact.throughput);
+    }
 }

@@ -653,6 +653,9 @@ proptest! {
 
     #[test]
     fn fork_join_through_spans(recipe in recipe(Family::ForkJoin)) { round_trip(&recipe, Through::Spans)?; }
+
+    #[test]
+    fn all_in_one_through_spans(recipe in recipe(Family::Mixed)) { round_trip(&recipe, Through::Spans)?; }
 }
 
 /// A branch goes on in another thread once it was answered by who has a second phase to do: that one is joined.

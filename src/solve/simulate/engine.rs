@@ -450,9 +450,11 @@ impl<'p, P: Probe> Engine<'p, P> {
     /// A request has come to its task.
     fn deliver(&mut self, visit: u32) {
         let (instance, entry) = (self.visits[visit].instance, self.visits[visit].entry);
+        let role = self.program.entries[entry as usize].role;
+        let free = self.admits(role, instance);
         let found = &mut self.threads[instance as usize];
         let plan = &self.program.instances[instance as usize];
-        if found.busy < plan.threads {
+        if free {
             self.accept(visit);
         } else if plan.acceptance == Acceptance::Fcfs {
             found.queue.push(&mut self.visits, visit);
@@ -461,6 +463,26 @@ impl<'p, P: Probe> Engine<'p, P> {
             let rank = i64::from(self.program.entries[entry as usize].priority);
             found.ranked.push(Ranked::new(rank, self.order, visit));
         }
+    }
+
+    /// Whether a request of that role to an instance can be taken up at once. A lock has readers or one writer.
+    #[inline]
+    fn admits(&self, role: Option<SemaphoreRole>, instance: u32) -> bool {
+        let free =
+            |instance: u32| self.threads[instance as usize].busy < self.program.instances[instance as usize].threads;
+        let held = |other: SemaphoreRole| self.threads[self.lock(instance, other) as usize].busy > 0;
+        free(instance)
+            && match role {
+                Some(SemaphoreRole::ReadLock) => !held(SemaphoreRole::WriteLock),
+                Some(SemaphoreRole::WriteLock) => !held(SemaphoreRole::ReadLock),
+                _ => true,
+            }
+    }
+
+    /// Where requests of that role go, in the copy of a lock that an instance belongs to.
+    fn lock(&self, instance: u32, role: SemaphoreRole) -> u32 {
+        let task = &self.program.tasks[self.program.instances[instance as usize].task as usize];
+        task.of_role(Some(role), self.program.copy_of(instance))
     }
 
     /// A thread takes the request up.
@@ -682,18 +704,39 @@ impl<'p, P: Probe> Engine<'p, P> {
             return;
         }
         self.visits.give(visit);
-        match plan.role {
-            // Whoever waited for a semaphore has it until someone gives it back.
-            Some(SemaphoreRole::Wait) => {}
-            Some(SemaphoreRole::Signal) => {
-                let copy = self.program.copy_of(found.instance);
-                self.free(found.instance);
-                let own = self.program.tasks[plan.task as usize].instances.first + copy;
-                if self.threads[own as usize].busy > 0 {
-                    self.free(own);
-                }
-            }
-            _ => self.free(found.instance),
+        let taken_by = match plan.role {
+            // Whoever waited for a semaphore or a lock has it until someone gives it back.
+            Some(SemaphoreRole::Wait | SemaphoreRole::ReadLock | SemaphoreRole::WriteLock) => return,
+            Some(SemaphoreRole::Signal) => Some(SemaphoreRole::Wait),
+            Some(SemaphoreRole::ReadUnlock) => Some(SemaphoreRole::ReadLock),
+            Some(SemaphoreRole::WriteUnlock) => Some(SemaphoreRole::WriteLock),
+            None => None,
+        };
+        self.free(found.instance);
+        let Some(role) = taken_by else { return };
+        let held = self.lock(found.instance, role);
+        if self.threads[held as usize].busy == 0 {
+            return;
+        }
+        if role == SemaphoreRole::Wait {
+            return self.free(held);
+        }
+        self.threads[held as usize].busy -= 1;
+        self.pass_lock_on(held);
+    }
+
+    /// All who wait for a lock and can have it now take it; of a reader and a writer, who came first.
+    fn pass_lock_on(&mut self, instance: u32) {
+        let roles = [SemaphoreRole::ReadLock, SemaphoreRole::WriteLock].map(|role| (role, self.lock(instance, role)));
+        loop {
+            let able = roles.iter().filter(|(role, instance)| self.admits(Some(*role), *instance));
+            let first = able.filter_map(|(_, instance)| {
+                let visit = self.threads[*instance as usize].queue.first()?;
+                Some((self.visits[visit].sent, *instance))
+            });
+            let Some((_, instance)) = first.min_by(|one, other| one.0.total_cmp(&other.0)) else { return };
+            let Some(visit) = self.threads[instance as usize].queue.pop(&self.visits) else { return };
+            self.accept(visit);
         }
     }
 

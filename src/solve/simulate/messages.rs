@@ -20,8 +20,8 @@ struct VisitNote {
     /// Who asked for it, and when; [`NONE`] where nobody did.
     sender: TaskId,
     sent: f64,
-    /// When it last received something.
-    heard: f64,
+    /// When it last received something or answered.
+    last: f64,
     /// Who serves it.
     task: TaskId,
     thread: u32,
@@ -84,7 +84,7 @@ impl<'a> MessageRecorder<'a> {
             self.live.insert(operation, 1);
         }
         let (sender, task) = (TaskId(NONE), TaskId(NONE));
-        self.note_visit(visit, VisitNote { operation, entry, sender, sent: 0.0, heard: 0.0, task, thread: 0 });
+        self.note_visit(visit, VisitNote { operation, entry, sender, sent: 0.0, last: 0.0, task, thread: 0 });
     }
 
     fn sent(&mut self, time: f64, strand: u32, visit: u32, entry: u32) {
@@ -93,9 +93,9 @@ impl<'a> MessageRecorder<'a> {
             *self.live.entry(operation).or_default() += 1;
         }
         // What a visit passes on leaves before its thread takes up the next request, at the same time: by the last digit.
-        let sent = if own.heard < time { time.next_down() } else { time };
+        let sent = if own.last < time { time.next_down() } else { time };
         let (sender, task) = (own.task, TaskId(NONE));
-        let note = VisitNote { operation: own.operation, entry, sender, sent, heard: 0.0, task, thread: 0 };
+        let note = VisitNote { operation: own.operation, entry, sender, sent, last: 0.0, task, thread: 0 };
         self.note_visit(visit, note);
     }
 
@@ -143,7 +143,7 @@ impl Probe for MessageRecorder<'_> {
         let name = self.names.names.intern(&self.program.model.tasks[entry.task.index()].name);
         let task = self.names.intern_task_named(Task { name, instance: thread });
         let found = &mut self.visits[visit as usize];
-        (found.task, found.thread, found.heard) = (task, thread, time);
+        (found.task, found.thread, found.last) = (task, thread, time);
         if note.operation.is_some() && note.sender != TaskId(NONE) {
             let label = self.names.names.intern(&entry.name);
             // It did not wait if nothing happened in between.
@@ -153,12 +153,12 @@ impl Probe for MessageRecorder<'_> {
     }
 
     fn reply(&mut self, time: f64, strand: u32, client: Option<u32>, _: bool) {
-        let own = self.visits[self.strands[strand as usize] as usize];
-        let Some(client) = client.filter(|_| own.operation.is_some()) else { return };
-        let client = &mut self.visits[self.strands[client as usize] as usize];
-        client.heard = time;
-        let to = client.task;
-        self.give(time, time, own.task, to, Name::NONE);
+        let server = self.strands[strand as usize] as usize;
+        let Some(client) = client.filter(|_| self.visits[server].operation.is_some()) else { return };
+        let client = self.strands[client as usize] as usize;
+        (self.visits[server].last, self.visits[client].last) = (time, time);
+        let (from, to) = (self.visits[server].task, self.visits[client].task);
+        self.give(time, time, from, to, Name::NONE);
     }
 
     fn fork(&mut self, _: f64, strand: u32, branch: u32) {

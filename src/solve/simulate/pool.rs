@@ -123,6 +123,11 @@ impl Queue {
         Some(number)
     }
 
+    /// The next one, if there is one.
+    pub fn first(&self) -> Option<u32> {
+        (self.first != NONE).then_some(self.first)
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }

@@ -72,7 +72,7 @@ pub(super) enum Acceptance {
     Priority,
 }
 
-/// A copy of a task. A semaphore has a second one, for requests to give back.
+/// A copy of a task; of a semaphore or a lock, the requests of one role to that copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instance {
     pub task: u32,
@@ -88,11 +88,22 @@ pub(super) struct Instance {
 pub(super) struct TaskPlan {
     /// Its instances.
     pub instances: Span,
-    /// Where the requests to give back go, for a semaphore; else the same.
-    pub second: u32,
     /// Customers of each instance, for a source.
     pub customers: u32,
     pub think: Times,
+}
+
+impl TaskPlan {
+    /// The instance to which requests of that role go, in that copy.
+    pub fn of_role(&self, role: Option<SemaphoreRole>, copy: u32) -> u32 {
+        let group = match role {
+            None | Some(SemaphoreRole::Wait | SemaphoreRole::ReadLock) => 0,
+            Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock) => 1,
+            Some(SemaphoreRole::WriteLock) => 2,
+            Some(SemaphoreRole::WriteUnlock) => 3,
+        };
+        self.instances.first + group * self.instances.count + copy
+    }
 }
 
 /// An entry.
@@ -226,7 +237,6 @@ impl<'a> Program<'a> {
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
         check::check(model)?;
-        features(model)?;
         let mut program = Self {
             model,
             stations: Vec::new(),
@@ -278,24 +288,25 @@ impl<'a> Program<'a> {
             let first = self.instances.len();
             let processor = task.processor.index();
             let stations = model.processors[processor].replicas.max(1);
-            let semaphore = task.scheduling == Scheduling::Semaphore;
+            // In the order of [`TaskPlan::of_role`]: what gives back has no need to wait.
+            let of_roles = [threads, NONE, 1, NONE];
+            let roles = if is_lock(task.scheduling) { 4 } else { 1 };
             let copies = task.replicas.max(1);
             customers += if source { copies as usize * threads as usize } else { 0 };
             if first + copies as usize > MOST || customers > MOST {
                 return Err(too_large());
             }
-            for second in 0..=u32::from(semaphore) {
+            for threads in of_roles.into_iter().take(roles) {
                 self.instances.extend((0..copies).map(|copy| Instance {
                     task: index as u32,
                     station: first_stations[processor] as u32 + copy % stations,
-                    threads: if second == 1 { 1 } else { threads },
+                    threads,
                     priority: task.priority,
                     acceptance,
                 }));
             }
             self.tasks.push(TaskPlan {
                 instances: Span { first: first as u32, count: copies },
-                second: first as u32 + if semaphore { copies } else { 0 },
                 customers: if source { threads } else { 0 },
                 think: Times::new(task.think_time, 1.0),
             });
@@ -349,7 +360,7 @@ impl<'a> Program<'a> {
                     .filter(|rate| *rate > 0.0)
                     .map_or(Times::Zero, |rate| Times::Exponential(1.0 / rate)),
                 priority: entry.priority.unwrap_or(0),
-                role: entry.semaphore.filter(|_| task.scheduling == Scheduling::Semaphore),
+                role: entry.semaphore.filter(|_| is_lock(task.scheduling)),
             });
         }
         if errors.is_empty() { Ok(()) } else { Err(Diagnostics(errors)) }
@@ -451,15 +462,14 @@ impl<'a> Program<'a> {
     /// The instance of a task that a copy of it is.
     pub fn copy_of(&self, instance: u32) -> u32 {
         let plan = &self.tasks[self.instances[instance as usize].task as usize];
-        if instance >= plan.second { instance - plan.second } else { instance - plan.instances.first }
+        (instance - plan.instances.first) % plan.instances.count
     }
 
     /// The instance that serves requests to the entry in that copy of its task.
     pub fn instance(&self, entry: u32, copy: u32) -> u32 {
         let plan = &self.entries[entry as usize];
         let task = &self.tasks[plan.task as usize];
-        let first = if plan.role == Some(SemaphoreRole::Signal) { task.second } else { task.instances.first };
-        first + copy % task.instances.count
+        task.of_role(plan.role, copy % task.instances.count)
     }
 }
 
@@ -500,22 +510,8 @@ fn too_large() -> Diagnostics {
     Diagnostic::error(codes::SIZE, Place::Nowhere, message).into()
 }
 
-fn features(model: &Model) -> Result<(), Diagnostics> {
-    let locks = model.tasks.iter().filter(|task| {
-        task.scheduling == Scheduling::ReadWriteLock
-            || task.entries.iter().any(|id| {
-                let role = model.entries[id.index()].semaphore;
-                role.is_some_and(|role| !matches!(role, SemaphoreRole::Signal | SemaphoreRole::Wait))
-            })
-    });
-    let found: Vec<Diagnostic> = locks
-        .map(|task| {
-            let message = format!("task `{}` is a readers-writer lock, which the simulator cannot do", task.name);
-            Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, message)
-                .with_hint("the layered solver can, where the model has few states")
-        })
-        .collect();
-    if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+fn is_lock(scheduling: Scheduling) -> bool {
+    matches!(scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock)
 }
 
 /// What is taken for something simpler, in words.

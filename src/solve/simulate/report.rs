@@ -1,11 +1,12 @@
 //! From batches to results.
 
-use crate::lqn::model::{EntryId, SemaphoreRole};
+use crate::lqn::model::EntryId;
 use crate::lqn::results::{
     ActivityResult, CallResult, Convergence, EntryResult, HalfWidths, Percentile, Percentiles, ProcessorResult,
     Results, Simulated, TaskResult,
 };
 
+use super::super::report::gives_back;
 use super::engine::Stop;
 use super::estimate::{Estimate, student};
 use super::program::{ENTRY_SUMS, OPEN, PROCESSOR_TIME};
@@ -54,8 +55,8 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
     let mut tasks = Vec::with_capacity(model.tasks.len());
     for (number, task) in model.tasks.iter().enumerate() {
         let rate = |of: &[usize]| {
-            // A request to give a semaphore back is not one of its own.
-            let counted = |id: &&EntryId| of != [0] || program.entries[id.index()].role != Some(SemaphoreRole::Signal);
+            // A request to give a semaphore or a lock back is not one of its own.
+            let counted = |id: &&EntryId| of != [0] || !gives_back(program.entries[id.index()].role);
             let entries = task.entries.iter().filter(counted);
             let sums: Vec<usize> =
                 entries.flat_map(|id| of.iter().map(move |sum| id.index() * ENTRY_SUMS + sum)).collect();
