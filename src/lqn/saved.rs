@@ -16,7 +16,7 @@ use crate::lqn::codes;
 use crate::lqn::starts::{Starts, Stretch};
 use crate::lqn::submodel::{
     BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
-    Seconds, SubModel, WITNESSES, Witness, WorkTotal,
+    Seconds, SubModel, Undated, WITNESSES, Witness, WorkTotal,
 };
 
 /// The version that is read and written.
@@ -53,12 +53,23 @@ struct ScenarioShape {
     last_end: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     starts: Option<StartsShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    undated: Option<UndatedShape>,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
     #[serde(skip_serializing_if = "is_zero", default)]
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     think: MomentsShape,
+}
+
+/// Traces that tell no date.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UndatedShape {
+    traces: u64,
+    operations: u64,
+    nanoseconds: u64,
 }
 
 /// Cells of time, each with its first start, its last, and how many there are.
@@ -248,6 +259,11 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
             last_start: total.last_start,
             last_end: total.last_end,
             starts: StartsShape::of(&total.starts),
+            undated: (total.undated != Undated::default()).then_some(UndatedShape {
+                traces: total.undated.traces,
+                operations: total.undated.operations,
+                nanoseconds: total.undated.nanoseconds,
+            }),
             response: MomentsShape::of(&total.response),
             clients: total.clients,
             think: MomentsShape::of(&total.think),
@@ -442,7 +458,13 @@ impl Reader<'_> {
             let response = self.moments(&shape.response, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
+            let undated = shape.undated.as_ref().map(|shape| Undated {
+                traces: self.count(shape.traces, MOST, &item),
+                operations: self.count(shape.operations, MOST, &item),
+                nanoseconds: shape.nanoseconds,
+            });
             let total = sub.scenarios.entry(name).or_default();
+            total.undated = undated.unwrap_or_default();
             total.operations = operations;
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =

@@ -311,6 +311,26 @@ pub struct Witness {
     pub item: Arc<str>,
 }
 
+/// Traces by clocks that tell no date, such as those that count from the beginning of a recording: each was recorded for itself, however
+/// their times compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Undated {
+    /// How many traces.
+    pub traces: u64,
+    /// Operations that start in them.
+    pub operations: u64,
+    /// From the first start to the last in each, nanoseconds, all together.
+    pub nanoseconds: u64,
+}
+
+impl Undated {
+    fn merge(&mut self, other: &Self) {
+        self.traces = self.traces.saturating_add(other.traces);
+        self.operations = self.operations.saturating_add(other.operations);
+        self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
+    }
+}
+
 /// A scenario, over all its operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScenarioTotal {
@@ -324,6 +344,8 @@ pub struct ScenarioTotal {
     pub last_end: Option<i64>,
     /// Where between the earliest and the latest the others started; sub-models that were saved without it have nothing here.
     pub starts: Starts,
+    /// What of it is by clocks that tell no date.
+    pub undated: Undated,
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
     /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
@@ -532,6 +554,7 @@ impl ScenarioTotal {
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);
         self.starts.merge(&other.starts);
+        self.undated.merge(&other.undated);
         self.response.merge(&other.response);
         self.clients = self.clients.max(other.clients);
         self.think.merge(&other.think);

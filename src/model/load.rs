@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::starts::Stretch;
-use crate::lqn::submodel::ScenarioTotal;
+use crate::lqn::submodel::{ScenarioTotal, Undated};
 use crate::model::codes;
 use crate::model::stability::Overload;
 
@@ -101,11 +101,13 @@ pub fn observed_customers(total: &ScenarioTotal) -> Option<Load> {
         return None;
     }
     let threads = f64::from(seen);
+    // So many threads were seen in one of the recordings.
+    let operations_of_each = operations / recorded(total).map_or(1, |recorded| recorded.recordings) as f64;
     // Where a thread began within its first cycle that could be seen, and where it was within its last one, nobody knows.
-    if present * (1.0 + 2.0 * threads / operations) >= threads {
+    if present * (1.0 + 2.0 * threads / operations_of_each) >= threads {
         return Some(Load::Closed { population: seen, think_time });
     }
-    if total.operations <= SESSION * u64::from(seen) && present < threads / 2.0 {
+    if operations_of_each <= SESSION as f64 * threads && present < threads / 2.0 {
         return None;
     }
     let response = total.response.sum.as_f64() / operations;
@@ -139,10 +141,39 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diag
 }
 
 /// The rate at which operations were seen to start: so many intervals between the first start and the last, the time between
-/// recordings left out.
+/// recordings left out. Traces whose clocks tell no date were not recorded at once, though all of them begin at 0.
 pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
+    let Recorded { intervals, seconds, .. } = recorded(total)?;
+    (seconds > 0.0 && total.operations >= ENOUGH).then(|| intervals as f64 / seconds)
+}
+
+/// What a rate is taken from.
+struct Recorded {
+    recordings: u64,
+    /// Between starts of operations, without the pauses between recordings.
+    intervals: u64,
+    seconds: f64,
+}
+
+fn recorded(total: &ScenarioTotal) -> Option<Recorded> {
+    if let Some(Undated { traces, operations, nanoseconds }) = several_undated(total) {
+        return Some(Recorded {
+            recordings: traces,
+            intervals: operations.saturating_sub(traces),
+            seconds: nanoseconds as f64 * 1e-9,
+        });
+    }
     let recordings = recordings(total)?;
-    rate_within(&recordings).filter(|_| total.operations >= ENOUGH)
+    Some(Recorded {
+        recordings: recordings.len() as u64,
+        intervals: recordings.iter().map(|recording| recording.operations - 1).sum(),
+        seconds: recordings.iter().map(Stretch::seconds).sum(),
+    })
+}
+
+/// Several traces without a date, of which it is not known when each was recorded, if there are no others.
+fn several_undated(total: &ScenarioTotal) -> Option<Undated> {
+    Some(total.undated).filter(|undated| undated.traces > 1 && undated.operations == total.operations)
 }
 
 /// Intervals between starts, by the time that they took.
@@ -194,6 +225,9 @@ fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
 
 /// Says that the time between recordings was left out of a rate, and what either way gives.
 pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+    if several_undated(total).is_some() {
+        return None;
+    }
     let recordings = recordings(total).filter(|recordings| recordings.len() > 1)?;
     let pauses: f64 = recordings.windows(2).map(|pair| pair[1].first.abs_diff(pair[0].last) as f64 * 1e-9).sum();
     let rate = rate_within(&recordings)?;
@@ -225,7 +259,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 
 /// Says that a load was taken from the traces.
 pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
-    let window: f64 = recordings(total).iter().flatten().map(Stretch::seconds).sum();
+    let window = recorded(total).map_or(0.0, |recorded| recorded.seconds);
     let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
         "{} operations were seen to start within {} s",
         total.operations,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::lqn::submodel::{Interaction, Moments, RequestKind, ScenarioTotal, SubModel, Witness};
+use crate::lqn::submodel::{Interaction, Moments, RequestKind, ScenarioTotal, SubModel, Undated, Witness};
 use crate::names::{Name, Names};
 use crate::same::forest::{End, NONE, Spent};
 use crate::same::missing::Origin;
@@ -26,6 +26,9 @@ const DROPPED: u8 = 8;
 const PLAIN: u8 = 16;
 const SERVER: u8 = 32;
 const USED: u8 = 64;
+
+/// Times from here on tell a date, nanoseconds since 1970: it is in 1973. No recording is as long.
+const DATED: i64 = 100_000_000_000_000_000;
 
 /// What sums of times may be less than nothing by, seconds, though nothing is wrong with clocks.
 const ROUNDING: f64 = 1e-9;
@@ -598,7 +601,8 @@ impl Fold {
         forget_no_ways(&mut submodel);
         let mut scenarios: Vec<(Name, ScenarioTotal)> = self.totals.drain().collect();
         scenarios.sort_by(|left, right| self.names.text(left.0).cmp(self.names.text(right.0)));
-        for (scenario, total) in scenarios {
+        for (scenario, mut total) in scenarios {
+            total.undated = undated(&total);
             let name = submodel.names.intern(self.names.text(scenario));
             submodel.scenarios.entry(name).or_default().merge(&total);
             if let Some(owner) = self.owners.get(&scenario).filter(|owner| self.invoked.contains(owner)) {
@@ -615,6 +619,17 @@ impl Fold {
         }
         let links = self.links.unwrap_or_default();
         Folded { submodel, links, unfinished: self.unfinished, alike: self.shapes.alike }
+    }
+}
+
+/// What of a trace's scenario is by a clock that tells no date.
+fn undated(total: &ScenarioTotal) -> Undated {
+    match (total.first_start, total.last_start) {
+        (Some(first), Some(last)) if last < DATED => {
+            let operations = total.starts.cells().iter().map(|cell| cell.operations).sum();
+            Undated { traces: 1, operations, nanoseconds: last.abs_diff(first) }
+        }
+        _ => Undated::default(),
     }
 }
 

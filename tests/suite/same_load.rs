@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use dyelog::lqn::saved;
 use dyelog::lqn::submodel::{Moments, RequestKind, SubModel};
 use dyelog::model::{Configuration, Load, complete};
 use dyelog::same::Options;
@@ -66,6 +67,46 @@ fn threads_that_come_for_little_are_open_arrivals() {
         let Load::Open { rate: found } = load else { panic!("{load:?}") };
         assert!((found - rate).abs() < 1e-6, "{found}");
         assert!(findings.iter().any(|finding| finding.notes.iter().any(|note| note.contains("came and went"))));
+    }
+}
+
+#[test]
+fn traces_that_begin_at_zero_were_not_recorded_at_once() {
+    let once = (0..100).map(|number| operation(number + 1, f64::from(number))).collect();
+    for operations in [bursts(), once] {
+        let analysed = |later: f64| {
+            let moved = operations.iter().map(|(start, rows)| {
+                let fields = |row: &str| {
+                    let mut fields: Vec<String> = row.split(',').map(str::to_owned).collect();
+                    fields[2] = (fields[2].parse::<f64>().expect("a time") + later).to_string();
+                    fields.join(",") + "\n"
+                };
+                (*start, rows.lines().map(fields).collect::<String>())
+            });
+            analyse(&[("t", &table(moved.collect()))], Options::default()).0
+        };
+        let load = |analysis: &dyelog::same::Analysis| {
+            complete(&analysis.submodel, &Configuration::default()).expect("there are operations").2.scenarios[0].load
+        };
+        let alone = load(&analysed(0.0));
+        // Six times, without a date, or on six days.
+        for day in [0.0, 86_400.0] {
+            let mut all = analysed(if day > 0.0 { 1e9 } else { 0.0 });
+            for number in 1..6 {
+                all.merge(analysed(f64::from(number) * day + if day > 0.0 { 1e9 } else { 0.0 }));
+            }
+            let near = match (alone, load(&all)) {
+                (Load::Open { rate: one }, Load::Open { rate: other }) => (one - other).abs() < 1e-6,
+                (
+                    Load::Closed { population: one, think_time: thinks },
+                    Load::Closed { population: other, think_time: other_thinks },
+                ) => one == other && (thinks - other_thinks).abs() < 1e-6,
+                _ => false,
+            };
+            assert!(near, "{day}: {alone:?}, {:?}", load(&all));
+        }
+        let saved = saved::write(&analysed(0.0).submodel, "name");
+        assert!(saved.contains("\"undated\"") && !saved::write(&analysed(1e9).submodel, "name").contains("undated"));
     }
 }
 
