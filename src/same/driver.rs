@@ -12,7 +12,7 @@ use crate::same::codes;
 use crate::same::fold::{Fold, Folded};
 use crate::same::forest::{End, Forest, Found, NONE, Spent};
 use crate::same::missing::{Missing, Verdict};
-use crate::same::record::{Link, Record, RecordKind};
+use crate::same::record::{Link, Occurrence, Record, RecordKind};
 use crate::same::shapes::EntryMerge;
 use crate::same::walk::{Goal, Walks};
 use crate::trace::messages::{Event, Step, StepSink, What};
@@ -220,18 +220,7 @@ impl<R: Replies> Same<R> {
     /// doing is not whole.
     fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: f64) {
         let [from, to] = self.forest.ignore(from, transit, to);
-        self.analysis.counts[RecordKind::Async as usize] += 1;
-        if self.options.records {
-            self.analysis.records.push(Record {
-                kind: RecordKind::Async,
-                client: from.0,
-                server: to.0,
-                via: Vec::new(),
-                time,
-                end: f64::NAN,
-                cut_off: false,
-            });
-        }
+        self.record_unanswered(from.0, to.0, time, false);
         self.fold.leave_out(from.1);
         self.fold.leave_out(to.1);
     }
@@ -246,6 +235,14 @@ impl<R: Replies> Same<R> {
         {
             *owed -= 1;
             self.late += 1;
+        }
+    }
+
+    fn record_unanswered(&mut self, client: Occurrence, server: Occurrence, time: f64, cut_off: bool) {
+        self.analysis.counts[RecordKind::Async as usize] += 1;
+        if self.options.records {
+            let (kind, via, end) = (RecordKind::Async, Vec::new(), f64::NAN);
+            self.analysis.records.push(Record { kind, client, server, via, time, end, cut_off });
         }
     }
 
@@ -278,18 +275,7 @@ impl<R: Replies> Same<R> {
                     }
                 }
                 Found::Async { from, to, cut_off } => {
-                    self.analysis.counts[RecordKind::Async as usize] += 1;
-                    if self.options.records {
-                        self.analysis.records.push(Record {
-                            kind: RecordKind::Async,
-                            client: from.occurrence,
-                            server: to.occurrence,
-                            via: Vec::new(),
-                            time: to.time,
-                            end: f64::NAN,
-                            cut_off,
-                        });
-                    }
+                    self.record_unanswered(from.occurrence, to.occurrence, to.time, cut_off);
                     if !cut_off && self.owed.len() < MOST_OWED {
                         *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
                     }

@@ -34,7 +34,7 @@ const MOST_KINDS: usize = 1 << 16;
 const MOST_STEPS: usize = 1 << 19;
 
 /// What a visit serves, and what it did.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doing {
     /// The request.
     pub serves: Kind,
@@ -86,6 +86,13 @@ pub struct Next<'a> {
     pub share: f64,
     /// Why it is sent.
     pub act: Act,
+}
+
+impl Doing {
+    /// A place among so many, mostly another one for each other history.
+    pub fn place(&self, places: usize) -> usize {
+        (self.all ^ u64::from(self.contexts[2])) as usize % places
+    }
 }
 
 impl Next<'_> {

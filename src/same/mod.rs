@@ -10,7 +10,7 @@
 //! Records are those of the paper in either case. What they come to in the model differs in one more point: an occurrence that
 //! the paper opens for a message out of nowhere belongs to the request that its task serves, if it serves one.
 //!
-//! Where messages are lost, what messages of the same kind are otherwise tells so ([`missing`]).
+//! Where messages are lost, what messages of the same kind are otherwise tells so (`missing`).
 //!
 //! Tasks must be sequential for that. Where services serve several requests at once, by threads that the trace does not name,
 //! [`threads`] guesses them first.

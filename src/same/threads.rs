@@ -36,6 +36,8 @@ const MOST_CUSTOMERS: usize = 1 << 16;
 const MOST_HOPS: usize = 16;
 /// How many times in all requests are followed for one message, but once for each visit.
 const MOST_FOLLOWED: usize = 512;
+/// How many scores are kept while one message is looked at.
+const SCORES: usize = 32;
 /// How many visits of a service that are over may expect replies.
 const MOST_EXPECTING: usize = 64;
 
@@ -150,6 +152,26 @@ enum Transit {
         /// Whether it is waited for.
         awaited: bool,
     },
+}
+
+/// What the likelihood of a visit's next step hangs on: what it did, whether it waits, and where it would be with the answer.
+type State = (Doing, bool, Option<Doing>);
+
+/// How likely visits in a state do one thing next, as far as that was asked: services that do much at once do mostly the same.
+struct Scores([Option<(State, (f64, bool))>; SCORES]);
+
+impl Scores {
+    fn none() -> Self {
+        Self([None; SCORES])
+    }
+
+    fn get(&mut self, state: State, score: impl FnOnce() -> (f64, bool)) -> (f64, bool) {
+        let place = &mut self.0[state.0.place(SCORES)];
+        match place {
+            Some((known, score)) if *known == state => *score,
+            _ => place.insert((state, score())).1,
+        }
+    }
 }
 
 /// Who sends a message, and why.
@@ -291,17 +313,20 @@ impl<S: StepSink> Threads<S> {
 
     /// How likely it is that a visit does this next, and whether that takes for granted that it had the answer that it waits for: where
     /// it never did this before the answer, and nearly always does after it.
-    fn score(&self, visit: &Visit, next: &Next) -> (f64, bool) {
-        if let Some(asked) = self.once_answered(visit)
-            && next.was_seen(asked.then)
-            && !next.was_seen(visit.doing)
-        {
-            let answered = self.habits.likely(asked.then, next, false, |_| 0.0);
-            if answered > SURE * next.share {
-                return (answered * ANSWERED_UNSEEN, true);
+    fn score(&self, visit: &Visit, next: &Next, scores: &mut Scores) -> (f64, bool) {
+        let answered = self.once_answered(visit).map(|asked| asked.then);
+        scores.get((visit.doing, visit.waiting > 0, answered), || {
+            if let Some(then) = answered
+                && next.was_seen(then)
+                && !next.was_seen(visit.doing)
+            {
+                let answered = self.habits.likely(then, next, false, |_| 0.0);
+                if answered > SURE * next.share {
+                    return (answered * ANSWERED_UNSEEN, true);
+                }
             }
-        }
-        (self.score_as_it_seems(visit, next), false)
+            (self.score_as_it_seems(visit, next), false)
+        })
     }
 
     fn score_as_it_seems(&self, visit: &Visit, next: &Next) -> f64 {
@@ -334,6 +359,7 @@ impl<S: StepSink> Threads<S> {
                 best = Some(Choice { score, rank, visit: number, client, answered });
             }
         };
+        let (mut as_replies, mut as_asks) = (Scores::none(), Scores::none());
         // Where there are many visits, none is followed far.
         let hops = (MOST_FOLLOWED / service.open.len().max(1)).clamp(1, MOST_HOPS);
         let mut steps = service.open.len() + service.over.len();
@@ -343,12 +369,12 @@ impl<S: StepSink> Threads<S> {
             steps += taken;
             if let Some((client, others)) = client {
                 let past = others > 0 && !replies.was_seen(visit.doing);
-                let (score, answered) = self.score(visit, &replies);
+                let (score, answered) = self.score(visit, &replies, &mut as_replies);
                 let score = if visit.unwaited { score * NOT_WAITED_FOR } else { score };
                 let score = if past { score * UNSEEN_PAST_THE_CLIENT } else { score };
                 consider((score, answered), number, Some(client));
             }
-            consider(self.score(visit, &asks), number, None);
+            consider(self.score(visit, &asks, &mut as_asks), number, None);
         }
         // What was answered may go on in a second phase.
         for &number in &service.over {
