@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
 use dyelog::trace::Format;
+use dyelog::trace::messages::clocks::Correction;
 
 use crate::cli::{
     bottleneck, compare, completions, config, coverage, diff, draw, explain, lqn, man, matches, merge, model, report,
@@ -115,6 +116,9 @@ pub struct ReadingArguments {
     /// Message traces: the files are parts of one trace, recorded on several machines, and not a trace each
     #[arg(long)]
     pub one_trace: bool,
+    /// Message traces: add so many seconds to all times of a file, or of a task, whose clock is known to differ; may be repeated
+    #[arg(long, value_name = "NAME=SECONDS")]
+    pub clock: Vec<Correction>,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,

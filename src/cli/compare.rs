@@ -9,7 +9,7 @@ use crate::cli::args::{Form, OutputArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, input, output, reduce, rule_files};
+use crate::cli::{Failure, Outcome, input, messages, output, reduce, rule_files};
 
 /// Arguments of `dyelog compare`.
 #[derive(Debug, Args)]
@@ -30,6 +30,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (files, reading) = (&arguments.input.traces, &arguments.input.reading);
     input::check_stdin_once(files)?;
+    messages::check_clocks(reading)?;
     let rules = rule_files::load(&[], &mut terminal.sources)?;
     let options = ReadOptions { format: reading.from, strict: reading.strict };
     let progress = Progress::reading(files);

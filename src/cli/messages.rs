@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use dyelog::same::threads::Threads;
 use dyelog::same::{Analysis, Options, Same};
 use dyelog::tlc::Reduction;
+use dyelog::trace::messages::clocks::{Corrected, Correction};
 use dyelog::trace::messages::{self, Source, Step, StepSink, operations};
-use dyelog::trace::{self, OpenTrace, ReadOptions, ReadReport, TraceNames};
+use dyelog::trace::{self, OpenTrace, ReadOptions, ReadReport, TaskId, TraceNames};
 
 use crate::cli::args::{self, ReadingArguments, ReduceArguments};
 use crate::cli::progress::Progress;
@@ -39,6 +40,8 @@ pub struct Messages {
     progress: Progress,
     /// Whether tasks are services, which serve several requests at once.
     services: bool,
+    files: Vec<String>,
+    clocks: Vec<Correction>,
 }
 
 /// Opens traces, of which the first may be open already; `wanted` reads operations as messages, too.
@@ -53,6 +56,7 @@ pub fn open(
     let opened = open_one(file, first, reading, progress);
     let has_messages = opened.as_ref().is_ok_and(|open| open.format().has_messages());
     if opened.is_err() || !has_messages && !wanted {
+        check_clocks(reading)?;
         // What cannot be read is told of together with what is wrong with the others.
         return Ok(Opened::Operations(Some(opened)));
     }
@@ -94,6 +98,8 @@ impl Messages {
             report: ReadReport::default(),
             progress: progress.clone(),
             services: !has_messages,
+            files: Vec::new(),
+            clocks: Vec::new(),
         };
         let mut plain = operations::Messages::new();
         let mut errors: Vec<Diagnostic> = Vec::new();
@@ -101,7 +107,7 @@ impl Messages {
             let opened = first.take().unwrap_or_else(|| open_one(file, None, reading, progress));
             let read = opened.and_then(|open| {
                 if has_messages {
-                    let source = open.messages()?;
+                    let source = own.corrected(open.messages()?, &reading.clock);
                     match own.traces.first_mut() {
                         Some(first) if reading.one_trace => first.push(source),
                         _ => own.traces.push(vec![source]),
@@ -119,9 +125,36 @@ impl Messages {
             return Err(Failure::Input(errors));
         }
         if !plain.is_empty() {
-            own.traces.push(vec![Box::new(plain)]);
+            let plain = own.corrected(Box::new(plain), &reading.clock);
+            own.traces.push(vec![plain]);
         }
+        own.clocks.clone_from(&reading.clock);
         Ok(own)
+    }
+
+    /// A source with its clocks corrected.
+    fn corrected(&mut self, source: Box<dyn Source>, clocks: &[Correction]) -> Box<dyn Source> {
+        self.files.push(source.file().to_string());
+        if clocks.is_empty() { source } else { Box::new(Corrected::new(source, clocks)) }
+    }
+
+    /// Tells of corrections of what is not there.
+    fn check_clocks(&self) -> Vec<Diagnostic> {
+        let tasks: Vec<&str> =
+            (0..self.names.task_count() as u32).map(|task| self.names.task_name(TaskId(task))).collect();
+        let known = || self.files.iter().map(String::as_str).chain(tasks.iter().copied());
+        let unknown = self.clocks.iter().filter(|correction| !known().any(|name| name == correction.clock));
+        unknown
+            .map(|Correction { clock, .. }| {
+                let message =
+                    format!("`--clock`: the traces have no task `{clock}`, and none of the files has that name");
+                let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+                match similar(clock, known()) {
+                    Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
+                    None => finding,
+                }
+            })
+            .collect()
     }
 
     /// Reads all of them into a sink.
@@ -133,6 +166,7 @@ impl Messages {
             }
         }
         self.progress.done();
+        errors.extend(self.check_clocks());
         if errors.is_empty() { Ok((self.names, self.report)) } else { Err(Failure::Input(errors)) }
     }
 
@@ -146,6 +180,15 @@ impl Messages {
         self.report.merge(messages::read_all(trace, &mut self.names, &mut watch)?);
         Ok(())
     }
+}
+
+/// Refuses corrections of clocks where these would have no meaning.
+pub fn check_clocks(reading: &ReadingArguments) -> Result<(), Failure> {
+    if reading.clock.is_empty() {
+        return Ok(());
+    }
+    let message = "`--clock` is for messages: with a dye, operations are told by it, whatever clocks say";
+    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into())
 }
 
 /// Refuses what is for messages only.
@@ -206,6 +249,7 @@ pub fn reduce(
         }
     }
     messages.progress.done();
+    errors.extend(messages.check_clocks());
     if !errors.is_empty() {
         return Err(Failure::Input(errors));
     }

@@ -13,7 +13,7 @@ use dyelog::trace::{self, NodeName, Operation, ReadOptions, Sink, TraceNames};
 use crate::cli::args::ReadingArguments;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::set_aside_words;
-use crate::cli::{Failure, codes, input};
+use crate::cli::{Failure, codes, input, messages};
 
 /// Lets all sound operations of traces come by, up to a break.
 pub fn each(
@@ -22,6 +22,7 @@ pub fn each(
     rules: &Rules,
     work: impl FnMut(&Study<'_>, &dyn Relations) -> ControlFlow<()>,
 ) -> Result<QualityReport, Failure> {
+    messages::check_clocks(reading)?;
     let progress = Progress::reading(files);
     let options = ReadOptions { format: reading.from, strict: reading.strict };
     let mut names = TraceNames::new();

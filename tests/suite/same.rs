@@ -187,14 +187,19 @@ fn clocks_that_cannot_be_put_in_causal_order_are_told() {
     assert!(report.findings[0].notes[0].contains("no constant correction"), "{:?}", report.findings);
 }
 
-#[test]
-fn clocks_of_machines_that_are_off_by_a_constant_are_told_with_it() {
-    // b's clock is 0.5 s behind: a message takes 0.1 s, and so does the one back.
+/// Parts of a trace in which tasks ask B, whose clock is 0.5 s behind: a message takes 0.1 s, and so does the one back.
+fn clocks_apart(tasks: [&str; 3]) -> [String; 2] {
     let [mut a, mut b] = [(); 2].map(|()| String::from("time,event,process,id\n"));
-    for (number, task) in [(1, "A"), (2, "A"), (3, "A2")] {
+    for (number, task) in (1..).zip(tasks) {
         a += &format!("{number},send,{task},ask{number}\n{number}.4,receive,{task},answer{number}\n");
         b += &format!("{0}.6,receive,B,ask{number}\n{0}.8,send,B,answer{number}\n", number - 1);
     }
+    [a, b]
+}
+
+#[test]
+fn clocks_of_machines_that_are_off_by_a_constant_are_told_with_it() {
+    let [a, b] = clocks_apart(["A", "A", "A2"]);
     let (_, report, _) = analyse(&[("a.csv", &a), ("b.csv", &b)], Options::default());
     // One finding for the two machines, however many tasks there are on them.
     let told: Vec<String> = report
@@ -207,6 +212,43 @@ fn clocks_of_machines_that_are_off_by_a_constant_are_told_with_it() {
     assert!(told[0].contains("3 messages from `a.csv` to `b.csv`"), "{told:?}");
     assert!(told[0].contains("that of `a.csv` is ahead by 0.400000000 to 0.600000000 s"), "{told:?}");
     assert!(told[0].contains("take as much off the times of `a.csv`"), "{told:?}");
+}
+
+#[test]
+fn clocks_of_machines_are_corrected_as_told() {
+    let folder = crate::cli::Folder::new();
+    let [a, b] = clocks_apart(["A"; 3]);
+    let (a, b) = (folder.file("a.csv", &a), folder.file("b.csv", &b));
+    let matches = |more: &[&str]| {
+        let output = run(&[&["matches", "--one-trace", "--format", "csv", &a, &b], more].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (_, _, said) = matches(&[]);
+    let option = said.split('`').find_map(|words| words.strip_prefix("--clock '")).expect("the hint says what to do");
+    let option = option.trim_end_matches('\'').to_owned();
+    assert!(option.ends_with("a.csv=-0.500000000"), "{said}");
+    for clock in [option.as_str(), "A=-0.5", "B=0.5"] {
+        let (code, rows, said) = matches(&["--clock", clock]);
+        assert!(code == Some(0) && !said.contains("T136"), "{clock}: {said}");
+        assert_eq!(rows.lines().filter(|row| row.starts_with("sync,")).count(), 3, "{clock}: {rows}");
+    }
+    for (clock, why) in [("b=1", "did you mean `B`"), ("A", "NAME=SECONDS"), ("A=soon", "a number of seconds")] {
+        let (code, _, said) = matches(&["--clock", clock]);
+        assert!(code == Some(2) && said.contains(why), "{clock}: {said}");
+    }
+    let refused = run(&["model", "traces/rpc.angio", "--clock", "client=1"]);
+    assert!(
+        refused.status.code() == Some(2) && text(&refused.stderr).contains("is for messages"),
+        "{}",
+        text(&refused.stderr)
+    );
+    // Each end of a message has its own clock, but one time is that of its reception.
+    let sent = folder.file("sent.csv", "sender,receiver,sent,time\nA,B,1,1.5\nB,A,2,2.25\n");
+    let table = text(&run(&["trace", "convert", &sent, "--clock", "A=0.25"]).stdout);
+    assert!(table.contains("A,B,1.5,1.25,") && table.contains("B,A,2.5,2,"), "{table}");
+    let once = folder.file("once.csv", "sender,receiver,time\nA,B,1\nB,A,2\n");
+    let table = text(&run(&["trace", "convert", &once, "--clock", "A=0.25"]).stdout);
+    assert!(table.contains("A,B,1,1,") && table.contains("B,A,2.25,2.25,"), "{table}");
 }
 
 #[test]
@@ -283,6 +325,23 @@ fn vector_clocks_tell_senders() {
     let log = "a {\"a\":1}\nstart\na {\"a\":2}\nsend\nc {\"c\":1, \"a\":2}\nreceive\nc {\"c\":2, \"a\":2}\nsend\nb {\"b\":1, \"c\":2, \"a\":2}\nreceive\n\
                b {\"b\":2, \"c\":2, \"a\":2}\nsend\na {\"a\":3, \"b\":2, \"c\":2}\nanswer\n";
     assert_eq!(records(log), ["forward a.1 b.1 c.1"]);
+    // As other parsers of such logs have them.
+    let events =
+        [("a", "{\"a\":1}"), ("b", "{\"a\":1, \"b\":1}"), ("b", "{\"a\":1,\"b\":2}"), ("a", "{\"a\":2,\"b\":2}")];
+    let logs = [
+        events.map(|(host, clock)| format!("{clock} {host}: did b a\n")),
+        events.map(|(host, clock)| format!("event=did host={host} clock={clock}\n")),
+        events.map(|(host, clock)| format!("3 [{host}] {clock} a b {{\"x\":5}}\n")),
+        events.map(|(host, clock)| {
+            format!(
+                "State 1: <did>\n/\\ Host = \"{host}\"\n/\\ Clock = \"{}\"\n/\\ x = 1\n\n",
+                clock.replace('"', "\\\"")
+            )
+        }),
+    ];
+    for log in logs {
+        assert_eq!(records(&log.concat()), ["sync a.1 b.1"], "{}", log.concat());
+    }
     let mut reversed: Vec<&str> = log.lines().collect();
     reversed.reverse();
     let reversed = reversed.join("\n") + "\n";

@@ -28,19 +28,22 @@ pub enum Column {
 pub const COLUMNS: usize = 12;
 
 /// Names that columns have in the field, without case, `_` being a space.
-const NAMES: [(&str, Column); 36] = [
+const NAMES: [(&str, Column); 41] = [
     ("sender", Column::Sender),
     ("from", Column::Sender),
+    ("caller", Column::Sender),
     ("source", Column::Sender),
     ("src", Column::Sender),
     ("receiver", Column::Receiver),
     ("to", Column::Receiver),
+    ("callee", Column::Receiver),
     ("destination", Column::Receiver),
     ("dest", Column::Receiver),
     ("dst", Column::Receiver),
     ("target", Column::Receiver),
     ("time", Column::Time),
     ("timestamp", Column::Time),
+    ("ts", Column::Time),
     ("received", Column::Time),
     ("receive time", Column::Time),
     ("sent", Column::Sent),
@@ -59,6 +62,8 @@ const NAMES: [(&str, Column); 36] = [
     ("receiver thread", Column::ReceiverThread),
     ("event", Column::Event),
     ("direction", Column::Event),
+    ("event type", Column::Event),
+    ("eventtype", Column::Event),
     ("process", Column::Process),
     ("task", Column::Process),
     ("component", Column::Process),

@@ -7,6 +7,7 @@
 //! - [`table`]: messages or send and receive events as CSV, as aligned text (Table 1 of the paper) or as JSON Lines;
 //! - [`shiviz`]: logs with vector clocks;
 //! - [`lqsim`]: event traces of the simulator of the LQN tool suite;
+//! - [`clocks`]: any of these, their times corrected;
 //! - [`operations`]: operations of any other format, their dye left out.
 
 use std::io::Read;
@@ -17,6 +18,7 @@ use crate::diagnostic::{Diagnostics, Place};
 use crate::names::Name;
 use crate::trace::{Format, ReadReport, TaskId, TraceNames};
 
+pub mod clocks;
 mod columns;
 pub mod lqsim;
 pub mod merge;

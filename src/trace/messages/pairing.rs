@@ -381,8 +381,9 @@ impl Pairing {
             let place = place.map_or(Place::Nowhere, |file| Place::File { file: Arc::clone(file) });
             let ahead = -skew.least;
             let message = format!(
-                "{} from `{sender}` to `{receiver}` were received before they were sent, by up to {ahead:.9} s",
+                "{} from `{sender}` to `{receiver}` {}, by up to {ahead:.9} s",
                 if skew.early == 1 { "1 message".to_owned() } else { format!("{} messages", skew.early) },
+                if skew.early == 1 { "was received before it was sent" } else { "were received before they were sent" },
             );
             let synchronise = "synchronise the clocks, or record identifiers of messages at both ends";
             let (note, hint) = match self.skews.get(&(to, from)).map(|back| back.least) {
@@ -397,7 +398,10 @@ impl Pairing {
                         "the clocks of the two differ: by these messages and those in the other direction, that of `{sender}` is \
                          ahead by {ahead:.9} to {back:.9} s; other messages between them may stand in the wrong order"
                     ),
-                    format!("take as much off the times of `{sender}`, or {synchronise}"),
+                    format!(
+                        "take as much off the times of `{sender}`, by `--clock '{sender}={:.9}'`, or {synchronise}",
+                        -f64::midpoint(ahead, back)
+                    ),
                 ),
                 None => (
                     "the clocks of the two differ; other messages between them may stand in the wrong order".to_owned(),

@@ -87,6 +87,7 @@ impl<R: Read> Shiviz<R> {
         if let Some(first) = self.carried.take() {
             self.keep(first);
         }
+        let mut line_before: Option<String> = None;
         loop {
             let number = self.lines.number().saturating_add(1);
             let line = self.lines.next().map_err(|error| failed(&self.file, &error))?;
@@ -102,9 +103,13 @@ impl<R: Read> Shiviz<R> {
                 }
                 continue;
             }
-            let Some((before, clock)) = clock(&text) else { continue };
-            match event(&before, clock, names) {
-                Some(mut event) => {
+            let Some((before, after, clock)) = clock(&text) else {
+                line_before = Some(text);
+                continue;
+            };
+            match host(before, after, line_before.take().as_deref(), &clock).map(str::to_owned) {
+                Some(host) => {
+                    let mut event = event(&host, clock, names);
                     event.line = number;
                     if event.own() == 1 && self.begun.contains(&event.host) {
                         self.carried = Some(event);
@@ -230,12 +235,18 @@ impl<R: Read> Source for Shiviz<R> {
     }
 }
 
-/// The clock in a line: the text before it, and its entries.
-fn clock(line: &str) -> Option<(String, Vec<(String, u64)>)> {
+/// The entries of a clock, by host.
+type Entries = Vec<(String, u64)>;
+
+/// The clock in a line: the text before it, that after it, and its entries. In a text of text, as model checkers print it, quotation marks
+/// are escaped.
+fn clock(line: &str) -> Option<(&str, &str, Entries)> {
     let mut from = 0;
     while let Some(start) = line[from..].find('{').map(|at| from + at) {
-        if let Some(clock) = line[start..].find('}').and_then(|end| entries(&line[start..=start + end])) {
-            return Some((line[..start].to_owned(), clock));
+        if let Some(end) = line[start..].find('}').map(|end| start + end + 1)
+            && let Some(clock) = entries(&line[start..end])
+        {
+            return Some((&line[..start], &line[end..], clock));
         }
         from = start + 1;
     }
@@ -243,25 +254,26 @@ fn clock(line: &str) -> Option<(String, Vec<(String, u64)>)> {
 }
 
 /// The entries of a JSON object of numbers.
-fn entries(text: &str) -> Option<Vec<(String, u64)>> {
+fn entries(text: &str) -> Option<Entries> {
     // Most braces of a log are no clock.
-    if !text[1..].trim_start().starts_with('"') {
-        return None;
-    }
-    let map: std::collections::BTreeMap<String, u64> = serde_json::from_str(text).ok()?;
+    let map: std::collections::BTreeMap<String, u64> = match text[1..].trim_start().as_bytes() {
+        [b'"', ..] => serde_json::from_str(text).ok()?,
+        [b'\\', b'"', ..] => serde_json::from_str(&text.replace("\\\"", "\"")).ok()?,
+        _ => return None,
+    };
     (!map.is_empty()).then(|| map.into_iter().collect())
 }
 
 /// Whether a line holds a clock and the host that it belongs to.
 pub(crate) fn is_clocked(line: &[u8]) -> bool {
     std::str::from_utf8(line)
-        .is_ok_and(|line| clock(line).is_some_and(|(before, clock)| host(&before, &clock).is_some()))
+        .is_ok_and(|line| clock(line).is_some_and(|(before, after, clock)| host(before, after, None, &clock).is_some()))
 }
 
 /// Whether a line holds a clock and before it the name of its host, as none but a log with clocks does.
 pub(crate) fn names_its_host(line: &[u8]) -> bool {
     std::str::from_utf8(line)
-        .is_ok_and(|line| clock(line).is_some_and(|(before, clock)| named(&before, &clock).is_some()))
+        .is_ok_and(|line| clock(line).is_some_and(|(before, after, clock)| beside(before, after, &clock).is_some()))
 }
 
 /// The host that the text before a clock ends with.
@@ -271,21 +283,46 @@ fn named<'c>(before: &str, clock: &'c [(String, u64)]) -> Option<&'c str> {
     hosts.filter(|host| before.ends_with(host.trim_end_matches([']', ')']))).max_by_key(|host| host.len())
 }
 
-/// The host whose clock this is: the one that the text before the clock ends with, else the only one.
-fn host<'c>(before: &str, clock: &'c [(String, u64)]) -> Option<&'c str> {
-    named(before, clock).or_else(|| match clock {
+/// The host that stands next to its clock: before it, or as the first word after it.
+fn beside<'c>(before: &str, after: &str, clock: &'c [(String, u64)]) -> Option<&'c str> {
+    named(before, clock).or_else(|| {
+        let first = after.split_whitespace().find_map(|word| Some(trimmed(word)).filter(|word| !word.is_empty()));
+        clock.iter().map(|(host, _)| host.as_str()).find(|host| Some(trimmed(host)) == first)
+    })
+}
+
+/// A word without what stands around it.
+fn trimmed(word: &str) -> &str {
+    word.trim_matches(|character: char| matches!(character, '[' | ']' | '(' | ')' | '"' | ':' | ',' | '-' | '|'))
+}
+
+/// What a line says of its host by name: `host=a`, or `/\ Host = "a"` in a state of a model checker.
+fn told(text: &str) -> Option<&str> {
+    let (_, rest) = text.match_indices(['h', 'H']).find_map(|(at, _)| {
+        let begins = !text[..at].ends_with(char::is_alphanumeric);
+        let word = text.get(at..at + 4).filter(|word| begins && word.eq_ignore_ascii_case("host"))?;
+        Some((word, text[at + 4..].trim_start_matches(['"', ' ']).strip_prefix(['=', ':'])?))
+    })?;
+    rest.split_whitespace().next().map(trimmed).filter(|host| !host.is_empty())
+}
+
+/// The host whose clock this is: the one beside the clock, else the one that its line or the line before says by name, else the only one.
+fn host<'c>(before: &str, after: &str, line_before: Option<&str>, clock: &'c [(String, u64)]) -> Option<&'c str> {
+    let find = |word: &str| clock.iter().map(|(host, _)| host.as_str()).find(|host| trimmed(host) == word);
+    let told = || [Some(before), Some(after), line_before].into_iter().flatten().find_map(|text| find(told(text)?));
+    beside(before, after, clock).or_else(told).or(match clock {
         [(host, _)] => Some(host),
         _ => None,
     })
 }
 
-fn event(before: &str, clock: Vec<(String, u64)>, names: &mut TraceNames) -> Option<Clocked> {
-    let host = names.intern_task(host(before, &clock)?, 1);
+fn event(host: &str, clock: Entries, names: &mut TraceNames) -> Clocked {
+    let host = names.intern_task(host, 1);
     let mut clock: Vec<(TaskId, u64)> = clock
         .into_iter()
         .filter(|(_, value)| *value > 0)
         .map(|(host, value)| (names.intern_task(&host, 1), value))
         .collect();
     clock.sort_unstable();
-    Some(Clocked { host, line: 0, clock })
+    Clocked { host, line: 0, clock }
 }

@@ -135,6 +135,13 @@ impl<R: Read> Table<R> {
             if is_blank(&text) {
                 continue;
             }
+            if text.trim_start().starts_with('[') {
+                let place = at(&self.file, self.lines.number());
+                return Err(Diagnostic::error(codes::NO_COLUMN, place, "this is an array of JSON, and no table")
+                    .with_note("each row must stand on a line of its own")
+                    .with_hint("write JSON Lines: an object a line, as `jq -c '.[]'` does")
+                    .into());
+            }
             if text.trim_start().starts_with('{') {
                 self.first = Some(text.into_owned());
                 return Ok(Shape { columns: Columns::of_json(), delimiter: None, least: 0, most: 0 });
