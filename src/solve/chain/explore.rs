@@ -30,6 +30,9 @@ const WALK: usize = 2000;
 /// more.
 const LOOKS: [(usize, f64); 3] = [(600, 0.05), (1000, 0.25), (1400, 0.5)];
 
+/// With more customers than this there are too many states, or ways to begin.
+const MOST_CUSTOMERS: u32 = 20_000;
+
 /// Explores all states, if there are at most so many.
 pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Chain> {
     let mut chain = Chain {
@@ -85,22 +88,26 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
 
 /// A state to begin with, written, and its level.
 fn first(program: &Program, room: u32, stacks: &mut Stacks, spare: &mut Vec<Way>) -> Option<(Box<[u32]>, u32)> {
+    let customers: u32 = program.customers.iter().fold(0, |all, customers| all.saturating_add(*customers));
+    if customers > MOST_CUSTOMERS {
+        return None;
+    }
     let mut first = Way { state: State::new(program), probability: 1.0, todo: Vec::new(), events: Vec::new() };
+    // Any way will do to begin with, and one after the other keeps them few.
     for (task, begin) in program.cycle.iter().enumerate() {
         for _ in 0..program.customers[task] {
             first.todo.push(Todo::Run(stacks.push(0, *begin)));
+            let mut begun = None;
+            let firing = &mut Firing { program, stacks, room, spare };
+            firing.settle(first, &mut |way, _| {
+                begun.get_or_insert_with(|| std::mem::take(&mut way.state));
+            })?;
+            first = Way { state: begun?, probability: 1.0, todo: Vec::new(), events: Vec::new() };
         }
     }
-    // Any way will do to begin with.
-    let mut begun = None;
     let mut key = Vec::new();
-    Firing { program, stacks, room, spare }.settle(first, &mut |way, stacks| {
-        if begun.is_none() {
-            way.state.write(program, stacks, &mut key);
-            begun = Some((key.as_slice().into(), way.state.detached));
-        }
-    })?;
-    begun
+    first.state.write(program, stacks, &mut key);
+    Some((key.into(), first.state.detached))
 }
 
 /// Whether there are surely more states: those that a random walk comes by would be met again more often if there were

@@ -34,7 +34,7 @@ pub(super) struct Way {
 pub(super) struct Firing<'a> {
     pub program: &'a Program,
     pub stacks: &'a mut Stacks,
-    /// Most requests at a time that nobody waits for.
+    /// Most requests and later phases at a time that nobody waits for.
     pub room: u32,
     /// Memory of ways that are done with.
     pub spare: &'a mut Vec<Way>,
@@ -146,6 +146,7 @@ impl Firing<'_> {
             way.todo.push(Todo::Run(own));
             return;
         };
+        let own = self.trail(own, way);
         if forwards.is_empty() {
             let first = way.copy(self.spare);
             self.answer(caller, way);
@@ -163,6 +164,22 @@ impl Firing<'_> {
             self.pass_on(caller, own, &mut other, ways);
             ways.push(other);
         }
+    }
+
+    /// A thread that has replied goes on for nobody, if there is room where such threads are without number; else it ends. A branch
+    /// goes on anyway, as those beside it do.
+    fn trail(&mut self, own: u32, way: &mut Way) -> u32 {
+        let program = self.program;
+        let entry = program.entry[self.stacks.top(own) as usize] as usize;
+        if !program.trails[entry] {
+            return own;
+        }
+        way.state.detached += 1;
+        if way.state.detached <= self.room || self.stacks.is_branch(own) {
+            return own;
+        }
+        way.events.push(program.cut_event(entry) as u32);
+        self.stacks.with_top(own, program.end[entry])
     }
 
     /// The caller has its reply, or its request goes on to the entry that stands on top as a mark; the server goes on, too.
@@ -326,6 +343,7 @@ impl Firing<'_> {
             return;
         }
         way.state.busy[task] -= 1;
+        way.state.detached -= u32::from(self.stacks.below(stack) == 0 && program.trails[entry]);
         match program.roles[entry] {
             Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock) => {
                 way.state.held[task][0] = way.state.held[task][0].saturating_sub(1);

@@ -47,11 +47,13 @@ impl Measured {
         Self { rates, stacks, served }
     }
 
-    /// The largest part of requests that found no room.
+    /// The largest part of requests and later phases that found no room.
     pub fn lost(&self, program: &Program) -> f64 {
         let rows = (0..program.rows).map(|row| (program.row_event(row), program.lost_event(row)));
         let sources = program.sources.iter().map(|source| (source.arrival as usize, source.arrival as usize + 1));
+        let entries = (0..program.entries).map(|entry| (entry, program.cut_event(entry)));
         rows.chain(sources)
+            .chain(entries)
             .map(|(made, lost)| if self.rates[lost] > 0.0 { self.rates[lost] / self.rates[made] } else { 0.0 })
             .fold(0.0, f64::max)
     }

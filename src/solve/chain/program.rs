@@ -100,6 +100,8 @@ pub(super) struct Program {
     pub roles: Vec<Option<SemaphoreRole>>,
     pub entry_task: Vec<u32>,
     pub entry_priority: Vec<i32>,
+    /// By entry: whether it goes on after its reply in threads without number, so that any number of them may.
+    pub trails: Vec<bool>,
     /// By task: what processor it runs on does first.
     pub task_priority: Vec<i32>,
     /// By instruction: bits of queues, where order matters, that may be met without time passing.
@@ -108,12 +110,12 @@ pub(super) struct Program {
     pub cycle: Vec<Pc>,
     pub customers: Vec<u32>,
     pub sources: Vec<Source>,
-    /// Events: entries begun, then works begun, then rows requested, then rows lost.
+    /// Events: entries begun, then works begun, then rows requested, then rows lost, then entries cut short.
     pub entries: usize,
     pub works: usize,
     pub rows: usize,
     pub events: usize,
-    /// Whether an entry forks, and whether requests can be under way that nobody waits for.
+    /// Whether an entry forks, and whether requests or later phases can be under way that nobody waits for.
     pub forks: bool,
     pub unbounded: bool,
     /// Works whose slices are exponential in the program only.
@@ -158,6 +160,11 @@ impl Program {
     /// Event of a request that found no room.
     pub fn lost_event(&self, row: usize) -> usize {
         self.entries + self.works + self.rows + row
+    }
+
+    /// Event of an entry whose later phases found no room.
+    pub fn cut_event(&self, entry: usize) -> usize {
+        self.entries + self.works + 2 * self.rows + entry
     }
 }
 
@@ -226,6 +233,7 @@ pub(super) fn compile(plan: &Plan, rough: Rough) -> Option<Program> {
         compiler.entry(index)?;
     }
     compiler.sources()?;
+    compiler.trails();
     let mut program = compiler.program;
     program.find_reach();
     Some(program)
@@ -290,7 +298,7 @@ impl Compiler<'_> {
         self.program.entries = model.entries.len();
         self.program.works = self.plan.works.len();
         self.program.rows = self.plan.rows.len();
-        self.program.events = model.entries.len() + self.plan.works.len() + 2 * self.plan.rows.len();
+        self.program.events = 2 * model.entries.len() + self.plan.works.len() + 2 * self.plan.rows.len();
         for entry in &model.entries {
             self.program.roles.push(entry.semaphore);
             self.program.entry_task.push(entry.task.0);
@@ -327,6 +335,19 @@ impl Compiler<'_> {
         self.work = NONE;
         self.program.begin[index] = self.push(Op::Count { event: index as u32, next: body });
         Some(())
+    }
+
+    fn trails(&mut self) {
+        let program = &mut self.program;
+        program.trails = vec![false; program.entries];
+        for (op, entry) in program.ops.iter().zip(&program.entry) {
+            if let Op::Reply { next, .. } = op {
+                let entry = *entry as usize;
+                let threads = program.threads[program.entry_task[entry] as usize].count;
+                program.trails[entry] |= threads.is_infinite() && *next != program.end[entry];
+            }
+        }
+        program.unbounded |= program.trails.contains(&true);
     }
 
     /// The end of the first phase.

@@ -94,7 +94,7 @@ pub(super) struct State {
     pub busy: Vec<u32>,
     /// By task: threads held by a lock's readers or a semaphore's users, and by its writer.
     pub held: Vec<[u32; 2]>,
-    /// Requests that nobody waits for.
+    /// Requests that nobody waits for, and later phases in threads without number.
     pub detached: u32,
 }
 
@@ -204,6 +204,7 @@ impl State {
                 if !stacks.is_branch(at) {
                     self.busy[program.entry_task[entry as usize] as usize] += 1;
                 }
+                self.detached += u32::from(stacks.below(at) == 0 && program.trails[entry as usize]);
             } else if let Op::Request { .. } = program.ops[pc] {
                 self.detached += 1;
             }

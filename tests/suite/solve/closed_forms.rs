@@ -203,6 +203,26 @@ fn second_phase_keeps_the_server_but_not_the_client() {
 }
 
 #[test]
+fn second_phases_without_number_are_followed() {
+    // Between two calls of the front's one thread is an exponential time, as if work of that mean went on by itself; what is left of
+    // the exponential second phase then is in the way, if the processor serves in order. The users take no time of their own.
+    for scheduling in ["f", "h", "p"] {
+        let model = model(&format!(
+            "P 0 p users i p cpu {scheduling} -1
+             T 0 t users r go -1 users m 8 t front n front -1 users t back i back -1 cpu -1
+             E 0 s go 0 -1 y go front 1 -1 s front 0.4 -1 y front back 0.7 -1 s back 0.6 0.9 -1 -1"
+        ));
+        let results = layered(&model, &LayeredOptions::default()).expect("it has an answer");
+        assert!(results.convergence.exact, "{}", results.convergence.method);
+        let between = 0.4 / 0.7;
+        let left = 0.9 * 0.9 / (0.9 + between);
+        near(results.entries[2].throughput, 1.0 / (between + left + 0.6), "calls per second");
+        near(results.entries[2].service[0], left + 0.6, "first phase");
+        near(results.entries[2].service[1], 0.9, "second phase");
+    }
+}
+
+#[test]
 fn saturated_open_station_is_named() {
     let model = model("P 0 p cpu f -1 T 0 t app n work -1 cpu -1 E 0 a work 1.25 s work 1 -1 -1");
     let results = layered(&model, &LayeredOptions::default()).expect("it has an answer, if a bad one");
