@@ -11,8 +11,6 @@
 //! throughput: these circulate below. They are the source's where threads hardly ever run out, and as many as there are
 //! threads where all of them are busy.
 
-use crate::lqn::model::TaskId;
-
 use super::lanes::{Lanes, Root};
 use super::layers::{self, Demand};
 use super::plan::Plan;
@@ -111,15 +109,16 @@ pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Poo
             Some(Pool { population: found.population, crowding: 0.0, limits: curve.limits(found.population) });
         curves[group] = Some(curve);
     }
+    let callers = callers(lanes, feeds);
     for (group, curve) in curves.iter().enumerate() {
-        let (Some(curve), Some(task)) = (curve, task_of(lanes, group)) else { continue };
+        let (Some(curve), Root::Threads(task)) = (curve, lanes.groups[group].root) else { continue };
         // Streams and customers who wait are not alike: beside each other they are not followed.
         let (rate, sent) = feeds.rates[group];
         if sent > 0.0 && sent < rate * (1.0 - 1e-9) {
             continue;
         }
         let threads = lanes.groups[group].population;
-        let source = source(lanes, feeds, &result, group, lanes.task_station(task));
+        let source = source(lanes, feeds, &result, group, &callers[task.index()]);
         let (population, crowding) = curve.fed(threads, feeds.busy[group], source);
         if let Some(pool) = &mut result[group] {
             (pool.population, pool.crowding) = (population, crowding);
@@ -128,8 +127,17 @@ pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Poo
     result
 }
 
-fn task_of(lanes: &Lanes, group: usize) -> Option<TaskId> {
-    if let Root::Threads(task) = lanes.groups[group].root { Some(task) } else { None }
+/// By task: the groups that wait for it, in their order, with what they demand there.
+fn callers<'a>(lanes: &Lanes, feeds: &Feeds<'a>) -> Vec<Vec<(usize, &'a Demand)>> {
+    let mut callers = vec![Vec::new(); lanes.threads_of.len()];
+    for (caller, demands) in feeds.demands.iter().enumerate() {
+        for demand in demands {
+            if let Some(task) = demand.station.checked_sub(lanes.processors) {
+                callers[task].push((caller, demand));
+            }
+        }
+    }
+    callers
 }
 
 /// Who sends requests to a pool, as if all were alike.
@@ -143,21 +151,16 @@ struct Source {
     elsewhere: f64,
 }
 
-fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, station: usize) -> Source {
+fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, callers: &[(usize, &Demand)]) -> Source {
     let (_, sent) = feeds.rates[group];
-    let (mut rate, mut there) = (sent, sent * feeds.busy[group]);
-    let mut callers = Vec::new();
-    for (caller, demands) in feeds.demands.iter().enumerate() {
-        for demand in demands.iter().filter(|demand| demand.station == station) {
-            let (calls, customers) =
-                (feeds.throughputs[caller] * demand.visits, feeds.throughputs[caller] * demand.stay);
-            let population = pools[caller].map_or(lanes.groups[caller].population, |pool| pool.population);
-            rate += calls;
-            there += customers;
-            callers.push((calls * customers, population));
-        }
+    let (mut rate, mut there, mut seen) = (sent, sent * feeds.busy[group], 0.0);
+    for &(caller, demand) in callers {
+        let (calls, customers) = (feeds.throughputs[caller] * demand.visits, feeds.throughputs[caller] * demand.stay);
+        let population = pools[caller].map_or(lanes.groups[caller].population, |pool| pool.population);
+        rate += calls;
+        there += customers;
+        seen += calls * customers / population;
     }
-    let seen: f64 = callers.iter().map(|(part, population)| part / population).sum();
     if seen <= 0.0 {
         return Source { customers: f64::INFINITY, rate, elsewhere: 0.0 };
     }
