@@ -1,6 +1,6 @@
 //! Results as text for people.
 
-use crate::lqn::results::{HalfWidths, Results, Simulated};
+use crate::lqn::results::{Convergence, HalfWidths, Results, Simulated};
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
@@ -33,8 +33,10 @@ pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: i
     text
 }
 
-/// Of results that a method with an error of its own brought about.
-pub(super) const APPROXIMATE: &str = "an approximation, which a simulation can check";
+/// Whether the method has an error of its own, in words.
+pub(super) fn exactness(convergence: &Convergence) -> &'static str {
+    if convergence.exact { "exact" } else { "an approximation, which a simulation can check" }
+}
 
 fn convergence(results: &Results) -> String {
     let found = &results.convergence;
@@ -43,8 +45,7 @@ fn convergence(results: &Results) -> String {
     }
     let steps = counted(found.iterations, "iteration");
     if found.converged {
-        let how = if found.exact { "exact" } else { APPROXIMATE };
-        format!("solver {}: converged after {steps} ({}); {how}\n", results.solver, found.method)
+        format!("solver {}: converged after {steps} ({}); {}\n", results.solver, found.method, exactness(found))
     } else {
         let why = if found.saturated {
             "there is no steady state".to_owned()

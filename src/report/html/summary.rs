@@ -8,7 +8,7 @@ use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, rate, things, time};
 use crate::report::html::writer::Html;
 use crate::report::html::{Report, units};
-use crate::report::results::APPROXIMATE;
+use crate::report::results::exactness;
 
 /// One sentence under the title.
 pub fn lead(report: &Report<'_>) -> String {
@@ -107,8 +107,7 @@ fn convergence(report: &Report<'_>, html: &mut Html) {
     let steps = things(u64::from(found.iterations), "iteration", "iterations");
     if found.converged {
         html.open("p", &[]).text(&format!("The {} solver converged after {steps} (", report.results.solver));
-        let how = if found.exact { "exact" } else { APPROXIMATE };
-        html.name(&found.method).text(&format!("): {how}.")).close();
+        html.name(&found.method).text(&format!("): {}.", exactness(found))).close();
     } else {
         html.open("div", &[("class", "say wrong"), ("role", "note")]).open("p", &[]);
         html.element("strong", &[], "The solver did not converge: these results are not to be relied on.");
