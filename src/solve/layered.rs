@@ -12,7 +12,7 @@ use super::chain;
 use super::check;
 use super::codes;
 use super::forks::{SharedFork, shared_forks};
-use super::lanes::{Item, Lanes, Root};
+use super::lanes::{Group, Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
 use super::mva::{self, Load, Memory, Method, Stay};
 use super::plan::Plan;
@@ -171,6 +171,8 @@ pub(super) struct Solver<'a> {
     /// Whether they are taken as servers that go their own ways, as the pools did not come to agree.
     apart: bool,
     methods: Vec<Option<Method>>,
+    /// By layer: whether its network's solution has no error of its own.
+    exact: Vec<bool>,
     /// By layer.
     memories: Vec<Memory>,
     /// Stations that open load fills.
@@ -212,6 +214,7 @@ impl<'a> Solver<'a> {
             plan,
             lanes,
             methods: vec![None; layers.len()],
+            exact: vec![true; layers.len()],
             memories: vec![Memory::default(); layers.len()],
             layers,
             waits: Waits {
@@ -456,6 +459,11 @@ impl<'a> Solver<'a> {
         );
         let solution = mva::solve(&built.network, thorough, &mut self.memories[number]);
         self.methods[number] = (!built.network.visits.is_empty()).then_some(solution.method);
+        self.exact[number] = match solution.method {
+            Method::Exact => true,
+            Method::Formula => mva::formulas_are_exact(&built.network, passes_once(self.plan, self.lanes, layer)),
+            Method::Corrected | Method::Linearizer | Method::Schweitzer => false,
+        };
         self.inner_failures += usize::from(!solution.converged);
         for (station, saturated) in layer.stations.iter().zip(&solution.saturated) {
             if *saturated {
@@ -819,10 +827,20 @@ impl<'a> Solver<'a> {
         change
     }
 
-    /// Whether no method had an error of its own, in one layer at most.
+    /// Whether no method had an error of its own, in one layer at most, and nothing is done at a time by several on behalf
+    /// of one.
     fn is_exact(&self) -> bool {
-        let mut used = self.methods.iter().flatten();
-        used.clone().count() <= 1 && used.all(|method| matches!(method, Method::Formula | Method::Exact))
+        let queues = self.methods.iter().flatten().count();
+        let splits = |item: &Item| match item {
+            Item::Fork { .. } => true,
+            Item::Send { .. } => queues > 0,
+            Item::Step { .. } | Item::Call { .. } | Item::Inline { .. } => false,
+        };
+        let goes_on = |group: &Group| queues > 0 && matches!(group.root, Root::Stream { later: true, .. });
+        queues <= 1
+            && self.exact.iter().all(|exact| *exact)
+            && !self.lanes.groups.iter().any(goes_on)
+            && !self.lanes.lanes.iter().flat_map(|lane| &lane.items).any(splits)
     }
 
     fn method(&self) -> String {
@@ -844,6 +862,15 @@ impl<'a> Solver<'a> {
         }
         format!("{} in {layers} layer{}", words.join(", "), if layers == 1 { "" } else { "s" })
     }
+}
+
+/// Whether all who come to a layer do one thing there, once.
+fn passes_once(plan: &Plan, lanes: &Lanes, layer: &Layer) -> bool {
+    layer.lanes.iter().all(|&lane| match lanes.lanes[lane].items[..] {
+        [] => true,
+        [Item::Step { work, visits, .. }] => visits == 1.0 && plan.works[work].slices == 1.0,
+        _ => false,
+    })
 }
 
 /// Groups with a lane in the layer, each once.

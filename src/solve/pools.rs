@@ -204,7 +204,7 @@ struct Steady {
 impl Curve {
     fn new(threads: f64, busy: f64, demands: &[Demand], alone: f64, below: impl Fn(&Demand) -> Below) -> Self {
         let stays: f64 = demands.iter().map(|demand| demand.stay).sum();
-        let together = if stays > busy && stays > 0.0 { busy / stays } else { 1.0 };
+        let together = if stays > busy * (1.0 + 1e-9) { busy / stays } else { 1.0 };
         let below = demands.iter().filter(|demand| demand.time > 0.0).map(below).collect();
         let alone = if together < 1.0 { 0.0 } else { alone };
         let mut curve = Self { delay: (busy - stays).max(0.0), together, below, alone, rates: Vec::new() };
@@ -282,6 +282,8 @@ impl Curve {
         let time = self.alone * busy + (1.0 - self.alone) * own.busy / rate;
         let apart = steady(|count| count.min(threads) / time, threads, customers, rate);
         let crowding = apart.map_or(0.0, |apart| (own.queue - apart.queue + own.busy - rate * time) / rate);
+        // Where threads do go their own ways, rounding is all that is left.
+        let crowding = if crowding.abs() > 1e-9 * time { crowding } else { 0.0 };
         (between(self.population(own.busy, threads, customers, rate).min(endless)), alone * crowding)
     }
 

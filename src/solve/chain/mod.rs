@@ -19,7 +19,7 @@ use super::plan::{Plan, PlannedWork};
 
 /// Lost requests, relative to all, that are taken for none.
 const LOST: f64 = 1e-6;
-/// As many may be lost where there is no room for more states.
+/// As many may be lost where there is no room for more states: the solution is exact but for them then, which is told.
 const MOST_LOST: f64 = 1e-4;
 /// How many requests that nobody waits for there may be at a time, at first and at most.
 const FIRST_ROOM: u32 = 4;
@@ -39,7 +39,7 @@ const MORE: usize = 5;
 /// the servers that they go to share their time, or are exponential (Baskett et al. 1975); and hardly more does elsewhere.
 pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
     let exact = program::compile(plan, Rough::default());
-    if let Some(results) = exact.and_then(|exact| solve_program(plan, &exact, states, "exact Markov chain")) {
+    if let Some(results) = exact.and_then(|exact| solve_program(plan, &exact, states, true)) {
         return Some(results);
     }
     let program = program::compile(plan, Rough { customers: true, ..Rough::default() })?;
@@ -47,8 +47,7 @@ pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
     if works == 0 {
         return None;
     }
-    let mut results = solve_program(plan, &program, states, "Markov chain")?;
-    results.convergence.exact = false;
+    let mut results = solve_program(plan, &program, states, false)?;
     results.doubts.push(format!(
         "too many states for an exact solution; the own work of customers in {works} {} is taken as exponential with the same mean",
         if works == 1 { "phase or activity" } else { "phases or activities" },
@@ -65,8 +64,7 @@ pub(super) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
         return solve(plan, states);
     }
     let program = program::compile(plan, Rough { calls: true, ..Rough::default() })?;
-    let mut results = solve_program(plan, &program, states, "Markov chain")?;
-    results.convergence.exact = false;
+    let mut results = solve_program(plan, &program, states, false)?;
     results.doubts.push(format!(
         "too many states for an exact solution; the deterministic calls of {} {} are taken as geometric with the same means",
         long.len(),
@@ -75,7 +73,8 @@ pub(super) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
     Some(results)
 }
 
-fn solve_program(plan: &Plan, program: &program::Program, states: usize, method: &str) -> Option<Results> {
+/// Solves a program, which says just what its model says or roughly so.
+fn solve_program(plan: &Plan, program: &program::Program, states: usize, to_the_letter: bool) -> Option<Results> {
     if states == 0 {
         return None;
     }
@@ -96,7 +95,7 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
         let last = chain.levels.iter().filter(|level| **level == room).count();
         let all = chain.keys.len();
         if lost <= MOST_LOST {
-            kept = Some((chain, probabilities, sweeps));
+            kept = Some((chain, probabilities, sweeps, room, lost));
         }
         if lost <= LOST {
             break;
@@ -113,15 +112,24 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, method:
         before = Some((room, lost));
         room = next;
     }
-    let (chain, probabilities, roughly) = kept?;
+    let (chain, probabilities, roughly, room, lost) = kept?;
     let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves, Some(probabilities), PRECISELY)?;
+    let exact = to_the_letter && lost <= LOST;
     let convergence = Convergence {
         converged: true,
         saturated: false,
         iterations: (roughly + sweeps) as u32,
         residual: 0.0,
-        method: format!("{method} of {} states", chain.keys.len()),
-        exact: true,
+        method: format!("{}Markov chain of {} states", if exact { "exact " } else { "" }, chain.keys.len()),
+        exact,
     };
-    Some(measure::Measured::new(program, &chain, &probabilities).results(plan, program, &chain, convergence))
+    let mut results =
+        measure::Measured::new(program, &chain, &probabilities).results(plan, program, &chain, convergence);
+    if lost > LOST {
+        results.doubts.push(format!(
+            "too many states for an exact solution; at most {room} requests that nobody waits for are let in at a time, and \
+             {lost:.0e} of them are lost"
+        ));
+    }
+    Some(results)
 }

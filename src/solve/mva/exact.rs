@@ -51,27 +51,33 @@ pub(super) fn applies(network: &Network) -> bool {
     let whole =
         closed(network).all(|(_, population, delay)| population.fract() == 0.0 && population >= 1.0 && delay >= 0.0);
     let apart = network.stations.iter().all(|station| station.crowding == 0.0);
-    self_only && whole && apart && product_form(network)
+    let open_several = network.visits.iter().any(|visit| {
+        matches!(network.chains[visit.chain], Load::Open(_)) && network.stations[visit.station].servers > 1.0
+    });
+    self_only && whole && apart && !open_several && product_form(network)
 }
 
 /// Whether each visit looks like the first one at its station, where that matters.
-fn product_form(network: &Network) -> bool {
+pub(super) fn product_form(network: &Network) -> bool {
     let mut first: Vec<Option<&Visit>> = vec![None; network.stations.len()];
     network.visits.iter().all(|visit| {
         let station = &network.stations[visit.station];
-        let closed = matches!(network.chains[visit.chain], Load::Closed { .. });
         let first = first[visit.station].get_or_insert(visit);
         let alike = visit.after <= 1e-9 * visit.service
             && visit.longer <= 0.0
             && (visit.service - first.service).abs() <= 1e-6 * first.service
-            && (visit.service2 - 2.0 * visit.service * visit.service).abs() <= 1e-4 * visit.service2
+            && (visit.service2 - 2.0 * visit.service * visit.service).abs() <= 1e-6 * visit.service2
             && (visit.priority == first.priority || station.discipline == Discipline::Fcfs);
-        (station.discipline == Discipline::Sharing || alike) && (closed || station.servers == 1.0)
+        station.discipline == Discipline::Sharing || alike
     })
 }
 
 /// The network with processor sharing everywhere and nobody unseen, if [`solve`] can do that one.
 pub(super) fn nearest(network: &Network) -> Option<Network> {
+    // Of crowding the neighbour knows nothing, and most of the wait may be that.
+    if network.stations.iter().any(|station| station.crowding != 0.0) {
+        return None;
+    }
     let mut near = network.clone();
     near.unseen.clear();
     for station in &mut near.stations {

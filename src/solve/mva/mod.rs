@@ -134,6 +134,16 @@ pub(super) struct Solution {
     pub saturated: Vec<bool>,
 }
 
+/// Whether formulas for independent stations are exact: the network has product form, or is a single queue with general
+/// service (Pollaczek and Khinchine) that everyone passes `once`.
+pub(super) fn formulas_are_exact(network: &Network, once: bool) -> bool {
+    let single = || match &network.stations[..] {
+        [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
+        _ => false,
+    };
+    exact::product_form(network) || single()
+}
+
 /// How much work the exact method may take.
 const EXACT_WORK: f64 = 4e5;
 /// How much work one Linearizer iteration may take.

@@ -255,3 +255,20 @@ fn of_the_own_work_of_customers_the_mean_counts() {
     let (_, server) = solved(&server);
     assert!(!server.convergence.method.contains("Markov"), "{}", server.convergence.method);
 }
+
+#[test]
+fn what_found_no_room_is_told() {
+    // Three copies of an M/M/1 queue with a load of 0.05: few states let in four requests at a time, and hardly any are lost.
+    let text = "P 0 p b s r 3 -1 T 0 t open n work -1 b i r 3 -1 E 0 s work 0.2 -1 a work 0.25 -1";
+    let solved = |states| layered(&model(text), &LayeredOptions { states, ..LayeredOptions::default() });
+    let (few, many) = (solved(60).expect("it can be solved"), solved(100_000).expect("it can be solved"));
+    assert!(few.convergence.method.starts_with("Markov chain of"), "{}", few.convergence.method);
+    assert!(!few.convergence.exact);
+    assert!(few.doubts.iter().any(|doubt| doubt.contains("at most 4 requests")), "{:?}", few.doubts);
+    assert!(many.convergence.exact, "{}", many.convergence.method);
+    let exact = 0.2 / (1.0 - 0.05);
+    let off = |found: f64| (found / exact - 1.0).abs();
+    let response = |results: &dyelog::lqn::results::Results| results.entries[0].service[0];
+    assert!(off(response(&many)) < 1e-5, "{} for {exact}", response(&many));
+    assert!((1e-5..1e-2).contains(&off(response(&few))), "{} for {exact}", response(&few));
+}

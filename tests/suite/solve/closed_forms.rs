@@ -107,6 +107,55 @@ fn threads_that_hardly_ever_run_out_leave_a_closed_network() {
 }
 
 #[test]
+fn pools_that_share_a_processor_with_what_they_call_are_followed() {
+    // Of what a request takes nothing is delay: the application's own processor is also that of one of its servers.
+    for (population, delay) in [(60, 1.5), (60, 1.2), (400, 11.0), (400, 14.0)] {
+        let throughput = brute_force(population, delay, &[0.026, 0.02]);
+        let exact = f64::from(population) / throughput - delay;
+        let results = in_layers(&format!(
+            "P 0 p a i p c s p d s -1
+             T 0 t users r go -1 a z {delay} m {population} t app n ea -1 c m 20 t db n rd -1 c m 50 t idx n ix -1 d m 50 -1
+             E 0 s go 0 -1 y go ea 1 -1 s ea 0.01 -1 y ea rd 2 -1 y ea ix 1 -1 s rd 0.008 -1 s ix 0.02 -1 -1"
+        ));
+        let found = results.entries[0].service[0];
+        assert!((found / exact - 1.0).abs() < 0.03, "{population} with {delay}: {found} for {exact}");
+    }
+}
+
+#[test]
+fn customers_who_crowd_a_pool_wait_no_longer_than_it_takes() {
+    // Thirty customers who are nearly all at twenty threads on five servers.
+    let results = in_layers(
+        "P 0 p a i p b f m 5 -1 T 0 t one r x -1 a m 10 t two r y -1 a m 20 t pool n s -1 b m 20 -1
+         E 0 s x 2 -1 y x s 3 -1 s y 2 -1 y y s 5 -1 s s 6 -1 -1",
+    );
+    let found = results.tasks[2].throughput;
+    assert!((found / (5.0 / 6.0) - 1.0).abs() < 0.05, "{found} for nearly {}", 5.0 / 6.0);
+}
+
+#[test]
+fn what_is_called_exact_is_exact() {
+    // An open fork shares its processor with itself, and the second of two queues in line gets no Poisson stream.
+    for text in [
+        "P 0 p a s -1 T 0 t app i go -1 a -1 E 0 a go 0.1 A go first -1
+         A app s first 0.2 s left 0.2 s right 0.2 s last 0.2 : first -> left & right; left & right -> last; last[go] -1",
+        "P 0 p a f p b f -1 T 0 t one i x -1 a t two i y -1 b -1
+         E 0 a x 0.5 f x 1 -1 y x y 1 -1 s x 0.5 -1 f y 1 -1 s y 1 -1 c y 0.5 -1 -1",
+    ] {
+        let results = in_layers(text);
+        assert!(!results.convergence.exact, "{}: {text}", results.convergence.method);
+    }
+    for text in [
+        "P 0 p a s -1 T 0 t one i x -1 a -1 E 0 a x 0.5 s x 1 -1 -1",
+        "P 0 p a f -1 T 0 t one i x -1 a -1 E 0 a x 0.5 s x 1 -1 c x 3 -1 -1",
+        "P 0 p a f p b f -1 T 0 t one i x -1 a t two i y -1 b -1 E 0 a x 0.5 y x y 1 -1 s x 0.5 -1 s y 1 -1 -1",
+    ] {
+        let results = in_layers(text);
+        assert!(results.convergence.exact, "{}: {text}", results.convergence.method);
+    }
+}
+
+#[test]
 fn central_server() {
     for population in [1, 2, 7, 40] {
         let (model, results) = solved(&format!(
