@@ -166,10 +166,9 @@ fn alike(left: &Results, right: &Results) -> bool {
     method(left) == method(right)
 }
 
-/// How far two results may be apart: where requests are lost, by some times the one in ten thousand that may be.
-fn tolerance(left: &Results, right: &Results) -> f64 {
-    let loses = |results: &Results| results.doubts.iter().any(|doubt| doubt.contains("are lost"));
-    if loses(left) || loses(right) { 1e-3 } else { 1e-4 }
+/// How far off results may be: where requests are lost, by some times the one in ten thousand that may be, which is told.
+fn tolerance(results: &Results) -> f64 {
+    if results.doubts.iter().any(|doubt| doubt.contains("are lost")) { 1e-3 } else { 1e-4 }
 }
 
 fn close(left: f64, right: f64) -> bool {
@@ -187,6 +186,7 @@ proptest! {
     fn flows_balance_and_utilisations_follow(recipe in recipe()) {
         let model = build(&recipe, 1.0);
         for results in solve(&model) {
+            let close = |left: f64, right: f64| within(tolerance(&results), left, right);
             let mut flows = vec![0.0; model.entries.len()];
             flows[0] = results.entries[0].throughput;
             for (index, entry) in model.entries.iter().enumerate() {
@@ -205,7 +205,8 @@ proptest! {
                 busy[model.tasks[entry.task.index()].processor.index()] += result.throughput * demand;
                 // An entry that is called takes at least its demand, or half of it where it has two branches.
                 let least = if recipe.fork.is_some() { 0.5 * demand } else { demand };
-                prop_assert!(result.throughput == 0.0 || result.service.iter().sum::<f64>() >= least * (1.0 - 1e-6));
+                let rounding = if tolerance(&results) > 1e-4 { 1e-3 } else { 1e-6 };
+                prop_assert!(result.throughput == 0.0 || result.service.iter().sum::<f64>() >= least * (1.0 - rounding));
                 let held = result.throughput * result.service.iter().sum::<f64>();
                 prop_assert!(close(result.utilization, held), "busy threads of {}", entry.name);
             }
@@ -294,7 +295,7 @@ proptest! {
         replicated.processors.iter_mut().for_each(|processor| processor.replicas = copies);
         replicated.tasks.iter_mut().for_each(|task| task.replicas = copies);
         for (one, of_all) in solve(&model).iter().zip(&solve(&replicated)).filter(|(one, of_all)| alike(one, of_all)) {
-            let close = |left: f64, right: f64| within(tolerance(one, of_all), left, right);
+            let close = |left: f64, right: f64| within(tolerance(one).max(tolerance(of_all)), left, right);
             for (one, of_all) in one.tasks.iter().zip(&of_all.tasks) {
                 prop_assert!(close(one.throughput, of_all.throughput), "{} and {}", one.throughput, of_all.throughput);
                 prop_assert!(close(one.utilization, of_all.utilization), "{} and {}", one.utilization, of_all.utilization);
