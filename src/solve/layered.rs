@@ -417,6 +417,7 @@ impl<'a> Solver<'a> {
         };
         let rates: Vec<(f64, f64)> = (0..lanes.groups.len()).map(rate).collect();
         let feeds = Feeds {
+            before: &self.pools,
             throughputs: &self.throughputs,
             demands: &layers::demands(self.plan, lanes, &self.flows, &self.waits),
             busy: &busy,

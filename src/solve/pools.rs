@@ -11,9 +11,13 @@
 //! throughput: these circulate below. They are the source's where threads hardly ever run out, and as many as there are
 //! threads where all of them are busy.
 
+mod below;
+
 use super::lanes::{Lanes, Root};
-use super::layers::{self, Demand};
+use super::layers::Demand;
 use super::plan::Plan;
+
+use below::{Below, Crowd};
 
 /// More threads than this are hardly ever all busy.
 const MANY: f64 = 2000.0;
@@ -21,10 +25,11 @@ const MANY: f64 = 2000.0;
 const MOST_SOURCES: f64 = 20_000.0;
 /// As many customers circulate where a stream feeds a pool.
 const ENDLESS: f64 = 1e6;
-/// Of more servers it is not followed how many are idle.
-const MOST_SERVERS: f64 = 64.0;
 /// What someone finds on arrival is known as exactly as that.
 const ENOUGH: f64 = 1e-9;
+/// How often, and by how much at most, a curve is corrected.
+const CORRECTIONS: usize = 8;
+const MOST_CORRECTED: f64 = 5.0;
 /// Throughputs are followed up to this number of customers at least; from there on they hardly grow.
 const LEAST_FOLLOWED: usize = 400;
 
@@ -35,20 +40,12 @@ pub(super) struct Pool {
     pub population: f64,
     /// Seconds for which a request waits for a thread longer than if its threads went their own ways.
     pub crowding: f64,
-    limits: Limits,
-}
-
-/// How a station serves: the two ends of its throughput.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Limits {
-    /// Seconds that a request takes where there is no other.
-    alone: f64,
-    /// Seconds from the end of a request to that of the next where many are there.
-    crowded: f64,
 }
 
 /// What feeds the pools.
 pub(super) struct Feeds<'a> {
+    /// By group: the pools as they were found before.
+    pub before: &'a [Option<Pool>],
     pub throughputs: &'a [f64],
     /// By group: demands at stations.
     pub demands: &'a [Vec<Demand>],
@@ -63,81 +60,22 @@ pub(super) struct Feeds<'a> {
 /// Pools by group; none for groups that are no pool, or too large for one.
 pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Pool>> {
     let mut result: Vec<Option<Pool>> = vec![None; lanes.groups.len()];
-    let mut load = vec![0.0; lanes.processors + lanes.threads_of.len()];
-    for (group, demands) in feeds.demands.iter().enumerate() {
-        for demand in demands {
-            load[demand.station] += feeds.throughputs[group] * demand.time;
-        }
-    }
-    let mut curves: Vec<Option<Curve>> = lanes.groups.iter().map(|_| None).collect();
-    // Callees come after their callers.
-    for (group, found) in lanes.groups.iter().enumerate().rev() {
-        let Root::Threads(_) = found.root else { continue };
+    let crowds = Crowd::all(lanes, feeds);
+    let callers = callers(lanes, feeds);
+    // Callers come before those they call.
+    for (group, found) in lanes.groups.iter().enumerate() {
+        let Root::Threads(task) = found.root else { continue };
         if !(found.population > 1.0 && found.population <= MANY) {
             continue;
         }
-        let demands = &feeds.demands[group];
-        let servers = |demand: &Demand| layers::station(plan, lanes, demand.station).servers;
-        let others = |demand: &Demand| (load[demand.station] - feeds.throughputs[group] * demand.time).max(0.0);
-        // From nobody else to others who take a quarter of what is served somewhere.
-        let share = |demand: &Demand| others(demand) / load[demand.station].max(1e-300);
-        let alone = 1.0 - 4.0 * demands.iter().map(share).fold(0.0, f64::max).min(0.25);
-        let curve = Curve::new(found.population, feeds.busy[group], demands, alone, |demand| {
-            let servers = servers(demand);
-            let free = (1.0 - others(demand) / servers).max(1e-3);
-            let threads = demand.station.checked_sub(lanes.processors).and_then(|task| lanes.threads_of[task]);
-            match threads.and_then(|threads| Some((result[threads]?, feeds.busy[threads]))) {
-                // What this pool's requests take there is more or less than what others take.
-                Some((pool, mean)) if mean > 0.0 => Below {
-                    limits: Limits {
-                        alone: demand.service / mean * pool.limits.alone,
-                        crowded: demand.time / mean * pool.limits.crowded / free,
-                    },
-                    servers: 1,
-                },
-                _ if demand.station < lanes.processors && servers <= MOST_SERVERS => {
-                    let time = demand.service / free;
-                    Below { limits: Limits { alone: time, crowded: time / servers }, servers: servers as usize }
-                }
-                _ => Below {
-                    limits: Limits { alone: demand.service, crowded: demand.time / (servers * free) },
-                    servers: 1,
-                },
-            }
-        });
-        result[group] =
-            Some(Pool { population: found.population, crowding: 0.0, limits: curve.limits(found.population) });
-        curves[group] = Some(curve);
-    }
-    let callers = callers(lanes, feeds);
-    for (group, curve) in curves.iter().enumerate() {
-        let (Some(curve), Root::Threads(task)) = (curve, lanes.groups[group].root) else { continue };
-        // Streams and customers who wait are not alike: beside each other they are not followed.
-        let (rate, sent) = feeds.rates[group];
-        if sent > 0.0 && sent < rate * (1.0 - 1e-9) {
-            continue;
-        }
-        let threads = lanes.groups[group].population;
+        let Some(below) = Below::new(plan, lanes, feeds, &crowds, group) else { continue };
+        let own = below.own;
         let source = source(lanes, feeds, &result, group, &callers[task.index()]);
-        let (population, crowding) = curve.fed(threads, feeds.busy[group], source);
-        if let Some(pool) = &mut result[group] {
-            (pool.population, pool.crowding) = (population, crowding);
-        }
+        let curve = Curve::new(below, found.population, source.customers);
+        let (population, crowding) = curve.fed(found.population, feeds.busy[group], own, source);
+        result[group] = Some(Pool { population, crowding });
     }
     result
-}
-
-/// By task: the groups that wait for it, in their order, with what they demand there.
-fn callers<'a>(lanes: &Lanes, feeds: &Feeds<'a>) -> Vec<Vec<(usize, &'a Demand)>> {
-    let mut callers = vec![Vec::new(); lanes.threads_of.len()];
-    for (caller, demands) in feeds.demands.iter().enumerate() {
-        for demand in demands {
-            if let Some(task) = demand.station.checked_sub(lanes.processors) {
-                callers[task].push((caller, demand));
-            }
-        }
-    }
-    callers
 }
 
 /// Who sends requests to a pool, as if all were alike.
@@ -151,9 +89,24 @@ struct Source {
     elsewhere: f64,
 }
 
+/// By task: the groups that wait for it, and what they do there.
+fn callers<'a>(lanes: &Lanes, feeds: &Feeds<'a>) -> Vec<Vec<(usize, &'a Demand)>> {
+    let mut callers = vec![Vec::new(); lanes.threads_of.len()];
+    for (caller, demands) in feeds.demands.iter().enumerate() {
+        for demand in demands {
+            if let Some(task) = demand.station.checked_sub(lanes.processors) {
+                callers[task].push((caller, demand));
+            }
+        }
+    }
+    callers
+}
+
 fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, callers: &[(usize, &Demand)]) -> Source {
     let (_, sent) = feeds.rates[group];
-    let (mut rate, mut there, mut seen) = (sent, sent * feeds.busy[group], 0.0);
+    // Streams are as if those who wait were more.
+    let (mut rate, mut there) = (0.0, 0.0);
+    let mut seen = 0.0;
     for &(caller, demand) in callers {
         let (calls, customers) = (feeds.throughputs[caller] * demand.visits, feeds.throughputs[caller] * demand.stay);
         let population = pools[caller].map_or(lanes.groups[caller].population, |pool| pool.population);
@@ -162,34 +115,20 @@ fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, ca
         seen += calls * customers / population;
     }
     if seen <= 0.0 {
-        return Source { customers: f64::INFINITY, rate, elsewhere: 0.0 };
+        return Source { customers: f64::INFINITY, rate: rate + sent, elsewhere: 0.0 };
     }
+    let more = 1.0 + sent / rate;
     // While the pool goes on for nobody who waits, its callers can come again: as if they were more, and stayed as long.
     let blocking = feeds.blocking[group].max(1e-3);
-    let customers = (rate * there / seen / blocking).max(1.0);
-    let staying = there + rate * feeds.busy[group] * (1.0 - blocking);
+    let customers = more * (rate * there / seen / blocking).max(1.0);
+    let staying = more * (there + rate * feeds.busy[group] * (1.0 - blocking));
+    let rate = more * rate;
     Source { customers, rate, elsewhere: ((customers - staying) / rate).max(1e-9 * customers / rate) }
-}
-
-/// A station below a pool.
-#[derive(Clone, Copy, Debug)]
-struct Below {
-    limits: Limits,
-    /// Servers that are alike and go their own ways; 1 where the limits tell all.
-    servers: usize,
 }
 
 /// The throughput of what is below a pool, by the number of threads that are busy.
 struct Curve {
-    /// Seconds that a request takes without queueing.
-    delay: f64,
-    /// By how much what a request takes is less than the sum over stations, as branches go on side by side.
-    together: f64,
-    below: Vec<Below>,
-    /// 1 where nobody else is below, nor branches beside each other: then the curve is no approximation of what is there. Down to 0
-    /// where others count: what they leave free turns on these requests too where they work for the same customers, so that
-    /// the one and the other need not come to agree.
-    alone: f64,
+    below: Below,
     /// Requests per second with 1, 2, … busy threads.
     rates: Vec<f64>,
 }
@@ -202,71 +141,35 @@ struct Steady {
 }
 
 impl Curve {
-    fn new(threads: f64, busy: f64, demands: &[Demand], alone: f64, below: impl Fn(&Demand) -> Below) -> Self {
-        let stays: f64 = demands.iter().map(|demand| demand.stay).sum();
-        let together = if stays > busy * (1.0 + 1e-9) { busy / stays } else { 1.0 };
-        let below = demands.iter().filter(|demand| demand.time > 0.0).map(below).collect();
-        let alone = if together < 1.0 { 0.0 } else { alone };
-        let mut curve = Self { delay: (busy - stays).max(0.0), together, below, alone, rates: Vec::new() };
-        curve.follow(LEAST_FOLLOWED.max(4 * threads as usize));
-        curve
-    }
-
-    /// Mean value analysis up to so many customers; stations with several servers with the probabilities that some are idle
-    /// (Reiser and Lavenberg 1980).
-    fn follow(&mut self, most: usize) {
-        let mut there = vec![0.0; self.below.len()];
-        let nobody = |below: &Below| (0..below.servers).map(|busy| f64::from(u8::from(busy == 0))).collect();
-        let mut idle: Vec<Vec<f64>> = self.below.iter().map(nobody).collect();
-        let mut times = vec![0.0; self.below.len()];
+    fn new(mut below: Below, threads: f64, customers: f64) -> Self {
+        // No more are ever there than there are customers; where threads are as many, nobody waits.
+        let most = LEAST_FOLLOWED.max(4 * threads as usize);
+        let most = if customers <= threads { 1 } else { most.min(customers.ceil() as usize) };
+        let mut rates: Vec<f64> = Vec::new();
         for count in 1..=most {
-            for (index, &Below { limits, servers }) in self.below.iter().enumerate() {
-                // With one, a queue for what is scarce and a delay for the rest, as several servers are often taken (Seidmann
-                // et al. 1987). The delay is negative where a server goes on after its reply.
-                times[index] = if servers == 1 {
-                    limits.alone + limits.crowded * there[index]
-                } else {
-                    let free: f64 =
-                        idle[index].iter().enumerate().map(|(busy, part)| (servers - 1 - busy) as f64 * part).sum();
-                    limits.crowded * (1.0 + there[index] + free)
-                };
+            let rate = below.rate(count as f64);
+            let grows = rates.last().is_none_or(|last| rate > last * (1.0 + 1e-9));
+            rates.push(rate);
+            if !grows && count as f64 > threads {
+                break;
             }
-            let time = self.delay + self.together * times.iter().sum::<f64>();
-            let rate = count as f64 / time.max(1e-300);
-            for (index, &Below { limits, servers }) in self.below.iter().enumerate() {
-                if servers == 1 {
-                    there[index] = rate * limits.crowded * (1.0 + there[index]);
-                    continue;
-                }
-                there[index] = rate * times[index];
-                let mut others = rate * limits.alone;
-                for busy in (1..servers).rev() {
-                    idle[index][busy] = rate * limits.alone / busy as f64 * idle[index][busy - 1];
-                    others += (servers - busy) as f64 * idle[index][busy];
-                }
-                idle[index][0] = (1.0 - others / servers as f64).max(0.0);
-            }
-            self.rates.push(rate);
         }
+        Self { below, rates }
     }
 
     fn rate(&self, count: f64) -> f64 {
         self.rates[(count as usize).clamp(1, self.rates.len()) - 1]
     }
 
-    fn limits(&self, threads: f64) -> Limits {
-        Limits { alone: 1.0 / self.rate(1.0), crowded: 1.0 / self.rate(threads) }
-    }
-
     /// The population below and the crowding of a pool with that source, each of whose requests seems to keep a thread busy for
-    /// so long.
-    fn fed(&self, threads: f64, busy: f64, source: Source) -> (f64, f64) {
-        let alone = if source.customers <= MOST_SOURCES { self.alone } else { 1.0 };
-        if alone <= 0.0 {
+    /// so long, where that part of what is below it is its own.
+    fn fed(&self, threads: f64, busy: f64, own_part: f64, source: Source) -> (f64, f64) {
+        let part = if source.customers <= MOST_SOURCES { own_part } else { 1.0 };
+        if part <= 0.0 {
             return (threads, 0.0);
         }
         let endless = source.customers.min(ENDLESS);
-        let between = |population: f64| 1.0 / (alone / population + (1.0 - alone) / threads);
+        let between = |population: f64| 1.0 / (part / population + (1.0 - part) / threads);
         if source.rate <= 0.0 || source.customers <= threads {
             return (if source.rate > 0.0 { between(endless) } else { threads }, 0.0);
         }
@@ -277,25 +180,43 @@ impl Curve {
         } else {
             (source.customers, source.customers / source.elsewhere)
         };
-        let Some((own, rate)) = balance(&rates, threads, customers, traffic) else { return (threads, 0.0) };
+        let Some((mut own, mut rate)) = balance(&rates, threads, customers, traffic) else { return (threads, 0.0) };
+        // From nobody else to others who take a quarter of what is served somewhere the curve is less and less sure of times:
+        // where it finds requests longer than they seem to be, it is taken to be as much too slow.
+        let sure = (4.0 * own_part - 3.0).max(0.0);
+        let mut faster = 1.0;
+        for _ in 0..CORRECTIONS {
+            let next = faster * (own.busy / rate / busy).powf(1.0 - sure).max(1.0 / faster);
+            if !(next <= MOST_CORRECTED && (next - faster).abs() > 1e-3 * faster) {
+                break;
+            }
+            let rates = |count: f64| next * self.rate(count.min(threads));
+            let Some((found, comes)) = balance(&rates, threads, customers, traffic) else { break };
+            (own, rate, faster) = (found, comes, next);
+        }
         // Where the curve is sure of it, requests are as long in all as it says, however long they seem to be in threads.
-        let time = self.alone * busy + (1.0 - self.alone) * own.busy / rate;
+        let time = sure * busy + (1.0 - sure) * own.busy / rate;
         let apart = steady(|count| count.min(threads) / time, threads, customers, rate);
         let crowding = apart.map_or(0.0, |apart| (own.queue - apart.queue + own.busy - rate * time) / rate);
         // Where threads do go their own ways, rounding is all that is left.
         let crowding = if crowding.abs() > 1e-9 * time { crowding } else { 0.0 };
-        (between(self.population(own.busy, threads, customers, rate).min(endless)), alone * crowding)
+        // What would come if requests were no longer than that is more than comes where they are longer already.
+        let crowding = crowding * (source.rate / rate).min(1.0);
+        let rates = |count: f64| faster * self.rate(count);
+        let population = self.population(&rates, own.busy, (threads, customers), rate).min(endless);
+        (between(population), part * crowding)
     }
 
     /// How many customers would keep so many threads busy at that rate if there were a thread for each: between the threads
     /// that there are and the customers of the source.
-    fn population(&self, busy: f64, threads: f64, source: f64, rate: f64) -> f64 {
+    fn population(&self, rates: &impl Fn(f64) -> f64, busy: f64, (threads, source): (f64, f64), rate: f64) -> f64 {
+        let aim = self.seen(busy, rate);
         let error = |part: f64| {
             let source = 1.0 / part;
             let source = if source > MOST_SOURCES { f64::INFINITY } else { source };
             // Near the end of what can be served, means are no measure: what those who arrive must have found is.
-            let found = steady(|count| self.rate(count), f64::INFINITY, source, rate);
-            self.seen(busy, rate) - found.map_or(1.0, |found| self.seen(found.busy, rate))
+            let found = steady(rates, f64::INFINITY, source, rate);
+            aim - found.map_or(1.0, |found| self.seen(found.busy, rate))
         };
         let (low, high) = (1.0 / source, 1.0 / threads);
         let (at_low, at_high) = (error(low), error(high));
@@ -311,18 +232,10 @@ impl Curve {
 
     /// The part of the customers at each station that one who arrives must find there, if so many threads are busy at that rate.
     fn seen(&self, busy: f64, rate: f64) -> f64 {
-        let customers = |seen: f64| {
-            let queueing = |below: &Below| {
-                let Limits { alone, crowded } = below.limits;
-                let left = 1.0 - seen * rate * crowded;
-                if left > 0.0 { alone - crowded + crowded / left } else { f64::INFINITY }
-            };
-            rate * (self.delay + self.together * self.below.iter().map(queueing).sum::<f64>())
-        };
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..50 {
             let middle = f64::midpoint(low, high);
-            if customers(middle) < busy {
+            if self.below.customers(rate, middle) < busy {
                 low = middle;
             } else {
                 high = middle;
@@ -423,21 +336,18 @@ fn balance(rates: &impl Fn(f64) -> f64, threads: f64, source: f64, traffic: f64)
 
 #[cfg(test)]
 mod tests {
-    use super::{Below, Curve, ENDLESS, Limits, Source, steady};
+    use super::{Below, Curve, ENDLESS, Source, steady};
 
-    fn curve(delay: f64, queues: &[f64], most: usize) -> Curve {
-        let below = |&time: &f64| Below { limits: Limits { alone: time, crowded: time }, servers: 1 };
-        let below = queues.iter().map(below).collect();
-        let mut curve = Curve { delay, together: 1.0, below, alone: 1.0, rates: Vec::new() };
-        curve.follow(most);
-        curve
+    fn curve(delay: f64, queues: &[f64], threads: f64) -> Curve {
+        let queues: Vec<(f64, f64)> = queues.iter().map(|&time| (time, 1.0)).collect();
+        Curve::new(Below::of(delay, &queues), threads, f64::INFINITY)
     }
 
     #[test]
     fn threads_that_share_one_processor_are_no_faster_than_it() {
         // M/M/1, of which as many as there are threads are in service at a time.
         for (threads, load) in [(2.0, 0.9_f64), (4.0, 0.5), (8.0, 0.99)] {
-            let curve = curve(0.0, &[1.0], 400);
+            let curve = curve(0.0, &[1.0], threads);
             let found = steady(|count| curve.rate(count.min(threads)), threads, f64::INFINITY, load).expect("it is");
             let there = found.busy + found.queue;
             assert!((there * (1.0 - load) / load - 1.0).abs() < 1e-9, "{threads} threads, load {load}: {there}");
@@ -447,9 +357,7 @@ mod tests {
     #[test]
     fn several_servers_are_those_of_the_queue() {
         // M/M/2 below four threads: as many in all as without a bound of threads.
-        let below = vec![Below { limits: Limits { alone: 1.0, crowded: 0.5 }, servers: 2 }];
-        let mut curve = Curve { delay: 0.0, together: 1.0, below, alone: 1.0, rates: Vec::new() };
-        curve.follow(400);
+        let curve = Curve::new(Below::of(0.0, &[(1.0, 2.0)]), 4.0, f64::INFINITY);
         for count in 1..=400 {
             assert!((curve.rate(f64::from(count)) - f64::from(count.min(2))).abs() < 1e-9, "{count}");
         }
@@ -459,10 +367,10 @@ mod tests {
 
     #[test]
     fn who_circulates_below_is_the_source_or_the_threads() {
-        let curve = curve(0.01, &[0.02, 0.015], 400);
+        let curve = curve(0.01, &[0.02, 0.015], 100.0);
         // Threads hardly ever run out.
         let fed = |threads, customers, elsewhere| {
-            curve.fed(threads, 0.045, Source { customers, rate: customers.min(1e3) / elsewhere, elsewhere })
+            curve.fed(threads, 0.045, 1.0, Source { customers, rate: customers.min(1e3) / elsewhere, elsewhere })
         };
         assert!(fed(100.0, f64::INFINITY, 50.0).0 > 0.99 * ENDLESS);
         assert!((fed(100.0, 300.0, 15.0).0 - 300.0).abs() < 1.0);
