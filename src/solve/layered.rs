@@ -1,5 +1,6 @@
 //! The layered solver: layers solved in turn until service times and throughputs agree.
 
+mod exactness;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use super::chain;
 use super::check;
 use super::codes;
 use super::forks::{SharedFork, shared_forks};
-use super::lanes::{Group, Item, Lanes, Root};
+use super::lanes::{Item, Lanes, Root};
 use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
 use super::mva::{self, Load, Memory, Method, Stay};
 use super::plan::Plan;
@@ -22,6 +23,7 @@ use super::report;
 use super::times::{LaneTimes, Phases, Waits, group_times};
 use super::unseen::{Activity, Overlap, Shares, unseen};
 
+use exactness::passes_once;
 pub use standing::{Standing, layered_from};
 
 /// Groups of more customers than this are not followed through the layers: one of them hardly matters.
@@ -827,51 +829,6 @@ impl<'a> Solver<'a> {
         self.cycles[group] = cycle;
         change
     }
-
-    /// Whether no method had an error of its own, in one layer at most, and nothing is done at a time by several on behalf
-    /// of one.
-    fn is_exact(&self) -> bool {
-        let queues = self.methods.iter().flatten().count();
-        let splits = |item: &Item| match item {
-            Item::Fork { .. } => true,
-            Item::Send { .. } => queues > 0,
-            Item::Step { .. } | Item::Call { .. } | Item::Inline { .. } => false,
-        };
-        let goes_on = |group: &Group| queues > 0 && matches!(group.root, Root::Stream { later: true, .. });
-        queues <= 1
-            && self.exact.iter().all(|exact| *exact)
-            && !self.lanes.groups.iter().any(goes_on)
-            && !self.lanes.lanes.iter().flat_map(|lane| &lane.items).any(splits)
-    }
-
-    fn method(&self) -> String {
-        let layers = self.methods.iter().flatten().count();
-        let mut words = Vec::new();
-        for (method, name) in [
-            (Method::Formula, "open formulas"),
-            (Method::Exact, "exact convolution"),
-            (Method::Corrected, "convolution with approximate corrections"),
-            (Method::Linearizer, "Linearizer"),
-            (Method::Schweitzer, "Schweitzer's approximation"),
-        ] {
-            if self.methods.iter().flatten().any(|used| *used == method) {
-                words.push(name);
-            }
-        }
-        if words.is_empty() {
-            return "sums, as nothing queues".into();
-        }
-        format!("{} in {layers} layer{}", words.join(", "), if layers == 1 { "" } else { "s" })
-    }
-}
-
-/// Whether all who come to a layer do one thing there, once.
-fn passes_once(plan: &Plan, lanes: &Lanes, layer: &Layer) -> bool {
-    layer.lanes.iter().all(|&lane| match lanes.lanes[lane].items[..] {
-        [] => true,
-        [Item::Step { work, visits, .. }] => visits == 1.0 && plan.works[work].slices == 1.0,
-        _ => false,
-    })
 }
 
 /// Groups with a lane in the layer, each once.

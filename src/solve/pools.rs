@@ -120,7 +120,7 @@ fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, ca
     let more = 1.0 + sent / rate;
     // While the pool goes on for nobody who waits, its callers can come again: as if they were more, and stayed as long.
     let blocking = feeds.blocking[group].max(1e-3);
-    let customers = more * (rate * there / seen / blocking).max(1.0);
+    let customers = more * more * (rate * there / seen / blocking).max(1.0);
     let staying = more * (there + rate * feeds.busy[group] * (1.0 - blocking));
     let rate = more * rate;
     Source { customers, rate, elsewhere: ((customers - staying) / rate).max(1e-9 * customers / rate) }
