@@ -157,11 +157,15 @@ fn solve(model: &Model) -> Vec<Results> {
     found
 }
 
-/// Whether two results were found in the same way.
+/// Whether two results were found in the same way, in however many layers or states: where the solver starts again with another
+/// method, that one errs in another way.
 fn alike(left: &Results, right: &Results) -> bool {
     let method = |results: &Results| {
-        let method = &results.convergence.method;
-        (method.contains("Markov"), method.starts_with("exact"))
+        let words = results.convergence.method.split_whitespace();
+        words
+            .filter(|word| word.parse::<u64>().is_err())
+            .map(|word| word.replace("layers", "layer"))
+            .collect::<Vec<_>>()
     };
     method(left) == method(right)
 }
