@@ -400,7 +400,8 @@ fn queues(plan: &Plan) -> Vec<bool> {
                 requests = requests.min(roots.iter().map(|root| plan.threads[*root]).sum());
             }
         }
-        bound[task] = if plan.is_source(TaskId::from(task)) || unbounded[task] {
+        // What goes on after a reply can outnumber those who wait.
+        bound[task] = if plan.is_source(TaskId::from(task)) || unbounded[task] || later[task] {
             plan.threads[task]
         } else {
             requests.min(plan.threads[task])

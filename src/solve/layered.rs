@@ -337,7 +337,7 @@ impl<'a> Solver<'a> {
             iterations: run.iterations,
             residual: run.residual,
             method: self.method(),
-            exact: self.is_exact(),
+            exact: converged && self.is_exact(),
         })
     }
 

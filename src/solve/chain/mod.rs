@@ -114,7 +114,7 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, to_the_
     }
     let (chain, probabilities, roughly, room, lost) = kept?;
     let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves, Some(probabilities), PRECISELY)?;
-    let exact = to_the_letter && lost <= LOST;
+    let exact = to_the_letter && lost <= LOST && plan.doubts.is_empty();
     let convergence = Convergence {
         converged: true,
         saturated: false,

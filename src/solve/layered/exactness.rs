@@ -1,5 +1,6 @@
 //! How a model was solved, and whether that is exact.
 
+use crate::lqn::model::{Body, Entry, Scheduling};
 use crate::solve::lanes::{Group, Item, Lanes, Root};
 use crate::solve::layers::Layer;
 use crate::solve::mva::Method;
@@ -8,20 +9,42 @@ use crate::solve::plan::Plan;
 use super::Solver;
 
 impl Solver<'_> {
-    /// Whether no method had an error of its own, in one layer at most, and nothing is done at a time by several on behalf
-    /// of one.
+    /// Whether the result, once it has converged, has no error but rounding: at most one network was solved, by a method without an
+    /// error of its own, and nothing was taken for something simpler. That is told where it is sure, not wherever it is so.
     pub(super) fn is_exact(&self) -> bool {
+        let (plan, lanes) = (self.plan, self.lanes);
         let queues = self.methods.iter().flatten().count();
         let splits = |item: &Item| match item {
             Item::Fork { .. } => true,
             Item::Send { .. } => queues > 0,
             Item::Step { .. } | Item::Call { .. } | Item::Inline { .. } => false,
         };
-        let goes_on = |group: &Group| queues > 0 && matches!(group.root, Root::Stream { later: true, .. });
-        queues <= 1
-            && self.exact.iter().all(|exact| *exact)
-            && !self.lanes.groups.iter().any(goes_on)
-            && !self.lanes.lanes.iter().flat_map(|lane| &lane.items).any(splits)
+        let apart = !lanes.lanes.iter().flat_map(|lane| &lane.items).any(splits);
+        plan.doubts.is_empty() && apart && (queues == 0 || queues == 1 && self.is_one_network())
+    }
+
+    /// Whether all queues are in one network that says just what the model does.
+    fn is_one_network(&self) -> bool {
+        let (plan, lanes) = (self.plan, self.lanes);
+        let goes_on = |group: &Group| matches!(group.root, Root::Stream { later: true, .. });
+        // Threads that queue themselves have been put to a mean, and so have loops and choices.
+        let queues = |group: &Group| {
+            matches!(group.root, Root::Threads(_))
+                && lanes.lanes[group.lanes.clone()].iter().any(|lane| !lane.stations.is_empty())
+        };
+        let plain = |entry: &Entry| matches!(entry.body, Body::Phases(_));
+        let forwards = plan.entries.iter().any(|entry| !entry.forwards.is_empty());
+        let by_rank = |scheduling| matches!(scheduling, Scheduling::HeadOfLine | Scheduling::PreemptivePriority);
+        let (tasks, entries) = (&plan.model.tasks, &plan.model.entries);
+        let ranked = plan.model.processors.iter().any(|processor| by_rank(processor.scheduling))
+            || tasks.iter().any(|task| by_rank(task.scheduling));
+        let alike = tasks.windows(2).all(|two| two[0].priority == two[1].priority)
+            && entries.windows(2).all(|two| two[0].priority == two[1].priority);
+        self.exact.iter().all(|exact| *exact)
+            && !lanes.groups.iter().any(|group| goes_on(group) || queues(group))
+            && entries.iter().all(plain)
+            && !forwards
+            && (alike || !ranked)
     }
 
     pub(super) fn method(&self) -> String {

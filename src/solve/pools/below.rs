@@ -19,6 +19,8 @@ use super::Feeds;
 const MOST_VISITS: usize = 200;
 /// Of more servers it is not followed how many are idle.
 const MOST_SERVERS: f64 = 64.0;
+/// Nor is it of those that are less often all idle.
+const LEAST_IDLE: f64 = 1e-6;
 
 /// Who is at a station.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,7 +107,7 @@ struct Queue {
     there: f64,
     /// The mean number of servers that these keep busy.
     busy: f64,
-    /// Of a processor with several servers, and not very many: the probabilities that 0, 1, … are busy.
+    /// Of a processor with several servers, and not very many: the probabilities that 0, 1, … are busy, until it is hardly ever idle.
     idle: Vec<f64>,
     /// Whether servers are threads, which are the slower the more of them are busy.
     threads: bool,
@@ -132,14 +134,22 @@ impl Queue {
             let all = if self.customers >= self.servers { self.all_busy(self.busy) } else { 0.0 };
             let seen = if self.there > 0.0 { (1.0 - unseen / self.there).max(0.0) } else { 1.0 };
             seen * (self.there - self.busy).max(0.0) + all
-        } else if self.idle.is_empty() {
+        } else if self.servers <= 1.0 || self.servers > MOST_SERVERS {
             there
         } else {
-            let free: f64 =
-                self.idle.iter().enumerate().map(|(busy, part)| (self.servers - 1.0 - busy as f64) * part).sum();
-            (1.0 + there + free - self.servers).max(0.0)
+            let all = if !self.idle.is_empty() {
+                1.0 - self.idle.iter().sum::<f64>()
+            } else if self.customers >= self.servers {
+                self.all_busy(self.busy)
+            } else {
+                0.0
+            };
+            (there - self.busy + all.max(0.0)).max(0.0)
         };
         let waits = waits / self.servers;
+        if self.others.load() <= 0.0 {
+            return 1.0 + waits;
+        }
         let longer = self.others.stretch(self.servers, 1.0 + waits) / (1.0 + waits);
         if self.servers <= 1.0 {
             return (1.0 + waits) * longer;
@@ -164,7 +174,11 @@ impl Queue {
             others += (servers - at_work) as f64 * self.idle[at_work];
         }
         if let Some(none) = self.idle.first_mut() {
-            *none = (1.0 - others / self.servers).max(0.0);
+            *none = 1.0 - others / self.servers;
+            // What is left of a difference of like numbers would grow without bound from here.
+            if *none < LEAST_IDLE {
+                self.idle.clear();
+            }
         }
     }
 }
@@ -468,6 +482,16 @@ mod tests {
             assert!((1.0 / 2.1 - rates[0]).abs() < 1e-9, "{}", rates[0]);
             assert!(rates.iter().all(|rate| *rate < most * 1.03), "{threads} threads: {rates:?}");
             assert!(rates[59] > 0.9 * most, "{threads} threads: {}", rates[59]);
+        }
+    }
+
+    #[test]
+    fn many_servers_are_followed_to_their_end() {
+        // M/M/m and a delay: no slower with more customers, and in the end as fast as the servers are.
+        for servers in [4.0, 16.0, 64.0] {
+            let rates = rates(Below::of(9.0, &[(1.0, servers)]), 40 * servers as u32);
+            assert!(rates.is_sorted_by(|left, right| *right > left * (1.0 - 1e-3)), "{servers} servers");
+            assert!((rates[rates.len() - 1] / servers - 1.0).abs() < 1e-3, "{servers}: {}", rates[rates.len() - 1]);
         }
     }
 

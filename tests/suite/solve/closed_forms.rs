@@ -141,6 +141,13 @@ fn what_is_called_exact_is_exact() {
          A app s first 0.2 s left 0.2 s right 0.2 s last 0.2 : first -> left & right; left & right -> last; last[go] -1",
         "P 0 p a f p b f -1 T 0 t one i x -1 a t two i y -1 b -1
          E 0 a x 0.5 f x 1 -1 y x y 1 -1 s x 0.5 -1 f y 1 -1 s y 1 -1 c y 0.5 -1 -1",
+        // Customers of two ranks, forwarding, a loop, threads below a stream at one processor, and too many copies.
+        "P 0 p a i p b h -1 T 0 t u r go -1 a z 1 m 3 t lo i x -1 b t hi i y -1 b 5 -1
+         E 0 s go 0 -1 y go x 1 -1 y go y 1 -1 s x 1 -1 s y 1 -1 -1",
+        "P 0 p a f -1 T 0 t one i x -1 a t two i y -1 a -1 E 0 a x 0.4 s x 1 -1 F x y 1 -1 s y 0.5 -1 -1",
+        "P 0 p b s -1 T 0 t one i x -1 b t two n y -1 b -1 E 0 a x 0.3 s x 1 -1 y x y 1 -1 s y 1 -1 -1",
+        "P 0 p b s r 500 -1 T 0 t one i x -1 b r 500 -1 E 0 a x 0.7 s x 1 -1 -1",
+        "P 0 p b f -1 T 0 t one i x -1 b -1 E 0 a x 1.2 s x 1 -1 -1",
     ] {
         let results = in_layers(text);
         assert!(!results.convergence.exact, "{}: {text}", results.convergence.method);
@@ -153,6 +160,18 @@ fn what_is_called_exact_is_exact() {
         let results = in_layers(text);
         assert!(results.convergence.exact, "{}: {text}", results.convergence.method);
     }
+}
+
+#[test]
+fn second_phases_can_outnumber_those_who_wait() {
+    // One user is answered at once, while what follows is done by a thread of its own that calls a task with one.
+    let results = in_layers(
+        "P 0 p a i -1 T 0 t users r go -1 a z 2 t one i x -1 a t two n y -1 a -1
+         E 0 s go 0 -1 y go x 1 -1 s x 1 1 -1 y x y 0 1 -1 s y 1 -1 -1",
+    );
+    assert!(!results.convergence.exact, "{}", results.convergence.method);
+    let found = results.entries[1].service[1];
+    assert!((found / 2.604 - 1.0).abs() < 0.1, "{found} for 2.604");
 }
 
 #[test]
