@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dyelog::model::parameter::{Asked, Change, Subject, Value};
-use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
+use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 use dyelog::tlc::{ReduceOptions, Reducer, Rules};
 use dyelog::trace::{ReadOptions, TraceNames, read};
 

@@ -7,8 +7,8 @@ use dyelog::lqn::results::Results;
 use dyelog::report;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
 use dyelog::solve::bottleneck::{Bottlenecks, bottlenecks_observed};
-use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
 use dyelog::solve::{self, LayeredOptions};
+use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;

@@ -11,8 +11,8 @@ use dyelog::report::search::{
     self, Along, Alternative, Cost, Goal, Judge, Means, Search, alternatives, choices, idle_costs,
 };
 use dyelog::report::whatif::State;
-use dyelog::solve::search::Aim;
 use dyelog::solve::{LayeredOptions, SimulateOptions};
+use dyelog::study::search::Aim;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Model;
-use dyelog::solve::{self, Progress as Simulated, SimulateOptions, TraceOptions, Traced, Watcher, simulate_watched};
+use dyelog::recording::{self, TraceOptions, Traced};
+use dyelog::solve::{Progress as Simulated, SimulateOptions, Watcher, simulate_watched};
 use dyelog::trace::messages::{self, Step};
 use dyelog::trace::recorded::WrittenSpan;
 use dyelog::trace::spans::write::write_otlp;
@@ -184,7 +185,7 @@ fn unless_broken(written: &io::Result<()>) -> ControlFlow<()> {
 
 fn write_events(model: &Model, options: &TraceOptions, format: TraceFormat, mut output: &mut dyn Write) -> Written {
     let mut broken: io::Result<()> = Ok(());
-    let traced = solve::trace(model, options, &mut |names: &TraceNames, operation: Operation| {
+    let traced = recording::trace(model, options, &mut |names: &TraceNames, operation: Operation| {
         broken = match format {
             TraceFormat::AngioJsonl => angio::write_jsonl(&mut output, names, &operation),
             _ => angio::write_text(&mut output, names, &operation),
@@ -196,7 +197,7 @@ fn write_events(model: &Model, options: &TraceOptions, format: TraceFormat, mut 
 
 fn write_spans(model: &Model, options: &TraceOptions, output: &mut dyn Write) -> Written {
     let mut broken: io::Result<()> = Ok(());
-    let traced = solve::trace_spans(model, options, &mut |number: u64, spans: &[WrittenSpan]| {
+    let traced = recording::trace_spans(model, options, &mut |number: u64, spans: &[WrittenSpan]| {
         broken = write_otlp(output, number, spans);
         unless_broken(&broken)
     });
@@ -206,7 +207,7 @@ fn write_spans(model: &Model, options: &TraceOptions, output: &mut dyn Write) ->
 fn write_messages(model: &Model, options: &TraceOptions, output: &mut dyn Write) -> Written {
     writeln!(output, "{}", messages::THREADED_HEADER)?;
     let mut broken: io::Result<()> = Ok(());
-    let traced = solve::trace_messages(model, options, &mut |names: &TraceNames, step: &Step| {
+    let traced = recording::trace_messages(model, options, &mut |names: &TraceNames, step: &Step| {
         broken = messages::write_threaded(output, names, step);
         unless_broken(&broken)
     });

@@ -11,7 +11,7 @@ use dyelog::model::parameter::{Asked, Change, Path, Subject, Value};
 use dyelog::report::plot::{self, Ink};
 use dyelog::report::whatif::{self, Measure, Point, State, Table, Varied};
 use dyelog::solve::LayeredOptions;
-use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
+use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;

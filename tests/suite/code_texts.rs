@@ -23,7 +23,9 @@ fn codes_of(folder: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn each_code_has_a_text_with_an_example_of_bad_and_good() {
     let mut in_sources = BTreeSet::new();
-    codes_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut in_sources);
+    for folder in ["src", "crates"] {
+        codes_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut in_sources);
+    }
     let explained: Vec<&str> = codes::all().iter().map(|explanation| explanation.code).collect();
     let unique: BTreeSet<String> = explained.iter().map(|code| (*code).to_owned()).collect();
     assert_eq!(explained.len(), unique.len(), "a code is explained twice");

@@ -44,7 +44,7 @@ fn the_grammar_knows_the_words_of_the_language() {
 /// Words that the parser asks for, read off its sources, are keywords, and each lexes as one word.
 #[test]
 fn the_keywords_are_those_that_the_parser_asks_for() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/datalog/syntax");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/datalog/src/syntax");
     let mut asked = BTreeSet::new();
     for file in ["mod.rs", "template.rs", "term.rs", "cursor.rs"] {
         let text = std::fs::read_to_string(folder.join(file)).expect("a source file");

@@ -6,7 +6,7 @@ use dyelog::lqn::model::{
 use dyelog::model::parameter::{Among, Bounds, Change, Kind, Path, Subject, Value};
 use dyelog::report::search::{Along, Goal, Judge, Means, Search};
 use dyelog::solve::LayeredOptions;
-use dyelog::solve::search::{Aim, Verdict};
+use dyelog::study::search::{Aim, Verdict};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 

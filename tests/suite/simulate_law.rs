@@ -9,8 +9,9 @@ use dyelog::lqn::model::{ActivityId, Body, CallKind, CallOrder, Entry, Fork, Joi
 use dyelog::lqn::submodel::SubModel;
 use dyelog::lqn::text;
 use dyelog::model::{Configuration, complete};
+use dyelog::recording::{TraceOptions, Traced, trace, trace_messages, trace_spans};
 use dyelog::same::Options;
-use dyelog::solve::{SimulateOptions, TraceOptions, Traced, simulate, trace, trace_messages, trace_spans};
+use dyelog::solve::{SimulateOptions, simulate};
 use dyelog::tlc::{ReduceOptions, Reduction, Rules};
 use dyelog::trace::messages::{self, Step};
 use dyelog::trace::recorded::WrittenSpan;

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use dyelog::lqn::{self, Body, Model, Multiplicity};
 use dyelog::solve::bottleneck::{Resource, bottlenecks};
-use dyelog::solve::sweep::{Grid, SweepOptions, sweep};
 use dyelog::solve::{LayeredOptions, layered, layered_from};
+use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 use serde_json::Value;
 
 use crate::cli::Folder;

@@ -4,7 +4,7 @@ use crate::model::parameter::{Among, Bounds, Change, Kind, Path, Value};
 use crate::report::search::{Alternative, Judge, Means, Point, Question, Search, Trial};
 use crate::report::whatif::State;
 use crate::solve::Standing;
-use crate::solve::search::{Aim, Choice, Found, Line, SearchOptions, Tried, Verdict, cheapest, search};
+use crate::study::search::{Aim, Choice, Found, Line, SearchOptions, Tried, Verdict, cheapest, search};
 
 /// So many choices are solved in layers at a time, whatever the number of threads.
 const AT_A_TIME: usize = 16;

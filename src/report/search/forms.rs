@@ -9,7 +9,7 @@ use crate::report::search::{Busy, Goal, Point, Question, Reached, Search, Trend,
 use crate::report::table::Table;
 use crate::report::whatif::State;
 use crate::report::words::number;
-use crate::solve::search::Verdict;
+use crate::study::search::Verdict;
 
 /// The answer, how it stands to the goals, what comes beside it, what was checked, and all that was tried.
 pub fn text(search: &Search, look: Look) -> String {

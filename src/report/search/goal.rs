@@ -10,7 +10,7 @@ use crate::model::parameter::{Kind, Path};
 use crate::model::{Load, Origins, codes};
 use crate::report::whatif::{Measure, Quantity};
 use crate::report::words::{counting, number};
-use crate::solve::search::Verdict;
+use crate::study::search::Verdict;
 
 /// What a solver leaves open, relative to a figure: one that is as near to its bound is taken to be there.
 pub(super) const OPEN: f64 = 1e-4;

@@ -15,7 +15,7 @@ pub use goal::{Figure, Goal, Reached, Relation};
 pub use trial::{Busy, Judge, Means, Trial};
 
 use crate::model::parameter::{Kind, Value};
-use crate::solve::search::Verdict;
+use crate::study::search::Verdict;
 
 /// The version of the JSON form.
 pub const VERSION: u32 = 1;

@@ -7,8 +7,8 @@ use crate::model::parameter::{Asked, Change, Subject};
 use crate::report::search::{Goal, Reached};
 use crate::report::whatif::State;
 use crate::solve::bottleneck::{Resource, arrivals, busiest};
-use crate::solve::search::Verdict;
 use crate::solve::{LayeredOptions, SimulateOptions, Standing, layered_from, simulate};
+use crate::study::search::Verdict;
 
 /// A simulation that cannot tell is made again with twice the precision, so many times.
 const FINER: usize = 2;

@@ -1,0 +1,172 @@
+//! Stratification: no relation depends on its own negation or aggregate. And which relations nothing uses.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crepe::crepe;
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::DiGraph;
+
+use crate::ast::{Damage, Span, Template};
+use crate::check::{Checker, atoms};
+use crate::codes;
+
+crepe! {
+    // A relation's rules use another one.
+    @input
+    struct Depends(u32, u32);
+    // They use it negated or in an aggregate.
+    @input
+    struct DependsNegatively(u32, u32);
+    // The strongly connected component of a relation. (Its closure over `Depends` would be quadratic.)
+    @input
+    struct Component(u32, u32);
+    // A template asks for the relation.
+    @input
+    struct Asked(u32);
+
+    @output
+    struct Unstratified(u32, u32);
+    @output
+    struct Used(u32);
+
+    Unstratified(head, needed) <- DependsNegatively(head, needed), Component(head, c), Component(needed, c);
+    Used(r) <- Asked(r);
+    Used(needed) <- Used(head), Depends(head, needed);
+}
+
+/// A relation's use of another.
+struct Edge {
+    head: u32,
+    needed: u32,
+    negative: bool,
+    span: Span,
+}
+
+impl Checker<'_> {
+    pub(super) fn strata(&mut self) {
+        let edges = self.edges();
+        let mut runtime = Crepe::new();
+        runtime.extend(edges.iter().map(|edge| Depends(edge.head, edge.needed)));
+        runtime.extend(edges.iter().filter(|edge| edge.negative).map(|edge| DependsNegatively(edge.head, edge.needed)));
+        runtime.extend(components(self.defined.len(), &edges));
+        runtime.extend(self.asked());
+        let (unstratified, used) = runtime.run();
+        let unstratified: HashSet<(u32, u32)> = unstratified.into_iter().map(|Unstratified(a, b)| (a, b)).collect();
+        let mut reported = HashSet::new();
+        for edge in &edges {
+            let pair = (edge.head, edge.needed);
+            if edge.negative && unstratified.contains(&pair) && reported.insert(pair) {
+                self.unstratified(edge, &edges);
+            }
+        }
+        let used: HashSet<u32> = used.into_iter().map(|Used(relation)| relation).collect();
+        self.unused(&used);
+    }
+
+    fn edges(&self) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for rule in &self.program.rules {
+            let head = self.defined.get_index_of(&*rule.head.relation.value);
+            atoms(&rule.body, &mut |atom, negative| {
+                let needed = self.defined.get_index_of(&*atom.relation.value);
+                if let (Some(head), Some(needed)) = (head, needed) {
+                    edges.push(Edge { head: head as u32, needed: needed as u32, negative, span: atom.span });
+                }
+            });
+        }
+        edges
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        for template in &self.program.templates {
+            atoms(&template.conditions, &mut |atom, _| {
+                let relation = self.defined.get_index_of(&*atom.relation.value);
+                asked.extend(relation.map(|relation| Asked(relation as u32)));
+            });
+        }
+        asked
+    }
+
+    fn unstratified(&mut self, edge: &Edge, edges: &[Edge]) {
+        let name = |relation: u32| *self.defined.get_index(relation as usize).expect("edges join relations").0;
+        let mut cycle = format!("`{}` needs all of `{}`", name(edge.head), name(edge.needed));
+        for pair in path(edge.needed, edge.head, edges).windows(2) {
+            cycle.push_str(&format!(", `{}` needs `{}`", name(pair[0]), name(pair[1])));
+        }
+        let message = format!("`{}` depends on what does not hold of itself", name(edge.head));
+        self.error(codes::UNSTRATIFIED, edge.span, message, |d| {
+            d.with_note(cycle)
+                .with_note("a negated or aggregated relation must be complete before the rule that uses it")
+                .with_hint("break the circle, for instance by a relation that does not use its own result")
+        });
+    }
+
+    /// Only in the user's own files, and only where templates say what is used.
+    fn unused(&mut self, used: &HashSet<u32>) {
+        let templates = &self.program.templates;
+        let may_use = |template: &Template| template.damage.is_in(Damage::CONDITIONS);
+        if templates.is_empty() || self.program.lost.anything() || templates.iter().any(may_use) {
+            return;
+        }
+        let unused: Vec<(String, Span)> = self
+            .defined
+            .values()
+            .enumerate()
+            .filter(|(number, defined)| {
+                !used.contains(&(*number as u32)) && self.own.contains(&defined.first.span.file)
+            })
+            .map(|(_, defined)| (defined.first.relation.value.to_string(), defined.first.relation.span))
+            .filter(|(name, _)| !name.starts_with('_'))
+            .collect();
+        for (name, span) in unused {
+            self.warning(codes::UNUSED, span, format!("no template uses `{name}`"), |d| {
+                d.with_hint(format!("use it under `where`, remove it, or call it `_{name}`"))
+            });
+        }
+    }
+}
+
+fn components(relations: usize, edges: &[Edge]) -> Vec<Component> {
+    let mut graph = DiGraph::<(), ()>::new();
+    let nodes: Vec<_> = (0..relations).map(|_| graph.add_node(())).collect();
+    for edge in edges {
+        graph.add_edge(nodes[edge.head as usize], nodes[edge.needed as usize], ());
+    }
+    let components = kosaraju_scc(&graph);
+    let numbered = components.into_iter().enumerate();
+    numbered
+        .flat_map(|(number, members)| {
+            members.into_iter().map(move |node| Component(node.index() as u32, number as u32))
+        })
+        .collect()
+}
+
+/// The shortest way from one relation to another along dependencies, both included.
+fn path(from: u32, to: u32, edges: &[Edge]) -> Vec<u32> {
+    let mut next: HashMap<u32, Vec<u32>> = HashMap::new();
+    for edge in edges {
+        next.entry(edge.head).or_default().push(edge.needed);
+    }
+    let mut before: HashMap<u32, u32> = HashMap::from([(from, from)]);
+    let mut queue = VecDeque::from([from]);
+    while let Some(relation) = queue.pop_front() {
+        if relation == to {
+            break;
+        }
+        for needed in next.get(&relation).into_iter().flatten() {
+            before.entry(*needed).or_insert_with(|| {
+                queue.push_back(*needed);
+                relation
+            });
+        }
+    }
+    let mut way = vec![to];
+    while let Some(&earlier) =
+        way.last().and_then(|last| before.get(last)).filter(|earlier| way.last() != Some(earlier))
+    {
+        way.push(earlier);
+    }
+    way.reverse();
+    way
+}

@@ -1,0 +1,63 @@
+//! The stable codes of findings about rule files: `R001`–`R019` syntax, `R020`–`R039` rules and conditions,
+//! `R040`–`R049` evaluation. Templates have theirs in `dyelog-templates`.
+
+use dyelog_diagnostic::Code;
+
+/// A character that the language has no use for.
+pub const CHARACTER: Code = Code("R001");
+/// A string without its closing quote on the same line.
+pub const OPEN_STRING: Code = Code("R002");
+/// An escape that strings do not have.
+pub const ESCAPE: Code = Code("R003");
+/// A whole number that 64 bits do not hold.
+pub const NUMBER: Code = Code("R004");
+/// Something else was expected here.
+pub const UNEXPECTED: Code = Code("R005");
+/// A bracket or brace is never closed.
+pub const UNCLOSED: Code = Code("R006");
+/// A word that is no keyword of this place.
+pub const KEYWORD: Code = Code("R007");
+/// A type label that is none of `Be`, `Ac`, `Ed`, `Fk`, `Jn`.
+pub const KIND: Code = Code("R008");
+/// Arithmetic or blocks within one another, deeper than the limit.
+pub const NESTING: Code = Code("R009");
+/// A section that the template already has.
+pub const SECTION_AGAIN: Code = Code("R010");
+/// A construct that the language has, but not at this place.
+pub const MISPLACED: Code = Code("R011");
+/// A used file that is not there.
+pub const NO_FILE: Code = Code("R012");
+/// A rule file, or a set of them, beyond the limit of size.
+pub const TOO_LARGE: Code = Code("R013");
+/// More errors in one file than are worth showing.
+pub const TOO_MANY: Code = Code("R014");
+
+/// A relation that neither the rules nor the facts define.
+pub const RELATION: Code = Code("R020");
+/// More or fewer arguments than the relation has columns.
+pub const ARITY: Code = Code("R021");
+/// A number where a symbol or a node belongs, or the like.
+pub const TYPE: Code = Code("R022");
+/// A variable that nothing gives a value.
+pub const UNSAFE: Code = Code("R023");
+/// A relation that depends on its own negation or aggregate.
+pub const UNSTRATIFIED: Code = Code("R024");
+/// Two templates of one name.
+pub const TEMPLATE_AGAIN: Code = Code("R025");
+/// A relation that nothing uses.
+pub const UNUSED: Code = Code("R026");
+/// A variable that occurs once.
+pub const ONCE: Code = Code("R027");
+/// A template without `order`.
+pub const ORDER: Code = Code("R028");
+/// A rule for a relation of the facts.
+pub const BASE_RULE: Code = Code("R029");
+/// A rule beyond a limit of size: columns, literals, or variables of an aggregate.
+pub const RULE_SIZE: Code = Code("R030");
+/// A variable with an index in a rule.
+pub const INDEXED: Code = Code("R031");
+
+/// The rules keep more rows than the limit allows.
+pub const ROW_LIMIT: Code = Code("R040");
+/// The rules look at more rows than the limit allows.
+pub const STEP_LIMIT: Code = Code("R041");

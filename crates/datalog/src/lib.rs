@@ -1,0 +1,13 @@
+//! The rule language below its meaning for traces: rule files, relations over integers and symbols, evaluation.
+//!
+//! This room knows what a template looks like, but not what its nodes stand for: that is the templates'.
+
+#![forbid(unsafe_code)]
+
+pub mod ast;
+pub mod base;
+pub mod check;
+pub mod codes;
+pub mod eval;
+pub mod syntax;
+pub mod value;

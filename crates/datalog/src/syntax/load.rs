@@ -1,0 +1,99 @@
+//! A rule file with all that it uses.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::ast::{Lost, Program, SourceFile};
+use crate::codes;
+use crate::syntax::{Item, ReadFile, read_file};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+
+/// Files that one program may have.
+pub const MAX_FILES: usize = 256;
+
+/// Reads a rule file and, at each `use`, the file it names, as if its text stood there. Each file is read once, so that
+/// files may use each other in a circle. `resolver` gives the text of a file by the name under `use`, or `None`.
+///
+/// # Errors
+/// Everything that is wrong with any of the files.
+pub fn load(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Result<Program, Diagnostics> {
+    let loaded = read(name, text, resolver);
+    if loaded.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        return Err(Diagnostics(loaded.diagnostics));
+    }
+    Ok(loaded.program)
+}
+
+/// Rule files as far as they can be read, with all that is wrong with the rest.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// What was read; it tells what was lost.
+    pub program: Program,
+    /// What is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// As [`load`], and gives what could be read whatever is wrong with the rest, so that it can be checked.
+pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Loaded {
+    let mut loading = Loading { loaded: Loaded::default(), seen: HashSet::new() };
+    // The items still to be placed, of the file and of those that use it.
+    let mut open = vec![loading.read(name, text.into())];
+    while let Some(items) = open.last_mut() {
+        match items.next() {
+            None => drop(open.pop()),
+            Some(Item::Template(template)) => loading.loaded.program.templates.push(template),
+            Some(Item::Rule(rule)) => loading.loaded.program.rules.push(rule),
+            Some(Item::Use(used)) => {
+                let file = &*used.file.value;
+                if loading.seen.contains(file) {
+                    continue;
+                }
+                let user = &loading.loaded.program.files[used.span.file as usize];
+                let range = used.file.span.range();
+                let place = Place::Range { file: Arc::clone(&user.name), start: range.start, end: range.end };
+                if loading.loaded.program.files.len() >= MAX_FILES {
+                    let message = format!("more than {MAX_FILES} rule files");
+                    loading.loaded.diagnostics.push(Diagnostic::error(codes::TOO_LARGE, place, message));
+                    loading.lost().files = true;
+                    break;
+                }
+                match resolver(file) {
+                    Some(text) => open.push(loading.read(file, text)),
+                    None => loading.no_file(file, place),
+                }
+            }
+        }
+    }
+    loading.loaded
+}
+
+struct Loading {
+    loaded: Loaded,
+    seen: HashSet<Arc<str>>,
+}
+
+impl Loading {
+    fn read(&mut self, name: &str, text: Arc<str>) -> std::vec::IntoIter<Item> {
+        let name: Arc<str> = name.into();
+        let number = self.loaded.program.files.len() as u32;
+        let ReadFile { items, diagnostics, lost } = read_file(number, &name, &text);
+        self.loaded.diagnostics.extend(diagnostics);
+        self.lost().names.extend(lost);
+        self.seen.insert(Arc::clone(&name));
+        self.loaded.program.files.push(SourceFile { name, text });
+        items.into_iter()
+    }
+
+    fn lost(&mut self) -> &mut Lost {
+        &mut self.loaded.program.lost
+    }
+
+    fn no_file(&mut self, file: &str, place: Place) {
+        self.seen.insert(file.into()); // report a missing file once
+        self.lost().files = true;
+        self.loaded.diagnostics.push(
+            Diagnostic::error(codes::NO_FILE, place, format!("no rule file `{file}`"))
+                .with_note("names are looked up among the shipped files and relative to the file given"),
+        );
+    }
+}

@@ -1,0 +1,463 @@
+//! The driver: one step of the trace after the other (2005 paper §4.3, part B).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::codes;
+use crate::fold::{Fold, Folded};
+use crate::forest::{End, Forest, Found, NONE, Spent};
+use crate::missing::{Missing, Verdict};
+use crate::record::{Link, Occurrence, Record, RecordKind};
+use crate::shapes::EntryMerge;
+use crate::walk::{Goal, Walks};
+use dyelog_diagnostic::names::Name;
+use dyelog_diagnostic::{Diagnostic, Place, Severity};
+use dyelog_lqn::submodel::SubModel;
+use dyelog_trace::messages::{Event, Step, StepSink, What};
+use dyelog_trace::{ReadReport, TaskId, TraceNames};
+
+/// How to analyse.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How entries are told apart.
+    pub merge: EntryMerge,
+    /// Whether to keep a record for each interaction.
+    pub records: bool,
+    /// Whether to keep what each message turned out to be.
+    pub links: bool,
+}
+
+/// What an analysis comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// The sub-model.
+    pub submodel: SubModel,
+    /// The interactions in the order of finding, where they were asked for.
+    pub records: Vec<Record>,
+    /// What each message turned out to be, where that was asked for.
+    pub links: Vec<Link>,
+    /// Interactions by kind: synchronous, asynchronous, forwarded.
+    pub counts: [u64; 3],
+    /// Messages.
+    pub messages: u64,
+    /// What there is to say.
+    pub findings: ReadReport,
+}
+
+impl Analysis {
+    /// Takes in what another trace came to (2005 paper §4.5).
+    pub fn merge(&mut self, other: Self) {
+        self.submodel.merge(&other.submodel);
+        self.records.extend(other.records);
+        self.links.extend(other.links);
+        for (own, other) in self.counts.iter_mut().zip(other.counts) {
+            *own += other;
+        }
+        self.messages += other.messages;
+        self.findings.merge(other.findings);
+    }
+}
+
+/// How many occurrences and visits may be open at once, beside those that tasks need.
+const MOST: usize = 1 << 20;
+
+/// For how many pairs of tasks it is kept what they owe each other.
+const MOST_OWED: usize = 1 << 16;
+
+/// Tells replies.
+pub trait Replies {
+    /// Whether a message from the occurrence `from` to the task whose live occurrence is `client` is a reply.
+    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool;
+}
+
+/// The shipped rules.
+#[derive(Debug)]
+pub struct Rules {
+    walks: Walks,
+    sync: Goal,
+    forward: Goal,
+}
+
+impl Rules {
+    /// Those of `rules/same.dl`.
+    ///
+    /// # Panics
+    /// Never: a test loads the shipped rules.
+    pub fn shipped() -> Self {
+        let walks = Walks::shipped();
+        let goal = |name| walks.goal(name).expect("the shipped rules define it");
+        let (sync, forward) = (goal("sync"), goal("forward"));
+        Self { walks, sync, forward }
+    }
+}
+
+impl Replies for Rules {
+    #[inline]
+    fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool {
+        self.walks.holds(self.sync, client, from, facts) || self.walks.holds(self.forward, client, from, facts)
+    }
+}
+
+/// The analysis of one stream of messages.
+#[derive(Debug)]
+pub struct Same<R = Rules> {
+    replies: R,
+    forest: Forest,
+    fold: Fold,
+    missing: Missing,
+    options: Options,
+    files: Vec<Arc<str>>,
+    /// Nodes in transit by token.
+    tokens: Vec<u32>,
+    /// How many requests to a task by another were given up, for which a reply may still come.
+    owed: FxHashMap<(TaskId, TaskId), u64>,
+    late: u64,
+    analysis: Analysis,
+    limit: usize,
+}
+
+impl Same {
+    /// An analysis of traces of these names.
+    pub fn new(options: Options, files: Vec<Arc<str>>) -> Self {
+        Self::with(Rules::shipped(), options, files)
+    }
+}
+
+impl<R: Replies> Same<R> {
+    /// An analysis that tells replies in another way.
+    pub fn with(replies: R, options: Options, files: Vec<Arc<str>>) -> Self {
+        Self {
+            replies,
+            forest: Forest::default(),
+            fold: Fold::new(options.merge, files.clone(), options.links),
+            missing: Missing::default(),
+            options,
+            files,
+            tokens: Vec::new(),
+            owed: FxHashMap::default(),
+            late: 0,
+            analysis: Analysis::default(),
+            limit: MOST,
+        }
+    }
+
+    /// The node that a task sends from.
+    fn sender(&mut self, task: TaskId) -> u32 {
+        match self.forest.live(task) {
+            NONE => {
+                let visit = self.fold.for_root(task);
+                self.forest.root(task, visit)
+            }
+            live => live,
+        }
+    }
+
+    /// Whether a message from a node to a task is a reply, and to whom.
+    fn client(&self, from: u32, to: TaskId) -> Option<u32> {
+        let live = self.forest.live(to);
+        let known = live != NONE && from != NONE && live != from;
+        (known && self.replies.is_reply(&self.forest, live, from)).then_some(live)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are what a message is")]
+    fn deliver(
+        &mut self,
+        names: &TraceNames,
+        (sender, from): (TaskId, u32),
+        transit: Option<u32>,
+        to: TaskId,
+        label: Name,
+        (sent, took): (f64, f64),
+        spent: Spent,
+        step: &Step,
+    ) {
+        self.analysis.messages += 1;
+        let kind = self.missing.kind(names.task(sender).name, names.task(to).name, label);
+        let client = self.client(from, to);
+        let client = client.filter(|client| !self.had_changed_parts(kind, *client, from));
+        match client {
+            Some(client) => {
+                self.missing.replies(kind);
+                self.forest.close(client, from, transit, (sent, step.time, took), spent);
+            }
+            None => {
+                self.note_late(from, to);
+                if self.missing.is_stray(kind, self.forest.is_busy(to)) {
+                    self.missing.strays(kind, (step.file, step.line));
+                    self.ignore(from, transit, to, step.time);
+                } else {
+                    self.missing.asks(kind);
+                    let took = self.fold.on_way(names, to, (sent, step.time, took));
+                    let visit = self.fold.accepts(names, to, (kind, label), step.time, (step.file, step.line));
+                    self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
+                }
+            }
+        }
+        self.fold.acts(names, to, step.time);
+    }
+
+    /// Whether a message of a kind from a node, which would be a reply to a client, is a request as always, and what it would reply to was
+    /// a reply, of which the request is lost.
+    fn had_changed_parts(&mut self, kind: u32, client: u32, from: u32) -> bool {
+        if !self.missing.seems_request(kind) {
+            return false;
+        }
+        let request = self.forest.visit(self.forest.below(client, from));
+        if request == NONE {
+            return false;
+        }
+        let (request, origin) = self.fold.asked_by(request);
+        let had = self.missing.have_changed_parts(kind, request);
+        if had {
+            self.missing.turns(request, origin);
+        }
+        had
+    }
+
+    /// A message replies to a request that is lost. By the paper it is asynchronous; here it changes nothing, and what both its ends were
+    /// doing is not whole.
+    fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: f64) {
+        let [from, to] = self.forest.ignore(from, transit, to);
+        self.record_unanswered(from.0, to.0, time, false);
+        self.fold.leave_out(from.1);
+        self.fold.leave_out(to.1);
+    }
+
+    /// Notes a message out of nowhere from a task to one whose request to it was given up: a reply that comes too late, maybe.
+    fn note_late(&mut self, from: u32, to: TaskId) {
+        if self.owed.is_empty() || from == NONE || !self.forest.is_lone(from) {
+            return;
+        }
+        if let Some(owed) = self.owed.get_mut(&(self.forest.task_of(from), to))
+            && *owed > 0
+        {
+            *owed -= 1;
+            self.late += 1;
+        }
+    }
+
+    fn record_unanswered(&mut self, client: Occurrence, server: Occurrence, time: f64, cut_off: bool) {
+        self.analysis.counts[RecordKind::Async as usize] += 1;
+        if self.options.records {
+            let (kind, via, end) = (RecordKind::Async, Vec::new(), f64::NAN);
+            self.analysis.records.push(Record { kind, client, server, via, time, end, cut_off });
+        }
+    }
+
+    /// Takes in what the forest found.
+    fn take_found(&mut self, names: &TraceNames) {
+        let mut found = std::mem::take(&mut self.forest.found);
+        let mut lost = Vec::new();
+        for one in found.drain(..) {
+            match one {
+                Found::Cycle { from, count, sent, spent, end, took } => {
+                    let path = &self.forest.path[from..from + count];
+                    let kind = if count == 2 { RecordKind::Sync } else { RecordKind::Forward };
+                    self.analysis.counts[kind as usize] += 1;
+                    if self.options.records {
+                        self.analysis.records.push(Record {
+                            kind,
+                            client: path[0].occurrence,
+                            server: path[count - 1].occurrence,
+                            via: path[1..count - 1].iter().map(|end| end.occurrence).collect(),
+                            time: path[1].time,
+                            end,
+                            cut_off: false,
+                        });
+                    }
+                    self.fold.answered(names, path, (sent, spent), (end, took));
+                    for end in &self.forest.path[from + 1..from + count] {
+                        if end.visit != NONE {
+                            lost.extend(self.missing.answered(self.fold.asked_by(end.visit).0));
+                        }
+                    }
+                }
+                Found::Async { from, to, cut_off } => {
+                    self.record_unanswered(from.occurrence, to.occurrence, to.time, cut_off);
+                    if !cut_off && self.owed.len() < MOST_OWED {
+                        *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
+                    }
+                    self.unanswered(names, from, to, cut_off);
+                }
+                Found::Gone(visit) => self.fold.let_go(visit),
+                Found::Held(visit) => self.fold.hold(visit),
+            }
+        }
+        for (from, to) in lost {
+            self.fold.lost(names, &from, &to);
+            self.let_go(from, to);
+        }
+        self.forest.found = found;
+        self.forest.path.clear();
+        self.fold.settle(names);
+    }
+
+    /// Nobody replies to a message.
+    fn unanswered(&mut self, names: &TraceNames, from: End, to: End, cut_off: bool) {
+        if to.visit == NONE || cut_off && self.fold.ends_before(&from, &to) {
+            return;
+        }
+        let (kind, origin) = self.fold.asked_by(to.visit);
+        match self.missing.unanswered(kind, origin, (from, to)) {
+            Verdict::Asynchronous => self.fold.unanswered(names, &from, &to),
+            Verdict::Lost => self.fold.lost(names, &from, &to),
+            Verdict::Undecided => {
+                for end in [from, to].into_iter().filter(|end| end.visit != NONE) {
+                    self.fold.hold(end.visit);
+                }
+            }
+        }
+    }
+
+    /// It is decided what became of a message, so that its ends need not be kept for that.
+    fn let_go(&mut self, from: End, to: End) {
+        for end in [from, to].into_iter().filter(|end| end.visit != NONE) {
+            self.fold.let_go(end.visit);
+        }
+    }
+
+    /// Decides what became of messages of which that is not known yet.
+    fn decide(&mut self, names: &TraceNames) {
+        for (from, to, lost) in self.missing.undecided() {
+            if lost {
+                self.fold.lost(names, &from, &to);
+            } else {
+                self.fold.unanswered(names, &from, &to);
+            }
+            self.let_go(from, to);
+        }
+        self.fold.settle(names);
+    }
+
+    /// Keeps memory within bounds.
+    fn prune(&mut self, names: &TraceNames) {
+        let limit = self.limit + 4 * names.task_count();
+        if self.forest.len() > limit || self.fold.open() > limit {
+            if self.fold.open() > limit {
+                self.fold.prune(names);
+                self.fold.settle(names);
+            }
+            if self.forest.len() > limit / 2 {
+                self.forest.prune();
+                self.take_found(names);
+            }
+            self.analysis.findings.count("interactions that never end", || {
+                let message = format!("more than {limit} interactions were open at once");
+                Diagnostic::warning(codes::GIVEN_UP, Place::Nowhere, message)
+                    .with_note("those that had not ended were taken to be asynchronous, to keep memory within bounds")
+            });
+        }
+    }
+
+    /// What all came to.
+    pub fn finish(mut self, names: &TraceNames) -> Analysis {
+        self.forest.finish();
+        self.take_found(names);
+        self.decide(names);
+        let Folded { submodel, links, unfinished, alike } = self.fold.finish(names);
+        let mut analysis = self.analysis;
+        (analysis.submodel, analysis.links) = (submodel, links);
+        self.missing.tell(names, &self.files, &mut analysis.findings);
+        if alike > 0 {
+            analysis.findings.counted.insert("occurrence that is one of too many kinds", alike);
+            analysis.findings.findings.push(
+                Diagnostic::warning(codes::ALIKE, Place::Nowhere, "occurrences ask for others in too many different ways")
+                    .with_note(format!(
+                        "{alike} that came after the first such kinds are one entry for each request, to keep memory within bounds"
+                    ))
+                    .with_hint("if messages have names, tell them: entries are then told apart by these"),
+            );
+        }
+        if self.late > 0 {
+            let what =
+                if self.late == 1 { "1 message looks".to_owned() } else { format!("{} messages look", self.late) };
+            analysis.findings.counted.insert("reply that may have come too late", self.late);
+            analysis.findings.findings.push(
+                Diagnostic::new(
+                    Severity::Note,
+                    codes::LATE,
+                    Place::Nowhere,
+                    format!("{what} like a reply to a request that had been given up"),
+                )
+                .with_note("a task that asks again before it has its reply is not blocked, so that its request was taken for asynchronous")
+                .with_note("if tasks serve several requests at once, by threads that the trace does not name, the model is wrong")
+                .with_hint("record the thread of each message, or have threads guessed: `--guess-threads`"),
+            );
+        }
+        if unfinished > 0 {
+            let what = if unfinished == 1 {
+                "1 interaction was".to_owned()
+            } else {
+                format!("{unfinished} interactions were")
+            };
+            analysis.findings.counted.insert("interaction not complete at the end", unfinished);
+            analysis.findings.findings.push(
+                Diagnostic::new(
+                    Severity::Note,
+                    codes::UNFINISHED,
+                    Place::Nowhere,
+                    format!("{what} not complete when the trace ended"),
+                )
+                .with_note("their like were answered before, so that they are left out of the model, and not taken for asynchronous"),
+            );
+        }
+        analysis
+    }
+}
+
+impl<R: Replies> StepSink for Same<R> {
+    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+        match step.what {
+            What::Message { from, to, label, sent, took } => {
+                let node = self.sender(from);
+                self.fold.acts(names, from, sent);
+                let spent = self.fold.sends(self.forest.visit(node), sent);
+                self.deliver(names, (from, node), None, to, label, (sent, took), spent, step);
+            }
+            What::Send { from, token, .. } => {
+                let node = self.sender(from);
+                self.fold.acts(names, from, step.time);
+                let spent = self.fold.sends(self.forest.visit(node), step.time);
+                let transit = self.forest.send(node, spent);
+                let place = token as usize;
+                if self.tokens.len() <= place {
+                    self.tokens.resize(place + 1, NONE);
+                }
+                self.tokens[place] = transit;
+            }
+            What::Receive { to, token, label, from: sender, sent, took } => {
+                let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
+                if transit != NONE {
+                    let from = self.forest.sender(transit);
+                    self.deliver(names, (sender, from), Some(transit), to, label, (sent, took), Spent::default(), step);
+                }
+            }
+            What::Lost(token) => {
+                let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
+                if transit != NONE {
+                    self.forest.lose(transit);
+                }
+            }
+            What::Other(Event::Begin(task, label)) => {
+                self.forest.ended(task);
+                self.take_found(names);
+                self.fold.begins(names, task, label, step.time, (step.file, step.line));
+            }
+            What::Other(Event::Run(task)) => self.forest.running(task),
+            What::Other(Event::Idle(task)) => {
+                self.forest.ended(task);
+                self.fold.acts(names, task, step.time);
+                self.fold.idle(task, step.time);
+            }
+            What::Other(Event::Compute(task, seconds)) => {
+                self.fold.computes(task, seconds);
+                return ControlFlow::Continue(());
+            }
+        }
+        self.take_found(names);
+        self.prune(names);
+        ControlFlow::Continue(())
+    }
+}

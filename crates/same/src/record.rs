@@ -1,0 +1,65 @@
+//! Interaction records (2005 paper §4.3, part B).
+
+use dyelog_lqn::submodel::RequestKind;
+use dyelog_trace::TaskId;
+
+/// The kind of an interaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordKind {
+    /// `Sync`: the client waits for the reply.
+    Sync,
+    /// `Async`: nobody replies.
+    Async,
+    /// `Fwd`: the request is passed on, and the last server replies.
+    Forward,
+}
+
+impl RecordKind {
+    /// Its word in lists.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Async => "async",
+            Self::Forward => "forward",
+        }
+    }
+}
+
+/// The paper's `X.k`: the k-th execution occurrence of task X.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occurrence {
+    /// The task, or the thread of one.
+    pub task: TaskId,
+    /// Its number, from 1.
+    pub number: u32,
+}
+
+/// An interaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its kind.
+    pub kind: RecordKind,
+    /// Who began it.
+    pub client: Occurrence,
+    /// Who replied; of an asynchronous one, who received the message.
+    pub server: Occurrence,
+    /// Of a forwarded one, who passed it on, in order.
+    pub via: Vec<Occurrence>,
+    /// When the request arrived, seconds; NaN where the trace does not tell. The paper's `tstart` or `t`.
+    pub time: f64,
+    /// When the reply arrived, seconds; the paper's `tend`. NaN without a reply.
+    pub end: f64,
+    /// Whether it is taken for asynchronous because the trace ended.
+    pub cut_off: bool,
+}
+
+/// What one message turned out to be, by the lines of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The line of the message.
+    pub message: u32,
+    /// How the request was made.
+    pub kind: RequestKind,
+    /// The line of the message that its sender was serving; 0 where it served none.
+    pub cause: u32,
+}

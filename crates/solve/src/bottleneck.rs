@@ -1,0 +1,452 @@
+//! What limits a model: asymptotic bounds, and what saturates first, second and so on as the load grows.
+//!
+//! Bounds are those of operational analysis (Denning and Buzen 1978): with D the busy time of a resource in a customer's
+//! cycle and m its servers, throughput is at most m / D, and at most N / (R + Z) with the response R without queueing.
+//! For the threads of a task, D is the time for which a thread is held in a cycle when nothing queues, so that the bound
+//! holds for software, too. What really saturates is seen by the solver under a load far beyond the bounds: the saturated
+//! resource that waits for no other saturated one (Neilson, Woodside, Petriu and Majumdar 1995). That one is then
+//! relieved, and the next comes into sight. Open arrivals ask for m / D of each resource by themselves: how far they can grow
+//! in proportion follows without a solver.
+
+use dyelog_diagnostic::Diagnostics;
+use dyelog_lqn::model::{EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId};
+use dyelog_lqn::results::Results;
+
+use super::plan::{Plan, servers};
+use super::{LayeredOptions, Observer, layered_observed};
+
+/// Resources are looked for until so many were relieved.
+const MOST_STEPS: usize = 6;
+/// What is busy for this part of the time under the greatest load is saturated.
+const SATURATED: f64 = 0.93;
+/// What is busy for parts of the time that differ by less is equally busy: the first in the model comes first.
+const SAME: f64 = 1e-4;
+/// The load under which saturation is looked for, relative to that at which the asymptotes meet.
+const PUSH: f64 = 3.0;
+/// More customers than these a source are not tried.
+const MOST_CUSTOMERS: f64 = 2000.0;
+
+/// Something that can be busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// A processor.
+    Processor(ProcessorId),
+    /// The threads of a task.
+    Task(TaskId),
+}
+
+/// The bound that one resource sets to one source of load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// The resource.
+    pub resource: Resource,
+    /// Seconds for which one of its servers is busy in a cycle, queueing left out.
+    pub seconds: f64,
+    /// Its servers.
+    pub servers: f64,
+}
+
+impl Limit {
+    /// Cycles per second that it can do at most.
+    pub fn throughput(&self) -> f64 {
+        self.servers / self.seconds
+    }
+}
+
+/// The bounds of a closed source of load that has the system to itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceBounds {
+    /// The reference task.
+    pub task: TaskId,
+    /// Its customers.
+    pub population: f64,
+    /// Their think time, seconds.
+    pub think_time: f64,
+    /// The response time without queueing, seconds.
+    pub response: f64,
+    /// The bounds, the tightest first.
+    pub limits: Vec<Limit>,
+}
+
+impl SourceBounds {
+    /// Most cycles per second, and least response time in seconds, of that many customers.
+    pub fn of(&self, population: f64) -> (f64, f64) {
+        let alone = population / (self.response + self.think_time);
+        let most = self.limits.first().map_or(alone, |limit| limit.throughput().min(alone));
+        (most, (population / most - self.think_time).max(self.response))
+    }
+
+    /// The number of customers at which the two bounds meet.
+    pub fn knee(&self) -> Option<f64> {
+        self.limits.first().map(|limit| limit.throughput() * (self.response + self.think_time))
+    }
+}
+
+/// The bounds of the open arrivals at one entry that have the system to themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrivalBounds {
+    /// The entry.
+    pub entry: EntryId,
+    /// Arrivals per second.
+    pub rate: f64,
+    /// The response time without queueing, seconds.
+    pub response: f64,
+    /// The bounds, the tightest first; a cycle is one arrival.
+    pub limits: Vec<Limit>,
+}
+
+/// How far all open arrivals can grow in proportion before a resource is saturated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers due to open arrivals as they are, queueing left out.
+    pub utilization: f64,
+}
+
+impl Room {
+    /// By how much all rates may be multiplied at most.
+    pub fn factor(&self) -> f64 {
+        1.0 / self.utilization
+    }
+}
+
+/// A resource that limits, once those before it are relieved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers under the greatest load.
+    pub utilization: f64,
+    /// Of a task: the busy part of its processor's servers then.
+    pub processor_utilization: f64,
+    /// Cycles per second of each source at most.
+    pub throughputs: Vec<f64>,
+    /// Whether the solver converged under that load.
+    pub converged: bool,
+}
+
+/// What limits a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bottlenecks {
+    /// Closed sources of load.
+    pub sources: Vec<SourceBounds>,
+    /// Open arrivals.
+    pub arrivals: Vec<ArrivalBounds>,
+    /// What limits the open arrivals together, the tightest first.
+    pub rooms: Vec<Room>,
+    /// What saturates first as they grow in proportion, and what comes next when that is relieved.
+    pub steps: Vec<Step>,
+    /// Whether there are further bounds of which the solver could not tell which comes next: it did not converge, or found
+    /// nothing saturated.
+    pub unsure: bool,
+}
+
+/// Finds what limits a model as its closed sources of load grow in proportion, and as its open arrivals do.
+///
+/// # Errors
+/// As [`layered`](super::layered).
+pub fn bottlenecks(model: &Model, options: &LayeredOptions) -> Result<Bottlenecks, Diagnostics> {
+    bottlenecks_observed(model, options, &mut ())
+}
+
+/// Finds what limits a model, and tells the observer of each iteration of each solution.
+///
+/// # Errors
+/// As [`layered`](super::layered).
+pub fn bottlenecks_observed(
+    model: &Model,
+    options: &LayeredOptions,
+    observer: &mut dyn Observer,
+) -> Result<Bottlenecks, Diagnostics> {
+    let sources = bounds(model)?;
+    let (arrivals, rooms) = arrivals(model)?;
+    let mut steps = Vec::new();
+    let mut unsure = false;
+    let mut relieved = model.clone();
+    // Those that are relieved further on need a greater load to show.
+    while steps.len() < MOST_STEPS {
+        let now = bounds(&relieved)?;
+        let Some(pushed) = push(&relieved, &now) else { break };
+        let results = layered_observed(&pushed, options, observer)?;
+        if !(results.convergence.converged || steps.is_empty()) {
+            unsure = true;
+            break;
+        }
+        let Some(resource) = lowest(&pushed, &results) else {
+            // Something bounds the load, but what the solver makes of it does not get there.
+            unsure = true;
+            break;
+        };
+        let busy = |resource: Resource| part(&pushed, &results, resource);
+        let processor = match resource {
+            Resource::Task(task) => Resource::Processor(pushed.tasks[task.index()].processor),
+            processor @ Resource::Processor(_) => processor,
+        };
+        steps.push(Step {
+            resource,
+            utilization: busy(resource),
+            processor_utilization: busy(processor),
+            throughputs: sources.iter().map(|source| results.tasks[source.task.index()].throughput).collect(),
+            converged: results.convergence.converged,
+        });
+        match resource {
+            Resource::Processor(id) => {
+                let processor = &mut relieved.processors[id.index()];
+                processor.multiplicity = Multiplicity::Infinite;
+                processor.scheduling = Scheduling::Delay;
+            }
+            Resource::Task(id) => {
+                let task = &mut relieved.tasks[id.index()];
+                task.multiplicity = Multiplicity::Infinite;
+                task.scheduling = Scheduling::Delay;
+            }
+        }
+    }
+    Ok(Bottlenecks { sources, arrivals, rooms, steps, unsure })
+}
+
+/// The model under a load far beyond its bounds; `None` where nothing bounds it.
+fn push(model: &Model, sources: &[SourceBounds]) -> Option<Model> {
+    let total = |of: &dyn Fn(&SourceBounds) -> f64| sources.iter().map(of).sum::<f64>();
+    let knees: Vec<f64> = sources.iter().filter_map(SourceBounds::knee).collect();
+    let most = knees.iter().copied().fold(0.0, f64::max);
+    let population = total(&|source| source.population);
+    if most <= 0.0 || population <= 0.0 {
+        return None;
+    }
+    let factor = (PUSH * most / population).max(1.0);
+    let mut pushed = model.clone();
+    for source in sources {
+        let customers = (source.population * factor).ceil().clamp(1.0, MOST_CUSTOMERS.max(source.population));
+        pushed.tasks[source.task.index()].multiplicity = Multiplicity::Finite(customers as u32);
+    }
+    Some(pushed)
+}
+
+/// The busy part of a resource's servers; zero where they have no limit.
+fn part(model: &Model, results: &Results, resource: Resource) -> f64 {
+    let (busy, multiplicity) = match resource {
+        Resource::Processor(id) => {
+            let processor = &model.processors[id.index()];
+            (results.processors[id.index()].utilization, processor.multiplicity)
+        }
+        Resource::Task(id) => {
+            let task = &model.tasks[id.index()];
+            (results.tasks[id.index()].utilization, task.multiplicity)
+        }
+    };
+    busy / servers(multiplicity)
+}
+
+/// A resource and how near it is to its limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Busy {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers or threads.
+    pub part: f64,
+    /// Whether it is saturated.
+    pub saturated: bool,
+}
+
+/// What limits a solved model: the saturated resource that waits for no other saturated one, else the busiest one. `None` where
+/// nothing is busy that has a limit.
+pub fn busiest(model: &Model, results: &Results) -> Option<Busy> {
+    if let Some(resource) = lowest(model, results) {
+        return Some(Busy { resource, part: part(model, results, resource), saturated: true });
+    }
+    let processors = (0..model.processors.len()).map(|id| Resource::Processor(id.into()));
+    let tasks = (0..model.tasks.len()).map(TaskId::from).filter(|id| !is_source(model, *id)).map(Resource::Task);
+    let mut most: Option<Busy> = None;
+    for resource in processors.chain(tasks) {
+        let part = part(model, results, resource);
+        if part > most.map_or(0.0, |most| most.part + SAME) {
+            most = Some(Busy { resource, part, saturated: false });
+        }
+    }
+    most
+}
+
+fn is_source(model: &Model, task: TaskId) -> bool {
+    matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
+}
+
+/// The saturated resource that waits for no other saturated one; the busiest of several.
+fn lowest(model: &Model, results: &Results) -> Option<Resource> {
+    let saturated = |resource: Resource| part(model, results, resource) >= SATURATED;
+    let processors = (0..model.processors.len()).map(|id| Resource::Processor(id.into()));
+    let busiest = |found: &mut dyn Iterator<Item = Resource>| {
+        let mut best: Option<(f64, Resource)> = None;
+        for resource in found.filter(|resource| saturated(*resource)) {
+            let busy = part(model, results, resource);
+            if best.is_none_or(|(most, _)| busy > most + SAME) {
+                best = Some((busy, resource));
+            }
+        }
+        best.map(|(_, resource)| resource)
+    };
+    // Processors wait for nobody.
+    if let Some(processor) = busiest(&mut processors.into_iter()) {
+        return Some(processor);
+    }
+    let tasks: Vec<TaskId> = (0..model.tasks.len())
+        .map(TaskId::from)
+        .filter(|id| !is_source(model, *id))
+        .filter(|id| saturated(Resource::Task(*id)))
+        .collect();
+    let mut waits = vec![false; model.tasks.len()];
+    for call in results.calls.iter().filter(|call| call.kind == Some(dyelog_lqn::model::CallKind::Synchronous)) {
+        let target = model.entries[call.to.index()].task;
+        let caller = match call.from {
+            dyelog_lqn::results::Caller::Phase(entry, _) | dyelog_lqn::results::Caller::Forward(entry) => {
+                model.entries[entry.index()].task
+            }
+            dyelog_lqn::results::Caller::Activity(activity) => model.activities[activity.index()].task,
+        };
+        waits[caller.index()] |= tasks.contains(&target);
+    }
+    busiest(&mut tasks.iter().filter(|id| !waits[id.index()]).map(|id| Resource::Task(*id)))
+}
+
+/// The asymptotic bounds of each closed source of load.
+///
+/// # Errors
+/// When the model cannot be solved at all.
+pub fn bounds(model: &Model) -> Result<Vec<SourceBounds>, Diagnostics> {
+    let plan = Plan::new(model)?;
+    let held = held(&plan);
+    let sources = (0..model.tasks.len()).map(TaskId::from).filter(|task| plan.is_source(*task));
+    Ok(sources.map(|task| source(&plan, task, &held)).collect())
+}
+
+/// The asymptotic bounds of open arrivals, of each by itself and of all together.
+///
+/// # Errors
+/// When the model cannot be solved at all.
+pub fn arrivals(model: &Model) -> Result<(Vec<ArrivalBounds>, Vec<Room>), Diagnostics> {
+    let plan = Plan::new(model)?;
+    let held = held(&plan);
+    let mut found = Vec::new();
+    for (number, entry) in model.entries.iter().enumerate() {
+        if let Some(rate) = entry.open_arrival_rate.filter(|rate| *rate > 0.0) {
+            let mut visits = vec![0.0; plan.entries.len()];
+            visits[number] = 1.0;
+            let limits = limits(&plan, &mut visits, &held);
+            found.push(ArrivalBounds { entry: number.into(), rate, response: held[number].0, limits });
+        }
+    }
+    let mut rooms: Vec<Room> = Vec::new();
+    for source in &found {
+        for limit in &source.limits {
+            let utilization = source.rate / limit.throughput();
+            match rooms.iter_mut().find(|room| room.resource == limit.resource) {
+                Some(room) => room.utilization += utilization,
+                None => rooms.push(Room { resource: limit.resource, utilization }),
+            }
+        }
+    }
+    rooms.sort_by(|left, right| right.utilization.total_cmp(&left.utilization));
+    Ok((found, rooms))
+}
+
+/// By entry: the time of the first phase and of all phases when nothing queues.
+fn held(plan: &Plan) -> Vec<(f64, f64)> {
+    let mut held = vec![(0.0, 0.0); plan.entries.len()];
+    for &entry in plan.order.iter().rev() {
+        let planned = &plan.entries[entry.index()];
+        let mut strands = vec![(0.0, 0.0); planned.steps.len()];
+        for (strand, steps) in planned.steps.iter().enumerate() {
+            for step in steps {
+                let work = &plan.works[step.work];
+                let waits = work.calls.iter().filter(|call| call.synchronous);
+                let called: f64 = waits.map(|call| call.mean * held[call.to.index()].0).sum();
+                let time = step.visits * (work.slice * work.slices + work.think + called);
+                strands[strand].1 += time;
+                if step.phase == 0 {
+                    strands[strand].0 += time;
+                }
+            }
+        }
+        // A fork takes as long as its longest branch at least; with a quorum it may be shorter.
+        let mut total = strands.first().copied().unwrap_or_default();
+        for fork in planned.shape.forks.iter().filter(|fork| fork.quorum.is_none()) {
+            let longest = fork.branches.iter().map(|branch| strands[*branch].1).fold(0.0, f64::max);
+            total.1 += fork.visits * longest;
+            if fork.phase == 0 {
+                total.0 += fork.visits * longest;
+            }
+        }
+        held[entry.index()] = total;
+    }
+    held
+}
+
+fn source(plan: &Plan, task: TaskId, held: &[(f64, f64)]) -> SourceBounds {
+    let model = plan.model;
+    let own = &model.tasks[task.index()];
+    let mut visits = vec![0.0; plan.entries.len()];
+    for entry in &own.entries {
+        visits[entry.index()] = 1.0 / own.entries.len() as f64;
+    }
+    let limits = limits(plan, &mut visits, held);
+    SourceBounds {
+        task,
+        population: plan.threads[task.index()],
+        think_time: own.think_time,
+        response: own.entries.iter().map(|entry| visits[entry.index()] * held[entry.index()].1).sum(),
+        limits,
+    }
+}
+
+/// The bounds of a cycle that begins with those visits to entries; the visits that follow from them are added.
+fn limits(plan: &Plan, visits: &mut [f64], held: &[(f64, f64)]) -> Vec<Limit> {
+    let model = plan.model;
+    let mut processors = vec![0.0; model.processors.len()];
+    for &entry in &plan.order {
+        let flow = visits[entry.index()];
+        if flow <= 0.0 {
+            continue;
+        }
+        let planned = &plan.entries[entry.index()];
+        let processor = model.tasks[planned.task.index()].processor.index();
+        // How often each strand runs in an execution of the entry: branches follow those that fork them.
+        let mut runs = vec![0.0; planned.steps.len()];
+        if let Some(first) = runs.first_mut() {
+            *first = 1.0;
+        }
+        for strand in 0..planned.steps.len() {
+            for &fork in &planned.shape.strands[strand].forks {
+                let fork = &planned.shape.forks[fork];
+                fork.branches.iter().for_each(|branch| runs[*branch] += runs[strand] * fork.visits);
+            }
+            for step in &planned.steps[strand] {
+                let work = &plan.works[step.work];
+                let executions = flow * runs[strand] * step.visits;
+                processors[processor] += executions * work.slice * work.slices;
+                for call in &work.calls {
+                    visits[call.to.index()] += executions * call.mean;
+                }
+            }
+        }
+    }
+    let of = |resource: Resource, seconds: f64, servers: f64| Limit { resource, seconds, servers };
+    let mut limits: Vec<Limit> = Vec::new();
+    for (number, seconds) in processors.into_iter().enumerate() {
+        let processor = &model.processors[number];
+        let count = servers(processor.multiplicity) * f64::from(processor.replicas.max(1));
+        if seconds > 0.0 && count.is_finite() && processor.scheduling != Scheduling::Delay {
+            limits.push(of(Resource::Processor(number.into()), seconds, count));
+        }
+    }
+    for (number, other) in model.tasks.iter().enumerate() {
+        let seconds: f64 = other.entries.iter().map(|entry| visits[entry.index()] * held[entry.index()].1).sum();
+        let count = plan.threads[number];
+        if !plan.is_source(number.into()) && seconds > 0.0 && count.is_finite() && other.scheduling != Scheduling::Delay
+        {
+            limits.push(of(Resource::Task(number.into()), seconds, count));
+        }
+    }
+    limits.sort_by(|left, right| left.throughput().total_cmp(&right.throughput()));
+    limits
+}

@@ -1,0 +1,303 @@
+//! Solving a model from where the solver stood with a like one.
+
+use crate::lanes::{Item, Lanes, Root};
+use crate::mixing::Mixing;
+use crate::mva::Memory;
+use crate::plan::Plan;
+use dyelog_diagnostic::Diagnostics;
+use dyelog_lqn::model::Model;
+use dyelog_lqn::results::{Convergence, Results};
+
+use super::{LayeredOptions, Observer, Run, Solver, chain, in_layers, of_copies, replicas, sound};
+
+/// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
+///
+/// Whether two models have the same structure is seen when the second is solved: who circulates and which stations it
+/// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    shape: Vec<u32>,
+    /// All numbers of the solver's state.
+    row: Vec<f64>,
+    /// Those of the standing before, if this one was begun from it and had as many.
+    before: Option<Vec<f64>>,
+    /// Whether the row was moved away from where the solver stood, which is then in `before`.
+    is_moved: bool,
+    ends: Vec<Memory>,
+    /// The sizes of the last like model that had too many states.
+    too_many: Option<Vec<u32>>,
+    /// The steps that led there, which tell the next solution its way.
+    mixing: Mixing,
+}
+
+impl Standing {
+    /// Goes on in the direction from the standing before to this one, by so much of the way between them: the start for a
+    /// model whose parameters have moved on along the same line. Does nothing where there is no standing before.
+    #[must_use]
+    pub fn moved(mut self, part: f64) -> Self {
+        if let Some(before) = self.before.as_mut().filter(|_| !self.is_moved) {
+            self.is_moved = true;
+            for (own, before) in self.row.iter_mut().zip(before) {
+                let end = *own;
+                // All of them are times, rates and factors, which cannot be negative.
+                *own = (end + part * (end - *before)).max(0.0);
+                *before = end;
+            }
+        }
+        self
+    }
+
+    /// All numbers of where the solver stood, one after the other.
+    pub fn numbers(&self) -> &[f64] {
+        match &self.before {
+            Some(before) if self.is_moved => before,
+            _ => &self.row,
+        }
+    }
+
+    /// Starts where these combine to, each with its weight; they must be numbers of like standings.
+    pub fn start_at(&mut self, terms: &[(f64, &[f64])]) {
+        if terms.iter().any(|(_, numbers)| numbers.len() != self.row.len()) {
+            return;
+        }
+        let end = self.numbers().to_vec();
+        self.row.fill(0.0);
+        for (weight, numbers) in terms {
+            self.row.iter_mut().zip(*numbers).for_each(|(own, number)| *own += weight * number);
+        }
+        // All of them are times, rates and factors, which cannot be negative.
+        self.row.iter_mut().for_each(|own| *own = own.max(0.0));
+        self.before = Some(end);
+        self.is_moved = true;
+    }
+
+    /// Where the solver stood.
+    fn end(self) -> Option<Vec<f64>> {
+        if self.is_moved { self.before } else { Some(self.row) }
+    }
+}
+
+/// Solves a model, from where the solver stood with a like one if that is given and has the same structure. Gives where
+/// the solver stands now beside the results.
+///
+/// Without a start, or where the start leads nowhere, results are those of [`layered`](super::layered) to the last digit.
+/// With one they are those of the same fixed point, met from another side: figures differ by about as much as
+/// [`LayeredOptions::tolerance`] leaves open.
+///
+/// # Errors
+/// As [`layered`](super::layered).
+pub fn layered_from(
+    model: &Model,
+    options: &LayeredOptions,
+    start: Option<Standing>,
+    observer: &mut dyn Observer,
+) -> Result<(Results, Standing), Diagnostics> {
+    if !replicas::any(model) {
+        return go_on(model, options, start, observer);
+    }
+    let mut start = start;
+    let mut end = Standing::default();
+    let results = of_copies(model, &mut |model| {
+        let (results, standing) = go_on(model, options, start.take(), observer)?;
+        end = standing;
+        Ok(results)
+    })?;
+    Ok((results, end))
+}
+
+fn go_on(
+    model: &Model,
+    options: &LayeredOptions,
+    start: Option<Standing>,
+    observer: &mut dyn Observer,
+) -> Result<(Results, Standing), Diagnostics> {
+    let plan = Plan::new(model)?;
+    let lanes = Lanes::new(&plan)?;
+    let shape = shape(&lanes);
+    let mut solver = Solver::new(&plan, &lanes)?;
+    let mut start = start.filter(|start| start.shape == shape);
+    let sizes = sizes(&plan);
+    // Whoever has more customers and threads has more states.
+    let known = start.as_mut().and_then(|start| start.too_many.take());
+    let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
+    let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
+    if too_many.is_none()
+        && let Some(results) = chain::solve(&plan, options.states)
+    {
+        return Ok((sound(results)?, Standing { shape, ..Standing::default() }));
+    }
+    if let Err(refusal) = in_layers(model) {
+        let results = chain::solve_roughly(&plan, options.states).map_or(Err(refusal), sound)?;
+        return Ok((results, Standing { shape, ..Standing::default() }));
+    }
+    start = start.filter(|start| !start.row.is_empty());
+    let limit = options.iterations.div_ceil(2).max(1);
+    let mut mixing = start.as_mut().map(|start| std::mem::take(&mut start.mixing)).unwrap_or_default();
+    let warm = start
+        .as_mut()
+        .and_then(|start| solver.go_on(start, &mut mixing, options.tolerance, limit, observer))
+        .map(|convergence| super::report::results(&solver, convergence))
+        .filter(super::report::is_sound);
+    let before = warm.is_some().then(|| start.and_then(Standing::end)).flatten();
+    let results = if let Some(results) = warm {
+        results
+    } else {
+        mixing = Mixing::default();
+        solver = Solver::new(&plan, &lanes)?;
+        let convergence = solver.run(options, observer)?;
+        sound(super::report::results(&solver, convergence))?
+    };
+    let mut standing = solver.standing(shape, before, mixing.for_another());
+    standing.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
+    Ok((results, standing))
+}
+
+/// Iterations from scratch before the acceleration of a large model begins.
+pub(super) const AHEAD: u32 = 3;
+
+impl Solver<'_> {
+    /// Goes on as from a like model's solution: inner and outer iterations come to their end together. Nothing where that
+    /// does not converge; then all is as it was to begin with.
+    pub(super) fn accelerated(
+        &mut self,
+        tolerance: f64,
+        limit: u32,
+        observer: &mut dyn Observer,
+    ) -> Option<Convergence> {
+        let mut row = Vec::new();
+        self.visit_state(&mut |value| row.push(*value));
+        let ends = std::mem::take(&mut self.memories);
+        let mut start = Standing { row, ends, ..Standing::default() };
+        let found = self.go_on(&mut start, &mut Mixing::default(), tolerance, limit, observer);
+        if found.is_none() {
+            observer.restart("without acceleration");
+            self.reset();
+        }
+        found
+    }
+
+    /// Iterates from a start. `None` where that does not converge.
+    fn go_on(
+        &mut self,
+        start: &mut Standing,
+        mixing: &mut Mixing,
+        tolerance: f64,
+        limit: u32,
+        observer: &mut dyn Observer,
+    ) -> Option<Convergence> {
+        self.memories = std::mem::take(&mut start.ends);
+        for memory in &mut self.memories {
+            memory.hurries = true;
+        }
+        let mut run = Run { converged: false, iterations: 0, residual: f64::INFINITY };
+        let mut row = start.row.clone();
+        let mut next = Vec::with_capacity(row.len());
+        while run.iterations < limit && !run.converged {
+            self.put(&row);
+            run.residual = self.sweep(true, 1.0);
+            run.iterations += 1;
+            observer.iteration(run.iterations, run.residual);
+            if !run.residual.is_finite() {
+                return None;
+            }
+            run.converged = run.residual < tolerance;
+            next.clear();
+            self.visit_state(&mut |value| next.push(*value));
+            if next.len() != row.len() {
+                return None;
+            }
+            mixing.mix(&mut row, &next);
+        }
+        let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
+        converged.then(|| Convergence {
+            converged,
+            saturated: false,
+            iterations: run.iterations,
+            residual: run.residual,
+            method: self.method(),
+            exact: self.is_exact(),
+        })
+    }
+
+    /// Puts numbers in the place of the state's.
+    fn put(&mut self, row: &[f64]) {
+        let mut values = row.iter();
+        self.visit_state(&mut |value| {
+            if let Some(new) = values.next() {
+                *value = *new;
+            }
+        });
+        for group in (0..self.lanes.groups.len()).rev() {
+            self.evaluate(group);
+            self.update_requests(group);
+        }
+    }
+
+    /// Shows all numbers that the iteration turns on, in an order that depends on the structure only.
+    fn visit_state(&mut self, see: &mut dyn FnMut(&mut f64)) {
+        for stay in self.waits.stays.iter_mut().flatten().chain(&mut self.open_stays) {
+            see(&mut stay.wait);
+            see(&mut stay.stretch);
+        }
+        for time in self.waits.service.iter_mut().flatten() {
+            see(&mut time.mean);
+            see(&mut time.variance);
+        }
+        self.flows.iter_mut().flatten().for_each(&mut *see);
+        for numbers in [&mut self.throughputs, &mut self.cycles, &mut self.blocking] {
+            numbers.iter_mut().for_each(&mut *see);
+        }
+        for activity in &mut self.activity {
+            [&mut activity.time, &mut activity.alone, &mut activity.beside].into_iter().for_each(&mut *see);
+        }
+        for memory in &mut self.memories {
+            memory.visit(see);
+        }
+    }
+
+    fn standing(mut self, shape: Vec<u32>, before: Option<Vec<f64>>, mixing: Mixing) -> Standing {
+        let mut row = Vec::new();
+        self.visit_state(&mut |value| row.push(*value));
+        let before = before.filter(|before| before.len() == row.len());
+        Standing { shape, row, before, ends: self.memories, mixing, ..Standing::default() }
+    }
+}
+
+/// Numbers that do not shrink unless the number of states may.
+fn sizes(plan: &Plan) -> Vec<u32> {
+    let threads = plan.threads.iter().map(|count| if *count < 1e9 { *count as u32 } else { u32::MAX });
+    let works = plan.works.iter().flat_map(|work| {
+        let calls = work.calls.iter().map(|call| u32::from(call.mean > 0.0));
+        [work.slice > 0.0, work.think > 0.0].map(u32::from).into_iter().chain(calls)
+    });
+    threads.chain(works).collect()
+}
+
+/// The structure of a decomposition, flat: two with the same have state of the same shape and meaning.
+fn shape(lanes: &Lanes) -> Vec<u32> {
+    let mut shape: Vec<u32> = lanes.queues.iter().map(|queues| u32::from(*queues)).collect();
+    let index = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    for group in &lanes.groups {
+        shape.extend(match group.root {
+            Root::Customers(task) => [0, task.0],
+            Root::Threads(task) => [1, task.0],
+            Root::Stream { entry, later } => [2 + u32::from(later), entry.0],
+        });
+        shape.push(index(group.lanes.len()));
+    }
+    for lane in &lanes.lanes {
+        shape.extend([lane.group, lane.reach.len(), lane.items.len(), lane.stations.len()].map(index));
+        shape.extend(lane.stations.iter().map(|station| index(*station)));
+        for reach in &lane.reach {
+            shape.extend([reach.entry.0, index(reach.strand), index(reach.items.start)]);
+        }
+        shape.extend(lane.items.iter().flat_map(|item| match *item {
+            Item::Step { work, slot, phase, .. } => [index(work) << 2 | index(phase), slot],
+            Item::Call { slot, to, .. } => [to.0, slot],
+            Item::Inline { reach, .. } => [reach, 1],
+            Item::Send { to, .. } => [to.0, 2],
+            Item::Fork { fork, first_lane } => [index(fork), index(first_lane)],
+        }));
+    }
+    shape
+}

@@ -1,0 +1,295 @@
+//! The decomposition into layers, and the queueing network of each.
+//!
+//! A lane and the stations that it visits belong together, so a layer is a connected component of lanes and stations. A
+//! task that queues is a station of the layer of its callers and a group of customers in the layer of its servers; what
+//! passes between layers is its service time, upwards, and its throughput, downwards.
+
+use rustc_hash::FxHashMap;
+
+use dyelog_lqn::model::{EntryId, Scheduling};
+
+use super::lanes::{Item, Lanes, NONE, Root};
+use super::mva::{Discipline, Load, Network, Station, Stay, Visit};
+use super::plan::{Plan, PlannedWork, servers};
+use super::times::{Waits, slice};
+
+/// Lanes and stations that are solved together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layer {
+    pub lanes: Vec<usize>,
+    /// Entries that get Poisson requests at a station of the layer.
+    pub open: Vec<EntryId>,
+    /// Stations, numbered as in [`Lanes`].
+    pub stations: Vec<usize>,
+}
+
+/// All layers, callers first.
+pub(super) fn layers(plan: &Plan, lanes: &Lanes, open: &[EntryId]) -> Vec<Layer> {
+    let stations = lanes.processors + plan.model.tasks.len();
+    let mut sets = Sets::new(stations + lanes.lanes.len());
+    for (number, lane) in lanes.lanes.iter().enumerate() {
+        for &station in &lane.stations {
+            sets.join(stations + number, station);
+        }
+    }
+    let mut layers: Vec<Layer> = Vec::new();
+    let mut of_set: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut layer_of = |sets: &mut Sets, element: usize, layers: &mut Vec<Layer>| {
+        let set = sets.find(element);
+        *of_set.entry(set).or_insert_with(|| {
+            layers.push(Layer::default());
+            layers.len() - 1
+        })
+    };
+    for number in 0..lanes.lanes.len() {
+        let layer = layer_of(&mut sets, stations + number, &mut layers);
+        layers[layer].lanes.push(number);
+    }
+    for &entry in open {
+        let station = lanes.task_station(plan.entries[entry.index()].task);
+        let layer = layer_of(&mut sets, station, &mut layers);
+        layers[layer].open.push(entry);
+    }
+    for layer in &mut layers {
+        let mut visited: Vec<usize> = layer.lanes.iter().flat_map(|lane| lanes.lanes[*lane].stations.clone()).collect();
+        visited.extend(layer.open.iter().map(|entry| lanes.task_station(plan.entries[entry.index()].task)));
+        visited.sort_unstable();
+        visited.dedup();
+        layer.stations = visited;
+    }
+    layers
+}
+
+/// Disjoint sets with path halving.
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn new(count: usize) -> Self {
+        Self((0..count).collect())
+    }
+
+    fn find(&mut self, mut element: usize) -> usize {
+        while self.0[element] != element {
+            self.0[element] = self.0[self.0[element]];
+            element = self.0[element];
+        }
+        element
+    }
+
+    fn join(&mut self, left: usize, right: usize) {
+        let (left, right) = (self.find(left), self.find(right));
+        if left != right {
+            // The smaller number stays on top, so that the result does not depend on the order of joins.
+            self.0[left.max(right)] = left.min(right);
+        }
+    }
+}
+
+/// The station of that number.
+pub(super) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
+    let (scheduling, count) = if number < lanes.processors {
+        let processor = &plan.model.processors[number];
+        (processor.scheduling, servers(processor.multiplicity) * f64::from(processor.replicas.max(1)))
+    } else {
+        let task = number - lanes.processors;
+        (plan.model.tasks[task].scheduling, plan.threads[task])
+    };
+    let discipline = match scheduling {
+        Scheduling::ProcessorSharing | Scheduling::CompletelyFair => Discipline::Sharing,
+        Scheduling::HeadOfLine => Discipline::HeadOfLine,
+        Scheduling::PreemptivePriority => Discipline::Preemptive,
+        _ => Discipline::Fcfs,
+    };
+    Station { discipline, servers: count, crowding: 0.0 }
+}
+
+/// Sums over the classes of a visit.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    visits: f64,
+    service: f64,
+    service2: f64,
+    after: f64,
+    after2: f64,
+    priority: f64,
+    again: f64,
+    soon: f64,
+}
+
+impl Sum {
+    fn visit(&self, chain: usize, station: usize) -> Visit {
+        let mean = |sum: f64| if self.visits > 0.0 { sum / self.visits } else { 0.0 };
+        Visit {
+            chain,
+            station,
+            visits: self.visits,
+            service: mean(self.service),
+            service2: mean(self.service2),
+            after: mean(self.after),
+            after2: mean(self.after2),
+            priority: mean(self.priority).round() as i32,
+            again: mean(self.again).min(1.0),
+            soon: if self.again > 0.0 { self.soon / self.again } else { 0.0 },
+            longer: 0.0,
+            guess: Stay::default(),
+        }
+    }
+
+    fn add_entry(&mut self, plan: &Plan, waits: &Waits, entry: EntryId, visits: f64) {
+        let [first, second, third] = waits.service[entry.index()];
+        let after = second.mean + third.mean;
+        self.visits += visits;
+        self.service += visits * first.mean;
+        self.service2 += visits * first.square();
+        self.after += visits * after;
+        self.after2 += visits * (second.variance + third.variance + after * after);
+        self.priority += visits * f64::from(plan.model.entries[entry.index()].priority.unwrap_or(0));
+    }
+}
+
+/// A lane's visits by slot, in one cycle of its group, with how often each entry is executed in it.
+pub(super) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f64], waits: &Waits) -> Vec<Sum> {
+    let lane = &lanes.lanes[number];
+    let mut sums = vec![Sum::default(); lane.stations.len()];
+    let stays = &waits.all(number);
+    for (position, reach) in lane.reach.iter().enumerate() {
+        let task = plan.entries[reach.entry.index()].task;
+        let priority = f64::from(plan.model.tasks[task.index()].priority);
+        let mut executions = 0.0;
+        let mut current = None;
+        for item in &lane.items[reach.items.clone()] {
+            match *item {
+                Item::Step { work, visits, slot, .. } => {
+                    executions = flows[position] * visits;
+                    let work = &plan.works[work];
+                    let stay = if slot == NONE { Stay::default() } else { stays[slot as usize] };
+                    current = Some((work, slice(work, stay).mean));
+                    if slot != NONE {
+                        let count = executions * work.slices;
+                        let sum = &mut sums[slot as usize];
+                        sum.visits += count;
+                        sum.service += count * work.slice;
+                        sum.service2 += count * work.slice * work.slice * (1.0 + work.cv2);
+                        sum.priority += count * priority;
+                    }
+                }
+                Item::Call { mean, slot, to, .. } => {
+                    let sum = &mut sums[slot as usize];
+                    sum.add_entry(plan, waits, to, executions * mean);
+                    if let Some((work, slice)) = current {
+                        let again = executions * mean * repeats(work, mean);
+                        sum.again += again;
+                        sum.soon += again * slice;
+                    }
+                }
+                Item::Inline { .. } | Item::Send { .. } | Item::Fork { .. } => {}
+            }
+        }
+    }
+    sums
+}
+
+/// The part of calls to one entry that directly follow another call to it.
+fn repeats(work: &PlannedWork, mean: f64) -> f64 {
+    if work.deterministic { if mean > 1.0 { (mean - 1.0) / mean } else { 0.0 } } else { mean / work.slices.max(mean) }
+}
+
+/// A layer's network with the place of each visit in it: lane and slot.
+pub(super) struct LayerNetwork {
+    pub network: Network,
+    /// By visit: lane and slot; none for those of open entries.
+    pub places: Vec<Option<(usize, usize)>>,
+}
+
+/// Builds the network of a layer from the loads of its lanes.
+pub(super) fn network(
+    plan: &Plan,
+    lanes: &Lanes,
+    layer: &Layer,
+    loads: &[Load],
+    sums: &[Vec<Sum>],
+    open: &[f64],
+    waits: &Waits,
+) -> LayerNetwork {
+    let mut network = Network::default();
+    let mut places = Vec::new();
+    let local = |station: usize| layer.stations.binary_search(&station).expect("a layer has all stations of its lanes");
+    network.stations = layer
+        .stations
+        .iter()
+        .map(|&number| Station { crowding: waits.crowding[number], ..station(plan, lanes, number) })
+        .collect();
+    for (chain, &number) in layer.lanes.iter().enumerate() {
+        network.chains.push(loads[chain]);
+        for (slot, sum) in sums[chain].iter().enumerate() {
+            if sum.visits > 0.0 {
+                let visit = sum.visit(chain, local(lanes.lanes[number].stations[slot]));
+                network.visits.push(Visit {
+                    guess: waits.stays[number][slot],
+                    longer: waits.longer[number][slot],
+                    ..visit
+                });
+                places.push(Some((number, slot)));
+            }
+        }
+    }
+    for &entry in &layer.open {
+        let mut sum = Sum::default();
+        sum.add_entry(plan, waits, entry, 1.0);
+        let chain = network.chains.len();
+        network.chains.push(Load::Open(open[entry.index()]));
+        network.visits.push(sum.visit(chain, local(lanes.task_station(plan.entries[entry.index()].task))));
+        places.push(None);
+    }
+    LayerNetwork { network, places }
+}
+
+/// What one cycle of a group demands of a station, all visits together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    pub station: usize,
+    pub visits: f64,
+    /// Seconds of service.
+    pub service: f64,
+    /// Seconds for which servers are busy: service, and what goes on after it.
+    pub time: f64,
+    /// Seconds from arrival to the end of service.
+    pub stay: f64,
+}
+
+/// By group: its demands, lane by lane.
+pub(super) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Waits) -> Vec<Vec<Demand>> {
+    let mut demands = vec![Vec::new(); lanes.groups.len()];
+    for (number, lane) in lanes.lanes.iter().enumerate() {
+        let sums = lane_visits(plan, lanes, number, &flows[number], waits);
+        demands[lane.group].extend(sums.iter().zip(waits.all(number)).zip(&lane.stations).map(
+            |((sum, stay), &station)| Demand {
+                station,
+                visits: sum.visits,
+                service: sum.service,
+                time: sum.service + sum.after,
+                stay: sum.visits * stay.wait + sum.service * (1.0 + stay.stretch),
+            },
+        ));
+    }
+    demands
+}
+
+/// The name of a station, for words to users.
+pub(super) fn station_name(plan: &Plan, lanes: &Lanes, number: usize) -> String {
+    if number < lanes.processors {
+        format!("processor `{}`", plan.model.processors[number].name)
+    } else {
+        format!("task `{}`", plan.model.tasks[number - lanes.processors].name)
+    }
+}
+
+/// Time that the sums spend at their stations with the given stays.
+pub(super) fn residence(sums: &[Sum], stays: &[Stay]) -> f64 {
+    sums.iter().zip(stays).map(|(sum, stay)| sum.visits * stay.wait + sum.service * (1.0 + stay.stretch)).sum()
+}
+
+/// Whether a group's customers come and go.
+pub(super) fn is_stream(root: Root) -> bool {
+    matches!(root, Root::Stream { .. })
+}

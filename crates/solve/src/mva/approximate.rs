@@ -1,0 +1,634 @@
+//! Approximate mean value analysis of mixed networks.
+//!
+//! The arrival theorem says what a customer finds: the station as it is with one customer fewer. Schweitzer (1979) takes
+//! the own chain's share to shrink in proportion; Linearizer (Chandy and Neuse 1982) corrects that by solving with one
+//! customer fewer of each chain. What is found becomes time by the discipline: work ahead under first come first served
+//! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
+//! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
+
+use crate::mixing::Mixing;
+
+use super::servers::{all_busy, variance_ratio};
+use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
+
+/// Which approximation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Core {
+    Schweitzer,
+    Linearizer,
+}
+
+const ITERATIONS: usize = 3000;
+/// Iterations as they come; most end within these.
+const PLAIN: usize = 20;
+/// Iterations after those that are accelerated, before the others are damped.
+const MIXED: usize = 100;
+const BOUND: f64 = 1e-8;
+/// Passes of Linearizer; its authors found three enough.
+const PASSES: usize = 4;
+/// What open load leaves free at least, so that a saturated station gives large numbers and no infinite ones.
+const LEAST_FREE: f64 = 1e-6;
+/// Stations with more visitors than this are summed up once for all of them.
+const FEW: usize = 48;
+
+/// About how many steps one iteration of Linearizer takes.
+pub(super) fn linearizer_work(network: &Network) -> f64 {
+    let closed = network.chains.iter().filter(|load| matches!(load, Load::Closed { .. })).count() as f64;
+    let mut visitors = vec![0.0; network.stations.len()];
+    for visit in &network.visits {
+        visitors[visit.station] += 1.0;
+    }
+    closed * visitors.iter().map(|count| count * count).sum::<f64>()
+}
+
+/// Solves a network of any kind.
+pub(super) fn solve(network: &Network, core: Core, memory: &mut Memory) -> Solution {
+    let problem = Problem::new(network);
+    let mut populations = problem.populations.clone();
+    let mut state = problem.start(&populations);
+    let mut converged = problem.iterate(&populations, &mut state, None, memory);
+    let mut method = Method::Schweitzer;
+    if core == Core::Linearizer {
+        method = Method::Linearizer;
+        let mut deviations = vec![vec![0.0; network.visits.len()]; network.chains.len()];
+        for _ in 0..PASSES {
+            for chain in 0..network.chains.len() {
+                if problem.open[chain] || populations[chain] < 1.0 {
+                    continue;
+                }
+                populations[chain] -= 1.0;
+                let mut fewer = state.clone();
+                problem.iterate(&populations, &mut fewer, Some(&deviations), memory);
+                for (index, visit) in network.visits.iter().enumerate() {
+                    let left = populations[visit.chain];
+                    let all = problem.populations[visit.chain];
+                    deviations[chain][index] = if left > 0.0 && all > 0.0 && !problem.open[visit.chain] {
+                        fewer.customers[index] / left - state.customers[index] / all
+                    } else {
+                        0.0
+                    };
+                }
+                populations[chain] += 1.0;
+            }
+            converged = problem.iterate(&populations, &mut state, Some(&deviations), memory);
+        }
+    }
+    let saturated = (0..network.stations.len())
+        .map(|station| problem.open_load[station] >= network.stations[station].servers * (1.0 - 1e-9))
+        .collect();
+    let throughputs = cycles(network, &state.stays);
+    Solution { stays: state.stays, throughputs, method, converged, saturated }
+}
+
+struct Problem<'a> {
+    network: &'a Network,
+    /// Visits of each station.
+    visitors: Vec<Vec<usize>>,
+    open: Vec<bool>,
+    populations: Vec<f64>,
+    delays: Vec<f64>,
+    /// Busy servers due to open load, what they do after the customer has left included.
+    open_load: Vec<f64>,
+    /// What part of another chain's customers a chain never finds: a square of the chains below that number, row by row.
+    unseen: Vec<f64>,
+    width: usize,
+}
+
+#[derive(Clone)]
+struct State {
+    stays: Vec<Stay>,
+    /// Mean customers of each visit.
+    customers: Vec<f64>,
+    throughputs: Vec<f64>,
+    parts: Vec<Part>,
+    /// By station: by how much waits are lengthened so that servers do no more than they can.
+    strain: Vec<f64>,
+}
+
+impl State {
+    /// All numbers that the iteration turns on.
+    fn numbers(&self, numbers: &mut Vec<f64>) {
+        numbers.clear();
+        numbers.extend(self.stays.iter().flat_map(|stay| [stay.wait, stay.stretch]));
+        numbers.extend(&self.strain);
+    }
+
+    fn put(&mut self, numbers: &[f64]) {
+        let (stays, strain) = numbers.split_at(2 * self.stays.len());
+        for (stay, numbers) in self.stays.iter_mut().zip(stays.chunks_exact(2)) {
+            *stay = Stay { wait: numbers[0], stretch: numbers[1] };
+        }
+        self.strain.copy_from_slice(strain);
+    }
+}
+
+/// What a visit's customers mean to someone who arrives. Times left are those of exponential service.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    /// Number that wait.
+    waiting: f64,
+    /// Work of those that wait.
+    queued: f64,
+    /// Mean in service.
+    busy: f64,
+    /// Work left of those in service.
+    residual: f64,
+    /// Servers that go on for customers who have left.
+    after: f64,
+    /// Work left of those.
+    after_residual: f64,
+    /// Sum of second moments of what keeps the server busy, per second.
+    second: f64,
+    /// Visits per second.
+    rate: f64,
+    /// Number that are there for reasons of their own, beyond service and waits.
+    longer: f64,
+}
+
+/// What is the same for all visitors of a station.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    /// Closed chains.
+    part: Part,
+    /// Open chains.
+    open: Part,
+    /// How many customers there can be; infinite where open load or further phases keep servers busy.
+    population: f64,
+    /// Effect of service times that are not exponential.
+    ratio: f64,
+}
+
+impl Totals {
+    /// How many customers can be there beside one that arrives.
+    fn others(&self, open: bool) -> f64 {
+        if open { f64::INFINITY } else { self.population - 1.0 }
+    }
+}
+
+impl Part {
+    /// Mean busy servers.
+    fn load(&self) -> f64 {
+        self.busy + self.after
+    }
+
+    fn add(&mut self, other: &Self, factor: f64, after_factor: f64) {
+        self.waiting += factor * other.waiting;
+        self.queued += factor * other.queued;
+        self.busy += factor * other.busy;
+        self.residual += factor * other.residual;
+        self.after += after_factor * other.after;
+        self.after_residual += after_factor * other.after_residual;
+        self.second += other.second;
+        self.rate += other.rate;
+        self.longer += other.longer;
+    }
+}
+
+impl<'a> Problem<'a> {
+    fn new(network: &'a Network) -> Self {
+        let mut visitors = vec![Vec::new(); network.stations.len()];
+        let mut open_load = vec![0.0; network.stations.len()];
+        for (index, visit) in network.visits.iter().enumerate() {
+            visitors[visit.station].push(index);
+            if let Load::Open(rate) = network.chains[visit.chain] {
+                open_load[visit.station] += rate * visit.visits * (visit.service + visit.after);
+            }
+        }
+        let width = network.unseen.iter().map(|entry| entry.0.max(entry.1) + 1).max().unwrap_or(0);
+        let mut unseen = vec![0.0; width * width];
+        for &(chain, other, fraction) in &network.unseen {
+            unseen[chain * width + other] = fraction;
+        }
+        let open = network.chains.iter().map(|load| matches!(load, Load::Open(_))).collect();
+        let populations = network
+            .chains
+            .iter()
+            .map(|load| if let Load::Closed { population, .. } = load { *population } else { 0.0 })
+            .collect();
+        let delays = network
+            .chains
+            .iter()
+            .map(|load| if let Load::Closed { delay, .. } = load { *delay } else { 0.0 })
+            .collect();
+        Self { network, visitors, open, populations, delays, open_load, unseen, width }
+    }
+
+    fn start(&self, populations: &[f64]) -> State {
+        let visits = self.network.visits.len();
+        let mut state = State {
+            stays: self.network.visits.iter().map(|visit| visit.guess).collect(),
+            customers: vec![0.0; visits],
+            throughputs: vec![0.0; self.network.chains.len()],
+            parts: vec![Part::default(); visits],
+            strain: vec![1.0; self.network.stations.len()],
+        };
+        self.flow(populations, &mut state);
+        state
+    }
+
+    /// Throughputs and customers by Little's law.
+    fn flow(&self, populations: &[f64], state: &mut State) {
+        let mut times = self.delays.clone();
+        for (visit, stay) in self.network.visits.iter().zip(&state.stays) {
+            times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.stretch));
+        }
+        for (chain, load) in self.network.chains.iter().enumerate() {
+            state.throughputs[chain] = match load {
+                Load::Open(rate) => *rate,
+                Load::Closed { .. } if times[chain] > 0.0 => populations[chain] / times[chain],
+                Load::Closed { .. } => 0.0,
+            };
+        }
+        for (index, visit) in self.network.visits.iter().enumerate() {
+            let stay = state.stays[index];
+            let rate = state.throughputs[visit.chain] * visit.visits;
+            let customers = rate * (stay.wait + visit.longer + visit.service * (1.0 + stay.stretch));
+            let busy = rate * visit.service;
+            let waiting = (customers - busy).max(0.0);
+            let after = rate * visit.after;
+            state.customers[index] = customers;
+            state.parts[index] = Part {
+                waiting,
+                queued: waiting * (visit.service + visit.after),
+                busy,
+                residual: busy * (visit.service + visit.after),
+                after,
+                after_residual: after * visit.after,
+                second: rate * (visit.service2 + 2.0 * visit.service * visit.after + visit.after2),
+                rate,
+                longer: rate * visit.longer,
+            };
+        }
+    }
+
+    fn iterate(
+        &self,
+        populations: &[f64],
+        state: &mut State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        memory: &mut Memory,
+    ) -> bool {
+        memory.recall(&mut state.stays, &mut state.strain);
+        let limit = memory.steps();
+        let change = self.repeat(populations, state, deviations, limit.unwrap_or(ITERATIONS));
+        memory.keep(&state.stays, &state.strain);
+        if limit.is_some() {
+            memory.unfinished(change);
+        }
+        change < BOUND || limit.is_some()
+    }
+
+    /// Iterates at most so often; the largest relative change in the last step.
+    fn repeat(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>, limit: usize) -> f64 {
+        let mut damping = 1.0;
+        let mut change = 0.0_f64;
+        let mut mixing = Mixing::default();
+        let (mut point, mut image) = (Vec::new(), Vec::new());
+        // What costs most and changes least may be that of the first step, if the iteration around this one goes on anyway.
+        let lags = limit < PLAIN;
+        let mut ratios = vec![None; self.visitors.len()];
+        for iteration in 0..limit {
+            let mixes = (PLAIN..PLAIN + MIXED).contains(&iteration);
+            if mixes {
+                state.numbers(&mut point);
+            }
+            self.flow(populations, state);
+            change = 0.0;
+            for (station, ratio) in ratios.iter_mut().enumerate() {
+                let totals = self.totals(station, populations, state, *ratio);
+                *ratio = lags.then_some(totals.ratio);
+                let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
+                state.strain[station] = (state.strain[station] * load.sqrt()).clamp(1.0, 1e3);
+                let strain = state.strain[station];
+                if totals.part.load() > 0.0 && load > 1.0 + 1e-6 && strain < 1e3 {
+                    change = change.max(load - 1.0);
+                }
+                for &index in &self.visitors[station] {
+                    let chain = self.network.visits[index].chain;
+                    // Of a chain of nobody there is nothing to find: neither is it strained, nor does it have to settle.
+                    if !self.open[chain] && populations[chain] <= 0.0 {
+                        continue;
+                    }
+                    let mut new = self.stay(index, populations, state, deviations, &totals);
+                    if strain > 1.0 && !self.open[chain] {
+                        new = Stay { wait: new.wait * strain, stretch: new.stretch * strain };
+                    }
+                    let old = state.stays[index];
+                    let visit = &self.network.visits[index];
+                    let difference = (new.wait - old.wait).abs() + visit.service * (new.stretch - old.stretch).abs();
+                    let scale = new.wait + visit.service * (1.0 + new.stretch);
+                    if scale > 0.0 {
+                        change = change.max(difference / scale);
+                    }
+                    state.stays[index] = Stay {
+                        wait: old.wait + damping * (new.wait - old.wait),
+                        stretch: old.stretch + damping * (new.stretch - old.stretch),
+                    };
+                }
+            }
+            if change < BOUND {
+                break;
+            }
+            if mixes {
+                state.numbers(&mut image);
+                mixing.mix(&mut point, &image);
+                state.put(&point);
+            } else if iteration % 100 == 99 && damping > 0.05 {
+                damping *= 0.7;
+            }
+        }
+        self.flow(populations, state);
+        change
+    }
+
+    /// All visitors of a station together; what service times that are not exponential do to them may be known.
+    fn totals(&self, station: usize, populations: &[f64], state: &State, ratio: Option<f64>) -> Totals {
+        let mut totals = Totals::default();
+        let mut goes_on = false;
+        for &index in &self.visitors[station] {
+            let visit = &self.network.visits[index];
+            goes_on |= visit.after > 0.0;
+            if self.open[visit.chain] {
+                totals.open.add(&state.parts[index], 1.0, 1.0);
+            } else {
+                totals.part.add(&state.parts[index], 1.0, 1.0);
+                totals.population += populations[visit.chain];
+            }
+        }
+        let closed = totals.population;
+        if totals.open.rate > 0.0 || goes_on {
+            totals.population = f64::INFINITY;
+        }
+        totals.ratio = ratio.unwrap_or_else(|| self.ratio(station, &totals, closed));
+        totals
+    }
+
+    /// How much longer a queue with these visitors is than one with exponential service.
+    fn ratio(&self, station: usize, totals: &Totals, closed: f64) -> f64 {
+        if self.network.stations[station].discipline == Discipline::Sharing {
+            return 1.0;
+        }
+        let (part, open) = (&totals.part, &totals.open);
+        let rate = part.rate + open.rate;
+        let load = part.busy + part.after + open.busy + open.after;
+        let base = 2.0 * (part.residual + part.after_residual + open.residual + open.after_residual);
+        if rate <= 0.0 || load <= 0.0 || base <= 0.0 {
+            return 1.0;
+        }
+        let mean = load / rate;
+        let cv2 = |second: f64| (second / rate / (mean * mean) - 1.0).max(0.0);
+        let (own, exponential) = (cv2(part.second + open.second), cv2(base));
+        let unbounded = (1.0 + own) / (1.0 + exponential);
+        if part.rate <= 0.0 {
+            return unbounded;
+        }
+        let servers = self.network.stations[station].servers;
+        let think = ((closed - part.waiting - part.busy) / part.rate).max(1e-9 * mean);
+        let bounded = variance_ratio(own, exponential, closed - servers + 1.0, mean / servers / think);
+        (part.rate * bounded + open.rate * unbounded) / rate
+    }
+
+    /// The part of the other visit's customers that one of `chain` finds on arrival.
+    fn factor(
+        &self,
+        chain: usize,
+        other: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+    ) -> f64 {
+        let other_chain = self.network.visits[other].chain;
+        if self.open[chain] || self.open[other_chain] {
+            return 1.0;
+        }
+        let population = populations[other_chain];
+        if population <= 0.0 {
+            return 0.0;
+        }
+        let left = if chain == other_chain { ((population - 1.0) / population).max(0.0) } else { 1.0 };
+        let hidden = self.hidden(chain, other_chain);
+        let base = if chain == other_chain { left.min(1.0 - hidden) } else { 1.0 - hidden };
+        let shift = match deviations {
+            Some(deviations) if state.customers[other] > 0.0 => {
+                1.0 + deviations[chain][other] * population / state.customers[other]
+            }
+            _ => 1.0,
+        };
+        (base * shift).max(0.0)
+    }
+
+    fn hidden(&self, chain: usize, other: usize) -> f64 {
+        if chain < self.width && other < self.width { self.unseen[chain * self.width + other] } else { 0.0 }
+    }
+
+    /// What an arriving customer finds, closed chains only.
+    fn found(
+        &self,
+        index: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        totals: &Part,
+    ) -> Part {
+        let visit = &self.network.visits[index];
+        if self.open[visit.chain] {
+            return *totals;
+        }
+        let visitors = &self.visitors[visit.station];
+        let own_after = |chain: usize| {
+            let population = populations[chain];
+            if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
+        };
+        let station = &self.network.stations[visit.station];
+        let bounded = station.discipline == Discipline::Fcfs && station.servers <= 1.0;
+        let sees_all = || {
+            let row = visit.chain * self.width;
+            visit.chain >= self.width || self.unseen[row..row + self.width].iter().all(|part| *part == 0.0)
+        };
+        if visitors.len() > FEW || (deviations.is_none() && !bounded && sees_all()) {
+            let mut found = *totals;
+            let factor = self.factor(visit.chain, index, populations, state, None);
+            found.add(&state.parts[index], factor - 1.0, own_after(visit.chain) - 1.0);
+            return found;
+        }
+        // While it queues, a customer waits for others no more than the server serves them: each service delays it once.
+        let longest = between_visits(visit, populations, state);
+        let mut found = Part::default();
+        for &other in visitors {
+            let chain = self.network.visits[other].chain;
+            if !self.open[chain] {
+                let factor = self.factor(visit.chain, other, populations, state, deviations);
+                let part = &state.parts[other];
+                let most = if bounded && chain != visit.chain { longest * part.load() } else { f64::INFINITY };
+                let after = own_after(chain);
+                let work = factor * (part.queued + part.residual) + after * part.after_residual;
+                let limit = if work > most { most / work } else { 1.0 };
+                found.add(part, factor * limit, after * limit);
+            }
+        }
+        found
+    }
+
+    /// Whether the server is still busy for this customer's own previous request when it comes again, and the mean work
+    /// that is left then: a second phase of gamma distribution against an exponential time between reply and next arrival.
+    fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
+        let visit = &self.network.visits[index];
+        if visit.after <= 0.0 || self.open[visit.chain] {
+            return (0.0, 0.0);
+        }
+        let between = between_visits(visit, populations, state);
+        if !between.is_finite() {
+            return (0.0, 0.0);
+        }
+        let stay = state.stays[index];
+        let gap = (between - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
+        let again = if visit.soon < gap { visit.again } else { 0.0 };
+        let (near, far) =
+            (overtakes(visit, visit.soon), overtakes(visit, (gap - again * visit.soon) / (1.0 - again).max(1e-9)));
+        (again * near.0 + (1.0 - again) * far.0, again * near.1 + (1.0 - again) * far.1)
+    }
+
+    /// Work of all others who are at the station while it is busy for this customer's previous request: they wait.
+    fn behind(&self, index: usize, populations: &[f64], state: &State, totals: &Totals) -> f64 {
+        let chain = self.network.visits[index].chain;
+        let mut work = totals.open.busy;
+        for &other in &self.visitors[self.network.visits[index].station] {
+            let visit = &self.network.visits[other];
+            let factor = if visit.chain == chain {
+                ((populations[chain] - 1.0) / populations[chain]).max(0.0)
+            } else {
+                1.0 - self.hidden(chain, visit.chain)
+            };
+            if !self.open[visit.chain] {
+                work += factor.max(0.0) * state.customers[other] * (visit.service + visit.after);
+            }
+        }
+        work
+    }
+
+    /// What the visit takes beyond its service, as things stand.
+    fn stay(
+        &self,
+        index: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        totals: &Totals,
+    ) -> Stay {
+        let visit = &self.network.visits[index];
+        let station = &self.network.stations[visit.station];
+        if matches!(station.discipline, Discipline::HeadOfLine | Discipline::Preemptive) {
+            return self.priority_stay(index, populations, state, deviations, totals);
+        }
+        let found = self.found(index, populations, state, deviations, &totals.part);
+        let (overtakes, overtaking) = self.overtaking(index, populations, state);
+        let open = &totals.open;
+        let servers = station.servers;
+        // What open load waits for itself is in what it leaves free, what it waits for reasons of its own is not.
+        let free = (servers - self.open_load[visit.station]).max(LEAST_FREE * servers);
+        let busy = found.busy + found.after + open.busy + open.after;
+        let residual = found.residual + found.after_residual + open.residual + open.after_residual;
+        if servers <= 1.0 {
+            return if station.discipline == Discipline::Sharing {
+                Stay { wait: overtaking, stretch: (found.waiting + busy + open.longer) / free }
+            } else {
+                // A customer who overtakes finds those who queued up behind its own previous request.
+                let behind = if overtakes > 0.0 { self.behind(index, populations, state, totals) } else { 0.0 };
+                // Service that varies lengthens what is left of the service under way; those who queue need theirs as it is.
+                let mean = if open.rate > 0.0 { open.load() / open.rate } else { 0.0 };
+                let plain = found.queued + open.longer * mean + totals.ratio * residual;
+                Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
+            };
+        }
+        let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
+        if station.discipline == Discipline::Sharing {
+            Stay { wait: 0.0, stretch: (found.waiting + all) / free }
+        } else {
+            let mean = if busy > 0.0 { residual / busy } else { 0.0 };
+            // Relative to service times that are exponential and the same for all.
+            let rate = found.rate + open.rate;
+            let spread = if busy > 0.0 { mean * rate / busy } else { 1.0 };
+            // Customers of closed chains who wait for that are among those whom others find waiting.
+            let once = (1.0 - totals.part.load() / free).max(0.0);
+            let crowding = totals.ratio * spread * once * station.crowding;
+            let plain = (found.queued + totals.ratio * all * mean) / free;
+            Stay { wait: (plain + crowding).max(0.0), stretch: 0.0 }
+        }
+    }
+
+    fn priority_stay(
+        &self,
+        index: usize,
+        populations: &[f64],
+        state: &State,
+        deviations: Option<&Vec<Vec<f64>>>,
+        totals: &Totals,
+    ) -> Stay {
+        let visit = &self.network.visits[index];
+        let station = &self.network.stations[visit.station];
+        let servers = station.servers;
+        let preemptive = station.discipline == Discipline::Preemptive;
+        let mut found = Part::default();
+        let (mut ahead, mut higher) = (0.0, 0.0);
+        for &other in &self.visitors[visit.station] {
+            let (theirs, part) = (&self.network.visits[other], &state.parts[other]);
+            if theirs.priority > visit.priority {
+                higher += part.busy + part.after;
+            }
+        }
+        let free = (servers - higher).max(1e-3 * servers);
+        for &other in &self.visitors[visit.station] {
+            let theirs = &self.network.visits[other];
+            let part = &state.parts[other];
+            let factor = self.factor(visit.chain, other, populations, state, deviations);
+            // While one of a higher class is served, it is not that one who comes ahead of those who wait (compare Bryant,
+            // Krzesinski, Lakshmi and Chandy 1984).
+            let once = if theirs.priority > visit.priority && !self.open[theirs.chain] {
+                free / (free + (part.busy + part.after) / populations[theirs.chain].max(1.0))
+            } else {
+                1.0
+            };
+            if theirs.priority >= visit.priority {
+                ahead += factor * once * part.queued;
+            }
+            if !preemptive || theirs.priority >= visit.priority {
+                found.add(part, factor * once, once * if theirs.chain == visit.chain { factor } else { 1.0 });
+            }
+        }
+        let residual = found.residual + found.after_residual;
+        let busy = found.busy + found.after;
+        let (overtakes, overtaking) = self.overtaking(index, populations, state);
+        let work = if servers <= 1.0 {
+            residual
+        } else if busy > 0.0 {
+            all_busy(servers, totals.others(self.open[visit.chain]), busy.min(servers)) * residual / busy
+        } else {
+            0.0
+        };
+        let stretch = match (preemptive, servers <= 1.0) {
+            (false, _) => 0.0,
+            (true, true) => 1.0 / free - 1.0,
+            (true, false) => {
+                let lost = all_busy(servers, f64::INFINITY, higher.min(servers * 0.999));
+                lost / free
+            }
+        };
+        let wait = ((1.0 - overtakes) * (ahead + totals.ratio * work) + overtaking + overtakes * ahead) / free;
+        // Where open load fills the station, each step finds a longer queue than the one before.
+        Stay { wait: wait.min((visit.service + residual) / (LEAST_FREE * free)), stretch }
+    }
+}
+
+/// The chance that what the server goes on with, of gamma distribution, outlasts an exponential time of the given mean,
+/// and the mean excess.
+fn overtakes(visit: &Visit, gap: f64) -> (f64, f64) {
+    let cv2 = (visit.after2 / (visit.after * visit.after) - 1.0).max(1e-3);
+    let ended = if gap > 0.0 { (-(cv2 * visit.after / gap).ln_1p() / cv2).exp() } else { 0.0 };
+    (1.0 - ended, (visit.after - gap * (1.0 - ended)).max(0.0))
+}
+
+/// Mean time from one visit of a customer to its next.
+fn between_visits(visit: &Visit, populations: &[f64], state: &State) -> f64 {
+    let rate = state.throughputs[visit.chain] * visit.visits;
+    if rate > 0.0 { populations[visit.chain] / rate } else { f64::INFINITY }
+}

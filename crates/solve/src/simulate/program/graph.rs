@@ -1,0 +1,206 @@
+//! Activity graphs as steps. Bodies of loops go back to where they began; nothing here recurses.
+
+use rustc_hash::FxHashMap;
+
+use dyelog_lqn::model::{ActivityId, EntryId, Fork, Join, TaskId};
+
+use super::{After, Program, Span, Target};
+
+/// What an activity stands in.
+#[derive(Clone, Copy)]
+struct Context {
+    /// What comes after an activity that leads nowhere: the loop again.
+    dangling: u32,
+    /// The context of the fork that began this branch.
+    outer: u32,
+}
+
+/// The activities of one entry, being added.
+pub(super) struct Graph<'p, 'a> {
+    program: &'p mut Program<'a>,
+    entry: EntryId,
+    task: TaskId,
+    first_rows: &'p [usize],
+    /// The precedence that an activity is on the left of.
+    next: FxHashMap<ActivityId, usize>,
+    /// The step of each activity that is reached.
+    steps: FxHashMap<ActivityId, u32>,
+    /// Activities whose step has no successor yet, with the context that they are in.
+    open: Vec<(ActivityId, u32)>,
+    /// Bodies of loops and branches of forks.
+    contexts: Vec<Context>,
+    /// By precedence: what comes after it, where it is made.
+    afters: FxHashMap<usize, u32>,
+    joins: u32,
+}
+
+impl<'p, 'a> Graph<'p, 'a> {
+    /// Of that entry.
+    pub fn new(program: &'p mut Program<'a>, entry: EntryId, first_rows: &'p [usize]) -> Self {
+        let model = program.model;
+        let task = model.entries[entry.index()].task;
+        let mut next = FxHashMap::default();
+        for (index, precedence) in model.tasks[task.index()].precedences.iter().enumerate() {
+            for activity in left(&precedence.join) {
+                next.insert(*activity, index);
+            }
+        }
+        Self {
+            program,
+            entry,
+            task,
+            first_rows,
+            next,
+            steps: FxHashMap::default(),
+            open: Vec::new(),
+            contexts: vec![Context { dangling: 0, outer: 0 }],
+            afters: FxHashMap::default(),
+            joins: 0,
+        }
+    }
+
+    /// Adds all that is reached; the first step and how many joins there are.
+    pub fn add(mut self, start: ActivityId) -> (u32, u32) {
+        let reached = self.reached(start);
+        let first = self.reach(start, 0);
+        while let Some((activity, inside)) = self.open.pop() {
+            let after = match self.next.get(&activity).copied() {
+                None => self.dangling(inside),
+                Some(precedence) => match self.afters.get(&precedence) {
+                    Some(after) => *after,
+                    None => self.precedence(precedence, inside, &reached),
+                },
+            };
+            let step = self.steps[&activity];
+            self.program.steps[step as usize].after = after;
+        }
+        (first, self.joins)
+    }
+
+    /// How many activities that are reached lead into each precedence.
+    fn reached(&self, start: ActivityId) -> FxHashMap<usize, u32> {
+        let model = self.program.model;
+        let mut counts: FxHashMap<usize, u32> = FxHashMap::default();
+        let mut stack = vec![start];
+        while let Some(activity) = stack.pop() {
+            let Some(&next) = self.next.get(&activity) else { continue };
+            let count = counts.entry(next).or_default();
+            *count += 1;
+            // Checked before: whatever a precedence leads to is reached in this way alone.
+            if *count == 1 {
+                match &model.tasks[self.task.index()].precedences[next].fork {
+                    None => {}
+                    Some(Fork::Sequence(to)) => stack.push(*to),
+                    Some(Fork::And(to)) => stack.extend(to),
+                    Some(Fork::Or(to)) => stack.extend(to.iter().map(|to| to.1)),
+                    Some(Fork::Loop { bodies, end }) => stack.extend(bodies.iter().map(|body| body.1).chain(*end)),
+                }
+            }
+        }
+        counts
+    }
+
+    fn dangling(&self, inside: u32) -> u32 {
+        self.contexts[inside as usize].dangling
+    }
+
+    fn context(&mut self, dangling: u32, outer: u32) -> u32 {
+        self.contexts.push(Context { dangling, outer });
+        (self.contexts.len() - 1) as u32
+    }
+
+    /// The step of an activity in that context.
+    fn reach(&mut self, activity: ActivityId, inside: u32) -> u32 {
+        if let Some(&step) = self.steps.get(&activity) {
+            return step;
+        }
+        let model = self.program.model;
+        let found = &model.activities[activity.index()];
+        let mut step = self.program.step(&found.work, self.task, self.first_rows[activity.index()]);
+        step.replies = found.replies.contains(&self.entry);
+        step.figures = (self.program.layout.activities + 2 * activity.index()) as u32;
+        let number = self.program.steps.len() as u32;
+        self.program.steps.push(step);
+        self.steps.insert(activity, number);
+        self.open.push((activity, inside));
+        number
+    }
+
+    fn targets(&mut self, to: &[(f64, ActivityId)], inside: u32) -> (Span, f64) {
+        let mut upto = 0.0;
+        let targets: Vec<Target> = to
+            .iter()
+            .map(|(weight, activity)| {
+                upto += weight;
+                Target { step: self.reach(*activity, inside), upto }
+            })
+            .collect();
+        let first = self.program.targets.len();
+        self.program.targets.extend(targets);
+        (Span::since(first, self.program.targets.len()), upto)
+    }
+
+    fn push(&mut self, after: After) -> u32 {
+        self.program.afters.push(after);
+        (self.program.afters.len() - 1) as u32
+    }
+
+    /// What comes after a precedence.
+    fn precedence(&mut self, number: usize, inside: u32, reached: &FxHashMap<usize, u32>) -> u32 {
+        let precedence = &self.program.model.tasks[self.task.index()].precedences[number];
+        let inside = match &precedence.join {
+            Join::And { .. } => self.contexts[inside as usize].outer,
+            Join::Sequence(_) | Join::Or(_) => inside,
+        };
+        let then = match &precedence.fork {
+            None => self.dangling(inside),
+            Some(Fork::Sequence(to)) => {
+                let step = self.reach(*to, inside);
+                self.push(After::Next(step))
+            }
+            Some(Fork::And(to)) => {
+                let to: Vec<(f64, ActivityId)> = to.iter().map(|to| (1.0, *to)).collect();
+                // A branch that leads nowhere ends there, also in a loop.
+                let branch = self.context(0, inside);
+                let (targets, _) = self.targets(&to, branch);
+                self.push(After::Fork(targets))
+            }
+            Some(Fork::Or(to)) => {
+                let (targets, _) = self.targets(to, inside);
+                self.push(After::Choose(targets))
+            }
+            Some(Fork::Loop { bodies, end }) => {
+                let exit = match end {
+                    None => self.dangling(inside),
+                    Some(end) => {
+                        let step = self.reach(*end, inside);
+                        self.push(After::Next(step))
+                    }
+                };
+                let here = self.push(After::End);
+                let body = self.context(here, inside);
+                let (bodies, total) = self.targets(bodies, body);
+                self.program.afters[here as usize] = After::Loop { bodies, total, end: exit };
+                here
+            }
+        };
+        let after = match &precedence.join {
+            Join::And { quorum, .. } => {
+                let total = reached.get(&number).copied().unwrap_or(1);
+                let need = quorum.filter(|need| *need > 0).unwrap_or(total).min(total);
+                self.joins += 1;
+                self.push(After::Join { slot: self.joins - 1, need, total, then })
+            }
+            Join::Sequence(_) | Join::Or(_) => then,
+        };
+        self.afters.insert(number, after);
+        after
+    }
+}
+
+fn left(join: &Join) -> &[ActivityId] {
+    match join {
+        Join::Sequence(activity) => std::slice::from_ref(activity),
+        Join::And { activities, .. } | Join::Or(activities) => activities,
+    }
+}

@@ -1,0 +1,334 @@
+//! Lints of templates: what can be proved wrong or doubtful from the text alone.
+
+mod subsumption;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::check::subsumption::{Shape, TRIES, subsumes};
+use crate::codes;
+use crate::pattern::{At, Findings, Node, Pattern, Solved, condition_terms};
+use crate::plan::KindTag;
+use dyelog_datalog::ast::{
+    Argument, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template,
+    Term,
+};
+use dyelog_diagnostic::Label;
+
+/// Lints within one template.
+pub fn template(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    used_once(template, findings);
+    abandoned_threads(template, pattern, findings);
+    same_task(template, pattern, findings);
+    unordered(template, pattern, findings);
+}
+
+/// Variables of patterns that stand nowhere else: a slip, or a wildcard in disguise. The parts of a label that a node
+/// must write down (thread, counters, task) may be named for the reader, so only variables that *link* are looked at:
+/// the thread of a fork or join, and threads of nodes that begin one.
+fn used_once(template: &Template, findings: &mut Findings<'_>) {
+    let mut uses: BTreeMap<Arc<str>, (usize, Span)> = BTreeMap::new();
+    let mut count = |term: &Spanned<Term>| {
+        for part in flat(term) {
+            if let Term::Variable(variable, _) = &part.value {
+                uses.entry(Arc::clone(&variable.name)).or_insert((0, part.span)).0 += 1;
+            }
+        }
+    };
+    for node in patterns(template) {
+        for term in pattern_terms(node) {
+            count(term);
+        }
+    }
+    for condition in &template.conditions {
+        condition_terms(&condition.value).into_iter().for_each(&mut count);
+    }
+    statement_terms(&template.statements, &mut count);
+    for node in patterns(template) {
+        let linking = match &node.kind.value {
+            KindPattern::Fork(target) | KindPattern::Join(target) => Some(target),
+            KindPattern::Begin => Some(&node.thread),
+            _ => None,
+        };
+        if let Some(Spanned { value: Term::Variable(variable, _), span }) = linking
+            && variable.index.is_none()
+            && uses.get(&variable.name).is_some_and(|(times, _)| *times == 1)
+            && patterns(template).count() > 1
+        {
+            findings
+                .warning(
+                    codes::USED_ONCE,
+                    *span,
+                    format!("`{}` is used once: it ties this node to nothing", variable.name),
+                )
+                .hints
+                .push("use the same variable where the same thread is meant, or `_`".to_owned());
+        }
+    }
+}
+
+/// Threads that a match brings in, other than the glue node's, and that nothing goes on with: their later nodes would
+/// never be processed.
+fn abandoned_threads(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    let glue = &pattern.nodes[pattern.glue].thread;
+    let mut triggered: Vec<Term> = Vec::new();
+    trigger_threads(&template.statements, &mut triggered);
+    let round = pattern.round.as_ref();
+    let all = || pattern.nodes.iter().chain(round.iter().flat_map(|round| &round.nodes));
+    let mut reported: Vec<&Solved> = Vec::new();
+    for node in all() {
+        let begins_thread = node.kind == KindTag::Begin;
+        let thread = &node.thread;
+        if !begins_thread || thread == glue || reported.contains(&thread) {
+            continue;
+        }
+        let ends = all().any(|other| other.kind == KindTag::End && other.thread == *thread);
+        let goes_on = triggered.iter().any(|term| names_thread(term, thread));
+        if !ends && !goes_on {
+            reported.push(thread);
+            findings
+                .warning(
+                    codes::ABANDONED_THREAD,
+                    node.span,
+                    format!("nothing goes on with the thread that node `{}` begins", node.name),
+                )
+                .hints
+                .push("add `addTrigger([…, its thread, 2 | …], …)`, or match its `Ed`".to_owned());
+        }
+    }
+}
+
+fn names_thread(term: &Term, thread: &Solved) -> bool {
+    let (Term::Variable(variable, 0), Solved::Variable((name, at), 0)) = (term, thread) else { return false };
+    if variable.name != *name {
+        return false;
+    }
+    let offset = variable.index.as_ref().map(|index| (index.variable.is_some(), index.offset));
+    match at {
+        At::Scalar => offset.is_none(),
+        At::Here | At::Last => matches!(offset, Some((true, 0))),
+        At::Next | At::After => matches!(offset, Some((true, 1))),
+        At::First => offset == Some((false, 1)),
+    }
+}
+
+/// A new entry's task that may be the requester's: nothing says that the tasks differ, so that a task's own sequence of
+/// events matches as a call to itself.
+fn same_task(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    let glue = &pattern.nodes[pattern.glue];
+    let mut made: Vec<(&Spanned<Term>, &str)> = Vec::new();
+    new_entries(&template.statements, &mut made);
+    for (task, interaction) in made {
+        let Term::Variable(variable, 0) = &task.value else { continue };
+        let Solved::Variable((glue_task, At::Scalar), 0) = &glue.task else { continue };
+        // An asynchronous message to oneself is one; waiting for oneself is not.
+        if interaction != "R" || variable.index.is_some() || variable.name == *glue_task {
+            continue;
+        }
+        let differ = template.conditions.iter().any(|condition| match &condition.value {
+            Condition::Compare(left, Comparison::NotEqual, right) => {
+                let is = |term: &Spanned<Term>, name: &Arc<str>| {
+                    matches!(&term.value, Term::Variable(other, 0) if other.name == *name && other.index.is_none())
+                };
+                (is(left, &variable.name) && is(right, glue_task)) || (is(right, &variable.name) && is(left, glue_task))
+            }
+            _ => false,
+        });
+        if !differ {
+            findings
+                .warning(
+                    codes::SAME_TASK,
+                    template.name.span,
+                    format!("`{}` and `{glue_task}` may be the same task", variable.name),
+                )
+                .hints
+                .push(format!("add `where {{ {glue_task} != {} }}`", variable.name));
+        }
+    }
+}
+
+/// Nodes of one task whose counters nothing relates: the reply may be the request itself, or come before it.
+fn unordered(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    let compared: Vec<Vec<Arc<str>>> = template
+        .conditions
+        .iter()
+        .map(|condition| {
+            let terms = condition_terms(&condition.value).into_iter();
+            let names = terms.filter_map(|term| match &term.value {
+                Term::Variable(variable, _) => Some(Arc::clone(&variable.name)),
+                _ => None,
+            });
+            names.collect()
+        })
+        .collect();
+    let related = |left: &Node, right: &Node| {
+        let (Solved::Variable((from, _), _), Solved::Variable((to, _), _)) = (&left.counter, &right.counter) else {
+            return true;
+        };
+        // Through others, as in `w < y, y < z`.
+        let mut reached = vec![from];
+        let mut at = 0;
+        while let Some(&name) = reached.get(at) {
+            at += 1;
+            for names in compared.iter().filter(|names| names.contains(name)) {
+                let new: Vec<&Arc<str>> = names.iter().filter(|other| !reached.contains(other)).collect();
+                reached.extend(new);
+            }
+        }
+        reached.contains(&to)
+    };
+    for (place, right) in pattern.nodes.iter().enumerate() {
+        let earlier = pattern.nodes[..place].iter().find(|left| {
+            left.task == right.task
+                && left.task != Solved::Wildcard
+                && !chained(pattern, left, right)
+                && !related(left, right)
+        });
+        if let Some(left) = earlier {
+            findings
+                .warning(
+                    codes::UNORDERED,
+                    right.span,
+                    format!("nothing says that `{}` comes after `{}` in their task", right.name, left.name),
+                )
+                .hints
+                .push("compare their task node counters under `where`".to_owned());
+        }
+    }
+}
+
+/// Whether counters of one variable order two nodes, directly or through others.
+fn chained(pattern: &Pattern, left: &Node, right: &Node) -> bool {
+    let same = |a: &Solved, b: &Solved| matches!((a, b), (Solved::Variable(a, _), Solved::Variable(b, _)) if a == b);
+    same(&left.counter, &right.counter)
+        || (left.thread == right.thread && same(&left.position, &right.position))
+        || pattern.nodes.iter().any(|between| {
+            between.task == left.task && same(&between.counter, &left.counter) && same(&between.counter, &right.counter)
+        })
+}
+
+/// Lints between templates: one order twice, and templates that can never match.
+pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
+    let patterns: Vec<Option<Pattern>> =
+        program.templates.iter().map(|template| Pattern::of(template, &mut Findings::new(program))).collect();
+    let shapes: Vec<Shape<'_>> = program
+        .templates
+        .iter()
+        .zip(&patterns)
+        .filter(|(template, _)| !template.damage.any())
+        .filter_map(|(template, pattern)| Some(Shape { template, pattern: pattern.as_ref()? }))
+        .collect();
+    let mut tries = TRIES;
+    for (place, &right) in shapes.iter().enumerate() {
+        let mut told = false;
+        for &left in &shapes[..place] {
+            let (left_order, right_order) = (&left.template.order, &right.template.order);
+            let kinds = (left.pattern.nodes[left.pattern.glue].kind, right.pattern.nodes[right.pattern.glue].kind);
+            let may_meet = kinds.0 == kinds.1 || kinds.0 == KindTag::Any || kinds.1 == KindTag::Any;
+            if !may_meet {
+                continue;
+            }
+            if let (Some(left_order), Some(right_order)) = (left_order, right_order)
+                && left_order.value == right_order.value
+                && !std::mem::replace(&mut told, true)
+            {
+                let first = findings.place(left_order.span);
+                let (left, right) = (&left.template.name.value, &right.template.name.value);
+                let message = format!("templates `{left}` and `{right}` have one order");
+                let finding = findings.warning(codes::ORDER_AGAIN, right_order.span, message);
+                finding.labels.push(Label { place: first, text: "tried before it, by the text".to_owned() });
+            }
+            // That one without an order comes last is told already.
+            let (Some(left_order), Some(right_order)) = (left_order, right_order) else { continue };
+            let (earlier, later) = if left_order.value <= right_order.value { (left, right) } else { (right, left) };
+            if subsumes(earlier, later, &mut tries) {
+                shadowed(earlier.template, later.template, findings);
+            }
+        }
+    }
+}
+
+fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {
+    let at = findings.place(earlier.name.span);
+    let (first, second) = (&earlier.name.value, &later.name.value);
+    let message = format!("`{second}` can never match: wherever it fits, `{first}` does, which is tried before it");
+    let finding = findings.warning(codes::SHADOWED, later.name.span, message);
+    finding.labels.push(Label { place: at, text: "this one".to_owned() });
+    finding.hints.push(format!(
+        "give `{second}` a lower `order`, or `{first}` a condition that sets them apart; a template that is meant to replace a shipped \
+         one has its name"
+    ));
+}
+
+fn patterns(template: &Template) -> impl Iterator<Item = &NodePattern> {
+    template.items.iter().flat_map(|item| match item {
+        MatchItem::Node(node) => std::slice::from_ref(node),
+        MatchItem::Repeat(repeat) => &repeat.nodes[..],
+    })
+}
+
+fn pattern_terms(node: &NodePattern) -> Vec<&Spanned<Term>> {
+    let mut terms = vec![&node.scenario, &node.thread, &node.position, &node.task, &node.counter];
+    if let KindPattern::Fork(target) | KindPattern::Join(target) = &node.kind.value {
+        terms.push(target);
+    }
+    terms.extend(node.attributes.iter().map(|(_, term)| term));
+    terms
+}
+
+fn flat(term: &Spanned<Term>) -> Vec<&Spanned<Term>> {
+    let mut open = vec![term];
+    let mut leaves = Vec::new();
+    while let Some(term) = open.pop() {
+        match &term.value {
+            Term::Arithmetic(left, _, right) => open.extend([&**left, &**right]),
+            _ => leaves.push(term),
+        }
+    }
+    leaves
+}
+
+fn statement_terms(statements: &[Statement], count: &mut dyn FnMut(&Spanned<Term>)) {
+    for statement in statements {
+        match statement {
+            Statement::NewEntry { task, .. } => count(task),
+            Statement::Operation { arguments, .. } => {
+                for argument in arguments {
+                    match &argument.value {
+                        Argument::Term(term) => count(&Spanned { value: term.clone(), span: argument.span }),
+                        Argument::Node(label) => {
+                            for term in [&label.scenario, &label.thread, &label.position, &label.task, &label.counter] {
+                                count(term);
+                            }
+                        }
+                    }
+                }
+            }
+            Statement::For { body, .. } => statement_terms(body, count),
+        }
+    }
+}
+
+fn trigger_threads(statements: &[Statement], threads: &mut Vec<Term>) {
+    for statement in statements {
+        match statement {
+            Statement::Operation { name, arguments, .. } if &*name.value == "addTrigger" => {
+                if let Some(Spanned { value: Argument::Node(label), .. }) = arguments.first() {
+                    threads.push(label.thread.value.clone());
+                }
+            }
+            Statement::For { body, .. } => trigger_threads(body, threads),
+            _ => {}
+        }
+    }
+}
+
+fn new_entries<'t>(statements: &'t [Statement], made: &mut Vec<(&'t Spanned<Term>, &'t str)>) {
+    for statement in statements {
+        match statement {
+            Statement::NewEntry { task, interaction, .. } => made.push((task, &interaction.value)),
+            Statement::For { body, .. } => new_entries(body, made),
+            Statement::Operation { .. } => {}
+        }
+    }
+}

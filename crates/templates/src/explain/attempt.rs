@@ -1,0 +1,479 @@
+//! The plan of one template, tried step by step: small, slow, and able to tell where it stopped.
+//!
+//! It follows the plan as `dyelog rules plan` shows it, and knows nothing of the program that the plans together are made into.
+//! A test holds the two to the same matches.
+
+use std::cell::Cell;
+
+use crate::matcher::{Argument, Relations, label_field, tag};
+use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, Slot, Step, Value};
+use crate::visits::Visits;
+use dyelog_datalog::ast::{Comparison, Operator};
+use dyelog_diagnostic::names::Name;
+use dyelog_trace::toeg::{NONE, Thread};
+use dyelog_trace::{Kind, NodeId, Toeg, TraceNames};
+
+/// How deep `!starts` may ask templates that ask `!starts` themselves.
+const DEPTH: u32 = 64;
+
+/// Part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The kind of the glue node.
+    Glue,
+    /// Steps before the repetition, or all.
+    Head,
+    /// A round.
+    Round,
+    /// Steps after the rounds.
+    Tail,
+    /// Steps after no round at all.
+    TailOfNone,
+}
+
+/// The step that failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// In which part of the plan.
+    pub part: Part,
+    /// Which step of it.
+    pub step: usize,
+    /// Rounds that had been walked.
+    pub rounds: u32,
+    /// Why it failed.
+    pub why: Why,
+}
+
+/// Why a step fails.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// A node is of another kind.
+    Kind {
+        /// The register it was to go to.
+        to: Slot,
+        /// The node.
+        node: NodeId,
+        /// The kind that is needed.
+        wanted: KindTag,
+    },
+    /// The way leads to no node.
+    Nothing {
+        /// The register it was to go to.
+        to: Slot,
+    },
+    /// The node is another match's.
+    Taken {
+        /// The register it was to go to.
+        to: Slot,
+        /// The node.
+        node: NodeId,
+    },
+    /// Two values do not compare so; [`None`] where an expression has none.
+    Values(Option<i64>, Option<i64>),
+    /// Two nodes that must be different are one.
+    OneNode(NodeId),
+    /// A relation does not hold, or holds where it must not; its arguments.
+    Relation(Vec<Option<Argument>>),
+    /// A template starts at a node where it must not.
+    Starts(NodeId),
+    /// The sequence was followed for as long as matching follows any.
+    Budget,
+}
+
+/// How far a plan got at a glue node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// The glue node.
+    pub glue: NodeId,
+    /// The nodes by register; [`NONE`] where it did not get to one.
+    pub slots: Vec<NodeId>,
+    /// The nodes of the rounds, round 1 first where the plan fits, else in the order in which they were walked.
+    pub rounds: Vec<NodeId>,
+    /// How many rounds there are.
+    pub count: u32,
+    /// Steps passed, of [`Attempt::steps`]. A round counts once.
+    pub passed: usize,
+    /// Steps that there are, the kind of the glue node the first of them.
+    pub steps: usize,
+    /// The first step that failed; [`None`] where the plan fits.
+    pub failure: Option<Failure>,
+}
+
+impl Attempt {
+    /// The register in which a node is, or to which the step that failed would have put it.
+    pub fn register_of(&self, node: NodeId) -> Option<Slot> {
+        let bound = self.slots.iter().position(|slot| *slot == node).map(|slot| slot as Slot);
+        let refused = match &self.failure {
+            Some(Failure { why: Why::Kind { to, node: found, .. } | Why::Taken { to, node: found }, .. }) => {
+                (*found == node).then_some(*to)
+            }
+            _ => None,
+        };
+        bound.or(refused)
+    }
+}
+
+/// What plans are tried on.
+pub struct Trial<'a> {
+    /// All plans of the rules.
+    pub plans: &'a [Plan],
+    /// The graph.
+    pub toeg: &'a Toeg,
+    /// Names of the trace.
+    pub names: &'a TraceNames,
+    /// Relations of the rules.
+    pub relations: &'a dyn Relations,
+    /// How many more rounds may be walked.
+    pub budget: Cell<u64>,
+    visits: Visits,
+}
+
+impl<'a> Trial<'a> {
+    /// With a budget of so many rounds.
+    pub fn new(
+        plans: &'a [Plan],
+        toeg: &'a Toeg,
+        names: &'a TraceNames,
+        relations: &'a dyn Relations,
+        budget: u64,
+    ) -> Self {
+        Self { plans, toeg, names, relations, budget: budget.into(), visits: Visits::default() }
+    }
+
+    /// Tries a template at a glue node; `taken` tells the nodes that are not free.
+    pub fn attempt(&self, template: usize, glue: NodeId, taken: &dyn Fn(NodeId) -> bool) -> Attempt {
+        self.attempt_within(template, glue, taken, DEPTH)
+    }
+
+    fn attempt_within(&self, template: usize, glue: NodeId, taken: &dyn Fn(NodeId) -> bool, depth: u32) -> Attempt {
+        let plan = &self.plans[template];
+        let round = plan.repetition.as_ref().map_or(0, |repetition| repetition.steps.len());
+        let mut run = Run {
+            trial: self,
+            plan,
+            taken,
+            depth,
+            carry: Vec::new(),
+            attempt: Attempt {
+                glue,
+                slots: vec![NONE; plan.slot_names.len().max(1)],
+                rounds: Vec::new(),
+                count: 0,
+                passed: 0,
+                steps: 1 + plan.head.len() + round + plan.tail.len(),
+                failure: None,
+            },
+        };
+        run.whole();
+        run.attempt
+    }
+}
+
+struct Run<'r, 'a> {
+    trial: &'r Trial<'a>,
+    plan: &'r Plan,
+    taken: &'r dyn Fn(NodeId) -> bool,
+    depth: u32,
+    carry: Vec<i64>,
+    attempt: Attempt,
+}
+
+/// How many steps passed, and why the next did not.
+struct Stop {
+    passed: usize,
+    why: Why,
+}
+
+impl Run<'_, '_> {
+    fn whole(&mut self) {
+        let glue = self.attempt.glue;
+        let kind = tag(self.trial.toeg.event(glue).kind);
+        if self.plan.glue_kind != KindTag::Any && self.plan.glue_kind != kind {
+            let why = Why::Kind { to: 0, node: glue, wanted: self.plan.glue_kind };
+            self.attempt.failure = Some(Failure { part: Part::Glue, step: 0, rounds: 0, why });
+            return;
+        }
+        self.attempt.slots[0] = glue;
+        let plan = self.plan;
+        let head = self.steps(&plan.head);
+        self.attempt.passed = 1 + head.as_ref().map_or_else(|stop| stop.passed, |()| plan.head.len());
+        if let Err(stop) = head {
+            self.attempt.failure = Some(Failure { part: Part::Head, step: stop.passed, rounds: 0, why: stop.why });
+            return;
+        }
+        match &plan.repetition {
+            None => self.attempt.passed = self.attempt.steps,
+            Some(repetition) => self.repetition(repetition),
+        }
+    }
+
+    /// As [`crate::matcher`] does it: no round where that is allowed and fits, then one after the other up to the first
+    /// number that fits, or the last where the longest is wanted.
+    fn repetition(&mut self, repetition: &Loop) {
+        let plan = self.plan;
+        let before = self.attempt.passed;
+        let mut best: Option<(u32, Vec<NodeId>)> = None;
+        let mut furthest: Option<(usize, Failure, Vec<NodeId>, usize)> = None;
+        if let (Some(none), 0) = (&plan.tail_of_none, repetition.min) {
+            match self.steps(none) {
+                Ok(()) => best = Some((0, self.attempt.slots.clone())),
+                Err(stop) => {
+                    let failure = Failure { part: Part::TailOfNone, step: stop.passed, rounds: 0, why: stop.why };
+                    furthest = Some((before + stop.passed, failure, self.attempt.slots.clone(), 0));
+                }
+            }
+        }
+        if best.is_none() || repetition.longest {
+            self.rounds(repetition, before, &mut best, &mut furthest);
+        }
+        let size = repetition.nodes.len();
+        if let Some((count, slots)) = best {
+            self.attempt.slots = slots;
+            self.attempt.count = count;
+            self.attempt.passed = self.attempt.steps;
+            self.attempt.rounds.truncate(count as usize * size);
+            if repetition.backward {
+                self.attempt.rounds.reverse();
+                self.attempt.rounds.chunks_mut(size.max(1)).for_each(<[NodeId]>::reverse);
+            }
+        } else if let Some((passed, failure, slots, rounds)) = furthest {
+            self.attempt.slots = slots;
+            self.attempt.count = failure.rounds;
+            self.attempt.rounds.truncate(rounds);
+            self.attempt.passed = passed;
+            self.attempt.failure = Some(failure);
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        repetition: &Loop,
+        before: usize,
+        best: &mut Option<(u32, Vec<NodeId>)>,
+        furthest: &mut Option<(usize, Failure, Vec<NodeId>, usize)>,
+    ) {
+        self.set_carry(&repetition.carry);
+        let mut rounds = 0;
+        // Of what gets equally far, the last: further on in the sequence.
+        let mut note = |run: &Self, passed: usize, failure: Failure| {
+            if furthest.as_ref().is_none_or(|(most, ..)| passed >= *most) {
+                *furthest = Some((passed, failure, run.attempt.slots.clone(), run.attempt.rounds.len()));
+            }
+        };
+        loop {
+            if let Err(stop) = self.steps(&repetition.steps) {
+                let failure = Failure { part: Part::Round, step: stop.passed, rounds, why: stop.why };
+                // Between two rounds nothing new is known.
+                let passed = if rounds == 0 { stop.passed } else { repetition.steps.len() };
+                if rounds == 0 || rounds < repetition.min {
+                    note(self, before + passed, failure);
+                }
+                return;
+            }
+            let budget = self.trial.budget.get();
+            if budget == 0 {
+                let failure = Failure { part: Part::Round, step: 0, rounds, why: Why::Budget };
+                note(self, before + repetition.steps.len(), failure);
+                return;
+            }
+            self.trial.budget.set(budget - 1);
+            rounds += 1;
+            let nodes = repetition.nodes.iter().map(|slot| self.attempt.slots[*slot as usize]);
+            let nodes: Vec<NodeId> = nodes.collect();
+            self.attempt.rounds.extend(nodes);
+            if rounds >= repetition.min {
+                match self.steps(&self.plan.tail) {
+                    Ok(()) => {
+                        *best = Some((rounds, self.attempt.slots.clone()));
+                        if !repetition.longest {
+                            return;
+                        }
+                    }
+                    Err(stop) => {
+                        let passed = before + repetition.steps.len() + stop.passed;
+                        let failure = Failure { part: Part::Tail, step: stop.passed, rounds, why: stop.why };
+                        note(self, passed, failure);
+                    }
+                }
+            }
+            self.set_carry(&repetition.next_carry);
+        }
+    }
+
+    fn set_carry(&mut self, values: &[Value]) {
+        self.carry = values.iter().map(|value| self.value(*value)).collect();
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Stop> {
+        for (passed, step) in steps.iter().enumerate() {
+            self.step(step).map_err(|why| Stop { passed, why })?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Why> {
+        match step {
+            Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
+            Step::Equal(left, right) => compare(Some(self.value(*left)), Comparison::Equal, Some(self.value(*right))),
+            Step::Compare(left, comparison, right) => {
+                compare(Some(self.value(*left)), *comparison, Some(self.value(*right)))
+            }
+            Step::CompareExpressions(left, comparison, right) => {
+                compare(self.expression(left), *comparison, self.expression(right))
+            }
+            Step::Distinct(left, right) => {
+                let (left, right) = (self.slot(*left), self.slot(*right));
+                if left == right { Err(Why::OneNode(left)) } else { Ok(()) }
+            }
+            Step::Holds { negated, relation, arguments } => {
+                let arguments: Vec<Option<Argument>> =
+                    arguments.iter().map(|argument| self.argument(argument)).collect();
+                if self.trial.relations.holds(relation, &arguments) == *negated {
+                    Err(Why::Relation(arguments))
+                } else {
+                    Ok(())
+                }
+            }
+            Step::NotStarts(template, slot) => {
+                let node = self.slot(*slot);
+                let free = |_| false;
+                let starts = self.depth > 0
+                    && self.trial.attempt_within(*template as usize, node, &free, self.depth - 1).failure.is_none();
+                if starts { Err(Why::Starts(node)) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn go(&mut self, to: Slot, edge: Edge, wanted: KindTag, consumed: bool) -> Result<(), Why> {
+        let toeg = self.trial.toeg;
+        let node = match edge {
+            Edge::InThread(from, delta) => toeg.step_in_thread(self.slot(from), delta),
+            Edge::InTask(from, delta) => self.in_task(from, delta),
+            Edge::BeginOf(from) => match toeg.event(self.slot(from)).kind {
+                Kind::Fork(thread) => toeg.thread(thread).map_or(NONE, |thread| thread.first),
+                _ => NONE,
+            },
+            Edge::ForkOfThreadOf(from) => toeg.thread_of(self.slot(from)).fork,
+            Edge::First(thread) => self.thread(thread).map_or(NONE, |thread| thread.first),
+            Edge::Last(thread) => self.thread(thread).map_or(NONE, |thread| thread.last),
+            Edge::Accepted(thread, position) => match self.at(thread, position) {
+                NONE => NONE,
+                node => self.trial.visits.accepted_at(toeg, node),
+            },
+            Edge::Fork(thread) => self.thread(thread).map_or(NONE, |thread| thread.fork),
+            Edge::Join(thread) => self.thread(thread).map_or(NONE, |thread| thread.join),
+            Edge::At(thread, position) => self.at(thread, position),
+        };
+        if node == NONE {
+            return Err(Why::Nothing { to });
+        }
+        if wanted != KindTag::Any && tag(toeg.event(node).kind) != wanted {
+            return Err(Why::Kind { to, node, wanted });
+        }
+        if consumed && (self.taken)(node) {
+            return Err(Why::Taken { to, node });
+        }
+        self.attempt.slots[to as usize] = node;
+        Ok(())
+    }
+
+    fn at(&self, thread: Value, position: Value) -> NodeId {
+        let position = self.value(position);
+        let Some(thread) = self.thread(thread) else { return NONE };
+        let length = i64::from(thread.last - thread.first) + 1;
+        if (1..=length).contains(&position) { thread.first + (position - 1) as NodeId } else { NONE }
+    }
+
+    fn in_task(&self, from: Slot, delta: i32) -> NodeId {
+        let toeg = self.trial.toeg;
+        let mut node = self.slot(from);
+        for _ in 0..delta.unsigned_abs() {
+            if node == NONE {
+                return NONE;
+            }
+            node = if delta > 0 { toeg.next_in_task(node) } else { toeg.previous_in_task(node) };
+        }
+        node
+    }
+
+    fn slot(&self, slot: Slot) -> NodeId {
+        self.attempt.slots[slot as usize]
+    }
+
+    fn thread(&self, id: Value) -> Option<&Thread> {
+        self.trial.toeg.thread(u32::try_from(self.value(id)).ok()?)
+    }
+
+    fn value(&self, value: Value) -> i64 {
+        match value {
+            Value::Field(slot, field, offset) => self.field(slot, field).saturating_add(offset),
+            Value::Carry(number, offset) => {
+                self.carry.get(number as usize).copied().unwrap_or(0).saturating_add(offset)
+            }
+            Value::Integer(value) => value,
+            Value::Symbol(symbol) => self.symbol(symbol).map_or(-1, |name| i64::from(name.0)),
+        }
+    }
+
+    fn field(&self, slot: Slot, field: Field) -> i64 {
+        let node = self.slot(slot);
+        match field {
+            Field::TaskName => i64::from(self.task_name(node).0),
+            field => label_field(self.trial.toeg, node, field),
+        }
+    }
+
+    fn task_name(&self, node: NodeId) -> Name {
+        self.trial.names.task(self.trial.toeg.event(node).task).name
+    }
+
+    /// The trace's name that a symbol of the plan is.
+    fn symbol(&self, symbol: u32) -> Option<Name> {
+        self.trial.names.names.get(self.plan.symbols.get(symbol as usize)?)
+    }
+
+    fn expression(&self, expression: &Expression) -> Option<i64> {
+        let mut stack: Vec<i64> = Vec::new();
+        for part in &expression.0 {
+            let value = match part {
+                ExpressionPart::Value(value) => self.value(*value),
+                ExpressionPart::Apply(operator) => {
+                    let (right, left) = (stack.pop()?, stack.pop()?);
+                    apply(*operator, left, right)?
+                }
+            };
+            stack.push(value);
+        }
+        stack.pop()
+    }
+
+    fn argument(&self, argument: &RelationArgument) -> Option<Argument> {
+        let toeg = self.trial.toeg;
+        Some(match argument {
+            RelationArgument::Integer(value) => Argument::Integer(self.value(*value)),
+            RelationArgument::TaskName(slot) => Argument::Name(self.task_name(self.slot(*slot))),
+            RelationArgument::Name(slot, Field::Service) => Argument::Name(toeg.event(self.slot(*slot)).service),
+            RelationArgument::Name(slot, _) => Argument::Name(toeg.event(self.slot(*slot)).activity),
+            RelationArgument::Symbol(symbol) => self.symbol(*symbol).map_or(Argument::Unknown, Argument::Name),
+            RelationArgument::Free => return None,
+        })
+    }
+}
+
+fn apply(operator: Operator, left: i64, right: i64) -> Option<i64> {
+    match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Divide => left.checked_div(right),
+        Operator::Remainder => left.checked_rem(right),
+    }
+}
+
+fn compare(left: Option<i64>, comparison: Comparison, right: Option<i64>) -> Result<(), Why> {
+    let holds = match (left, right) {
+        (Some(left), Some(right)) => comparison.holds(left, right),
+        _ => false,
+    };
+    if holds { Ok(()) } else { Err(Why::Values(left, right)) }
+}

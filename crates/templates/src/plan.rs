@@ -1,0 +1,332 @@
+//! Plans: templates turned into navigation over the TOEG.
+//!
+//! A plan starts at the glue node and reaches every other node along functional edges (next in thread, next in task,
+//! fork → begin, …), so that matching is a handful of array look-ups. Variables are gone: each has a *site*, a field of a
+//! node that is bound first, and every further occurrence is a comparison with that site.
+
+use std::sync::Arc;
+
+use crate::effects::Effects;
+use dyelog_datalog::ast::{Comparison, Operator};
+use dyelog_lqn::submodel::Interaction;
+
+/// A register that holds a node during a match.
+pub type Slot = u8;
+
+/// The most nodes that a template may have, peeked ones included.
+pub const MAX_SLOTS: usize = 24;
+
+/// What a node pattern says of the type label, without the thread of a fork or join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KindTag {
+    /// `Be`
+    Begin,
+    /// `Ac`
+    Activity,
+    /// `Ed`
+    End,
+    /// `Fk`
+    Fork,
+    /// `Jn`
+    Join,
+    /// Any.
+    Any,
+}
+
+/// A field of a node's label or attributes, as an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Thread identifier k.
+    Thread,
+    /// Thread node counter m.
+    Position,
+    /// The thread that a fork starts or a join waits for.
+    Target,
+    /// Task i (instances are different tasks).
+    Task,
+    /// Name of the task, whatever its instance: to compare with a symbol.
+    TaskName,
+    /// Task node counter v.
+    Counter,
+    /// Activity name.
+    Activity,
+    /// Service name.
+    Service,
+    /// The node itself.
+    Node,
+}
+
+/// Something that has an integer value while a plan runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A field of a bound node plus a constant.
+    Field(Slot, Field, i64),
+    /// What the repetition carries from one round to the next, plus a constant.
+    Carry(u8, i64),
+    /// A constant.
+    Integer(i64),
+    /// A symbol of [`Plan::symbols`]: the number of that name in the trace.
+    Symbol(u32),
+}
+
+/// How a node is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// That many places on in the thread of a bound node.
+    InThread(Slot, i32),
+    /// That many places on in the task of a bound node.
+    InTask(Slot, i32),
+    /// From a fork to the first node of the thread it starts.
+    BeginOf(Slot),
+    /// From a node to the fork of its thread.
+    ForkOfThreadOf(Slot),
+    /// The first node of the thread with that identifier.
+    First(Value),
+    /// The last node of the thread with that identifier.
+    Last(Value),
+    /// The node that accepted the visit in which the node at that place of the thread with that identifier lies.
+    Accepted(Value, Value),
+    /// The node that forks the thread with that identifier.
+    Fork(Value),
+    /// The node that joins the thread with that identifier.
+    Join(Value),
+    /// The node at that place of the thread with that identifier.
+    At(Value, Value),
+}
+
+/// An arithmetic expression over values, in the order of a stack machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression(pub Vec<ExpressionPart>);
+
+/// A part of an [`Expression`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExpressionPart {
+    /// Puts a value on the stack.
+    Value(Value),
+    /// Takes two values off and puts the result on; the match fails on overflow and on division by zero.
+    Apply(Operator),
+}
+
+/// An argument of a relation in a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RelationArgument {
+    /// Bound: an integer or a node.
+    Integer(Value),
+    /// Bound: a task, as the symbol of its name.
+    TaskName(Slot),
+    /// Bound: a name, as a symbol.
+    Name(Slot, Field),
+    /// Bound: a symbol of [`Plan::symbols`].
+    Symbol(u32),
+    /// Free: some value.
+    Free,
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Binds a node; fails when there is none, it is of another kind, or (when it would be consumed) is processed.
+    Go {
+        /// The register.
+        to: Slot,
+        /// The way.
+        edge: Edge,
+        /// The kind it must have.
+        kind: KindTag,
+        /// Whether a match consumes it.
+        consumed: bool,
+    },
+    /// Two values are equal.
+    Equal(Value, Value),
+    /// Two values compare.
+    Compare(Value, Comparison, Value),
+    /// Two expressions compare.
+    CompareExpressions(Expression, Comparison, Expression),
+    /// Two nodes are different.
+    Distinct(Slot, Slot),
+    /// A relation of the rule file holds, or does not.
+    Holds {
+        /// Whether it must not.
+        negated: bool,
+        /// The relation.
+        relation: Arc<str>,
+        /// Its arguments.
+        arguments: Vec<RelationArgument>,
+    },
+    /// No candidate of a template starts at a node.
+    NotStarts(u16, Slot),
+}
+
+/// The repetition of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// The least number of rounds.
+    pub min: u32,
+    /// Whether rounds run from n down to 1.
+    pub backward: bool,
+    /// What is carried, before the first round.
+    pub carry: Vec<Value>,
+    /// One round.
+    pub steps: Vec<Step>,
+    /// What is carried into the next round.
+    pub next_carry: Vec<Value>,
+    /// The registers of one round's nodes, in the order of the text.
+    pub nodes: Vec<Slot>,
+    /// Whether the largest number of rounds is wanted.
+    pub longest: bool,
+}
+
+/// A template as navigation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The template's name.
+    pub name: Arc<str>,
+    /// Its place in the order of trial.
+    pub order: i64,
+    /// The kind of the glue node.
+    pub glue_kind: KindTag,
+    /// Names of the registers, for explanations.
+    pub slot_names: Vec<Arc<str>>,
+    /// Symbols that it compares with.
+    pub symbols: Vec<Arc<str>>,
+    /// Steps before the repetition, or all.
+    pub head: Vec<Step>,
+    /// The repetition.
+    pub repetition: Option<Loop>,
+    /// Steps after the repetition.
+    pub tail: Vec<Step>,
+    /// Steps after no round at all, where that is allowed.
+    pub tail_of_none: Option<Vec<Step>>,
+    /// What a match does.
+    pub effects: Effects,
+}
+
+/// An index of an entry or a sequence variable under `model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A constant.
+    At(i64),
+    /// The running index plus a constant.
+    Running(i64),
+    /// The number of rounds plus a constant.
+    Count(i64),
+}
+
+/// An entry under `model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryReference {
+    /// `E`: the entry of the trigger node.
+    Trigger,
+    /// An entry of this match.
+    New {
+        /// The variable.
+        variable: u8,
+        /// Its index; 0 where it has none.
+        position: Position,
+    },
+    /// None: the template has none for the task of the node.
+    Nobody,
+}
+
+/// A value under `model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelValue {
+    /// As during the match.
+    Fixed(Value),
+    /// A field of a node of a round plus a constant.
+    Round {
+        /// Which of the round's nodes.
+        node: u8,
+        /// Which round, from 1.
+        position: Position,
+        /// The field.
+        field: Field,
+        /// What is added.
+        offset: i64,
+    },
+}
+
+/// A matched node under `model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelNode {
+    /// A register.
+    Fixed(Slot),
+    /// A node of a round.
+    Round {
+        /// Which of the round's nodes.
+        node: u8,
+        /// Which round, from 1.
+        position: Position,
+    },
+}
+
+/// A modelling operation with its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// `newEntry`: opens an entry.
+    NewEntry {
+        /// The entry.
+        entry: EntryReference,
+        /// The type of interaction.
+        interaction: Interaction,
+        /// The task.
+        task: ModelValue,
+    },
+    /// `addRequest`
+    AddRequest {
+        /// Who requests.
+        from: EntryReference,
+        /// Who serves.
+        to: EntryReference,
+    },
+    /// `addActivity`
+    AddActivity {
+        /// The entry.
+        entry: EntryReference,
+        /// The node that carries the activity.
+        node: ModelNode,
+    },
+    /// `phase2`: what follows the node in its visit is second phase.
+    Phase2 {
+        /// The last node of the first phase.
+        node: ModelNode,
+    },
+    /// `addTrigger`
+    AddTrigger {
+        /// Thread.
+        thread: ModelValue,
+        /// Thread node counter.
+        position: ModelValue,
+        /// Task; `None` for any.
+        task: Option<ModelValue>,
+        /// Task node counter; `None` for any.
+        counter: Option<ModelValue>,
+        /// The entry that owns it.
+        entry: EntryReference,
+    },
+    /// `addBranch` and `forkBranch`: the thread that begins at a node is a branch of the entry, up to the join.
+    AddBranch {
+        /// The entry.
+        entry: EntryReference,
+        /// The branch's first node.
+        begin: ModelNode,
+        /// The node that waits for it, where the template says it.
+        join: Option<ModelNode>,
+    },
+    /// `for x in FROM..n { … }`
+    For {
+        /// The first index.
+        from: i64,
+        /// What is done for each.
+        body: Vec<Action>,
+    },
+}
+
+impl Plan {
+    /// Whether a condition asks a relation of the rule file.
+    pub fn asks_relations(&self) -> bool {
+        let rounds = self.repetition.iter().flat_map(|repetition| &repetition.steps);
+        let none = self.tail_of_none.iter().flatten();
+        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(|step| matches!(step, Step::Holds { .. }))
+    }
+}

@@ -1,0 +1,83 @@
+//! Comparing and shifting terms, values and steps.
+
+use std::sync::Arc;
+
+use crate::pattern::{At, Key, Node, Solved};
+use crate::plan::{Edge, Expression, ExpressionPart, KindTag, Step, Value};
+
+pub(super) fn is_first(node: &Node) -> bool {
+    node.kind == KindTag::Begin || node.position == Solved::Integer(1)
+}
+
+pub(super) fn plus(site: Value, offset: i64) -> Value {
+    match site {
+        Value::Field(slot, field, own) => Value::Field(slot, field, own + offset),
+        Value::Carry(number, own) => Value::Carry(number, own + offset),
+        Value::Integer(value) => Value::Integer(value + offset),
+        Value::Symbol(symbol) => Value::Symbol(symbol),
+    }
+}
+
+/// By how much the right term is more than the left one, where that is sure.
+pub(super) fn apart(left: &Solved, right: &Solved) -> Option<i32> {
+    let delta = match (left, right) {
+        (Solved::Integer(left), Solved::Integer(right)) => right.checked_sub(*left)?,
+        (Solved::Variable(left, from), Solved::Variable(right, to)) if left == right => to.checked_sub(*from)?,
+        _ => return None,
+    };
+    i32::try_from(delta).ok()
+}
+
+/// Variables that stand in a round both with index x and with x+1, in the order of the text.
+pub(super) fn linked(nodes: &[Node]) -> Vec<Arc<str>> {
+    let keys: Vec<&Key> = nodes
+        .iter()
+        .flat_map(Node::terms)
+        .filter_map(|(_, term)| match term {
+            Solved::Variable(key, _) => Some(key),
+            _ => None,
+        })
+        .collect();
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for (name, at) in &keys {
+        let both = *at == At::Next && keys.iter().any(|(other, at)| other == name && *at == At::Here);
+        if both && !names.contains(name) {
+            names.push(Arc::clone(name));
+        }
+    }
+    names
+}
+
+pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Value>) -> Option<Step> {
+    Some(match step {
+        Step::Go { to, edge, kind, consumed } => {
+            let edge = match edge {
+                Edge::First(value) => Edge::First(replaced(*value)?),
+                Edge::Last(value) => Edge::Last(replaced(*value)?),
+                Edge::Accepted(thread, position) => Edge::Accepted(replaced(*thread)?, replaced(*position)?),
+                Edge::Fork(value) => Edge::Fork(replaced(*value)?),
+                Edge::Join(value) => Edge::Join(replaced(*value)?),
+                Edge::At(thread, position) => Edge::At(replaced(*thread)?, replaced(*position)?),
+                Edge::InThread(..) | Edge::InTask(..) | Edge::BeginOf(_) | Edge::ForkOfThreadOf(_) => *edge,
+            };
+            Step::Go { to: *to, edge, kind: *kind, consumed: *consumed }
+        }
+        Step::Equal(left, right) => Step::Equal(replaced(*left)?, replaced(*right)?),
+        Step::Compare(left, comparison, right) => Step::Compare(replaced(*left)?, *comparison, replaced(*right)?),
+        Step::CompareExpressions(left, comparison, right) => {
+            let expression = |parts: &Expression| {
+                let parts: Option<Vec<ExpressionPart>> = parts
+                    .0
+                    .iter()
+                    .map(|part| match part {
+                        ExpressionPart::Value(value) => replaced(*value).map(ExpressionPart::Value),
+                        apply @ ExpressionPart::Apply(_) => Some(*apply),
+                    })
+                    .collect();
+                parts.map(Expression)
+            };
+            Step::CompareExpressions(expression(left)?, *comparison, expression(right)?)
+        }
+        other => other.clone(),
+    })
+}

@@ -1,0 +1,350 @@
+//! From the outcome of one operation to the mergeable sub-model (1998 paper §3, §6).
+//!
+//! Every entry of the operation is given a key, by which it merges with entries of other operations and of its own: by
+//! task, type and service name, else by structure bottom-up, or by its path from the customer, which keeps all apart.
+//! Counts and sums are kept in flat tables and move into the sub-model at the end.
+
+mod branches;
+mod entries;
+mod groups;
+mod rows;
+mod tables;
+mod witnesses;
+
+use rustc_hash::FxHashMap;
+
+use crate::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
+use crate::summary::branches::{Branches, Invocation, Positions, positions};
+use crate::summary::entries::Entries;
+use crate::summary::groups::Groups;
+use crate::summary::tables::{Place, Tables};
+use crate::summary::witnesses::Cuts;
+use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
+use dyelog_trace::toeg::NONE;
+use dyelog_trace::{Kind, NodeId, Origins, Toeg, TraceNames};
+
+/// How entries are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryMerge {
+    /// By task, type and service name where the events carry one, else by structure.
+    #[default]
+    Name,
+    /// By task, type, service name and requests, bottom-up.
+    Structure,
+    /// By the path of requests from the customer: nothing within an operation merges.
+    None,
+}
+
+/// Folds operations of one reader into a sub-model.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// What is known of entries and scenarios, but for work.
+    submodel: SubModel,
+    entries: Entries,
+    tables: Tables,
+    cuts: Cuts,
+    scratch: Scratch,
+}
+
+/// What is put together for one operation, in memory that the next one uses again.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// Nodes and requests by entry.
+    nodes: Groups,
+    requests: Groups,
+    branches: Branches,
+    /// The sub-model's entry for each of the operation.
+    found: Vec<EntryIndex>,
+    visits: Visits,
+    made: Vec<(Place, RequestKind, EntryIndex)>,
+}
+
+impl Summary {
+    /// Nothing folded yet.
+    pub fn new(merge: EntryMerge) -> Self {
+        Self { entries: Entries::new(merge), ..Self::default() }
+    }
+
+    /// The sub-model.
+    pub fn into_submodel(mut self) -> SubModel {
+        self.tables.empty_into(&mut self.submodel);
+        self.submodel
+    }
+
+    /// Counts an operation that cannot be used.
+    pub fn set_aside(&mut self) {
+        self.submodel.set_aside += 1;
+    }
+
+    /// Takes in one operation.
+    pub fn add(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.group(toeg, outcome);
+        let Scratch { requests, found, .. } = &mut scratch;
+        self.entries.find(&mut self.submodel, toeg, names, outcome, requests, found);
+        let timed = toeg.operation().events.iter().any(|event| !event.time.is_nan());
+        self.cuts.next_operation(toeg.operation());
+        for number in 0..outcome.entries.len() {
+            self.add_entry(toeg, names, outcome, number, timed, &mut scratch);
+        }
+        self.add_scenario(toeg, names, outcome, scratch.nodes.of(1), timed);
+        self.scratch = scratch;
+    }
+
+    /// The keys of an operation's entries, in their order; counts nothing.
+    pub fn keys(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome) -> Vec<EntryKey> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.group(toeg, outcome);
+        let Scratch { requests, found, .. } = &mut scratch;
+        self.entries.find(&mut self.submodel, toeg, names, outcome, requests, found);
+        let keys = found.iter().map(|index| self.submodel.entry(*index).key).collect();
+        self.scratch = scratch;
+        keys
+    }
+
+    /// Where the nodes of an entry with parallel branches are, by stage and branch, in the operation whose keys were given last.
+    pub fn places(
+        &self,
+        toeg: &Toeg,
+        outcome: &Outcome,
+        keys: &[EntryKey],
+        entry: EntryNumber,
+    ) -> FxHashMap<NodeId, (u32, Option<Branch>)> {
+        let Scratch { nodes, requests, branches, .. } = &self.scratch;
+        let number = entry as usize;
+        let (nodes, requests, branches) = (nodes.of(number), requests.of(number), branches.of_entry(number));
+        if branches.is_empty() {
+            return FxHashMap::default();
+        }
+        let key = |other: EntryNumber| keys[other as usize];
+        positions(Invocation { toeg, outcome, entry, nodes, requests, branches }, &key).nodes
+    }
+
+    fn add_entry(
+        &mut self,
+        toeg: &Toeg,
+        names: &TraceNames,
+        outcome: &Outcome,
+        number: usize,
+        timed: bool,
+        scratch: &mut Scratch,
+    ) {
+        let Scratch { nodes, requests, branches, found, visits, made } = scratch;
+        let (nodes, requests, index) = (nodes.of(number), requests.of(number), found[number]);
+        self.tables.invocation(index);
+        self.cuts.add_witness(&mut self.submodel, index, toeg, names, outcome.entries[number].accepted_at);
+        let branches = branches.of_entry(number);
+        let positions = (!branches.is_empty()).then(|| {
+            let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
+            positions(Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches }, &key)
+        });
+        for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
+            self.submodel.entry_mut(index).blocks.entry(*key).or_default().merge(block);
+        }
+        if positions.as_ref().is_some_and(|positions| positions.moved) {
+            self.submodel.entry_mut(index).moved_waits += 1;
+        }
+        let positions = positions.as_ref();
+        visits.clear();
+        for &node in nodes {
+            let event = toeg.event(node);
+            let phase = outcome.phase(node);
+            let flags = outcome.flags[node as usize];
+            if flags & ACTIVITY != 0 || !event.cpu.is_nan() {
+                let place = place_of(&mut self.tables, positions, node, phase);
+                let name = self.entries.name(&mut self.submodel, &names.names, event.activity);
+                let cpu = (!event.cpu.is_nan()).then_some(event.cpu);
+                self.tables.activity(index, place, name, u32::from(flags & ACTIVITY != 0), cpu);
+                visits.at(place);
+            }
+            if timed && let Some(seconds) = exclusive(toeg, outcome, node) {
+                let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
+                let place = place_of(&mut self.tables, positions, node, phase);
+                *visits.at(place).get_or_insert(0.0) += seconds;
+            }
+            if timed && let Some(seconds) = on_the_way(toeg, outcome, node) {
+                let place = place_of(&mut self.tables, positions, node, phase);
+                self.tables.network(index, place, seconds);
+            }
+        }
+        made.clear();
+        for &request in requests {
+            let request = &outcome.requests[request as usize];
+            let Some(kind) = kind_of(outcome, request.to) else { continue };
+            let phase = request_phase(outcome, request);
+            let place = place_of(&mut self.tables, positions, request.at, phase);
+            visits.at(place);
+            made.push((place, kind, found[request.to as usize]));
+        }
+        for &(place, seconds) in &visits.list {
+            self.tables.visit(index, place, seconds);
+        }
+        made.sort_unstable();
+        for same in made.chunk_by(|left, right| left == right) {
+            let (place, kind, to) = same[0];
+            self.tables.request(index, place, kind, to, same.len() as u32);
+        }
+    }
+
+    fn add_scenario(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome, first: &[NodeId], timed: bool) {
+        let operation = toeg.operation();
+        let scenario = self.entries.name(&mut self.submodel, &names.names, operation.scenario);
+        let mut one = ScenarioTotal { operations: 1, ..Default::default() };
+        if timed {
+            let begin = toeg.event(toeg.root()).time;
+            // The customer waits for the first entry's first phase.
+            let reply = first
+                .iter()
+                .filter(|&&node| outcome.phase(node) == 1)
+                .map(|&node| toeg.event(node).time)
+                .fold(f64::NAN, f64::max);
+            if reply >= begin {
+                one.response.add(reply - begin);
+            }
+        }
+        if let Some(start) = operation.start {
+            let last = operation.events.iter().map(|event| event.time).fold(0.0, f64::max);
+            one.first_start = Some(start);
+            one.last_start = Some(start);
+            one.last_end = Some(start.saturating_add((last * 1e9) as i64));
+        }
+        let total = self.submodel.scenarios.entry(scenario).or_default();
+        total.merge(&one);
+        // In place: one start alone need not be put into cells first.
+        if let Some(start) = operation.start {
+            total.starts.add(start);
+        }
+    }
+}
+
+impl Scratch {
+    /// Puts nodes, requests and branches together by entry.
+    fn group(&mut self, toeg: &Toeg, outcome: &Outcome) {
+        let entries = outcome.entries.len();
+        self.nodes.fill(entries, toeg.len(), |node| {
+            let owner = outcome.owner[node as usize];
+            (owner < STRAY).then_some(owner as usize)
+        });
+        self.requests.fill(entries, outcome.requests.len(), |request| {
+            let from = outcome.requests[request as usize].from as usize;
+            (from < entries).then_some(from)
+        });
+        self.branches.fill(outcome);
+    }
+}
+
+/// How an entry is requested; `None` where there is no such entry.
+pub(super) fn kind_of(outcome: &Outcome, to: EntryNumber) -> Option<RequestKind> {
+    Some(match outcome.entries.get(to as usize)?.interaction {
+        Interaction::Asynchronous => RequestKind::Asynchronous,
+        Interaction::Forwarding => RequestKind::Forward,
+        Interaction::Rendezvous | Interaction::Customer => RequestKind::Synchronous,
+    })
+}
+
+/// The phase of the requester in which a request is made.
+pub(super) fn request_phase(outcome: &Outcome, request: &Request) -> u8 {
+    if request.at == NONE { 1 } else { outcome.phase(request.at) }
+}
+
+/// Where work of a phase is done at a node; [`NONE`] is in no branch.
+#[inline]
+fn place_of(tables: &mut Tables, positions: Option<&Positions>, node: NodeId, phase: u8) -> Place {
+    match positions.and_then(|positions| positions.of(node)) {
+        Some((stage, branch)) => tables.place(Position { stage, branch, phase }),
+        None => Place::of_phase(phase),
+    }
+}
+
+/// The time from a node to the next of its visit, in which its task was not waiting for another: the next node of the
+/// thread is on the same task, and is no join.
+pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
+    let next = toeg.next_in_thread(node);
+    if next == NONE || outcome.owner[next as usize] != outcome.owner[node as usize] {
+        return None;
+    }
+    let (event, after) = (toeg.event(node), toeg.event(next));
+    if event.task != after.task || matches!(after.kind, Kind::Join(_)) {
+        return None;
+    }
+    let seconds = after.time - event.time;
+    (!seconds.is_nan()).then(|| seconds.max(0.0))
+}
+
+/// How long a call that waited was on its way, there and back, at the node at which its caller goes on: from there to the node
+/// that accepted it, from one to the next where it was forwarded, and from the last one's reply to this node. `None` for
+/// any other node, and for a call of which one half was recorded: the other was made up, at the same times.
+///
+/// Only spans tell. Tasks of other traces serve one request at a time; what comes before they accept one is their queue, and
+/// that is for the solver to find.
+pub(super) fn on_the_way(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
+    if !matches!(toeg.operation().origins, Origins::Items(_)) {
+        return None;
+    }
+    let owner = outcome.owner[node as usize];
+    // What comes before an entry's first node is its caller.
+    if outcome.entries.get(owner as usize).is_none_or(|own| own.accepted_at == node) {
+        return None;
+    }
+    let cause = |node: NodeId| match toeg.previous_in_thread(node) {
+        NONE => toeg.thread_of(node).fork,
+        previous => previous,
+    };
+    let between = |from: NodeId, to: NodeId| toeg.event(to).time - toeg.event(from).time;
+    let reply = cause(node);
+    if reply == NONE || outcome.owner[reply as usize] == owner {
+        return None;
+    }
+    let mut seconds = between(reply, node);
+    let mut visit = outcome.owner[reply as usize];
+    loop {
+        let called = outcome.entries.get(visit as usize).filter(|called| called.accepted_at != NONE)?;
+        let sent = cause(called.accepted_at);
+        if sent == NONE {
+            return None;
+        }
+        seconds += between(sent, called.accepted_at);
+        visit = outcome.owner[sent as usize];
+        match called.interaction {
+            // Each hop lies before the one that it leads to.
+            Interaction::Forwarding => {}
+            Interaction::Rendezvous => return (visit == owner && seconds > 0.0).then_some(seconds),
+            Interaction::Asynchronous | Interaction::Customer => return None,
+        }
+    }
+}
+
+/// The positions at which one invocation worked, and how long where that is known.
+#[derive(Debug, Default)]
+struct Visits {
+    list: Vec<(Place, Option<f64>)>,
+    /// Where a position stands in the list, once there are many.
+    places: FxHashMap<Place, usize>,
+}
+
+impl Visits {
+    fn clear(&mut self) {
+        self.list.clear();
+        self.places.clear();
+    }
+
+    fn at(&mut self, position: Place) -> &mut Option<f64> {
+        const FEW: usize = 8;
+        let place = if self.list.len() <= FEW {
+            self.list.iter().position(|(other, _)| *other == position)
+        } else {
+            if self.places.is_empty() {
+                self.places = self.list.iter().enumerate().map(|(place, (other, _))| (*other, place)).collect();
+            }
+            self.places.get(&position).copied()
+        };
+        let place = place.unwrap_or_else(|| {
+            if !self.places.is_empty() {
+                self.places.insert(position, self.list.len());
+            }
+            self.list.push((position, None));
+            self.list.len() - 1
+        });
+        &mut self.list[place].1
+    }
+}

@@ -1,0 +1,284 @@
+//! Which format a trace is in, from its content.
+
+use crate::angio::is_statement;
+use crate::messages::{
+    self,
+    shiviz::{is_clocked, names_its_host},
+};
+use crate::{Format, codes};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+
+/// How much of the content is looked at, in bytes.
+pub const HEAD: usize = 64 * 1024;
+
+/// How many lines with something on them are looked at: a damaged line must not hide the format of the others.
+const LINES: usize = 50;
+
+/// Tells the format from the first bytes of a trace, at most [`HEAD`].
+///
+/// # Errors
+/// When there is nothing, or nothing that fits; says what was seen.
+pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
+    let head = &head[..head.len().min(HEAD)];
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let place = Place::File { file: file.into() };
+    if text.is_empty() {
+        return Err(Diagnostic::error(codes::EMPTY, place, "there is nothing in this file").into());
+    }
+    let seen = match text[0] {
+        _ if magic(head).is_some() => binary(head),
+        b'{' | b'[' => match json(text) {
+            Ok(format) => return Ok(format),
+            // A clock by itself looks like any object of numbers.
+            Err(_) if first_lines(text).any(names_its_host) => return Ok(Format::Shiviz),
+            Err(seen) => seen,
+        },
+        _ => match lines(text) {
+            Some(format) => return Ok(format),
+            None if text.contains(&0) => binary(head),
+            None => plain(text),
+        },
+    };
+    Err(Diagnostic::error(codes::UNKNOWN_FORMAT, place, "the format of this file is not recognised")
+        .with_note(seen.note)
+        .with_hint(seen.hint.unwrap_or("name the format with `--from FORMAT` if it is one of those that can be read"))
+        .into())
+}
+
+/// What is to say about a content that is no trace.
+struct Seen {
+    note: String,
+    hint: Option<&'static str>,
+}
+
+/// The beginnings of files that people take for traces by mistake.
+const MAGIC: [(&[u8], &str, &str); 9] = [
+    (b"PK\x03\x04", "a zip archive", "unpack it first"),
+    (b"\xfd7zXZ\0", "an xz archive", "unpack it first, or pack it with gzip or zstd"),
+    (b"BZh", "a bzip2 archive", "unpack it first, or pack it with gzip or zstd"),
+    (b"\x04\x22\x4d\x18", "an lz4 archive", "unpack it first, or pack it with gzip or zstd"),
+    (b"\x1f\x8b", "a gzip archive in an archive", "unpack it once"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive in an archive", "unpack it once"),
+    (b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
+    (b"\x89PNG", "a picture", ""),
+];
+
+fn magic(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    MAGIC.iter().find(|(bytes, ..)| head.starts_with(bytes)).map(|(_, what, hint)| (*what, *hint))
+}
+
+fn binary(head: &[u8]) -> Seen {
+    match magic(head) {
+        Some((what, hint)) => Seen { note: format!("it is {what}"), hint: (!hint.is_empty()).then_some(hint) },
+        None => Seen {
+            note: "it is binary, and all formats of traces are text".to_owned(),
+            hint: Some("export OpenTelemetry traces with the JSON encoding, not the binary one"),
+        },
+    }
+}
+
+/// The format of a JSON document or of JSON Lines, by the keys in it.
+fn json(text: &[u8]) -> Result<Format, Seen> {
+    let keys = Keys::of(text);
+    let any = |names: &[&str]| names.iter().any(|name| keys.has(name));
+    let all = |names: &[&str]| names.iter().all(|name| keys.has(name));
+    if keys.first_object_has(&["operation", "run"]) || keys.first_object_has(&["j", "k", "m", "l"]) {
+        return Ok(Format::AngioJsonl);
+    }
+    if any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"]) {
+        return Ok(Format::Otlp);
+    }
+    // What the SDK for Go writes to the standard output.
+    if keys.has("SpanContext") {
+        return Ok(Format::Otlp);
+    }
+    if all(&["traceID"]) || all(&["spanID"]) || all(&["spans", "processes"]) {
+        return Ok(Format::Jaeger);
+    }
+    if all(&["traceId", "id"]) {
+        return Ok(Format::Zipkin);
+    }
+    if all(&["sender", "receiver"]) {
+        return Ok(Format::Messages);
+    }
+    if all(&["event", "process"]) {
+        return Ok(Format::Events);
+    }
+    if keys.keys.is_empty() {
+        return Err(plain(text));
+    }
+    let no_trace = NO_TRACES.iter().find(|(names, ..)| all(names));
+    Err(match no_trace {
+        Some((_, what, hint)) => Seen { note: format!("it is {what}"), hint: Some(*hint) },
+        None => Seen { note: keys.described(), hint: None },
+    })
+}
+
+/// What other JSON people have beside their traces, by its keys.
+const NO_TRACES: [(&[&str], &str, &str); 8] = [
+    (&["resourceLogs"], "logs of OpenTelemetry, without spans", EXPORT),
+    (&["resource_logs"], "logs of OpenTelemetry, without spans", EXPORT),
+    (&["resourceMetrics"], "metrics of OpenTelemetry, without spans", EXPORT),
+    (&["resource_metrics"], "metrics of OpenTelemetry, without spans", EXPORT),
+    (&["resourceProfiles"], "profiles of OpenTelemetry, without spans", EXPORT),
+    (&["resource_profiles"], "profiles of OpenTelemetry, without spans", EXPORT),
+    (&["parent", "child", "callCount"], "a dependency graph: who calls whom how often, without the calls", EXPORT),
+    (&["resultType", "result"], "an answer of Prometheus: metrics, without spans", EXPORT),
+];
+
+const EXPORT: &str = "export the traces themselves";
+
+/// The keys of the objects in the beginning of a JSON text, whether that is complete or not.
+struct Keys<'a> {
+    /// Depth of nesting and key, in the order of the text.
+    keys: Vec<(usize, &'a [u8])>,
+    /// How many of the keys come before the first object ends.
+    first: usize,
+}
+
+impl<'a> Keys<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        let (mut keys, mut first, mut depth, mut at) = (Vec::new(), None, 0usize, 0);
+        while let Some(byte) = text.get(at) {
+            at += 1;
+            match byte {
+                b'{' => depth += 1,
+                b'}' => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 && first.is_none() {
+                        first = Some(keys.len());
+                    }
+                }
+                b'"' => {
+                    let Some(length) = string_length(&text[at..]) else { break };
+                    let string = &text[at..at + length];
+                    at += length + 1;
+                    if text[at..].trim_ascii_start().first() == Some(&b':') {
+                        keys.push((depth, string));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let first = first.unwrap_or(keys.len());
+        Self { keys, first }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.keys.iter().any(|(_, key)| *key == name.as_bytes())
+    }
+
+    fn first_object_has(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.keys[..self.first].contains(&(1, name.as_bytes())))
+    }
+
+    fn described(&self) -> String {
+        let mut shown: Vec<String> = Vec::new();
+        for (_, key) in &self.keys {
+            let key = format!("`{}`", excerpt(key, 30));
+            if !shown.contains(&key) {
+                shown.push(key);
+            }
+            if shown.len() == 8 {
+                break;
+            }
+        }
+        format!("it is JSON with the keys {}, and none that tells a format", shown.join(", "))
+    }
+}
+
+/// Where a string ends that begins before `text`.
+fn string_length(text: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr2(b'"', b'\\', text.get(from..)?)?;
+        if text[at] == b'"' {
+            return Some(at);
+        }
+        from = at + 2;
+    }
+}
+
+/// The format of a text that is not JSON, by its first lines.
+fn lines(text: &[u8]) -> Option<Format> {
+    let lines = || {
+        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        lines.filter(|line| !line.is_empty() && line[0] != b'#').take(LINES)
+    };
+    if lines().any(is_statement) {
+        return Some(Format::Angio);
+    }
+    if lines().any(is_kieker) {
+        return Some(Format::Kieker);
+    }
+    if lines().take(5).any(is_lqsim) {
+        return Some(Format::Lqsim);
+    }
+    if let Some(format) = lines().next().and_then(table) {
+        return Some(format);
+    }
+    if lines().any(is_clocked) {
+        return Some(Format::Shiviz);
+    }
+    let opens = |line: &[u8]| line.strip_prefix(b"operation").is_some_and(|rest| rest.starts_with(b" "));
+    lines().next().is_some_and(opens).then_some(Format::Angio)
+}
+
+fn first_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').take(LINES)
+}
+
+/// `$1;1412763178834633375;…`, or `$1=kieker.common.record…` of the map file.
+fn is_kieker(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"$") else { return false };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && (rest[digits..].starts_with(b";") || rest[digits..].starts_with(b"=kieker."))
+}
+
+/// `0.5   client   client( 2): Sending RNV …`.
+fn is_lqsim(line: &[u8]) -> bool {
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let mut words = line.split_ascii_whitespace();
+    let time = words.next().is_some_and(|word| word.parse::<f64>().is_ok());
+    let instance = line.split_once("): ").and_then(|(before, _)| before.rsplit_once('('));
+    time && words.count() >= 3 && instance.is_some_and(|(_, number)| number.trim().parse::<u32>().is_ok())
+}
+
+/// The format of a table, by its header.
+fn table(header: &[u8]) -> Option<Format> {
+    let header = std::str::from_utf8(header).ok()?.to_ascii_lowercase();
+    let columns: Vec<_> = header.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"')).collect();
+    let has = |name: &str| columns.contains(&name);
+    if let Some(format) = messages::format_of_header(&header) {
+        Some(format)
+    } else if (has("trace_id") || has("traceid")) && (has("span_id") || has("spanid") || has("rpcid")) {
+        Some(Format::SpansCsv)
+    } else {
+        None
+    }
+}
+
+fn plain(text: &[u8]) -> Seen {
+    if text[0] == b'<' {
+        return Seen {
+            note: "it is XML or HTML".to_owned(),
+            hint: Some("a model is solved with `dyelog solve MODEL`; it is no trace"),
+        };
+    }
+    if text.starts_with(b"# HELP ") || text.starts_with(b"# TYPE ") {
+        return Seen { note: "it is metrics, as Prometheus has them".to_owned(), hint: Some(EXPORT) };
+    }
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or(text).trim_ascii_end();
+    Seen { note: format!("it is text that begins with `{}`", excerpt(line, 60)), hint: None }
+}
+
+/// The beginning of some bytes, fit to be shown.
+fn excerpt(bytes: &[u8], most: usize) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * most)]);
+    let mut shown: String = text.chars().take(most).flat_map(char::escape_debug).collect();
+    if text.chars().count() > most {
+        shown.push('…');
+    }
+    shown
+}

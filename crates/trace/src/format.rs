@@ -1,0 +1,93 @@
+//! The formats that traces come in.
+
+use std::fmt;
+
+use dyelog_diagnostic::similar;
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// Native text.
+    Angio,
+    /// Native JSON Lines.
+    AngioJsonl,
+    /// OpenTelemetry protocol, JSON encoding.
+    Otlp,
+    /// Jaeger JSON.
+    Jaeger,
+    /// Zipkin JSON, version 1 or 2.
+    Zipkin,
+    /// Kieker monitoring log.
+    Kieker,
+    /// Spans as a table with a header.
+    SpansCsv,
+    /// Messages as a table: `sender,receiver,time`.
+    Messages,
+    /// Send and receive events as a table: `time,event,process,message`.
+    Events,
+    /// Event log of the LQN simulator `lqsim`.
+    Lqsim,
+    /// Log with vector clocks, as `ShiViz` shows them.
+    Shiviz,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Angio,
+        Self::AngioJsonl,
+        Self::Otlp,
+        Self::Jaeger,
+        Self::Zipkin,
+        Self::Kieker,
+        Self::SpansCsv,
+        Self::Messages,
+        Self::Events,
+        Self::Lqsim,
+        Self::Shiviz,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Angio => "angio",
+            Self::AngioJsonl => "angio-jsonl",
+            Self::Otlp => "otlp",
+            Self::Jaeger => "jaeger",
+            Self::Zipkin => "zipkin",
+            Self::Kieker => "kieker",
+            Self::SpansCsv => "spans-csv",
+            Self::Messages => "messages",
+            Self::Events => "events",
+            Self::Lqsim => "lqsim",
+            Self::Shiviz => "shiviz",
+        }
+    }
+
+    /// The format of that name.
+    ///
+    /// # Errors
+    /// The name that comes nearest, if any does.
+    pub fn from_name(name: &str) -> Result<Self, Option<&'static str>> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| similar(name, Self::ALL.map(Self::name)))
+    }
+
+    /// Whether there is a reader for it.
+    pub fn has_reader(self) -> bool {
+        self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger)
+    }
+
+    /// Whether it tells of messages only, and not which operation they belong to.
+    pub fn has_messages(self) -> bool {
+        matches!(self, Self::Messages | Self::Events | Self::Lqsim | Self::Shiviz)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,210 @@
+//! What every reader of traces takes and gives.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use crate::detect::{HEAD, detect};
+use crate::format::Format;
+use crate::{Operation, TraceNames, angio, codes, messages, spans, unpack};
+use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
+
+/// Takes operations as they come out of a reader.
+pub trait Sink {
+    /// Takes one operation; `Break` ends the reading early.
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()>;
+}
+
+impl<F: FnMut(&TraceNames, Operation) -> ControlFlow<()>> Sink for F {
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self(names, operation)
+    }
+}
+
+/// What a reader saw, beside the operations that it gave out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadReport {
+    /// Operations given out.
+    pub operations: u64,
+    /// Events given out.
+    pub events: u64,
+    /// Records read: lines of events, or spans.
+    pub records: u64,
+    /// What was left out or changed and why, with how often: `duplicate span`, `span without an end`, …
+    pub counted: BTreeMap<&'static str, u64>,
+    /// The code of the findings of each reason.
+    pub kinds: BTreeMap<&'static str, Code>,
+    /// The first findings in full, at most [`ReadReport::KEPT`] a reason; the rest are only counted.
+    pub findings: Vec<Diagnostic>,
+}
+
+impl ReadReport {
+    /// How many findings of one reason are kept in full.
+    pub const KEPT: u64 = 10;
+
+    /// Counts a finding, and keeps it if it is among the first of its reason.
+    pub fn count(&mut self, reason: &'static str, finding: impl FnOnce() -> Diagnostic) {
+        let times = self.counted.entry(reason).or_default();
+        *times += 1;
+        if *times <= Self::KEPT {
+            let finding = finding();
+            self.kinds.insert(reason, finding.code);
+            self.findings.push(finding);
+        }
+    }
+
+    /// How often something of that code was found, whether it was kept in full or not.
+    pub fn found(&self, code: Code) -> u64 {
+        let of_code = self.kinds.iter().filter(|(_, own)| **own == code);
+        of_code.filter_map(|(reason, _)| self.counted.get(reason)).sum()
+    }
+
+    /// Drops findings beyond the first of each reason.
+    pub fn trim(&mut self) {
+        let mut seen: BTreeMap<Code, u64> = BTreeMap::new();
+        self.findings.retain(|finding| {
+            let times = seen.entry(finding.code).or_default();
+            *times += 1;
+            *times <= Self::KEPT
+        });
+    }
+
+    /// Takes in what another reader saw.
+    pub fn merge(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.events += other.events;
+        self.records += other.records;
+        for (reason, times) in other.counted {
+            *self.counted.entry(reason).or_default() += times;
+        }
+        self.kinds.extend(other.kinds);
+        self.findings.extend(other.findings);
+    }
+}
+
+/// How a trace is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Its format; where it is not given, the content tells.
+    pub format: Option<Format>,
+    /// Whether damage is an error that ends the reading without a result.
+    pub strict: bool,
+}
+
+/// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.
+///
+/// `file` is the name for diagnostics. gzip and zstd are told by their first bytes, the format by the first
+/// [`HEAD`](crate::detect::HEAD) bytes of the content.
+///
+/// # Errors
+/// When the input fails, is a damaged archive, is empty, or is of a format that is not known or has no reader; and, where the
+/// options are strict, when some of it cannot be used. Operations that were complete before an input fails were given out.
+pub fn read(
+    file: &str,
+    input: impl Read + Send,
+    options: &ReadOptions,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    open(file, input, options)?.operations(names, sink)
+}
+
+/// A trace whose format is known, and of which nothing was read yet.
+pub struct OpenTrace<'r> {
+    file: String,
+    input: unpack::Unpacked<'r>,
+    format: Format,
+    options: ReadOptions,
+}
+
+/// Opens a trace and looks at its format, as [`read`] does.
+///
+/// # Errors
+/// When the input fails, is a damaged archive, is empty, or is of a format that is not known.
+pub fn open<'r>(file: &str, input: impl Read + Send + 'r, options: &ReadOptions) -> Result<OpenTrace<'r>, Diagnostics> {
+    let mut input = unpack::open(input).map_err(|error| failed(file, &error))?;
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(file, input.head().map_err(|error| failed(file, &error))?)?,
+    };
+    Ok(OpenTrace { file: file.to_owned(), input, format, options: *options })
+}
+
+impl<'r> OpenTrace<'r> {
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Reads operations.
+    ///
+    /// # Errors
+    /// As [`read`], and when the trace has messages in place of operations.
+    pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        let Self { file, input, format, options } = self;
+        match format {
+            Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
+            Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
+            Format::Otlp => spans::read_otlp(&file, input, spans_options(options), names, sink),
+            Format::Jaeger => spans::read_jaeger(&file, input, spans_options(options), names, sink),
+            format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
+            format => Err(no_reader(&file, format).into()),
+        }
+    }
+
+    /// The messages, which are not read yet.
+    ///
+    /// # Errors
+    /// When it is no trace of messages, or lacks what is needed to read it.
+    pub fn messages(self) -> Result<Box<dyn messages::Source + 'r>, Diagnostics> {
+        let Self { file, input, format, options } = self;
+        messages::source(&file, input, format, options.strict)?
+            .ok_or_else(|| mixed(&file, "has operations, and no bare messages").into())
+    }
+}
+
+/// The format of a trace that begins so, as far as that much of it tells; compressed or not.
+pub fn format_of_head(head: &[u8]) -> Option<Format> {
+    use std::io::BufRead as _;
+    let mut input = io::BufReader::with_capacity(HEAD, unpack::open(head).ok()?);
+    let mut seen: Vec<u8> = Vec::new();
+    // An archive of which this is the beginning fails at its end; what came before is what counts.
+    while let Ok(more) = input.fill_buf() {
+        let count = more.len();
+        if count == 0 || seen.len() >= HEAD {
+            break;
+        }
+        seen.extend_from_slice(more);
+        input.consume(count);
+    }
+    detect("", &seen).ok()
+}
+
+fn mixed(file: &str, what: &str) -> Diagnostic {
+    let place = Place::File { file: file.into() };
+    Diagnostic::error(codes::MIXED, place, format!("this trace {what}"))
+        .with_note("the two are analysed in different ways, and not together")
+}
+
+fn spans_options(options: ReadOptions) -> spans::SpanOptions {
+    spans::SpanOptions { strict: options.strict, ..spans::SpanOptions::default() }
+}
+
+fn no_reader(file: &str, format: Format) -> Diagnostic {
+    let place = Place::File { file: file.into() };
+    let readable: Vec<_> = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name).collect();
+    Diagnostic::error(codes::NO_READER, place, format!("traces in the format `{format}` cannot be read yet"))
+        .with_note(format!("formats that can be read: {}", readable.join(", ")))
+        .with_hint("convert the trace to one of these; `--from FORMAT` overrides what the content seems to be")
+}
+
+/// The input fails while it is read.
+pub(crate) fn failed(file: &str, error: &io::Error) -> Diagnostic {
+    let place = Place::File { file: file.into() };
+    if let Some(damage) = unpack::damage(error) {
+        return Diagnostic::error(codes::BAD_ARCHIVE, place, damage.to_string())
+            .with_note(damage.reason.clone())
+            .with_hint("is the file complete? Copy it again, or unpack what can be unpacked and read that");
+    }
+    Diagnostic::error(codes::UNREADABLE, place, format!("the input cannot be read further: {error}"))
+}

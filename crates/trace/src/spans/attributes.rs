@@ -1,0 +1,272 @@
+//! The attributes that matter, by all their names; the rest is skipped unread.
+//!
+//! | what | attributes, the first that is given wins |
+//! |---|---|
+//! | service | `service.name` of the resource (Jaeger: `serviceName` of the process) |
+//! | instance | `service.instance.id`, `k8s.pod.name`, `container.id` |
+//! | machine | `host.id`, `host.name`, `hostname`, `ip` |
+//! | kind | OTLP `kind`; Jaeger tag `span.kind` |
+//! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
+//! | message role | `messaging.operation.type`, `messaging.operation`, `messaging.operation.name` |
+//! | CPU time | `thread.cpu_time`, `cpu.time`, `cpu_time`, `process.cpu.time` in seconds, or with the suffix `_ns`, `_us` or `_ms` |
+
+use crate::spans::json::Scalar;
+use crate::spans::model::{Messaging, SpanKind};
+
+/// What an attribute tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Meaning {
+    /// Nothing that is needed.
+    Nothing,
+    /// The service.
+    Service,
+    /// The instance of the service; a smaller rank wins.
+    Instance(u8),
+    /// The machine; a smaller rank wins.
+    Host(u8),
+    /// The span's kind.
+    Kind,
+    /// The peer; a smaller rank wins.
+    Peer(u8),
+    /// The peer's address, to be followed by its port; a smaller rank wins.
+    Address(u8),
+    /// A URL whose host is the peer.
+    Url(u8),
+    /// The port that belongs to the address.
+    Port,
+    /// The database system; a smaller rank wins.
+    Database(u8),
+    /// The database; a smaller rank wins.
+    Schema(u8),
+    /// What a span does with messages; a smaller rank wins.
+    Operation(u8),
+    /// CPU time, with the factor to seconds.
+    Cpu(f64),
+}
+
+/// The rank of a peer that is a database, between the other ranks.
+const DATABASE_RANK: u8 = 10;
+
+/// What the attribute `key` tells.
+pub fn meaning(key: &str) -> Meaning {
+    match key {
+        // `synth.service` is what the trace generator motel writes in place of a resource.
+        "service.name" | "synth.service" => Meaning::Service,
+        "service.instance.id" => Meaning::Instance(0),
+        "k8s.pod.name" => Meaning::Instance(1),
+        "container.id" => Meaning::Instance(2),
+        "host.id" => Meaning::Host(0),
+        "host.name" => Meaning::Host(1),
+        "hostname" => Meaning::Host(2),
+        "ip" => Meaning::Host(3),
+        "span.kind" => Meaning::Kind,
+        "peer.service" => Meaning::Peer(0),
+        "messaging.destination.name" => Meaning::Peer(1),
+        "messaging.destination" => Meaning::Peer(2),
+        "message_bus.destination" => Meaning::Peer(3),
+        "server.address" => Meaning::Address(20),
+        "net.peer.name" => Meaning::Address(21),
+        "peer.hostname" => Meaning::Address(22),
+        "http.host" => Meaning::Peer(23),
+        "net.sock.peer.addr" => Meaning::Address(24),
+        "peer.address" => Meaning::Peer(25),
+        "peer.ipv4" => Meaning::Address(26),
+        "url.full" => Meaning::Url(27),
+        "http.url" => Meaning::Url(28),
+        "rpc.service" => Meaning::Peer(30),
+        "faas.invoked_name" => Meaning::Peer(31),
+        "server.port" | "net.peer.port" | "peer.port" => Meaning::Port,
+        "db.system.name" => Meaning::Database(0),
+        "db.system" => Meaning::Database(1),
+        "db.type" => Meaning::Database(2),
+        "db.namespace" => Meaning::Schema(0),
+        "db.name" => Meaning::Schema(1),
+        "db.instance" => Meaning::Schema(2),
+        "messaging.operation.type" => Meaning::Operation(0),
+        "messaging.operation" => Meaning::Operation(1),
+        "messaging.operation.name" => Meaning::Operation(2),
+        _ if key.contains("cpu") => cpu(key),
+        _ => Meaning::Nothing,
+    }
+}
+
+fn cpu(key: &str) -> Meaning {
+    let (stem, factor) = match key.rsplit_once('_') {
+        Some((stem, "ns")) => (stem, 1e-9),
+        Some((stem, "us")) => (stem, 1e-6),
+        Some((stem, "ms")) => (stem, 1e-3),
+        _ => (key, 1.0),
+    };
+    match stem {
+        "thread.cpu_time" | "thread.cpu.time" | "cpu.time" | "cpu_time" | "process.cpu.time" => Meaning::Cpu(factor),
+        _ => Meaning::Nothing,
+    }
+}
+
+/// A text of which the one with the smallest rank is kept.
+#[derive(Clone, Debug, Default)]
+struct Ranked {
+    text: String,
+    rank: Option<u8>,
+}
+
+impl Ranked {
+    fn offer(&mut self, rank: u8, text: &str) {
+        if !text.is_empty() && self.rank.is_none_or(|old| rank < old) {
+            self.rank = Some(rank);
+            self.text.clear();
+            self.text.push_str(text);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.rank = None;
+        self.text.clear();
+    }
+}
+
+/// What the attributes of one span or resource tell. Its buffers are used again for the next.
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    service: Ranked,
+    instance: Ranked,
+    host: Ranked,
+    peer: Ranked,
+    address: Ranked,
+    port: Ranked,
+    database: Ranked,
+    schema: Ranked,
+    operation: Ranked,
+    /// The span's kind, where an attribute tells it.
+    pub kind: SpanKind,
+    /// CPU time in seconds; NaN where not given.
+    pub cpu: f64,
+    /// CPU time that was left out because it is negative, in seconds.
+    pub bad_cpu: Option<f64>,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        let none = Ranked::default;
+        Self {
+            service: none(),
+            instance: none(),
+            host: none(),
+            peer: none(),
+            address: none(),
+            port: none(),
+            database: none(),
+            schema: none(),
+            operation: none(),
+            kind: SpanKind::Unspecified,
+            cpu: f64::NAN,
+            bad_cpu: None,
+        }
+    }
+}
+
+impl Attributes {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        for ranked in [
+            &mut self.service,
+            &mut self.instance,
+            &mut self.host,
+            &mut self.peer,
+            &mut self.address,
+            &mut self.port,
+            &mut self.database,
+            &mut self.schema,
+            &mut self.operation,
+        ] {
+            ranked.clear();
+        }
+        self.kind = SpanKind::Unspecified;
+        self.cpu = f64::NAN;
+        self.bad_cpu = None;
+    }
+
+    /// Takes in one attribute.
+    pub fn take(&mut self, meaning: Meaning, value: &mut Scalar) {
+        if let Meaning::Cpu(factor) = meaning {
+            match value.float() {
+                Some(time) if time >= 0.0 => self.cpu = time * factor,
+                Some(time) => self.bad_cpu = Some(time * factor),
+                None => {}
+            }
+            return;
+        }
+        let Some(text) = value.text() else { return };
+        let text = text.trim();
+        match meaning {
+            Meaning::Nothing | Meaning::Cpu(_) => {}
+            Meaning::Service => self.service.offer(0, text),
+            Meaning::Instance(rank) => self.instance.offer(rank, text),
+            Meaning::Host(rank) => self.host.offer(rank, text),
+            Meaning::Kind => self.kind = SpanKind::parse(text),
+            Meaning::Peer(rank) => self.peer.offer(rank, text),
+            Meaning::Address(rank) => self.address.offer(rank, text),
+            Meaning::Url(rank) => self.peer.offer(rank, host_of(text)),
+            Meaning::Port => self.port.offer(0, text),
+            Meaning::Database(rank) => self.database.offer(rank, text),
+            Meaning::Schema(rank) => self.schema.offer(rank, text),
+            Meaning::Operation(rank) => self.operation.offer(rank, text),
+        }
+    }
+
+    /// The service; empty where not given.
+    pub fn service(&self) -> &str {
+        &self.service.text
+    }
+
+    /// The instance of the service; empty where not given.
+    pub fn instance(&self) -> &str {
+        &self.instance.text
+    }
+
+    /// The machine; empty where not given.
+    pub fn host(&self) -> &str {
+        &self.host.text
+    }
+
+    /// What the span does with messages.
+    pub fn messaging(&self) -> Messaging {
+        match self.operation.text.as_str() {
+            "send" | "publish" | "create" => Messaging::Send,
+            "receive" | "poll" => Messaging::Receive,
+            "process" | "deliver" => Messaging::Process,
+            _ => Messaging::None,
+        }
+    }
+
+    /// The peer, put together from what was given; empty where nothing was. `name` is the span's.
+    pub fn peer(&mut self, name: &str) -> &str {
+        if self.database.rank.is_some() {
+            if self.schema.rank.is_some() {
+                self.database.text.push('/');
+                self.database.text.push_str(&self.schema.text);
+            }
+            self.peer.offer(DATABASE_RANK, &self.database.text);
+        }
+        if let Some(rank) = self.address.rank {
+            if self.port.rank.is_some() {
+                self.address.text.push(':');
+                self.address.text.push_str(&self.port.text);
+            }
+            self.peer.offer(rank, &self.address.text);
+        }
+        if let Some((service, _)) = name.strip_prefix('/').and_then(|path| path.split_once('/'))
+            && service.contains('.')
+        {
+            self.peer.offer(u8::MAX, service);
+        }
+        &self.peer.text
+    }
+}
+
+/// The host, with its port, of a URL; empty where there is none.
+fn host_of(url: &str) -> &str {
+    let Some((_, rest)) = url.split_once("://") else { return "" };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    host.rsplit_once('@').map_or(host, |(_, host)| host)
+}

@@ -1,0 +1,184 @@
+//! What the readers of span formats share: the spans so far, buffers, and the count of what was odd.
+
+use std::sync::Arc;
+
+use crate::spans::attributes::Attributes;
+use crate::spans::ids::SpanId;
+use crate::spans::jaeger::Reference;
+use crate::spans::json::{Scalar, Shape};
+use crate::spans::model::{Span, SpanKind, Spans};
+use crate::{ReadReport, codes};
+use dyelog_diagnostic::names::{Name, Names};
+use dyelog_diagnostic::{Diagnostic, Place};
+
+/// So many processors at once are more than a request is worked on by.
+const MOST_PARALLEL: f64 = 64.0;
+
+/// The resolution of the coarsest clocks that are in use, seconds.
+const COARSE: f64 = 1e-3;
+
+/// Collects the spans of one input.
+pub struct Builder<'a> {
+    /// The name of the file, for findings.
+    pub file: Arc<str>,
+    /// The names that spans refer to.
+    pub names: &'a mut Names,
+    /// The spans so far.
+    pub spans: Spans,
+    /// What was odd so far.
+    pub report: ReadReport,
+    /// A buffer for values.
+    pub scalar: Scalar,
+    /// What is known of the resource or process that is being read.
+    pub resource: Attributes,
+    /// What is known of the span that is being read.
+    pub attributes: Attributes,
+    /// The references of the span that is being read (Jaeger).
+    pub(crate) references: Vec<Reference>,
+    /// Spans that wait for the table of processes of their trace, with their key in it (Jaeger).
+    pub(crate) waiting: Vec<(usize, Name)>,
+    /// What the input holds besides or instead of spans.
+    pub foreign: Option<&'static str>,
+}
+
+impl<'a> Builder<'a> {
+    /// Nothing read so far.
+    pub fn new(file: &str, names: &'a mut Names) -> Self {
+        Self {
+            file: file.into(),
+            names,
+            spans: Spans::default(),
+            report: ReadReport::default(),
+            scalar: Scalar::default(),
+            resource: Attributes::default(),
+            attributes: Attributes::default(),
+            references: Vec::new(),
+            waiting: Vec::new(),
+            foreign: None,
+        }
+    }
+
+    /// The place of a span in the input.
+    pub fn place(&self, id: SpanId) -> Place {
+        Place::Item { file: Arc::clone(&self.file), item: format!("span {}", self.spans.span_text(id)) }
+    }
+
+    /// Counts a value of another type than the format says. `null` stands for nothing and is fine.
+    pub fn expect(&mut self, wanted: Shape, found: Shape, what: &'static str) {
+        if found == wanted || found == Shape::Null {
+            return;
+        }
+        let file = Arc::clone(&self.file);
+        self.report.count("value of a wrong type", || {
+            Diagnostic::warning(
+                codes::WRONG_TYPE,
+                Place::Item { file, item: what.to_owned() },
+                format!("`{what}` is {}, not {}: it was left out", with_article(found), with_article(wanted)),
+            )
+        });
+    }
+
+    /// Takes a finished span: `start` and `end` as read, `None` where they are missing.
+    pub fn finish(&mut self, mut span: Span, start: Option<i64>, end: Option<i64>) {
+        self.report.records += 1;
+        if !span.trace.is_some() || !span.id.is_some() {
+            let place = Place::File { file: Arc::clone(&self.file) };
+            self.report.count("span without an identifier", || {
+                Diagnostic::warning(codes::NO_SPAN_ID, place, "a span without a trace or span identifier was left out")
+            });
+            return;
+        }
+        let id = span.id;
+        match (start, end) {
+            (Some(start), Some(end)) if end < start => {
+                let place = self.place(id);
+                self.report.count("span that ends before it starts", || {
+                    Diagnostic::warning(codes::NEGATIVE_DURATION, place, "this span ends before it starts")
+                        .with_note("its duration is taken as zero")
+                });
+                (span.start, span.end) = (start, start);
+            }
+            (Some(start), Some(end)) => (span.start, span.end) = (start, end),
+            (Some(time), None) | (None, Some(time)) => {
+                (span.start, span.end) = (time, time);
+                span.endless = true;
+                let place = self.place(id);
+                self.report.count("span without an end", || {
+                    Diagnostic::warning(codes::NO_SPAN_END, place, "this span has only one time")
+                        .with_note("its duration is taken as zero unless another record of it tells more")
+                });
+            }
+            (None, None) => {
+                let place = self.place(id);
+                self.report.count("span without times", || {
+                    Diagnostic::warning(codes::NO_TIMES, place, "a span without times was left out")
+                });
+                return;
+            }
+        }
+        self.much_cpu(&span);
+        self.spans.spans.push(span);
+    }
+
+    /// Counts a span with more CPU time than a machine could have given it.
+    fn much_cpu(&mut self, span: &Span) {
+        let duration = span.duration() as f64 / 1e9;
+        // Short spans are no longer than the resolution of some clocks.
+        if span.endless || span.cpu.is_nan() || span.cpu <= MOST_PARALLEL * (duration + COARSE) {
+            return;
+        }
+        let (place, cpu) = (self.place(span.id), span.cpu);
+        self.report.count("CPU time far above the duration", || {
+            let message = format!("this span has {cpu} s of CPU time in {duration} s");
+            Diagnostic::warning(codes::MUCH_CPU, place, message)
+                .with_note("it counts as it is, and makes its service busier than it can have been")
+                .with_hint("the attribute is in seconds; the suffixes `_ms`, `_us` and `_ns` tell other units")
+        });
+    }
+
+    /// Interns the buffered scalar where it is a text.
+    pub fn intern_scalar(&mut self) -> Name {
+        match self.scalar.text() {
+            Some(text) => self.names.intern(text),
+            None => Name::NONE,
+        }
+    }
+
+    /// Gives a span what its own attributes tell.
+    pub fn apply_attributes(&mut self, span: &mut Span) {
+        if span.kind == SpanKind::Unspecified {
+            span.kind = self.attributes.kind;
+        }
+        span.messaging = self.attributes.messaging();
+        span.cpu = self.attributes.cpu;
+        if let Some(seconds) = self.attributes.bad_cpu.take() {
+            let place = self.place(span.id);
+            self.report.count("CPU time that is negative", || {
+                Diagnostic::warning(codes::BAD_CPU, place, format!("a CPU time of {seconds} s is left out"))
+                    .with_hint("take it as the difference of a counter at the end and at the start of the span")
+            });
+        }
+        if span.kind.calls() || span.kind == SpanKind::Unspecified {
+            span.peer = self.names.intern(self.attributes.peer(self.names.text(span.name)));
+        }
+        if !self.attributes.service().is_empty() {
+            span.service = self.names.intern(self.attributes.service());
+        }
+    }
+
+    /// The service, instance and machine that the resource tells.
+    pub fn resource_names(&mut self) -> [Name; 3] {
+        [self.resource.service(), self.resource.instance(), self.resource.host()].map(|text| self.names.intern(text))
+    }
+}
+
+fn with_article(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Null => "nothing",
+        Shape::Bool => "a truth value",
+        Shape::Whole | Shape::Float => "a number",
+        Shape::Text => "a string",
+        Shape::Array => "an array",
+        Shape::Object => "an object",
+    }
+}

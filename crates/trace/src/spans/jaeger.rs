@@ -1,0 +1,334 @@
+//! Jaeger JSON: the answer of the query service, downloads of its pages, exports of its stores.
+//!
+//! One reader takes any nesting of `data`, `hits`, `_source`, `spans` and `processes`: `{"data":[trace,…]}`, a bare trace, an array of
+//! traces or of spans, a span a line with its process inline and its tags as a map (`tag`, with `@` for the dot). A span
+//! that stands within a reference to it is skipped: it stands in the list too.
+
+use std::io::Read;
+
+use rustc_hash::FxHashMap;
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
+
+use crate::spans::attributes::{Attributes, Meaning, meaning};
+use crate::spans::builder::Builder;
+use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::json::{
+    AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, skip,
+};
+use crate::spans::model::{Link, Span};
+use crate::spans::otlp::{AttributeList, span_id, trace_id};
+use crate::spans::{SpanOptions, input, pipeline};
+use crate::{ReadReport, Sink, TraceNames};
+use dyelog_diagnostic::Diagnostics;
+use dyelog_diagnostic::names::Name;
+
+/// Reads the spans of a Jaeger JSON input and gives out the operations that they form.
+///
+/// # Errors
+/// When the input fails, is not JSON, or has no span in it; says what it has instead.
+pub fn read_jaeger(
+    file: &str,
+    input: impl Read,
+    options: SpanOptions,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let mut builder = Builder::new(file, &mut names.names);
+    input::documents::<Jaeger>(&mut builder, input, options.strict)?;
+    let (spans, report, foreign) = (builder.spans, builder.report, builder.foreign);
+    pipeline::operations(file, "Jaeger", foreign, spans, report, options, names, sink)
+}
+
+/// The format.
+pub(crate) struct Jaeger;
+
+impl input::Format for Jaeger {
+    fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
+        builder.attributes.clear();
+        let mut node = Node::new(builder);
+        let shape = EitherOf(&mut node).deserialize(deserializer)?;
+        node.finish();
+        if shape != Shape::Object && shape != Shape::Array {
+            builder.expect(Shape::Object, shape, "document");
+        }
+        Ok(())
+    }
+}
+
+/// An object that may be an envelope, a trace or a span.
+struct Node<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    span: Span,
+    start: Option<i64>,
+    duration: Option<i64>,
+    /// The obsolete `parentSpanID`.
+    parent: SpanId,
+    /// The key of the span's process in the table of its trace.
+    process: Name,
+    /// The process of the span itself, where it stands inline.
+    inline: Option<[Name; 3]>,
+    /// The table of processes, and since when the spans are waiting for it.
+    processes: FxHashMap<Name, [Name; 3]>,
+    waiting: usize,
+}
+
+/// One of the references of a span.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reference {
+    follows: bool,
+    trace: TraceId,
+    span: SpanId,
+}
+
+impl<'r, 'n> Node<'r, 'n> {
+    fn new(builder: &'r mut Builder<'n>) -> Self {
+        builder.references.clear();
+        let waiting = builder.waiting.len();
+        Self {
+            builder,
+            span: Span::default(),
+            start: None,
+            duration: None,
+            parent: SpanId::NONE,
+            process: Name::NONE,
+            inline: None,
+            processes: FxHashMap::default(),
+            waiting,
+        }
+    }
+
+    /// The object ends: now it is known what it is.
+    fn finish(self) {
+        if self.span.id.is_some() {
+            self.finish_span();
+        } else if !self.processes.is_empty() {
+            let builder = self.builder;
+            for (index, key) in builder.waiting.drain(self.waiting..) {
+                let span = &mut builder.spans.spans[index];
+                if let Some(process) = self.processes.get(&key) {
+                    [span.service, span.instance, span.host] = *process;
+                }
+            }
+        }
+    }
+
+    fn finish_span(self) {
+        let Self { builder, mut span, start, duration, parent, process, inline, .. } = self;
+        let own = |reference: &Reference| !reference.trace.is_some() || reference.trace == span.trace;
+        let causes = |follows| move |reference: &Reference| reference.follows == follows && own(reference);
+        let position = |follows| builder.references.iter().position(causes(follows));
+        // The parent is the first CHILD_OF in the same trace, else the first FOLLOWS_FROM; the others are links.
+        let chosen = position(false).or_else(|| position(true));
+        span.parent = chosen.map_or(parent, |at| builder.references[at].span);
+        span.follows = chosen.is_some_and(|at| builder.references[at].follows);
+        span.first_link = builder.spans.links.len() as u32;
+        for (at, reference) in builder.references.iter().enumerate() {
+            if Some(at) != chosen && reference.span.is_some() {
+                let trace = if reference.trace.is_some() { reference.trace } else { span.trace };
+                builder.spans.links.push(Link { trace, span: reference.span });
+            }
+        }
+        span.links = builder.spans.links.len() as u32 - span.first_link;
+        builder.apply_attributes(&mut span);
+        if let Some(process) = inline {
+            [span.service, span.instance, span.host] = process;
+        }
+        let before = builder.spans.spans.len();
+        let end = start.zip(duration).map(|(start, duration)| start.saturating_add(duration));
+        builder.finish(span, start, end);
+        if builder.spans.spans.len() > before && inline.is_none() {
+            builder.waiting.push((before, process));
+        }
+    }
+
+    fn text<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<&mut Builder<'n>, A::Error> {
+        let shape = map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
+        if matches!(shape, Shape::Array | Shape::Object | Shape::Bool) {
+            self.builder.expect(Shape::Text, shape, what);
+        }
+        Ok(self.builder)
+    }
+
+    /// Microseconds as nanoseconds.
+    fn micros<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<Option<i64>, A::Error> {
+        Ok(self.text(map, what)?.scalar.whole().map(|micros| micros.saturating_mul(1000)))
+    }
+}
+
+impl Elements for Node<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        self.builder.attributes.clear();
+        let mut node = Node::new(self.builder);
+        let Some(shape) = seq.next_element_seed(ObjectOf(&mut node))? else { return Ok(false) };
+        node.finish();
+        self.builder.expect(Shape::Object, shape, "trace or span");
+        Ok(true)
+    }
+}
+
+impl Members for Node<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "spans" | "data" | "hits" | "_source" => {
+                let mut inner = Node::new(self.builder);
+                let shape = map.next_value_seed(EitherOf(&mut inner))?;
+                inner.finish();
+                if shape != Shape::Object {
+                    self.builder.expect(Shape::Array, shape, "data or spans");
+                }
+            }
+            "traceID" | "traceId" => {
+                self.text(map, "traceID")?;
+                self.span.trace = trace_id(self.builder);
+            }
+            "spanID" | "spanId" => {
+                self.text(map, "spanID")?;
+                self.span.id = span_id(self.builder);
+            }
+            "parentSpanID" | "parentSpanId" => {
+                self.text(map, "parentSpanID")?;
+                self.parent = span_id(self.builder);
+            }
+            "operationName" => self.span.name = self.text(map, "operationName")?.intern_scalar(),
+            "processID" | "processId" => self.process = self.text(map, "processID")?.intern_scalar(),
+            "startTime" => self.start = self.micros(map, "startTime")?,
+            "duration" => self.duration = self.micros(map, "duration")?,
+            "references" => {
+                let shape = map.next_value_seed(ArrayOf(&mut References { builder: self.builder }))?;
+                self.builder.expect(Shape::Array, shape, "references");
+            }
+            "tags" | "tag" => {
+                let builder = &mut *self.builder;
+                tags(&mut builder.attributes, &mut builder.scalar, map)?;
+            }
+            "processes" => {
+                let mut table = Processes { builder: self.builder, table: &mut self.processes };
+                let shape = map.next_value_seed(ObjectOf(&mut table))?;
+                self.builder.expect(Shape::Object, shape, "processes");
+            }
+            "process" => self.inline = Some(Process::read(self.builder, map)?),
+            "callCount" => {
+                self.builder.foreign = Some("a graph of dependencies between services, without spans");
+                skip(map)?;
+            }
+            "resourceSpans" | "batches" => {
+                self.builder.foreign = Some("spans in OTLP's form: read it as `otlp`");
+                skip(map)?;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+struct References<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Elements for References<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        self.builder.references.push(Reference::default());
+        if seq.next_element_seed(ObjectOf(self))?.is_none() {
+            self.builder.references.pop();
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+impl Members for References<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        if !matches!(key, "refType" | "traceID" | "spanID") {
+            // Among them `span`, the whole span referred to, with its own references in turn.
+            return skip(map);
+        }
+        map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
+        let follows = self.builder.scalar.text().is_some_and(|text| text.eq_ignore_ascii_case("FOLLOWS_FROM"));
+        let (trace, span) = match key {
+            "traceID" => (trace_id(self.builder), SpanId::NONE),
+            "spanID" => (TraceId::NONE, span_id(self.builder)),
+            _ => (TraceId::NONE, SpanId::NONE),
+        };
+        let Some(reference) = self.builder.references.last_mut() else { return Ok(()) };
+        match key {
+            "traceID" => reference.trace = trace,
+            "spanID" => reference.span = span,
+            _ => reference.follows = follows,
+        }
+        Ok(())
+    }
+}
+
+/// The table of processes of a trace.
+struct Processes<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    table: &'r mut FxHashMap<Name, [Name; 3]>,
+}
+
+impl Members for Processes<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let key = self.builder.names.intern(key);
+        let process = Process::read(self.builder, map)?;
+        self.table.insert(key, process);
+        Ok(())
+    }
+}
+
+struct Process<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Process<'_, '_> {
+    /// The service, instance and machine of a process.
+    fn read<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<[Name; 3], A::Error> {
+        builder.resource.clear();
+        let shape = map.next_value_seed(ObjectOf(&mut Process { builder }))?;
+        builder.expect(Shape::Object, shape, "process");
+        Ok(builder.resource_names())
+    }
+}
+
+impl Members for Process<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let builder = &mut *self.builder;
+        match key {
+            "serviceName" => {
+                map.next_value_seed(ScalarInto(&mut builder.scalar))?;
+                builder.resource.take(Meaning::Service, &mut builder.scalar);
+                Ok(())
+            }
+            "tags" | "tag" => tags(&mut builder.resource, &mut builder.scalar, map),
+            _ => skip(map),
+        }
+    }
+}
+
+/// Tags as a list of keys and values or as a map.
+fn tags<'de, A: MapAccess<'de>>(attributes: &mut Attributes, scalar: &mut Scalar, map: &mut A) -> Result<(), A::Error> {
+    map.next_value_seed(EitherOf(&mut Tags { attributes, scalar })).map(drop)
+}
+
+struct Tags<'s> {
+    attributes: &'s mut Attributes,
+    scalar: &'s mut Scalar,
+}
+
+impl Elements for Tags<'_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        AttributeList::new(self.attributes, self.scalar).element(seq)
+    }
+}
+
+impl Members for Tags<'_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        // Stores that take a dot for a path write `span@kind`.
+        let meaning = if key.contains('@') { meaning(&key.replace('@', ".")) } else { meaning(key) };
+        if meaning == Meaning::Nothing {
+            return skip(map);
+        }
+        map.next_value_seed(AnyValueInto(self.scalar))?;
+        self.attributes.take(meaning, self.scalar);
+        Ok(())
+    }
+}

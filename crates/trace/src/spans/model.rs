@@ -1,0 +1,209 @@
+//! Spans as every reader gives them: small records that refer to interned names.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+pub use crate::recorded::SpanKind;
+use crate::spans::ids::{SpanId, TraceId};
+use dyelog_diagnostic::names::{Name, Names};
+
+/// What the messaging attributes say that a span does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Messaging {
+    /// Nothing about messages.
+    #[default]
+    None,
+    /// Sends or creates a message.
+    Send,
+    /// Waits for messages: idle time.
+    Receive,
+    /// Works on a message.
+    Process,
+}
+
+/// A reference to a span of this or another trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The trace of the span that is referred to.
+    pub trace: TraceId,
+    /// The span that is referred to.
+    pub span: SpanId,
+}
+
+/// One span. Times are nanoseconds from the epoch of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The trace it belongs to.
+    pub trace: TraceId,
+    /// Its identifier, unique within the trace but for shared ids and duplicates.
+    pub id: SpanId,
+    /// The span that caused it; [`SpanId::NONE`] for a root.
+    pub parent: SpanId,
+    /// Start.
+    pub start: i64,
+    /// End; never before the start.
+    pub end: i64,
+    /// Measured CPU time in seconds; NaN where not given.
+    pub cpu: f64,
+    /// The service that recorded it.
+    pub service: Name,
+    /// The instance of the service, where it is told.
+    pub instance: Name,
+    /// The machine, where it is told. Spans of one machine share a clock.
+    pub host: Name,
+    /// What it does: a method, an endpoint, a destination.
+    pub name: Name,
+    /// The service at the other side, as well as the span's attributes tell it.
+    pub peer: Name,
+    /// First of its links in [`Spans::links`].
+    pub first_link: u32,
+    /// How many links it has.
+    pub links: u32,
+    /// Its part in a communication.
+    pub kind: SpanKind,
+    /// What it does with messages.
+    pub messaging: Messaging,
+    /// Whether the parent does not wait for it (FOLLOWS_FROM).
+    pub follows: bool,
+    /// Whether the parent is known to be in another process.
+    pub remote: bool,
+    /// Whether its end was not recorded.
+    pub endless: bool,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self {
+            trace: TraceId::NONE,
+            id: SpanId::NONE,
+            parent: SpanId::NONE,
+            start: 0,
+            end: 0,
+            cpu: f64::NAN,
+            service: Name::NONE,
+            instance: Name::NONE,
+            host: Name::NONE,
+            name: Name::NONE,
+            peer: Name::NONE,
+            first_link: 0,
+            links: 0,
+            kind: SpanKind::Unspecified,
+            messaging: Messaging::None,
+            follows: false,
+            remote: false,
+            endless: false,
+        }
+    }
+}
+
+impl Span {
+    /// Duration in nanoseconds.
+    pub fn duration(&self) -> i64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it only waits for messages.
+    pub fn polls(&self) -> bool {
+        self.messaging == Messaging::Receive
+    }
+
+    /// The clock by which its times were taken: the machine where it is known, else the instance, else the service.
+    pub fn clock(&self) -> Clock {
+        if self.host.is_some() {
+            Clock { host: self.host, service: Name::NONE, instance: Name::NONE }
+        } else {
+            Clock { host: Name::NONE, service: self.service, instance: self.instance }
+        }
+    }
+}
+
+/// What tells the clocks of two spans apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Clock {
+    host: Name,
+    service: Name,
+    instance: Name,
+}
+
+impl Clock {
+    /// How it is shown.
+    pub fn label(self, names: &Names) -> String {
+        if self.host.is_some() {
+            format!("host {}", names.text(self.host))
+        } else if self.instance.is_some() {
+            format!("{} ({})", names.text(self.service), names.text(self.instance))
+        } else {
+            names.text(self.service).to_owned()
+        }
+    }
+}
+
+/// The spans of one input, as read.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    /// The spans, in the order of the file until they are assembled.
+    pub spans: Vec<Span>,
+    /// The links of all spans.
+    pub links: Vec<Link>,
+    /// The text of span identifiers that are no hexadecimal numbers.
+    pub odd_spans: FxHashMap<SpanId, Arc<str>>,
+    /// The text of trace identifiers that are no hexadecimal numbers.
+    pub odd_traces: FxHashMap<TraceId, Arc<str>>,
+}
+
+impl Spans {
+    /// The links of a span.
+    pub fn links_of(&self, span: &Span) -> &[Link] {
+        &self.links[span.first_link as usize..][..span.links as usize]
+    }
+
+    /// A span identifier as text.
+    pub fn span_text(&self, id: SpanId) -> Arc<str> {
+        self.odd_spans.get(&id).map_or_else(|| id.to_string().into(), Arc::clone)
+    }
+
+    /// A trace identifier as text.
+    pub fn trace_text(&self, id: TraceId) -> Arc<str> {
+        self.odd_traces.get(&id).map_or_else(|| id.to_string().into(), Arc::clone)
+    }
+
+    /// The identifier behind a text.
+    pub fn span_id(&mut self, text: &str) -> SpanId {
+        let (id, odd) = SpanId::parse(text);
+        if odd {
+            self.odd_spans.entry(id).or_insert_with(|| text.into());
+        }
+        id
+    }
+
+    /// The identifier behind a text.
+    pub fn trace_id(&mut self, text: &str) -> TraceId {
+        let (id, odd) = TraceId::parse(text);
+        if odd {
+            self.odd_traces.entry(id).or_insert_with(|| text.into());
+        }
+        id
+    }
+
+    /// An order of spans that does not depend on how they arrived: by trace, identifier, side, time, then by what they say.
+    pub fn compare(&self, names: &Names, a: &Span, b: &Span) -> Ordering {
+        let text = |name: Name| names.text(name);
+        let key = |s: &Span| (s.trace, s.id, s.kind, s.start, s.end);
+        key(a).cmp(&key(b)).then_with(|| {
+            text(a.service)
+                .cmp(text(b.service))
+                .then_with(|| text(a.name).cmp(text(b.name)))
+                .then_with(|| a.parent.cmp(&b.parent))
+                .then_with(|| text(a.instance).cmp(text(b.instance)))
+                .then_with(|| text(a.host).cmp(text(b.host)))
+                .then_with(|| text(a.peer).cmp(text(b.peer)))
+                .then_with(|| {
+                    (a.messaging, a.follows, a.remote, a.endless).cmp(&(b.messaging, b.follows, b.remote, b.endless))
+                })
+                .then_with(|| a.cpu.total_cmp(&b.cpu))
+                .then_with(|| self.links_of(a).cmp(self.links_of(b)))
+        })
+    }
+}

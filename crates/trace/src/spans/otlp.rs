@@ -1,0 +1,384 @@
+//! OTLP in its JSON encoding, in all flavours met in the field.
+//!
+//! Told apart by what is there, never by a setting: `resourceSpans`, `batches` or `trace.resourceSpans`; `scopeSpans` or the older
+//! `instrumentationLibrarySpans`; identifiers in hexadecimal or base64; enums as numbers or names; 64-bit numbers as
+//! numbers or strings; names in camel case or with underscores; a request a line, whose traces may be split over lines. The
+//! lines that the OpenTelemetry SDK for Go writes to the standard output (`SpanContext`, `StartTime`) are read too.
+
+use std::io::Read;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
+
+use crate::spans::attributes::{Attributes, Meaning, meaning};
+use crate::spans::builder::Builder;
+use crate::spans::go::GoSpan;
+use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::json::{
+    AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, TextTo, skip,
+};
+use crate::spans::model::{Link, Span, SpanKind};
+use crate::spans::{SpanOptions, input, pipeline};
+use crate::{ReadReport, Sink, TraceNames};
+use dyelog_diagnostic::Diagnostics;
+
+/// Reads the spans of an OTLP JSON input and gives out the operations that they form.
+///
+/// # Errors
+/// When the input fails, is not JSON, or has no span in it; says what it has instead.
+pub fn read_otlp(
+    file: &str,
+    input: impl Read,
+    options: SpanOptions,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let mut builder = Builder::new(file, &mut names.names);
+    input::documents::<Otlp>(&mut builder, input, options.strict)?;
+    let (spans, report, foreign) = (builder.spans, builder.report, builder.foreign);
+    pipeline::operations(file, "OTLP", foreign, spans, report, options, names, sink)
+}
+
+/// The format.
+pub(crate) struct Otlp;
+
+impl input::Format for Otlp {
+    fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
+        Request { builder, go: GoSpan::default() }.read(deserializer)
+    }
+}
+
+/// A request, a file, or an answer of a backend: whatever holds `resourceSpans`. Also a span in the form of the SDK for Go.
+struct Request<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    go: GoSpan,
+}
+
+impl Request<'_, '_> {
+    fn read<'de, D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
+        let shape = EitherOf(&mut self).deserialize(deserializer)?;
+        self.go.finish(self.builder);
+        if shape != Shape::Object && shape != Shape::Array {
+            self.builder.expect(Shape::Object, shape, "document");
+        }
+        Ok(())
+    }
+}
+
+impl Elements for Request<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        let mut inner = Request { builder: self.builder, go: GoSpan::default() };
+        let some = seq.next_element_seed(ObjectOf(&mut inner))?.is_some();
+        inner.go.finish(inner.builder);
+        Ok(some)
+    }
+}
+
+impl Members for Request<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "resourceSpans" | "resource_spans" | "batches" => {
+                let shape = map.next_value_seed(ArrayOf(&mut ResourceList { builder: self.builder }))?;
+                self.builder.expect(Shape::Array, shape, "resourceSpans");
+                Ok(())
+            }
+            "trace" | "data" => {
+                let mut inner = Request { builder: self.builder, go: GoSpan::default() };
+                map.next_value_seed(EitherOf(&mut inner)).map(drop)
+            }
+            "resourceMetrics" | "resource_metrics" => {
+                self.builder.foreign = Some("metrics");
+                skip(map)
+            }
+            "resourceLogs" | "resource_logs" => {
+                self.builder.foreign = Some("logs");
+                skip(map)
+            }
+            "traceID" | "spanID" | "processes" => {
+                self.builder.foreign = Some("spans in Jaeger's form: read it as `jaeger`");
+                skip(map)
+            }
+            _ => self.go.member(self.builder, key, map),
+        }
+    }
+}
+
+struct ResourceList<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Elements for ResourceList<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        let first = self.builder.spans.spans.len();
+        self.builder.resource.clear();
+        let Some(shape) = seq.next_element_seed(ObjectOf(&mut ResourceSpans { builder: self.builder }))? else {
+            return Ok(false);
+        };
+        self.builder.expect(Shape::Object, shape, "resourceSpans[]");
+        // The resource may stand behind its spans.
+        let [service, instance, host] = self.builder.resource_names();
+        for span in &mut self.builder.spans.spans[first..] {
+            if service.is_some() || !span.service.is_some() {
+                span.service = service;
+            }
+            (span.instance, span.host) = (instance, host);
+        }
+        Ok(true)
+    }
+}
+
+struct ResourceSpans<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Members for ResourceSpans<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "resource" => {
+                let shape = map.next_value_seed(ObjectOf(&mut Resource { builder: self.builder }))?;
+                self.builder.expect(Shape::Object, shape, "resource");
+                Ok(())
+            }
+            "scopeSpans" | "scope_spans" | "instrumentationLibrarySpans" | "instrumentation_library_spans" => {
+                let shape = map.next_value_seed(ArrayOf(&mut ScopeList { builder: self.builder }))?;
+                self.builder.expect(Shape::Array, shape, "scopeSpans");
+                Ok(())
+            }
+            _ => skip(map),
+        }
+    }
+}
+
+struct Resource<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Members for Resource<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "attributes" => {
+                let builder = &mut *self.builder;
+                let mut list = AttributeList::new(&mut builder.resource, &mut builder.scalar);
+                let shape = map.next_value_seed(ArrayOf(&mut list))?;
+                self.builder.expect(Shape::Array, shape, "resource.attributes");
+                Ok(())
+            }
+            _ => skip(map),
+        }
+    }
+}
+
+struct ScopeList<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Elements for ScopeList<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        let Some(shape) = seq.next_element_seed(ObjectOf(self))? else { return Ok(false) };
+        self.builder.expect(Shape::Object, shape, "scopeSpans[]");
+        Ok(true)
+    }
+}
+
+impl Members for ScopeList<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "spans" => {
+                let shape = map.next_value_seed(ArrayOf(&mut SpanList { builder: self.builder }))?;
+                self.builder.expect(Shape::Array, shape, "spans");
+                Ok(())
+            }
+            _ => skip(map),
+        }
+    }
+}
+
+struct SpanList<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Elements for SpanList<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        self.builder.attributes.clear();
+        let first_link = u32::try_from(self.builder.spans.links.len()).unwrap_or(u32::MAX);
+        let span = Span { first_link, ..Span::default() };
+        let mut reader = SpanReader { builder: self.builder, span, start: None, end: None };
+        let Some(shape) = seq.next_element_seed(ObjectOf(&mut reader))? else { return Ok(false) };
+        let SpanReader { mut span, start, end, .. } = reader;
+        self.builder.expect(Shape::Object, shape, "spans[]");
+        if shape == Shape::Object {
+            self.builder.apply_attributes(&mut span);
+            self.builder.finish(span, start, end);
+        }
+        Ok(true)
+    }
+}
+
+struct SpanReader<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    span: Span,
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl SpanReader<'_, '_> {
+    fn scalar<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<&mut Scalar, A::Error> {
+        let shape = map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
+        if matches!(shape, Shape::Array | Shape::Object | Shape::Bool) {
+            self.builder.expect(Shape::Text, shape, what);
+        }
+        Ok(&mut self.builder.scalar)
+    }
+}
+
+impl Members for SpanReader<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "traceId" | "trace_id" | "traceID" => {
+                self.scalar(map, "traceId")?;
+                self.span.trace = trace_id(self.builder);
+            }
+            "spanId" | "span_id" | "spanID" => {
+                self.scalar(map, "spanId")?;
+                self.span.id = span_id(self.builder);
+            }
+            "parentSpanId" | "parent_span_id" | "parentSpanID" => {
+                self.scalar(map, "parentSpanId")?;
+                self.span.parent = span_id(self.builder);
+            }
+            "name" => {
+                self.scalar(map, "name")?;
+                self.span.name = self.builder.intern_scalar();
+            }
+            "kind" => self.span.kind = self.scalar(map, "kind")?.text().map_or(SpanKind::Unspecified, SpanKind::parse),
+            "startTimeUnixNano" | "start_time_unix_nano" => {
+                self.start = self.scalar(map, "startTimeUnixNano")?.whole().filter(|time| *time != 0);
+            }
+            "endTimeUnixNano" | "end_time_unix_nano" => {
+                self.end = self.scalar(map, "endTimeUnixNano")?.whole().filter(|time| *time != 0);
+            }
+            "flags" => {
+                // Bit 8: it is known whether the parent is remote; bit 9: it is.
+                let flags = self.scalar(map, "flags")?.whole().unwrap_or(0);
+                self.span.remote = flags & 0x300 == 0x300;
+            }
+            "attributes" => {
+                let builder = &mut *self.builder;
+                let mut list = AttributeList::new(&mut builder.attributes, &mut builder.scalar);
+                let shape = map.next_value_seed(ArrayOf(&mut list))?;
+                self.builder.expect(Shape::Array, shape, "attributes");
+            }
+            "links" => {
+                let shape = map.next_value_seed(ArrayOf(&mut LinkList { builder: self.builder }))?;
+                self.builder.expect(Shape::Array, shape, "links");
+                self.span.links = self.builder.spans.links.len() as u32 - self.span.first_link;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn trace_id(builder: &mut Builder<'_>) -> TraceId {
+    let Builder { scalar, spans, .. } = builder;
+    scalar.text().map(|text| spans.trace_id(text)).unwrap_or_default()
+}
+
+pub(crate) fn span_id(builder: &mut Builder<'_>) -> SpanId {
+    let Builder { scalar, spans, .. } = builder;
+    scalar.text().map(|text| spans.span_id(text)).unwrap_or_default()
+}
+
+pub(crate) struct LinkList<'r, 'n> {
+    pub(crate) builder: &'r mut Builder<'n>,
+}
+
+impl Elements for LinkList<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        let mut reader = LinkReader { builder: self.builder, link: Link { trace: TraceId::NONE, span: SpanId::NONE } };
+        if seq.next_element_seed(ObjectOf(&mut reader))?.is_none() {
+            return Ok(false);
+        }
+        let link = reader.link;
+        if link.span.is_some() {
+            self.builder.spans.links.push(link);
+        }
+        Ok(true)
+    }
+}
+
+struct LinkReader<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    link: Link,
+}
+
+impl Members for LinkReader<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "traceId" | "trace_id" | "TraceID" => {
+                map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
+                self.link.trace = trace_id(self.builder);
+            }
+            "spanId" | "span_id" | "SpanID" => {
+                map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
+                self.link.span = span_id(self.builder);
+            }
+            "SpanContext" => {
+                map.next_value_seed(ObjectOf(self))?;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// `[{"key": …, "value": {"stringValue": …}}]`; key and value in either order.
+pub(crate) struct AttributeList<'s> {
+    attributes: &'s mut Attributes,
+    scalar: &'s mut Scalar,
+    meaning: Option<Meaning>,
+}
+
+impl<'s> AttributeList<'s> {
+    pub(crate) fn new(attributes: &'s mut Attributes, scalar: &'s mut Scalar) -> Self {
+        Self { attributes, scalar, meaning: None }
+    }
+}
+
+impl Elements for AttributeList<'_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        self.meaning = None;
+        let mut reader = AttributeReader { list: self, valued: false };
+        if seq.next_element_seed(ObjectOf(&mut reader))?.is_none() {
+            return Ok(false);
+        }
+        let valued = reader.valued;
+        if let (true, Some(meaning)) = (valued, self.meaning) {
+            self.attributes.take(meaning, self.scalar);
+        }
+        Ok(true)
+    }
+}
+
+struct AttributeReader<'l, 's> {
+    list: &'l mut AttributeList<'s>,
+    valued: bool,
+}
+
+impl Members for AttributeReader<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "key" | "Key" => {
+                let known = &mut self.list.meaning;
+                map.next_value_seed(TextTo(|key: &str| *known = Some(meaning(key))))?;
+            }
+            "value" | "Value" if self.list.meaning == Some(Meaning::Nothing) => skip(map)?,
+            "value" | "Value" => {
+                self.valued = true;
+                map.next_value_seed(AnyValueInto(self.list.scalar))?;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,283 @@
+//! From the spans of an input to its operations.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::spans::SpanOptions;
+use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
+use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::model::{Span, Spans};
+use crate::spans::plan::{Manner, NONE, Plan, What};
+use crate::spans::settle::{Tolerance, settle};
+use crate::spans::skew::{Observation, Skew};
+use crate::spans::toeg::Emitter;
+use crate::{Operation, Origins, ReadReport, Sink, SpanItem, TraceNames, codes};
+use dyelog_diagnostic::names::{Name, Names};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+
+/// Gives out the operations that the spans form, in the order of their start.
+#[expect(clippy::too_many_arguments, reason = "the one meeting point of both readers")]
+pub(super) fn operations(
+    file: &str,
+    format: &str,
+    foreign: Option<&'static str>,
+    spans: Spans,
+    mut report: ReadReport,
+    options: SpanOptions,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let file: Arc<str> = file.into();
+    if spans.spans.is_empty() {
+        return Err(no_spans(&file, format, foreign, &report));
+    }
+    look_at_times(&file, &spans, &mut report);
+    let forest = assemble(&file, &mut names.names, spans, &mut report);
+    let unknown = name_unknown_peers(&forest, &mut names.names);
+    let mut tree = TreeView::default();
+    let mut plan = Plan::default();
+
+    let (learned, skew) = survey(&forest, &unknown, options, &mut names.names, &mut tree, &mut plan);
+    report_skew(&file, &skew, &names.names, &mut report);
+
+    let known = Knowledge { learned: &learned, unknown: &unknown };
+    let mut emitter = Emitter::default();
+    let mut missing = Missing::default();
+    for planted in &forest.trees {
+        load(&forest, planted, &mut tree);
+        missing.add(classify(&tree, &known, &mut plan));
+        let tolerance = tolerance(&tree);
+        settle(&mut plan, &skew, tolerance);
+        let (events, start) = emitter.emit(&plan, names, tolerance.resolution, tolerance.slack);
+        let operation = Operation {
+            scenario: scenario(&plan, &mut names.names),
+            run: run(&forest, planted, &tree),
+            file: Arc::clone(&file),
+            line: 0,
+            start: Some(start),
+            origins: Origins::Items(tree.spans.iter().map(|span| item(&forest, span)).collect()),
+            events,
+        };
+        report.operations += 1;
+        report.events += operation.events.len() as u64;
+        if sink.operation(names, operation) == ControlFlow::Break(()) {
+            break;
+        }
+    }
+    missing.report(&mut report);
+    Ok(report)
+}
+
+/// Counts spans whose times are in another unit than the format has: those that lie far from our days, and a thousand, a million or
+/// a thousand million times as late within them, or that lie beyond them. Where times are not those of a calendar nothing is said.
+fn look_at_times(file: &Arc<str>, spans: &Spans, report: &mut ReadReport) {
+    /// From the year 2000 to 2100, in nanoseconds.
+    const DAYS: std::ops::Range<f64> = 9.46e17..4.1e18;
+    let late = |start: i64| start as f64 >= DAYS.end;
+    let scale = |start: i64| {
+        let start = start as f64;
+        let scales = if DAYS.contains(&start) { &[][..] } else { &[1e3, 1e6, 1e9] };
+        scales.iter().copied().find(|scale| DAYS.contains(&(start * scale)))
+    };
+    let Some(least) = spans.spans.iter().map(|span| span.start).min() else { return };
+    // Times from the start of a program begin near zero.
+    if scale(least).is_none() && (least as f64) < DAYS.start {
+        return;
+    }
+    for span in &spans.spans {
+        let found = match scale(span.start) {
+            Some(scale) => {
+                let year = 1970.0 + span.start as f64 * scale / 1e9 / 31_556_952.0;
+                format!("{scale:.0} times too small: it begins in {} if they are in another unit", year.floor())
+            }
+            None if late(span.start) => "too large, by a factor of 1000 or more".to_owned(),
+            None => continue,
+        };
+        report.count("span whose times are in another unit", || {
+            let item = format!("span {}", spans.span_text(span.id));
+            let place = Place::Item { file: Arc::clone(file), item };
+            Diagnostic::warning(codes::OTHER_UNIT, place, format!("the times of this span are {found}"))
+                .with_note("they are taken as they are, so that durations are off by the same factor")
+                .with_hint("times of OTLP are nanoseconds since 1970, those of Jaeger microseconds")
+        });
+    }
+}
+
+fn item(forest: &Forest, span: &Span) -> SpanItem {
+    SpanItem { id: forest.spans.span_text(span.id), service: span.service, name: span.name, kind: span.kind }
+}
+
+impl Missing {
+    fn add(&mut self, other: Self) {
+        self.servers += other.servers;
+        self.clients += other.clients;
+        self.several += other.several;
+        self.polls += other.polls;
+    }
+
+    fn report(self, report: &mut ReadReport) {
+        let counts = [
+            ("call without a server span", self.servers),
+            ("call without a client span", self.clients),
+            ("client span with several servers", self.several),
+            ("span that waits for messages", self.polls),
+        ];
+        for (reason, times) in counts {
+            if times > 0 {
+                *report.counted.entry(reason).or_default() += times;
+            }
+        }
+    }
+}
+
+fn no_spans(file: &Arc<str>, format: &str, foreign: Option<&'static str>, report: &ReadReport) -> Diagnostics {
+    let place = Place::File { file: Arc::clone(file) };
+    let mut diagnostic = Diagnostic::error(codes::NO_SPANS, place, format!("there is no {format} span in this file"));
+    if let Some(foreign) = foreign {
+        diagnostic = diagnostic.with_note(format!("it has {foreign}"));
+    }
+    for (reason, times) in &report.counted {
+        diagnostic = diagnostic.with_note(format!("left out: {reason}, {times} times"));
+    }
+    let mut all = vec![diagnostic];
+    all.extend(report.findings.iter().cloned());
+    Diagnostics(all)
+}
+
+/// Loads one tree.
+fn load(forest: &Forest, planted: &Tree, tree: &mut TreeView) {
+    let order = &forest.order[planted.first..planted.end];
+    tree.spans.clear();
+    tree.parents.clear();
+    tree.batched.clear();
+    let mut parent = 0;
+    for (at, &index) in order.iter().enumerate() {
+        tree.spans.push(forest.spans.spans[index as usize]);
+        tree.batched.push(forest.batched.contains(&index));
+        // Children lie in the order of their parents, so the search for the parent never goes back.
+        let above = forest.parent[index as usize];
+        if at == 0 || above == NOBODY {
+            tree.parents.push(NONE);
+            continue;
+        }
+        while order[parent] != above {
+            parent += 1;
+        }
+        tree.parents.push(parent as u32);
+    }
+    tree.finish();
+}
+
+/// A first look at all trees: which peers have which names, and how the clocks differ.
+fn survey(
+    forest: &Forest,
+    unknown: &FxHashMap<Name, Name>,
+    options: SpanOptions,
+    names: &mut Names,
+    tree: &mut TreeView,
+    plan: &mut Plan,
+) -> (Learned, Skew) {
+    let mut skew = Skew::default();
+    let mut seen: FxHashMap<(Name, Name, Name), FxHashMap<Name, u64>> = FxHashMap::default();
+    let nothing = Learned::default();
+    for planted in &forest.trees {
+        load(forest, planted, tree);
+        classify(tree, &Knowledge { learned: &nothing, unknown }, plan);
+        for item in &plan.items {
+            let What::Call(manner) = item.what else { continue };
+            let callee = &plan.visits[item.callee as usize];
+            let caller = plan.visit_of(item);
+            if callee.hollow {
+                continue;
+            }
+            if item.client {
+                let client = &tree.spans[item.span as usize];
+                let key = (client.service, client.peer, client.name);
+                *seen.entry(key).or_default().entry(callee.service).or_default() += 1;
+            }
+            if options.correct_skew && manner == Manner::Open && (item.client || !caller.hollow) {
+                let outer = if item.client { (item.start, item.end) } else { (caller.start, caller.end) };
+                let inner = (callee.start, callee.end);
+                skew.observe(Observation { from: caller.clock, to: callee.clock, outer, inner, client: item.client });
+            }
+        }
+    }
+    skew.fit();
+    let learned = seen
+        .into_iter()
+        .filter_map(|(key, services)| {
+            // The most frequent one, by name where there are several: the result must not depend on numbers of names.
+            let service =
+                services.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| names.text(b.0).cmp(names.text(a.0))))?.0;
+            Some((key, service))
+        })
+        .collect();
+    (learned, skew)
+}
+
+/// What the peer of a call is called of which nothing is known.
+fn name_unknown_peers(forest: &Forest, names: &mut Names) -> FxHashMap<Name, Name> {
+    let mut unknown = FxHashMap::default();
+    for span in forest.spans.spans.iter().filter(|span| span.kind.calls() && !span.peer.is_some()) {
+        unknown.entry(span.service).or_insert_with(|| {
+            let name = format!("peer of {}", names.text(span.service));
+            names.intern(&name)
+        });
+    }
+    unknown
+}
+
+/// The clock's resolution is read off the digits of the times; a server may seem to overrun its client by a little more
+/// than that where their clocks differ.
+fn tolerance(tree: &TreeView) -> Tolerance {
+    const MICRO: i64 = 1_000;
+    const MILLI: i64 = 1_000_000;
+    let multiple = |of: i64| tree.spans.iter().all(|span| span.start % of == 0 && span.end % of == 0);
+    let resolution = if multiple(MILLI) {
+        MILLI
+    } else if multiple(MICRO) {
+        MICRO
+    } else {
+        1
+    };
+    Tolerance { resolution, slack: resolution.max(SLACK) }
+}
+
+/// How far times of two clocks may differ after correction, in nanoseconds: what synchronised clocks drift apart within a run.
+const SLACK: i64 = 500_000;
+
+fn scenario(plan: &Plan, names: &mut Names) -> Name {
+    let first = &plan.visits[0];
+    if !first.operation.is_some() {
+        return first.service;
+    }
+    let text = format!("{} {}", names.text(first.service), names.text(first.operation));
+    names.intern(&text)
+}
+
+fn run(forest: &Forest, planted: &Tree, tree: &TreeView) -> Arc<str> {
+    let root: &Span = &tree.spans[0];
+    let trace = forest.spans.trace_text(root.trace);
+    if planted.number == 1 { trace } else { format!("{trace}.{}", planted.number).into() }
+}
+
+fn report_skew(file: &Arc<str>, skew: &Skew, names: &Names, report: &mut ReadReport) {
+    let mut offsets: Vec<(String, String, i64)> =
+        skew.offsets().map(|(from, to, offset)| (from.label(names), to.label(names), offset)).collect();
+    offsets.sort();
+    for (from, to, offset) in offsets {
+        report.count("clocks that differ", || {
+            let place = Place::File { file: Arc::clone(file) };
+            let words = if offset < 0 { "ahead of" } else { "behind" };
+            let by = offset.unsigned_abs() as f64 / 1e6;
+            Diagnostic::warning(
+                codes::CLOCK_SKEW,
+                place,
+                format!("the clock of {to} is {by:.3} ms {words} that of {from}"),
+            )
+            .with_note("the times of the calls between them were corrected by that")
+        });
+    }
+}

@@ -1,0 +1,261 @@
+//! Spans whose parent was lost, put back where only one place fits.
+//!
+//! The missing span is named by those that survived, so what it was can mostly be told:
+//! - several spans of one service that call or work locally and name the same missing parent: it was a visit of their
+//!   service, or a part of one. It belongs under the one call in the trace that is without a server half, or in the one visit
+//!   of the same service, that was under way for at least half of their time;
+//! - a server span alone: a call was lost. It belongs in the one visit that was under way for at least half of its time
+//!   and whose service is seen calling this service elsewhere in the file.
+//!
+//! Where two places fit, nothing is guessed. Where none does, and several spans share the missing parent, it becomes the
+//! root of an operation; a single span becomes the root itself.
+
+use rustc_hash::FxHashSet;
+
+use crate::codes;
+use crate::spans::assemble::{NAMELESS, NOBODY, UNKNOWN_SERVICE, Work};
+use crate::spans::ids::SpanId;
+use crate::spans::model::{Span, SpanKind};
+use dyelog_diagnostic::Diagnostic;
+use dyelog_diagnostic::names::Name;
+
+/// How many pairs of a lost parent and a place for it are compared in one trace; a trace with more is too damaged to mend.
+const MOST_PAIRS: usize = 1 << 20;
+
+/// The spans that name one missing parent.
+struct Fragment {
+    parent: SpanId,
+    members: Vec<u32>,
+    start: i64,
+    end: i64,
+    /// The service that all members share, where they are all on the side that calls or works locally.
+    local: Option<Name>,
+}
+
+/// Finds a place for each span whose parent is missing.
+pub(super) fn restore(work: &mut Work<'_>) {
+    let orphans =
+        |work: &Work<'_>, index: u32| work.parent[index as usize] == NOBODY && work.span(index).parent.is_some();
+    if !work.sorted.iter().any(|index| orphans(work, *index)) {
+        return;
+    }
+    let calls = known_calls(work);
+    let mut added = Vec::new();
+    let mut at = 0;
+    while at < work.sorted.len() {
+        let trace = work.span(work.sorted[at]).trace;
+        let length = work.sorted[at..].partition_point(|index| work.span(*index).trace == trace);
+        let members = at..at + length;
+        if work.sorted[members.clone()].iter().any(|index| orphans(work, *index)) {
+            restore_trace(work, members, &calls, &mut added);
+        }
+        at += length;
+    }
+    work.sorted.append(&mut added);
+    let mut sorted = std::mem::take(&mut work.sorted);
+    sorted.sort_by(|a, b| work.spans.compare(work.names, work.span(*a), work.span(*b)));
+    work.sorted = sorted;
+}
+
+/// Which service is seen calling which.
+fn known_calls(work: &Work<'_>) -> FxHashSet<(Name, Name)> {
+    let mut calls = FxHashSet::default();
+    for &index in &work.sorted {
+        let parent = work.parent[index as usize];
+        if parent != NOBODY && work.span(parent).service != work.span(index).service {
+            calls.insert((work.span(parent).service, work.span(index).service));
+        }
+    }
+    calls
+}
+
+fn restore_trace(
+    work: &mut Work<'_>,
+    members: std::ops::Range<usize>,
+    calls: &FxHashSet<(Name, Name)>,
+    added: &mut Vec<u32>,
+) {
+    let spans: Vec<u32> = work.sorted[members].to_vec();
+    let fragments = fragments(work, &spans);
+    let mut places = Places::new(work, &spans);
+    let small = fragments.len().saturating_mul(spans.len()) <= MOST_PAIRS;
+    for fragment in fragments {
+        let place = if small { places.find(work, &fragment, calls) } else { None };
+        if let Some(place) = place {
+            let reason = "lost parent, restored";
+            work.count(reason, fragment.members[0], |at| {
+                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost; only one place fits")
+                    .with_note("it was put back there")
+            });
+            places.attach(work, &fragment, place, added);
+        } else if fragment.members.len() > 1 {
+            work.count("lost parent, taken as a root", fragment.members[0], |at| {
+                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span and of others was lost")
+                    .with_note("an operation was made with it as its root")
+            });
+            let parent = synthesize(work, &fragment, SpanKind::Server, added);
+            for &member in &fragment.members {
+                work.parent[member as usize] = parent;
+            }
+        } else {
+            work.count("lost parent, its child taken as a root", fragment.members[0], |at| {
+                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost")
+                    .with_note("an operation was made of the span and what it caused")
+            });
+        }
+    }
+}
+
+/// The lost parents of a trace, those with the longest time first, since others may belong below them.
+fn fragments(work: &Work<'_>, spans: &[u32]) -> Vec<Fragment> {
+    let mut orphans: Vec<u32> = spans
+        .iter()
+        .copied()
+        .filter(|index| work.parent[*index as usize] == NOBODY && work.span(*index).parent.is_some())
+        .collect();
+    // `spans` is sorted by identifier, and so stay the members of each fragment.
+    orphans.sort_by_key(|index| work.span(*index).parent);
+    let mut fragments: Vec<Fragment> = orphans
+        .chunk_by(|a, b| work.span(*a).parent == work.span(*b).parent)
+        .map(|members| {
+            let span = |index: &u32| *work.span(*index);
+            let first = span(&members[0]);
+            let local =
+                members.iter().all(|member| !span(member).kind.serves() && span(member).service == first.service);
+            Fragment {
+                parent: first.parent,
+                members: members.to_vec(),
+                start: members.iter().map(|member| span(member).start).min().unwrap_or(first.start),
+                end: members.iter().map(|member| span(member).end).max().unwrap_or(first.end),
+                local: local.then_some(first.service),
+            }
+        })
+        .collect();
+    fragments.sort_by_key(|fragment| (fragment.start.saturating_sub(fragment.end), fragment.start, fragment.parent));
+    fragments
+}
+
+/// Where a lost span may have been.
+struct Places {
+    /// Spans under which something may be put, with the root of their tree.
+    spans: Vec<u32>,
+    /// Calls that have a server half.
+    answered: FxHashSet<u32>,
+    /// Whether a span's tree is whole: its root is no orphan. By span.
+    whole: rustc_hash::FxHashMap<u32, bool>,
+}
+
+impl Places {
+    fn new(work: &Work<'_>, spans: &[u32]) -> Self {
+        let mut places =
+            Self { spans: spans.to_vec(), answered: FxHashSet::default(), whole: rustc_hash::FxHashMap::default() };
+        for &index in spans {
+            let parent = work.parent[index as usize];
+            if parent != NOBODY && answers(work.span(index), work.span(parent)) {
+                places.answered.insert(parent);
+            }
+        }
+        places
+    }
+
+    /// Whether a span belongs to a tree whose root has no lost parent. Walks up once per span.
+    fn is_whole(&mut self, work: &Work<'_>, index: u32) -> bool {
+        let mut path = Vec::new();
+        let mut at = index;
+        let whole = loop {
+            if let Some(&known) = self.whole.get(&at) {
+                break known;
+            }
+            let parent = work.parent[at as usize];
+            if parent == NOBODY {
+                break !work.span(at).parent.is_some();
+            }
+            // A circle of parents ends where it began.
+            self.whole.insert(at, false);
+            path.push(at);
+            at = parent;
+        };
+        for step in path {
+            self.whole.insert(step, whole);
+        }
+        whole
+    }
+
+    fn find(&mut self, work: &Work<'_>, fragment: &Fragment, calls: &FxHashSet<(Name, Name)>) -> Option<u32> {
+        let service = work.span(fragment.members[0]).service;
+        let mut found = None;
+        for at in 0..self.spans.len() {
+            let index = self.spans[at];
+            let span = work.span(index);
+            if !covers(span, fragment) {
+                continue;
+            }
+            let fits = match fragment.local {
+                Some(service) if span.service != service => {
+                    span.kind == SpanKind::Client && !self.answered.contains(&index)
+                }
+                Some(_) => span.kind.serves(),
+                None => {
+                    let serves = span.kind.serves() || work.parent[index as usize] == NOBODY;
+                    fragment.members.len() == 1 && serves && calls.contains(&(span.service, service))
+                }
+            };
+            if fits && self.is_whole(work, index) && found.replace(index).is_some() {
+                return None;
+            }
+        }
+        found
+    }
+
+    fn attach(&mut self, work: &mut Work<'_>, fragment: &Fragment, place: u32, added: &mut Vec<u32>) {
+        let in_other_service = fragment.local.is_some_and(|service| service != work.span(place).service);
+        let parent = if in_other_service {
+            let parent = synthesize(work, fragment, SpanKind::Server, added);
+            work.parent[parent as usize] = place;
+            self.answered.insert(place);
+            self.spans.push(parent);
+            parent
+        } else {
+            place
+        };
+        for &member in &fragment.members {
+            work.parent[member as usize] = parent;
+        }
+        // What was not whole may be so now.
+        self.whole.retain(|_, whole| *whole);
+    }
+}
+
+fn answers(child: &Span, parent: &Span) -> bool {
+    parent.kind.calls() && (child.kind.serves() || child.service != parent.service)
+}
+
+/// Whether the span was under way for at least half of the fragment's time.
+fn covers(span: &Span, fragment: &Fragment) -> bool {
+    let common = span.end.min(fragment.end).saturating_sub(span.start.max(fragment.start));
+    common >= 0 && common.saturating_mul(2) >= fragment.end.saturating_sub(fragment.start)
+}
+
+/// A span in place of the lost one.
+fn synthesize(work: &mut Work<'_>, fragment: &Fragment, kind: SpanKind, added: &mut Vec<u32>) -> u32 {
+    let first = *work.span(fragment.members[0]);
+    let service = fragment.local.unwrap_or_else(|| work.names.intern(UNKNOWN_SERVICE));
+    let local = |name| if fragment.local.is_some() { name } else { Name::NONE };
+    let span = Span {
+        trace: first.trace,
+        id: fragment.parent,
+        service,
+        instance: local(first.instance),
+        host: local(first.host),
+        name: NAMELESS,
+        start: fragment.start,
+        end: fragment.end,
+        kind,
+        ..Span::default()
+    };
+    let index = work.spans.spans.len() as u32;
+    work.spans.spans.push(span);
+    work.parent.push(NOBODY);
+    added.push(index);
+    index
+}

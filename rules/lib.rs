@@ -1,0 +1,26 @@
+//! The rule files that dyelog ships, as text.
+//!
+//! They lie at the top of the project, where users read and copy them; this package lets crates include them from there.
+//!
+//! ```
+//! let (name, text) = dyelog_rules::TEMPLATES[0];
+//! assert_eq!(name, "tlc.dl");
+//! assert!(text.contains("template"));
+//! ```
+
+#![forbid(unsafe_code)]
+
+/// Files of templates, by the names under which `use` finds them.
+pub const TEMPLATES: [(&str, &str); 5] = [
+    ("tlc.dl", include_str!("tlc.dl")),
+    ("ext/join.dl", include_str!("ext/join.dl")),
+    ("ext/continued.dl", include_str!("ext/continued.dl")),
+    ("ext/multicast.dl", include_str!("ext/multicast.dl")),
+    ("paper/tlc-1998.dl", include_str!("paper/tlc-1998.dl")),
+];
+
+/// The names of the files of templates that are loaded by default.
+pub const DEFAULT: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
+
+/// The rules that find replies among messages without a dye.
+pub const SAME: &str = include_str!("same.dl");
