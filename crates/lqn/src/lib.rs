@@ -3,6 +3,38 @@
 //! [`model`] holds a complete model as the LQN tool suite understands it, [`submodel`] the mergeable summary of what
 //! traces show, from which a complete model is made. [`parse_any`] reads and [`Language`] writes `.lqn` text, `.lqnx` XML
 //! and versioned JSON; [`lint`] finds what keeps a model from being solved.
+//!
+//! # Example
+//!
+//! ```
+//! use dyelog_lqn::{Language, parse_any};
+//!
+//! let text = r#"
+//! G "users and a server" 1e-5 50 -1
+//! P 2
+//!   p desks i
+//!   p server f
+//! -1
+//! T 2
+//!   t users r visit -1 desks z 2 m 10
+//!   t server n serve -1 server
+//! -1
+//! E 2
+//!   s visit 0 -1
+//!   y visit serve 1 -1
+//!   s serve 0.1 -1
+//! -1
+//! "#;
+//! let (model, findings) = parse_any("server.lqn", text)?;
+//! assert!(findings.is_empty());
+//! assert_eq!(&*model.tasks[1].name, "server");
+//!
+//! // The languages say the same.
+//! let xml = Language::Lqnx.write(&model);
+//! let (again, _) = parse_any("server.lqnx", &xml)?;
+//! assert_eq!(again.tasks, model.tasks);
+//! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -16,6 +16,31 @@
 //! [`threads`] guesses them first.
 //!
 //! What SAME cannot know is where parallel flows join; it takes all branches but the last for asynchronous messages.
+//!
+//! # Example
+//!
+//! ```
+//! use dyelog_same::{Options, Same};
+//! use dyelog_trace::{ReadOptions, TraceNames, messages, open};
+//!
+//! // Who sent what to whom, and nothing that says to which request it belongs.
+//! let table = "sender,receiver,time
+//! user,shop,1
+//! shop,bank,2
+//! bank,shop,3
+//! shop,user,4
+//! ";
+//! let trace = open("messages.csv", table.as_bytes(), &ReadOptions::default())?;
+//! let mut names = TraceNames::new();
+//! let mut same = Same::new(Options::default(), vec!["messages.csv".into()]);
+//! messages::read_all(vec![trace.messages()?], &mut names, &mut same)?;
+//!
+//! // Two calls that wait: the user of the shop, and the shop of the bank.
+//! let analysis = same.finish(&names);
+//! assert_eq!(analysis.counts, [2, 0, 0]);
+//! assert_eq!(analysis.messages, 4);
+//! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -15,6 +15,41 @@
 //! [`simulate()`] finds it by discrete events; its parts are told in its folder.
 //!
 //! [`layered_from`] starts from where it stood with a like model; [`bottleneck`] tells what limits a model.
+//!
+//! # Example
+//!
+//! ```
+//! use dyelog_lqn::parse_any;
+//! use dyelog_solve::{LayeredOptions, SimulateOptions, layered, simulate};
+//!
+//! let text = r#"
+//! G "users and a server" 1e-5 50 -1
+//! P 2
+//!   p desks i
+//!   p server f
+//! -1
+//! T 2
+//!   t users r visit -1 desks z 2 m 10
+//!   t server n serve -1 server
+//! -1
+//! E 2
+//!   s visit 0 -1
+//!   y visit serve 1 -1
+//!   s serve 0.1 -1
+//! -1
+//! "#;
+//! let (model, _) = parse_any("server.lqn", text)?;
+//! let results = layered(&model, &LayeredOptions::default())?;
+//!
+//! // The machine repairman: ten users, who think for 2 s and are served for 0.1 s.
+//! let cycle = results.tasks[0].response().expect("users go round");
+//! assert!((results.tasks[0].throughput - 10.0 / (2.0 + cycle)).abs() < 1e-4);
+//!
+//! // The simulator says the same, within its intervals.
+//! let simulated = simulate(&model, &SimulateOptions::default())?;
+//! assert!((simulated.tasks[0].throughput / results.tasks[0].throughput - 1.0).abs() < 0.02);
+//! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -3,6 +3,33 @@
 //!
 //! A rule file's templates become [`plan`]s; the [`driver`] runs the paper's control algorithm over the graph of one
 //! operation with one of two engines; [`summary`] folds what came of it into a mergeable sub-model.
+//!
+//! # Example
+//!
+//! ```
+//! use dyelog_templates::{ReduceOptions, Reducer, Rules};
+//! use dyelog_trace::{ReadOptions, TraceNames, read};
+//!
+//! // A client waits for a server: a basic RPC.
+//! let text = "operation rpc run=1
+//! rpc,1,1,Be | client,1  t=0
+//! rpc,1,2,Ac | client,2  t=0.0002 cpu=0.0002
+//! rpc,1,3,Ac | server,1  t=0.0004 cpu=0.0005 op=find
+//! rpc,1,4,Ac | server,2  t=0.0030 cpu=0.0016
+//! rpc,1,5,Ac | client,3  t=0.0032 cpu=0.0001
+//! rpc,1,6,Ed | client,4  t=0.0034
+//! ";
+//! let rules = Rules::shipped();
+//! let mut names = TraceNames::new();
+//! let mut reducer = Reducer::new(&rules, ReduceOptions { keep_matches: true, ..ReduceOptions::default() });
+//! read("rpc.angio", text.as_bytes(), &ReadOptions::default(), &mut names, &mut reducer)?;
+//! let reduction = reducer.finish(&names)?;
+//!
+//! assert!(reduction.matches.iter().any(|row| &*row.template == "basic_rpc"));
+//! let tasks: Vec<_> = reduction.submodel.entries().iter().map(|entry| reduction.submodel.names.text(entry.task)).collect();
+//! assert_eq!(tasks, ["client", "server"]);
+//! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
