@@ -1,9 +1,53 @@
 //! dyelog turns execution traces of distributed software into layered queueing network (LQN) performance models, solves
 //! them, and answers what-if questions.
 //!
-//! What stands alone is a crate of its own, and here by its short name: [`diagnostic`] with [`names`], [`datalog`], [`trace`],
-//! [`lqn`], [`solve`], [`tlc`] (templates) and [`same`]. This package makes the product of them: [`recording`], [`model`],
-//! [`study`], [`report`]; imports only ever point up that list.
+//! # A trace in, a prediction out
+//!
+//! ```
+//! use dyelog::pipeline::{Input, Options, model};
+//! use dyelog::solve::{LayeredOptions, layered};
+//!
+//! // The spans of a small shop. Its format is told by the content, and so is compression.
+//! let spans = std::fs::read("traces/shop.otlp.jsonl")?;
+//! let mut findings = Vec::new();
+//! let mut shop = model(&[Input::new("shop.otlp.jsonl", spans)], None, &Options::default(), &mut findings)?;
+//!
+//! // At the load that was traced.
+//! let solution = shop.solve(|model| layered(model, &LayeredOptions::default()))?;
+//! for scenario in shop.scenarios(&solution) {
+//!     let (predicted, traced) = (scenario.response.unwrap(), scenario.origin.observed_response.unwrap());
+//!     assert!((predicted / traced - 1.0).abs() < 0.05, "{}: {predicted} s, {traced} s", scenario.origin.name);
+//! }
+//!
+//! // At four times that load.
+//! for entry in &mut shop.model.entries {
+//!     entry.open_arrival_rate = entry.open_arrival_rate.map(|rate| 4.0 * rate);
+//! }
+//! let busier = shop.solve(|model| layered(model, &LayeredOptions::default()))?;
+//! assert!(busier.results.processors.iter().any(|processor| processor.utilization > 0.7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The parts
+//!
+//! What stands alone is a crate of its own, and here by its short name:
+//!
+//! - [`diagnostic`] reports what is wrong and where; [`names`] interns strings.
+//! - [`datalog`] is the rule language and its engine.
+//! - [`trace`] reads traces and tells their quality.
+//! - [`lqn`] has the models, their languages and checks.
+//! - [`tlc`] recognises interactions by templates, [`same`] by messages alone.
+//! - [`solve`] solves models: mean value analysis in layers, Markov chains, simulation.
+//!
+//! This package makes the product of them; imports only ever point up this list:
+//!
+//! - [`model`] completes what traces show, by a configuration, to a model.
+//! - [`recording`] writes the trace of a simulated run.
+//! - [`study`] asks questions that take many solutions.
+//! - [`report`] tells results to people and programs.
+//! - [`pipeline`] is the way from inputs to a solution.
+//!
+//! The feature `cli`, on by default, adds the `dyelog` command and what only it needs. The feature `crepe` adds the slow reference engine.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +61,7 @@ pub use dyelog_templates as tlc;
 pub use dyelog_trace as trace;
 
 pub mod model;
+pub mod pipeline;
 pub mod recording;
 pub mod report;
 pub mod study;

@@ -1,16 +1,14 @@
 //! Files to read, `-` being standard input.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::pipeline::{Input, Reader};
 
 use crate::cli::{Failure, codes};
-
-/// How many bytes are enough to tell a model from a trace.
-pub const HEAD: u64 = 64 * 1024;
 
 /// The name of a file as diagnostics show it.
 pub fn shown(path: &Path) -> Arc<str> {
@@ -22,48 +20,43 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Opens a file.
-pub fn open(path: &Path) -> Result<Box<dyn Read + Send>, Diagnostic> {
+/// A file as an input of the library.
+pub fn input(path: &Path) -> Input {
+    let regular = || std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    let length = (!is_stdin(path)).then(regular).flatten().map(|file| file.len());
+    let own = path.to_owned();
+    Input::opened_by(&shown(path), length, move || opened(&own))
+}
+
+/// Files as inputs of the library.
+pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
+    paths.iter().map(|path| input(path)).collect()
+}
+
+fn opened(path: &Path) -> io::Result<Reader> {
     if is_stdin(path) {
         return Ok(Box::new(io::stdin()));
     }
-    match File::open(path) {
-        Ok(file) if file.metadata().is_ok_and(|metadata| metadata.is_dir()) => {
-            Err(unreadable(path, &io::Error::other("it is a folder")))
-        }
-        Ok(file) => Ok(Box::new(file)),
-        Err(error) => Err(unreadable(path, &error)),
+    let file = File::open(path)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(io::Error::other("it is a folder"));
     }
+    Ok(Box::new(file))
+}
+
+/// Opens a file.
+pub fn open(path: &Path) -> Result<Reader, Diagnostic> {
+    input(path).open()
 }
 
 /// The first bytes of a file, and the whole of it, those bytes included.
-pub fn peek(path: &Path) -> Result<(Vec<u8>, Box<dyn Read + Send>), Diagnostic> {
-    let mut input = open(path)?;
-    let mut head = Vec::new();
-    input.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| unreadable(path, &error))?;
-    let whole = io::Cursor::new(head.clone()).chain(input);
-    Ok((head, Box::new(whole)))
+pub fn peek(path: &Path) -> Result<(Vec<u8>, Reader), Diagnostic> {
+    input(path).peek()
 }
 
 /// The text of a file.
 pub fn text(path: &Path) -> Result<String, Diagnostic> {
-    read_text(path, open(path)?)
-}
-
-/// The text of a file that is open already.
-pub fn read_text(path: &Path, mut input: impl Read) -> Result<String, Diagnostic> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = u32::try_from(memchr::memchr_iter(b'\n', good).count() + 1).unwrap_or(u32::MAX);
-        let place = Place::Line { file: shown(path), line, column: 0 };
-        let finding = Diagnostic::error(codes::NOT_TEXT, place, "the file is not text in UTF-8");
-        match error.as_bytes() {
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => finding.with_hint("it begins as UTF-16 does: save it as UTF-8"),
-            _ => finding,
-        }
-    })
+    input(path).text()
 }
 
 /// Refuses to read standard input twice.
@@ -73,8 +66,4 @@ pub fn check_stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Res
         return Err(Diagnostic::error(codes::STDIN_TWICE, Place::Nowhere, message).into());
     }
     Ok(())
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
-    Diagnostic::error(codes::UNREADABLE, Place::File { file: shown(path) }, format!("the file cannot be read: {error}"))
 }

@@ -43,7 +43,7 @@ enum Format {
 /// Lists the committed matches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
-    let reduced = reduce::reduce(input, None, reading, &arguments.reduce, true, terminal)?;
+    let reduced = reduce::reduce(input, reading, &arguments.reduce, terminal)?;
     if let Some(Interactions { records, names }) = &reduced.interactions {
         let text = match arguments.format {
             Format::Csv => report::interactions::csv(records, names),

@@ -1,284 +1,36 @@
-//! Traces of messages, and traces with a dye that are read as such.
+//! Traces opened one by one, operations or messages.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
-use dyelog::same::threads::Threads;
-use dyelog::same::{Analysis, Options, Same};
-use dyelog::tlc::Reduction;
-use dyelog::trace::messages::clocks::{Corrected, Correction};
-use dyelog::trace::messages::{self, Source, Step, StepSink, operations};
-use dyelog::trace::{self, OpenTrace, ReadOptions, ReadReport, TaskId, TraceNames};
+use dyelog::diagnostic::Diagnostics;
+use dyelog::pipeline::{self, Meter};
+pub use dyelog::pipeline::{First, Opened};
+use dyelog::trace::OpenTrace;
 
-use crate::cli::args::{self, ReadingArguments, ReduceArguments};
+use crate::cli::args::ReadingArguments;
 use crate::cli::progress::Progress;
-use crate::cli::reduce::{Interactions, Reduced, count};
-use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, codes, input};
+use crate::cli::{Failure, input, reduce};
 
-/// How many findings are shown.
-const SHOWN: usize = 5;
-
-/// What traces are, by the first of them.
-pub enum Opened {
-    /// Operations, which a dye tells apart; the first file, where it is open.
-    Operations(First),
-    /// Messages, and why they are analysed as such.
-    Messages(Messages, String),
+fn meter(progress: &Progress) -> Arc<dyn Meter> {
+    Arc::new(progress.clone())
 }
 
-/// The first of the traces, open, and what became of that; `None` where there is none.
-pub type First = Option<Result<OpenTrace<'static>, Diagnostics>>;
-
-/// Messages to be read.
-pub struct Messages {
-    /// A trace each, of one or more inputs.
-    traces: Vec<Vec<Box<dyn Source>>>,
-    names: TraceNames,
-    report: ReadReport,
-    progress: Progress,
-    /// Whether tasks are services, which serve several requests at once.
-    services: bool,
-    files: Vec<String>,
-    clocks: Vec<Correction>,
+/// Opens traces; operations are not read as messages.
+pub fn open(files: &[PathBuf], reading: &ReadingArguments, progress: &Progress) -> Result<Opened, Failure> {
+    Ok(pipeline::open(&input::inputs(files), None, &reduce::reading(reading), false, &meter(progress))?)
 }
 
-/// Opens traces, of which the first may be open already; `wanted` reads operations as messages, too.
-pub fn open(
-    files: &[PathBuf],
-    first: Option<Box<dyn Read + Send>>,
-    reading: &ReadingArguments,
-    wanted: bool,
-    progress: &Progress,
-) -> Result<Opened, Failure> {
-    let Some(file) = files.first() else { return Ok(Opened::Operations(None)) };
-    let opened = open_one(file, first, reading, progress);
-    let has_messages = opened.as_ref().is_ok_and(|open| open.format().has_messages());
-    if opened.is_err() || !has_messages && !wanted {
-        check_clocks(reading)?;
-        // What cannot be read is told of together with what is wrong with the others.
-        return Ok(Opened::Operations(Some(opened)));
-    }
-    let messages = Messages::open(files, Some(opened), reading, has_messages, progress)?;
-    let why = if has_messages {
-        "the traces tell of messages, and not which operation they belong to".to_owned()
-    } else {
-        "as `--analysis same` asks; the dye of the traces is left out".to_owned()
-    };
-    Ok(Opened::Messages(messages, why))
-}
-
-/// Opens a trace, which may be open already as a file.
+/// Opens a trace.
 pub fn open_one(
     file: &Path,
-    first: Option<Box<dyn Read + Send>>,
     reading: &ReadingArguments,
     progress: &Progress,
 ) -> Result<OpenTrace<'static>, Diagnostics> {
-    let input = match first {
-        Some(open) => open,
-        None => input::open(file)?,
-    };
-    let options = ReadOptions { format: reading.from, strict: reading.strict };
-    trace::open(&input::shown(file), progress.watch(input), &options)
-}
-
-impl Messages {
-    fn open(
-        files: &[PathBuf],
-        mut first: First,
-        reading: &ReadingArguments,
-        has_messages: bool,
-        progress: &Progress,
-    ) -> Result<Self, Failure> {
-        let mut own = Self {
-            traces: Vec::new(),
-            names: TraceNames::new(),
-            report: ReadReport::default(),
-            progress: progress.clone(),
-            services: !has_messages,
-            files: Vec::new(),
-            clocks: Vec::new(),
-        };
-        let mut plain = operations::Messages::new();
-        let mut errors: Vec<Diagnostic> = Vec::new();
-        for file in files {
-            let opened = first.take().unwrap_or_else(|| open_one(file, None, reading, progress));
-            let read = opened.and_then(|open| {
-                if has_messages {
-                    let source = own.corrected(open.messages()?, &reading.clock);
-                    match own.traces.first_mut() {
-                        Some(first) if reading.one_trace => first.push(source),
-                        _ => own.traces.push(vec![source]),
-                    }
-                } else {
-                    own.report.merge(open.operations(&mut own.names, &mut plain)?);
-                }
-                Ok(())
-            });
-            if let Err(Diagnostics(found)) = read {
-                errors.extend(found);
-            }
-        }
-        if !errors.is_empty() {
-            return Err(Failure::Input(errors));
-        }
-        if !plain.is_empty() {
-            let plain = own.corrected(Box::new(plain), &reading.clock);
-            own.traces.push(vec![plain]);
-        }
-        own.clocks.clone_from(&reading.clock);
-        Ok(own)
-    }
-
-    /// A source with its clocks corrected.
-    fn corrected(&mut self, source: Box<dyn Source>, clocks: &[Correction]) -> Box<dyn Source> {
-        self.files.push(source.file().to_string());
-        if clocks.is_empty() { source } else { Box::new(Corrected::new(source, clocks)) }
-    }
-
-    /// Tells of corrections of what is not there.
-    fn check_clocks(&self) -> Vec<Diagnostic> {
-        let tasks: Vec<&str> =
-            (0..self.names.task_count() as u32).map(|task| self.names.task_name(TaskId(task))).collect();
-        let known = || self.files.iter().map(String::as_str).chain(tasks.iter().copied());
-        let unknown = self.clocks.iter().filter(|correction| !known().any(|name| name == correction.clock));
-        unknown
-            .map(|Correction { clock, .. }| {
-                let message =
-                    format!("`--clock`: the traces have no task `{clock}`, and none of the files has that name");
-                let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
-                match similar(clock, known()) {
-                    Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
-                    None => finding,
-                }
-            })
-            .collect()
-    }
-
-    /// Reads all of them into a sink.
-    pub fn read(mut self, sink: &mut dyn StepSink) -> Result<(TraceNames, ReadReport), Failure> {
-        let mut errors: Vec<Diagnostic> = Vec::new();
-        for trace in std::mem::take(&mut self.traces) {
-            if let Err(Diagnostics(found)) = self.read_one(trace, sink) {
-                errors.extend(found);
-            }
-        }
-        self.progress.done();
-        errors.extend(self.check_clocks());
-        if errors.is_empty() { Ok((self.names, self.report)) } else { Err(Failure::Input(errors)) }
-    }
-
-    /// Reads a trace into a sink.
-    fn read_one(&mut self, trace: Vec<Box<dyn Source>>, sink: &mut dyn StepSink) -> Result<(), Diagnostics> {
-        let progress = &self.progress;
-        let mut watch = |names: &TraceNames, step: &Step| {
-            progress.operation();
-            sink.step(names, step)
-        };
-        self.report.merge(messages::read_all(trace, &mut self.names, &mut watch)?);
-        Ok(())
-    }
+    pipeline::open_one(&input::input(file), None, &reduce::reading(reading), &meter(progress))
 }
 
 /// Refuses corrections of clocks where these would have no meaning.
 pub fn check_clocks(reading: &ReadingArguments) -> Result<(), Failure> {
-    if reading.clock.is_empty() {
-        return Ok(());
-    }
-    let message = "`--clock` is for messages: with a dye, operations are told by it, whatever clocks say";
-    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into())
-}
-
-/// Refuses what is for messages only.
-pub fn check_dyed(arguments: &ReduceArguments) -> Result<(), Failure> {
-    if arguments.guess_threads {
-        let message =
-            "`--guess-threads` is for messages: traces with a dye need no guess unless `--analysis same` leaves it out";
-        return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
-    }
-    Ok(())
-}
-
-/// Refuses what is for templates only.
-pub fn check_arguments(arguments: &ReduceArguments) -> Result<(), Failure> {
-    let refuse = |message: &str| -> Failure { Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into() };
-    if arguments.analysis == Some(args::Analysis::Tlc) {
-        return Err(refuse("`--analysis tlc` needs a trace with a dye: these tell of messages only"));
-    }
-    if !arguments.rules.is_empty() {
-        return Err(refuse("`--rules` are templates for traces with a dye; messages are analysed without templates"));
-    }
-    Ok(())
-}
-
-/// Reduces messages to a sub-model, and shows what was left out on the way.
-pub fn reduce(
-    messages: Messages,
-    why: &str,
-    reading: &ReadingArguments,
-    arguments: &ReduceArguments,
-    records: bool,
-    terminal: &Terminal,
-) -> Result<Reduced, Failure> {
-    let mut messages = messages;
-    let services = messages.services || arguments.guess_threads;
-    let mut threads = TraceNames::new();
-    let mut errors: Vec<Diagnostic> = Vec::new();
-    let mut analysis = Analysis::default();
-    for trace in std::mem::take(&mut messages.traces) {
-        let files = trace.iter().map(|source| std::sync::Arc::clone(source.file())).collect();
-        let same = Same::new(Options { merge: arguments.merge.into(), records, links: false }, files);
-        let finished = if services {
-            let mut guess = Threads::new(same, std::mem::take(&mut threads), false);
-            messages.read_one(trace, &mut guess).map(|()| {
-                let (same, names, _, findings) = guess.finish();
-                threads = names;
-                let mut analysis = same.finish(&threads);
-                analysis.findings.merge(findings);
-                analysis
-            })
-        } else {
-            let mut same = same;
-            messages.read_one(trace, &mut same).map(|()| same.finish(&messages.names))
-        };
-        match finished {
-            Ok(finished) => analysis.merge(finished),
-            Err(Diagnostics(found)) => errors.extend(found),
-        }
-    }
-    messages.progress.done();
-    errors.extend(messages.check_clocks());
-    if !errors.is_empty() {
-        return Err(Failure::Input(errors));
-    }
-    let Messages { names, report: read, .. } = messages;
-    let names = if services { threads } else { names };
-    if reading.strict && read.findings.iter().any(|finding| finding.severity == Severity::Warning) {
-        let errors = read.findings.into_iter().filter(|finding| finding.severity == Severity::Warning);
-        return Err(Failure::Input(
-            errors.map(|finding| Diagnostic { severity: Severity::Error, ..finding }).collect(),
-        ));
-    }
-    let [sync, asynchronous, forward] = analysis.counts;
-    terminal.say(&format!(
-        "analysis SAME: {why}\n{} {}: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
-        analysis.messages,
-        if analysis.messages == 1 { "message" } else { "messages" },
-        if services { "\nthe traces do not tell which thread of a service a message is of: threads were guessed" } else { "" }
-    ));
-    let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
-    let shown: Vec<Diagnostic> = read.findings.iter().filter(weighty).cloned().collect();
-    terminal.report_first(&shown, SHOWN, "; `dyelog trace check` tells of them");
-    count(&read, "reading", terminal);
-    terminal.report_first(&analysis.findings.findings, SHOWN, "");
-    analysis.submodel.concurrent |= services;
-    if services {
-        // A service has as many threads as it needs.
-        analysis.submodel.instances.clear();
-    }
-    let reduction = Reduction { submodel: analysis.submodel, findings: analysis.findings, ..Reduction::default() };
-    let interactions = Some(Interactions { records: analysis.records, names });
-    Ok(Reduced { reduction, reading: read, merge: arguments.merge.label().to_owned(), samples: None, interactions })
+    Ok(pipeline::check_clocks(&reduce::reading(reading))?)
 }

@@ -13,7 +13,6 @@ macro_rules! examples {
 
 pub mod args;
 mod bottleneck;
-mod codes;
 mod compare;
 mod completions;
 mod config;
@@ -41,7 +40,6 @@ mod simulate;
 mod solve;
 mod source;
 mod study;
-mod submodels;
 mod terminal;
 mod test;
 mod trace;
@@ -54,6 +52,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use dyelog::diagnostic::{Diagnostic, Diagnostics};
+use dyelog::pipeline::codes;
 
 use self::args::{Cli, Command};
 use self::exit::Exit;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dyelog::pipeline::{Meter, Reader};
 use dyelog::solve::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
@@ -34,13 +35,17 @@ impl Progress {
 
     /// Of the reading of files: bytes, and the operations that came of them.
     pub fn reading(files: &[PathBuf]) -> Self {
-        if !is_wanted() {
-            return Self::hidden();
-        }
         let length = |file: &PathBuf| {
             (file != Path::new("-")).then(|| std::fs::metadata(file).ok()).flatten().filter(std::fs::Metadata::is_file)
         };
-        let total: Option<u64> = files.iter().map(|file| length(file).map(|file| file.len())).sum();
+        Self::reading_length(files.iter().map(|file| length(file).map(|file| file.len())).sum())
+    }
+
+    /// Of the reading of so many bytes, where that is known.
+    pub fn reading_length(total: Option<u64>) -> Self {
+        if !is_wanted() {
+            return Self::hidden();
+        }
         let operations = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&operations);
         let told = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
@@ -112,6 +117,20 @@ impl Progress {
         if let Some(bar) = &self.0 {
             bar.drawn.finish_and_clear();
         }
+    }
+}
+
+impl Meter for Progress {
+    fn watch(&self, input: Reader) -> Reader {
+        Self::watch(self, input)
+    }
+
+    fn operation(&self) {
+        Self::operation(self);
+    }
+
+    fn done(&self) {
+        Self::done(self);
     }
 }
 

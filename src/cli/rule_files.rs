@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Sources};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
+pub use dyelog::pipeline::about_the_users;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -12,9 +13,14 @@ use crate::cli::input;
 
 /// Loads rule files; the shipped ones stand behind them. All texts that findings may point into go to the sources.
 pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnostics> {
+    load_telling(files, &mut |file, text| sources.insert(file, text))
+}
+
+/// The same, with somebody who is told of the texts.
+pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Rules, Diagnostics> {
     for (name, text) in SHIPPED {
-        sources.insert(name.into(), text.into());
-        sources.insert(format!("rules/{name}").into(), text.into());
+        source(name.into(), text.into());
+        source(format!("rules/{name}").into(), text.into());
     }
     let mut texts: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     let mut unreadable: Vec<Diagnostic> = Vec::new();
@@ -32,7 +38,7 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
         return Err(Diagnostics(unreadable));
     }
     for (name, text) in &texts {
-        sources.insert(Arc::clone(name), Arc::clone(text));
+        source(Arc::clone(name), Arc::clone(text));
     }
     let folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
     let found = RefCell::new(Vec::new());
@@ -48,19 +54,7 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
     };
     let rules = Rules::with_user_files(&texts, &resolve);
     for (name, text) in found.into_inner() {
-        sources.insert(name, text);
+        source(name, text);
     }
     rules
-}
-
-/// What there is to say about the user's files; what there is about the shipped ones, `rules check` tells.
-pub fn about_the_users(rules: &Rules) -> Vec<Diagnostic> {
-    let shipped = |file: &str| shipped_text(file).is_some();
-    let theirs = |finding: &&Diagnostic| match &finding.place {
-        Place::Nowhere => false,
-        Place::File { file } | Place::Line { file, .. } | Place::Range { file, .. } | Place::Item { file, .. } => {
-            !shipped(file)
-        }
-    };
-    rules.warnings().iter().filter(theirs).cloned().collect()
 }

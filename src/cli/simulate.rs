@@ -217,7 +217,8 @@ fn write_messages(model: &Model, options: &TraceOptions, output: &mut dyn Write)
 /// Simulates a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
-    let doubtful = source.doubtful_but_sound()?;
+    // Before anything is written.
+    source.doubtful_but_sound()?;
     if let Some(path) = &arguments.trace {
         write_trace(arguments, &source.model, path, terminal)?;
     }
@@ -228,7 +229,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         progress: Progress::steps("simulating events", None),
         events: 0,
     };
-    let simulated = simulate_watched(&source.model, &options, &mut clock);
+    let solved = source.solve(|model| simulate_watched(model, &options, &mut clock));
     clock.progress.done();
-    tell(&source, doubtful, simulated, arguments.format, &arguments.output, terminal)
+    tell(&source, &solved?, arguments.format, &arguments.output, terminal)
 }

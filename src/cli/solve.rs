@@ -1,9 +1,8 @@
 //! `dyelog solve`.
 
 use clap::{Args, ValueEnum};
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
-use dyelog::lqn::results::Results;
 use dyelog::lqn::xml;
+use dyelog::pipeline::Solution;
 use dyelog::report;
 use dyelog::solve::{self, LayeredOptions, SimulateOptions};
 
@@ -76,48 +75,42 @@ impl Format {
 /// Solves a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
-    let doubtful = source.doubtful_but_sound()?;
-    let solved = match arguments.solver {
+    let solution = source.solve(|model| match arguments.solver {
         Solver::Layered => {
             let mut progress = Iterations::new("solving");
             let options = LayeredOptions { states: arguments.states, ..LayeredOptions::default() };
-            let solved = solve::layered_observed(&source.model, &options, &mut progress);
+            let solved = solve::layered_observed(model, &options, &mut progress);
             progress.done();
             solved
         }
         Solver::Simulate => {
             let threads = arguments.source.reduce.thread_count();
-            solve::simulate(&source.model, &SimulateOptions { threads, ..SimulateOptions::default() })
+            solve::simulate(model, &SimulateOptions { threads, ..SimulateOptions::default() })
         }
-    };
-    tell(&source, doubtful, solved, arguments.format, &arguments.output, terminal)
+    })?;
+    tell(&source, &solution, arguments.format, &arguments.output, terminal)
 }
 
 /// Tells what a solver made of a model, and what is doubtful about it.
 pub fn tell(
     source: &Source,
-    doubtful: Vec<Diagnostic>,
-    solved: Result<Results, Diagnostics>,
+    solution: &Solution,
     format: Option<Format>,
     output: &OutputArguments,
     terminal: &mut Terminal,
 ) -> Outcome {
     let (model, origins) = (&source.model, source.origins.as_ref());
-    let results = solved.map_err(|Diagnostics(found)| Diagnostics([doubtful.clone(), found].concat()))?;
-    let warnings: Vec<Diagnostic> =
-        doubtful.into_iter().filter(|finding| finding.severity == Severity::Warning).collect();
-    terminal.report(&warnings);
-    if let Some(origins) = origins {
-        terminal.report(&report::unlike_traced(model, &results, origins));
-    }
+    let results = &solution.results;
+    terminal.report(&solution.doubtful);
+    terminal.report(&solution.unlike_traced);
     for doubt in &results.doubts {
         terminal.say(&format!("note: {doubt}\n"));
     }
     let text = match Format::chosen(format, output) {
-        Format::Text => report::results::text(model, &results, origins, terminal.look(output)),
-        Format::Json => report::json::results(model, &results, origins),
-        Format::Csv => report::csv::results(model, &results, origins),
-        Format::Lqxo => xml::write_solved(model, &results),
+        Format::Text => report::results::text(model, results, origins, terminal.look(output)),
+        Format::Json => report::json::results(model, results, origins),
+        Format::Csv => report::csv::results(model, results, origins),
+        Format::Lqxo => xml::write_solved(model, results),
     };
     output::write(output, &text)?;
     if results.convergence.converged {

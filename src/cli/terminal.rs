@@ -4,13 +4,16 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
+use std::sync::Arc;
 
 use anstream::{AutoStream, ColorChoice};
-use dyelog::diagnostic::{Code, Diagnostic, Renderer, Sources};
+use dyelog::diagnostic::{Code, Diagnostic, Renderer, Severity, Sources};
+use dyelog::pipeline::{Input, Listener, Meter};
 use dyelog::report::Look;
 use dyelog::trace::ReadReport;
 
 use crate::cli::args::{Color, OutputArguments};
+use crate::cli::progress::Progress;
 
 /// Where words go, and what is needed to draw them.
 pub struct Terminal {
@@ -108,6 +111,32 @@ impl Terminal {
         if operations > 0 {
             self.say(&format!("{}\n", set_aside_words(operations)));
         }
+    }
+}
+
+impl Listener for Terminal {
+    fn source(&mut self, file: Arc<str>, text: Arc<str>) {
+        self.sources.insert(file, text);
+    }
+
+    fn findings(&mut self, findings: &[Diagnostic]) {
+        self.report(findings);
+    }
+
+    fn first_findings(&mut self, findings: &[Diagnostic], shown: usize, others: &str) {
+        self.report_first(findings, shown, others);
+    }
+
+    fn left_out(&mut self, read: &ReadReport) {
+        self.report_kinds(read, |finding| finding.severity != Severity::Note);
+    }
+
+    fn words(&mut self, text: &str) {
+        self.say(text);
+    }
+
+    fn reading(&mut self, inputs: &[Input]) -> Arc<dyn Meter> {
+        Arc::new(Progress::reading_length(inputs.iter().map(Input::length).sum()))
     }
 }
 

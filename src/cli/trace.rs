@@ -166,7 +166,7 @@ enum Read {
 /// Reads traces of messages into a sink.
 fn messages_of(input: &TraceArguments, progress: &Progress, sink: &mut dyn StepSink) -> Result<Read, Failure> {
     input::check_stdin_once(&input.traces)?;
-    match messages::open(&input.traces, None, &input.reading, false, progress)? {
+    match messages::open(&input.traces, &input.reading, progress)? {
         Opened::Operations(first) => Ok(Read::Not(first)),
         Opened::Messages(messages, _) => {
             let (names, read) = messages.read(sink)?;
@@ -303,7 +303,7 @@ fn read_all(
     for file in files {
         let read = first
             .take()
-            .unwrap_or_else(|| messages::open_one(file, None, reading, progress))
+            .unwrap_or_else(|| messages::open_one(file, reading, progress))
             .and_then(|open| open.operations(&mut names, &mut sink));
         match read {
             Ok(read) => report.merge(read),

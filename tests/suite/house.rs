@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of the package in the order of the flow, the crates among them by the names under which the library gives them on.
 /// A room may import from itself and from those above it.
-const ROOMS: [&str; 13] = [
+const ROOMS: [&str; 14] = [
     "diagnostic",
     "names",
     "datalog",
@@ -19,6 +19,7 @@ const ROOMS: [&str; 13] = [
     "recording",
     "study",
     "report",
+    "pipeline",
     "cli",
 ];
 

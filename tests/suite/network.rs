@@ -167,21 +167,28 @@ fn the_prediction_at_the_traced_load_is_what_was_traced() {
     assert!(run(&["model", &trace, "--config", &started]).err.is_empty());
 }
 
-/// Real spans under light load: the bundled shop, and the hotel of DeathStarBench.
-#[test]
-fn real_spans_are_predicted_as_they_were_traced() {
-    let hotel =
-        shared("traces/jaeger/traceweaver/hotel-load25.json.gz").map(|path| path.to_string_lossy().into_owned());
-    for trace in [Some("traces/shop.otlp.jsonl".to_owned()), hotel].into_iter().flatten() {
-        let solved = run(&["solve", &trace, "--format", "json"]);
-        assert_eq!(solved.code, 0, "{}", solved.err);
-        let results: serde_json::Value = serde_json::from_str(&solved.out).expect("JSON");
-        for scenario in results["scenarios"].as_array().expect("scenarios") {
-            let figure = |name: &str| scenario[name].as_f64().expect("a time");
-            let (predicted, traced) = (figure("response"), figure("traced_response"));
-            assert!((predicted / traced - 1.0).abs() < 0.05, "{trace}: {predicted} s predicted, {traced} s traced");
-        }
+/// The predictions of a trace's scenarios at the load that was traced are those that were traced.
+fn predicts_what_was_traced(trace: &str) {
+    let solved = run(&["solve", trace, "--format", "json"]);
+    assert_eq!(solved.code, 0, "{}", solved.err);
+    let results: serde_json::Value = serde_json::from_str(&solved.out).expect("JSON");
+    for scenario in results["scenarios"].as_array().expect("scenarios") {
+        let figure = |name: &str| scenario[name].as_f64().expect("a time");
+        let (predicted, traced) = (figure("response"), figure("traced_response"));
+        assert!((predicted / traced - 1.0).abs() < 0.05, "{trace}: {predicted} s predicted, {traced} s traced");
     }
+}
+
+#[test]
+fn the_bundled_spans_are_predicted_as_they_were_traced() {
+    predicts_what_was_traced("traces/shop.otlp.jsonl");
+}
+
+/// Real spans under light load: the hotel of DeathStarBench.
+#[test]
+#[ignore = "needs the reference data, ../shared"]
+fn real_spans_are_predicted_as_they_were_traced() {
+    predicts_what_was_traced(&shared("traces/jaeger/traceweaver/hotel-load25.json.gz").to_string_lossy());
 }
 
 /// A configured load is compared with the trace where as many operations come of it.

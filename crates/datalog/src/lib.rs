@@ -24,7 +24,7 @@
 //! // What is wrong is told with its place: here a head variable that no literal binds.
 //! let faulty = load("faulty.dl", "lonely(X, Y) :- calls(X, X).", &|_| None)?;
 //! let errors = compile(&faulty, &schema).expect_err("Y is unbound");
-//! assert_eq!(errors.0[0].code.0, "R010");
+//! assert_eq!(errors.0[0].code.0, "R023");
 //! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
 //! ```
 

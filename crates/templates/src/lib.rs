@@ -7,6 +7,7 @@
 //! # Example
 //!
 //! ```
+//! use dyelog_lqn::submodel::EntryTotal;
 //! use dyelog_templates::{ReduceOptions, Reducer, Rules};
 //! use dyelog_trace::{ReadOptions, TraceNames, read};
 //!
@@ -26,8 +27,9 @@
 //! let reduction = reducer.finish(&names)?;
 //!
 //! assert!(reduction.matches.iter().any(|row| &*row.template == "basic_rpc"));
-//! let tasks: Vec<_> = reduction.submodel.entries().iter().map(|entry| reduction.submodel.names.text(entry.task)).collect();
-//! assert_eq!(tasks, ["client", "server"]);
+//! let of_server = |entry: &&EntryTotal| reduction.submodel.names.text(entry.task) == "server";
+//! let entry = reduction.submodel.entries().iter().find(of_server).expect("the server was called");
+//! assert_eq!(entry.invocations, 1);
 //! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
 //! ```
 

@@ -16,7 +16,7 @@
 //! let mut tasks = Vec::new();
 //! let mut sink = |names: &TraceNames, operation: Operation| {
 //!     let graph = Toeg::build(operation).expect("its events hang together");
-//!     tasks.extend(graph.nodes().map(|node| names.names.text(names.task(graph.event(node).task).name).to_owned()));
+//!     tasks.extend((0..graph.len() as u32).map(|node| names.names.text(names.task(graph.event(node).task).name).to_owned()));
 //!     ControlFlow::Continue(())
 //! };
 //! // Any format, compressed or not: the content tells.

@@ -26,8 +26,9 @@ fn within(score: &Score, bars: &[(&str, [f64; 4])]) {
 }
 
 #[test]
+#[ignore = "needs the reference data, ../shared"]
 fn reference_models_are_within_their_bars() {
-    let Some(root) = shared("lqn") else { return };
+    let root = shared("lqn");
     let mut score = Score::of(&root, "", &options()).expect("the index is there");
     score.print();
     within(
@@ -46,8 +47,9 @@ fn reference_models_are_within_their_bars() {
 }
 
 #[test]
+#[ignore = "needs the reference data, ../shared"]
 fn layers_alone_are_within_their_bars() {
-    let Some(root) = shared("lqn") else { return };
+    let root = shared("lqn");
     let layers = LayeredOptions { states: 0, ..LayeredOptions::default() };
     let mut score = Score::of(&root, "", &layers).expect("the index is there");
     score.print();
@@ -65,6 +67,7 @@ fn layers_alone_are_within_their_bars() {
 }
 
 #[test]
+#[ignore = "needs the reference data, ../shared"]
 fn large_models_are_solved_or_say_that_they_are_not() {
     solve_large(&["gen-c10l4t50.lqn", "gen-c20l5t100.lqn"]);
 }
@@ -76,7 +79,7 @@ fn very_large_models_are_solved_or_say_that_they_are_not() {
 }
 
 fn solve_large(files: &[&str]) {
-    let Some(root) = shared("lqn/large") else { return };
+    let root = shared("lqn/large");
     for file in files {
         let model = parse(&root.join(file)).expect("the model is well-formed");
         let begin = std::time::Instant::now();

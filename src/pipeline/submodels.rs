@@ -1,18 +1,15 @@
 //! Saved sub-models as input.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog::lqn::saved;
-use dyelog::lqn::submodel::{SubModel, Witness};
-use dyelog::model;
-
-use crate::cli::args::Merge;
-use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, codes, input};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::lqn::saved;
+use crate::lqn::submodel::{SubModel, Witness};
+use crate::model;
+use crate::pipeline::codes;
+use crate::pipeline::input::{Input, Reader, read_text};
+use crate::pipeline::listener::Listener;
 
 /// Sub-models of several files as one.
 pub struct Given {
@@ -25,18 +22,18 @@ pub struct Given {
 }
 
 /// A saved sub-model, which may be open already.
-pub type Saved = (PathBuf, Option<Box<dyn Read + Send>>);
+pub type Saved = (Input, Option<Reader>);
 
 /// Reads sub-models and merges them.
-pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure> {
+pub fn load(files: Vec<Saved>, listener: &mut dyn Listener) -> Result<Given, Diagnostics> {
     let mut given: Option<Given> = None;
     let mut errors: Vec<Diagnostic> = Vec::new();
     let mut seen = Seen::default();
     for (file, open) in files {
-        let name = input::shown(&file);
+        let name = Arc::clone(file.name());
         let text = match open {
-            Some(open) => input::read_text(&file, open),
-            None => input::text(&file),
+            Some(open) => read_text(&name, open),
+            None => file.text(),
         };
         let text: Arc<str> = match text {
             Ok(text) => text.into(),
@@ -50,12 +47,12 @@ pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure
             errors.push(finding.with_hint("`dyelog model TRACE --format submodel` makes one"));
             continue;
         }
-        terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+        listener.source(Arc::clone(&name), Arc::clone(&text));
         let parsed = saved::parse(&name, &text);
         if let Ok((submodel, _)) = &parsed
             && let Some(finding) = seen.take_in(&name, submodel)
         {
-            terminal.report(&[finding]);
+            listener.findings(&[finding]);
         }
         match (parsed, &mut given) {
             (Err(Diagnostics(found)), _) => errors.extend(found),
@@ -68,7 +65,7 @@ pub fn load(files: Vec<Saved>, terminal: &mut Terminal) -> Result<Given, Failure
     }
     match given {
         Some(given) if errors.is_empty() => Ok(Given { seen, ..given }),
-        _ => Err(Failure::Input(errors)),
+        _ => Err(Diagnostics(errors)),
     }
 }
 
@@ -97,12 +94,12 @@ impl Seen {
 }
 
 /// Refuses sub-models whose entries were told apart otherwise than those of the traces beside them.
-pub fn check_merge(given: &Given, of_traces: Merge) -> Result<(), Failure> {
-    if given.merge == of_traces.label() {
+pub fn check_merge(given: &Given, of_traces: &str) -> Result<(), Diagnostics> {
+    if given.merge == of_traces {
         return Ok(());
     }
     let place = Place::Nowhere;
-    let finding = other_merge(place, &given.merge, of_traces.label(), "those of the traces");
+    let finding = other_merge(place, &given.merge, of_traces, "those of the traces");
     Err(finding.with_hint(format!("`--merge {}` makes the same of the traces", given.merge)).into())
 }
 

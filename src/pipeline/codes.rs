@@ -1,6 +1,6 @@
-//! Codes of the command line's own findings.
+//! Codes of findings about inputs, and about what was asked of them; the command line's own among them.
 
-use dyelog::diagnostic::Code;
+use crate::diagnostic::Code;
 
 /// A file cannot be read.
 pub const UNREADABLE: Code = Code("C001");

@@ -1,0 +1,283 @@
+//! Traces of messages, and traces with a dye that are read as such.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
+use crate::pipeline::codes;
+use crate::pipeline::input::{Input, Reader};
+use crate::pipeline::listener::{Listener, Meter};
+use crate::pipeline::options::{Analysis as Way, Options, Reading};
+use crate::pipeline::reduce::{Interactions, Reduced, count};
+use crate::same::threads::Threads;
+use crate::same::{self, Analysis, Same};
+use crate::tlc::Reduction;
+use crate::trace::messages::clocks::{Corrected, Correction};
+use crate::trace::messages::{self, Source, Step, StepSink, operations};
+use crate::trace::{self, OpenTrace, ReadOptions, ReadReport, TaskId, TraceNames};
+
+/// How many findings are shown.
+const SHOWN: usize = 5;
+
+/// What traces are, by the first of them.
+pub enum Opened {
+    /// Operations, which a dye tells apart; the first file, where it is open.
+    Operations(First),
+    /// Messages, and why they are analysed as such.
+    Messages(Messages, String),
+}
+
+/// The first of the traces, open, and what became of that; `None` where there is none.
+pub type First = Option<Result<OpenTrace<'static>, Diagnostics>>;
+
+/// Messages to be read.
+pub struct Messages {
+    /// A trace each, of one or more inputs.
+    traces: Vec<Vec<Box<dyn Source>>>,
+    names: TraceNames,
+    report: ReadReport,
+    progress: Arc<dyn Meter>,
+    /// Whether tasks are services, which serve several requests at once.
+    services: bool,
+    files: Vec<String>,
+    clocks: Vec<Correction>,
+}
+
+/// Opens traces, of which the first may be open already; `wanted` reads operations as messages, too.
+pub fn open(
+    files: &[Input],
+    first: Option<Reader>,
+    reading: &Reading,
+    wanted: bool,
+    progress: &Arc<dyn Meter>,
+) -> Result<Opened, Diagnostics> {
+    let Some(file) = files.first() else { return Ok(Opened::Operations(None)) };
+    let opened = open_one(file, first, reading, progress);
+    let has_messages = opened.as_ref().is_ok_and(|open| open.format().has_messages());
+    if opened.is_err() || !has_messages && !wanted {
+        check_clocks(reading)?;
+        // What cannot be read is told of together with what is wrong with the others.
+        return Ok(Opened::Operations(Some(opened)));
+    }
+    let messages = Messages::open(files, Some(opened), reading, has_messages, progress)?;
+    let why = if has_messages {
+        "the traces tell of messages, and not which operation they belong to".to_owned()
+    } else {
+        "as `--analysis same` asks; the dye of the traces is left out".to_owned()
+    };
+    Ok(Opened::Messages(messages, why))
+}
+
+/// Opens a trace, which may be open already as a file.
+///
+/// # Errors
+/// When it cannot be read or its format is not known.
+pub fn open_one(
+    input: &Input,
+    first: Option<Reader>,
+    reading: &Reading,
+    progress: &Arc<dyn Meter>,
+) -> Result<OpenTrace<'static>, Diagnostics> {
+    let open = match first {
+        Some(open) => open,
+        None => input.open()?,
+    };
+    let options = ReadOptions { format: reading.format, strict: reading.strict };
+    trace::open(input.name(), progress.watch(open), &options)
+}
+
+impl Messages {
+    fn open(
+        files: &[Input],
+        mut first: First,
+        reading: &Reading,
+        has_messages: bool,
+        progress: &Arc<dyn Meter>,
+    ) -> Result<Self, Diagnostics> {
+        let mut own = Self {
+            traces: Vec::new(),
+            names: TraceNames::new(),
+            report: ReadReport::default(),
+            progress: Arc::clone(progress),
+            services: !has_messages,
+            files: Vec::new(),
+            clocks: Vec::new(),
+        };
+        let mut plain = operations::Messages::new();
+        let mut errors: Vec<Diagnostic> = Vec::new();
+        for file in files {
+            let opened = first.take().unwrap_or_else(|| open_one(file, None, reading, progress));
+            let read = opened.and_then(|open| {
+                if has_messages {
+                    let source = own.corrected(open.messages()?, &reading.clocks);
+                    match own.traces.first_mut() {
+                        Some(first) if reading.one_trace => first.push(source),
+                        _ => own.traces.push(vec![source]),
+                    }
+                } else {
+                    own.report.merge(open.operations(&mut own.names, &mut plain)?);
+                }
+                Ok(())
+            });
+            if let Err(Diagnostics(found)) = read {
+                errors.extend(found);
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Diagnostics(errors));
+        }
+        if !plain.is_empty() {
+            let plain = own.corrected(Box::new(plain), &reading.clocks);
+            own.traces.push(vec![plain]);
+        }
+        own.clocks.clone_from(&reading.clocks);
+        Ok(own)
+    }
+
+    /// A source with its clocks corrected.
+    fn corrected(&mut self, source: Box<dyn Source>, clocks: &[Correction]) -> Box<dyn Source> {
+        self.files.push(source.file().to_string());
+        if clocks.is_empty() { source } else { Box::new(Corrected::new(source, clocks)) }
+    }
+
+    /// Tells of corrections of what is not there.
+    fn check_clocks(&self) -> Vec<Diagnostic> {
+        let tasks: Vec<&str> =
+            (0..self.names.task_count() as u32).map(|task| self.names.task_name(TaskId(task))).collect();
+        let known = || self.files.iter().map(String::as_str).chain(tasks.iter().copied());
+        let unknown = self.clocks.iter().filter(|correction| !known().any(|name| name == correction.clock));
+        unknown
+            .map(|Correction { clock, .. }| {
+                let message =
+                    format!("`--clock`: the traces have no task `{clock}`, and none of the files has that name");
+                let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+                match similar(clock, known()) {
+                    Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
+                    None => finding,
+                }
+            })
+            .collect()
+    }
+
+    /// Reads all of them into a sink.
+    pub fn read(mut self, sink: &mut dyn StepSink) -> Result<(TraceNames, ReadReport), Diagnostics> {
+        let mut errors: Vec<Diagnostic> = Vec::new();
+        for trace in std::mem::take(&mut self.traces) {
+            if let Err(Diagnostics(found)) = self.read_one(trace, sink) {
+                errors.extend(found);
+            }
+        }
+        self.progress.done();
+        errors.extend(self.check_clocks());
+        if errors.is_empty() { Ok((self.names, self.report)) } else { Err(Diagnostics(errors)) }
+    }
+
+    /// Reads a trace into a sink.
+    fn read_one(&mut self, trace: Vec<Box<dyn Source>>, sink: &mut dyn StepSink) -> Result<(), Diagnostics> {
+        let progress = &self.progress;
+        let mut watch = |names: &TraceNames, step: &Step| {
+            progress.operation();
+            sink.step(names, step)
+        };
+        self.report.merge(messages::read_all(trace, &mut self.names, &mut watch)?);
+        Ok(())
+    }
+}
+
+/// Refuses corrections of clocks where these would have no meaning.
+pub fn check_clocks(reading: &Reading) -> Result<(), Diagnostics> {
+    if reading.clocks.is_empty() {
+        return Ok(());
+    }
+    let message = "`--clock` is for messages: with a dye, operations are told by it, whatever clocks say";
+    Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into())
+}
+
+/// Refuses what is for messages only.
+pub fn check_dyed(options: &Options) -> Result<(), Diagnostics> {
+    if options.guess_threads {
+        let message =
+            "`--guess-threads` is for messages: traces with a dye need no guess unless `--analysis same` leaves it out";
+        return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
+    }
+    Ok(())
+}
+
+/// Refuses what is for templates only.
+pub fn check_arguments(options: &Options) -> Result<(), Diagnostics> {
+    let refuse = |message: &str| -> Diagnostics { Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into() };
+    if options.analysis == Some(Way::Templates) {
+        return Err(refuse("`--analysis tlc` needs a trace with a dye: these tell of messages only"));
+    }
+    if options.rules.is_some() {
+        return Err(refuse("`--rules` are templates for traces with a dye; messages are analysed without templates"));
+    }
+    Ok(())
+}
+
+/// Reduces messages to a sub-model, and shows what was left out on the way.
+pub fn reduce(
+    messages: Messages,
+    why: &str,
+    options: &Options,
+    listener: &mut dyn Listener,
+) -> Result<Reduced, Diagnostics> {
+    let mut messages = messages;
+    let services = messages.services || options.guess_threads;
+    let mut threads = TraceNames::new();
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    let mut analysis = Analysis::default();
+    for trace in std::mem::take(&mut messages.traces) {
+        let same_options =
+            same::Options { merge: options.merge_of_messages(), records: options.keep_matches, links: false };
+        let files = trace.iter().map(|source| Arc::clone(source.file())).collect();
+        let same = Same::new(same_options, files);
+        let finished = if services {
+            let mut guess = Threads::new(same, std::mem::take(&mut threads), false);
+            messages.read_one(trace, &mut guess).map(|()| {
+                let (same, names, _, findings) = guess.finish();
+                threads = names;
+                let mut analysis = same.finish(&threads);
+                analysis.findings.merge(findings);
+                analysis
+            })
+        } else {
+            let mut same = same;
+            messages.read_one(trace, &mut same).map(|()| same.finish(&messages.names))
+        };
+        match finished {
+            Ok(finished) => analysis.merge(finished),
+            Err(Diagnostics(found)) => errors.extend(found),
+        }
+    }
+    messages.progress.done();
+    errors.extend(messages.check_clocks());
+    if !errors.is_empty() {
+        return Err(Diagnostics(errors));
+    }
+    let Messages { names, report: read, .. } = messages;
+    let names = if services { threads } else { names };
+    if options.reading.strict && read.findings.iter().any(|finding| finding.severity == Severity::Warning) {
+        let errors = read.findings.into_iter().filter(|finding| finding.severity == Severity::Warning);
+        return Err(Diagnostics(errors.map(|finding| Diagnostic { severity: Severity::Error, ..finding }).collect()));
+    }
+    let [sync, asynchronous, forward] = analysis.counts;
+    listener.words(&format!(
+        "analysis SAME: {why}\n{} {}: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
+        analysis.messages,
+        if analysis.messages == 1 { "message" } else { "messages" },
+        if services { "\nthe traces do not tell which thread of a service a message is of: threads were guessed" } else { "" }
+    ));
+    let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
+    let shown: Vec<Diagnostic> = read.findings.iter().filter(weighty).cloned().collect();
+    listener.first_findings(&shown, SHOWN, "; `dyelog trace check` tells of them");
+    count(&read, "reading", listener);
+    listener.first_findings(&analysis.findings.findings, SHOWN, "");
+    analysis.submodel.concurrent |= services;
+    if services {
+        // A service has as many threads as it needs.
+        analysis.submodel.instances.clear();
+    }
+    let reduction = Reduction { submodel: analysis.submodel, findings: analysis.findings, ..Reduction::default() };
+    let interactions = Some(Interactions { records: analysis.records, names });
+    Ok(Reduced { reduction, reading: read, merge: options.merge_label().to_owned(), samples: None, interactions })
+}

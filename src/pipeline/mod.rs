@@ -1,0 +1,28 @@
+//! From inputs to a solution: the way that every question takes.
+//!
+//! 1. [`submodel`] reads [`Input`]s of any format, told apart by their content, and sums them up: traces with a dye by templates, messages
+//!    without one by SAME with threads guessed where services serve several requests, saved sub-models by merging.
+//! 2. [`model()`] completes that with a configuration to a layered queueing network. An input that is a model already is taken as it is.
+//! 3. [`Source::solve`] checks the model, solves it and holds the answer against what was traced.
+//!
+//! A [`Listener`] hears what there is to say on the way. How traces are read is said by [`Options`].
+
+pub mod codes;
+mod input;
+mod listener;
+mod messages;
+mod options;
+mod reduce;
+mod solution;
+mod source;
+mod submodels;
+
+pub use input::{HEAD, Input, Reader, read_text};
+pub use listener::{Listener, Meter};
+pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
+pub use options::{Analysis, Options, Reading, RuleLoader};
+pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce};
+pub use solution::Solution;
+pub use source::{
+    Given, Named, Questioned, Source, configuration, given, is_model, model, subjects, submodel, with_defaults,
+};

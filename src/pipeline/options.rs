@@ -1,0 +1,107 @@
+//! How traces are read and reduced.
+
+use std::fmt;
+
+use crate::diagnostic::Diagnostics;
+use crate::pipeline::listener::Listener;
+use crate::tlc::{EngineKind, EntryMerge, Rules};
+use crate::trace::Format;
+use crate::trace::messages::clocks::Correction;
+
+/// How traces are read.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Reading {
+    /// Their format; where it is not given, the content tells.
+    pub format: Option<Format>,
+    /// Whether damage is an error.
+    pub strict: bool,
+    /// Messages: whether the inputs are parts of one trace, recorded on several machines.
+    pub one_trace: bool,
+    /// Messages: what is added to the times of inputs and tasks.
+    pub clocks: Vec<Correction>,
+}
+
+/// How interactions are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Analysis {
+    /// By templates over operations, which a dye tells apart ([`tlc`](crate::tlc)).
+    Templates,
+    /// By trees over messages; a dye that is there is left out ([`same`](crate::same)).
+    Messages,
+}
+
+/// Loads rules, and tells the listener of their texts.
+pub type RuleLoader<'r> = &'r dyn Fn(&mut dyn Listener) -> Result<Rules, Diagnostics>;
+
+/// How inputs are made into a sub-model.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options<'r> {
+    /// How traces are read.
+    pub reading: Reading,
+    /// How entries are told apart.
+    pub merge: EntryMerge,
+    /// How interactions are recognised; where it is not given, the traces tell.
+    pub analysis: Option<Analysis>,
+    /// Messages: whether tasks serve several requests at once, by threads that are to be guessed.
+    pub guess_threads: bool,
+    /// Which engine matches templates.
+    pub engine: EngineKind,
+    /// How many threads may work. The result does not depend on it.
+    pub threads: usize,
+    /// Whether to keep each match of a template, and each interaction among messages.
+    pub keep_matches: bool,
+    /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
+    pub rules: Option<RuleLoader<'r>>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            reading: Reading::default(),
+            merge: EntryMerge::Name,
+            analysis: None,
+            guess_threads: false,
+            engine: EngineKind::Plans,
+            threads: 1,
+            keep_matches: false,
+            rules: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("reading", &self.reading)
+            .field("merge", &self.merge)
+            .field("analysis", &self.analysis)
+            .field("guess_threads", &self.guess_threads)
+            .field("engine", &self.engine)
+            .field("threads", &self.threads)
+            .field("keep_matches", &self.keep_matches)
+            .field("rules", &self.rules.is_some())
+            .finish()
+    }
+}
+
+impl Options<'_> {
+    /// The name by which saved sub-models say how their entries were told apart.
+    pub fn merge_label(&self) -> &'static str {
+        match self.merge {
+            EntryMerge::Name => "name",
+            EntryMerge::Structure => "structure",
+            EntryMerge::None => "none",
+        }
+    }
+
+    /// The same for messages.
+    pub(super) fn merge_of_messages(&self) -> crate::same::EntryMerge {
+        match self.merge {
+            EntryMerge::Name => crate::same::EntryMerge::Name,
+            EntryMerge::Structure => crate::same::EntryMerge::Structure,
+            EntryMerge::None => crate::same::EntryMerge::None,
+        }
+    }
+}

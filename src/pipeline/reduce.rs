@@ -1,0 +1,211 @@
+//! Traces reduced to a sub-model, and what there is to say about it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::pipeline::input::{Input, Reader};
+use crate::pipeline::listener::{Listener, Meter};
+use crate::pipeline::messages::{self, Opened};
+use crate::pipeline::options::{Analysis, Options};
+use crate::same::Record;
+use crate::tlc::rules::{SHIPPED, shipped_text};
+use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
+use crate::trace::quality::Policy;
+use crate::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
+
+/// How many findings about traces are shown before the rest are only counted.
+pub const SHOWN: usize = 5;
+
+/// What came of traces.
+pub struct Reduced {
+    /// The reduction.
+    pub reduction: Reduction,
+    /// What the readers saw.
+    pub reading: ReadReport,
+    /// How entries were told apart.
+    pub merge: String,
+    /// Operations to show; none of saved sub-models.
+    pub samples: Option<Samples>,
+    /// The interactions, where the traces have no dye, or none was wanted.
+    pub interactions: Option<Interactions>,
+}
+
+/// Interactions that were recognised from messages.
+pub struct Interactions {
+    /// Their records, where they were asked for.
+    pub records: Vec<Record>,
+    /// Names that they use.
+    pub names: TraceNames,
+}
+
+/// Operations that are kept to be shown.
+pub struct Samples {
+    /// The first sound operation of each of the first scenarios.
+    pub operations: Vec<Toeg>,
+    /// Names that they use.
+    pub names: TraceNames,
+    /// The rules that were used.
+    pub rules: Rules,
+}
+
+/// How many operations are kept to be shown.
+const SAMPLES: usize = 3;
+
+/// Larger operations are not kept to be shown, in events.
+const SAMPLE: usize = 5000;
+
+/// How many operations are looked at for samples.
+const ATTEMPTS: usize = 100;
+
+/// Passes operations on and sees what kind of trace they come from.
+struct Watch<'w, 'r> {
+    reducer: &'w mut Reducer<'r>,
+    progress: Arc<dyn Meter>,
+    native: bool,
+    samples: Vec<Toeg>,
+    attempts: usize,
+}
+
+impl Watch<'_, '_> {
+    fn keep(&mut self, operation: &Operation) {
+        let known = self.samples.iter().any(|sample| sample.operation().scenario == operation.scenario);
+        if known || self.samples.len() == SAMPLES || self.attempts == ATTEMPTS || operation.events.len() > SAMPLE {
+            return;
+        }
+        self.attempts += 1;
+        if let Ok(sample) = Toeg::build(operation.clone()) {
+            self.samples.push(sample);
+        }
+    }
+}
+
+impl Sink for Watch<'_, '_> {
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        self.progress.operation();
+        self.native &= operation.origins == Origins::Lines;
+        self.keep(&operation);
+        self.reducer.operation(names, operation)
+    }
+}
+
+/// Reduces traces, the first of which may be open already, and tells what was left out on the way.
+///
+/// # Errors
+/// All that keeps any of the traces from being read; options that do not go with them; faulty rules.
+pub fn reduce(
+    inputs: &[Input],
+    first: Option<Reader>,
+    options: &Options,
+    listener: &mut dyn Listener,
+) -> Result<Reduced, Diagnostics> {
+    let progress = listener.reading(inputs);
+    let wanted = options.analysis == Some(Analysis::Messages);
+    let mut first = match messages::open(inputs, first, &options.reading, wanted, &progress)? {
+        Opened::Operations(first) => first,
+        Opened::Messages(sources, why) => {
+            messages::check_arguments(options)?;
+            return messages::reduce(sources, &why, options, listener);
+        }
+    };
+    messages::check_dyed(options)?;
+    let rules = rules(options, listener)?;
+    listener.findings(&about_the_users(&rules));
+    let reduce_options = ReduceOptions {
+        merge: options.merge,
+        engine: options.engine,
+        policy: Policy { strict: options.reading.strict },
+        threads: options.threads,
+        keep_matches: options.keep_matches,
+    };
+    let mut names = TraceNames::new();
+    let mut reducer = Reducer::new(&rules, reduce_options);
+    let mut watch = Watch {
+        reducer: &mut reducer,
+        progress: Arc::clone(&progress),
+        native: true,
+        samples: Vec::new(),
+        attempts: 0,
+    };
+    let mut report = ReadReport::default();
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    for input in inputs {
+        let outcome = first
+            .take()
+            .unwrap_or_else(|| messages::open_one(input, None, &options.reading, &progress))
+            .and_then(|open| open.operations(&mut names, &mut watch));
+        match outcome {
+            Ok(read) => report.merge(read),
+            Err(Diagnostics(found)) => errors.extend(found),
+        }
+    }
+    let (native, samples) = (watch.native, watch.samples);
+    let mut reduction = match reducer.finish(&names) {
+        Ok(reduction) => reduction,
+        Err(Diagnostics(found)) => {
+            errors.extend(found);
+            Reduction::default()
+        }
+    };
+    progress.done();
+    if !errors.is_empty() {
+        return Err(Diagnostics(errors));
+    }
+    tell(&report, &reduction, listener);
+    reduction.submodel.concurrent |= !native;
+    let merge = options.merge_label().to_owned();
+    let samples = Some(Samples { operations: samples, names, rules });
+    Ok(Reduced { reduction, reading: report, merge, samples, interactions: None })
+}
+
+/// Tells what was left out: the first findings of each kind, and figures.
+fn tell(report: &ReadReport, reduction: &Reduction, listener: &mut dyn Listener) {
+    listener.left_out(report);
+    count(report, "reading", listener);
+    let quality = &reduction.quality;
+    let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
+    listener.first_findings(&damaged, SHOWN, "; `dyelog trace check` tells of them");
+    let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();
+    listener.first_findings(&doubtful, SHOWN, "; `dyelog trace check` tells of them");
+    if quality.restored + quality.set_aside > 0 {
+        listener.words(&format!(
+            "of {} operations {} were well formed, {} restored and {} set aside\n",
+            quality.operations, quality.sound, quality.restored, quality.set_aside
+        ));
+    }
+    listener.first_findings(&reduction.findings.findings, SHOWN, "");
+    count(&reduction.findings, "matching", listener);
+}
+
+/// Says how often each reason came up.
+pub fn count(report: &ReadReport, doing: &str, listener: &mut dyn Listener) {
+    if report.counted.is_empty() {
+        return;
+    }
+    let reasons: Vec<String> = report.counted.iter().map(|(reason, times)| format!("{reason}: {times}")).collect();
+    listener.words(&format!("{doing}: {}\n", reasons.join(", ")));
+}
+
+/// The rules that the options ask for; the shipped ones else.
+fn rules(options: &Options, listener: &mut dyn Listener) -> Result<Rules, Diagnostics> {
+    if let Some(load) = options.rules {
+        return load(listener);
+    }
+    for (name, text) in SHIPPED {
+        listener.source(name.into(), text.into());
+        listener.source(format!("rules/{name}").into(), text.into());
+    }
+    Ok(Rules::shipped())
+}
+
+/// What there is to say about the user's rule files; what there is about the shipped ones, `dyelog rules check` tells.
+pub fn about_the_users(rules: &Rules) -> Vec<Diagnostic> {
+    let shipped = |file: &str| shipped_text(file).is_some();
+    let theirs = |finding: &&Diagnostic| match &finding.place {
+        Place::Nowhere => false,
+        Place::File { file } | Place::Line { file, .. } | Place::Range { file, .. } | Place::Item { file, .. } => {
+            !shipped(file)
+        }
+    };
+    rules.warnings().iter().filter(theirs).cloned().collect()
+}

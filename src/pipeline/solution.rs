@@ -1,0 +1,47 @@
+//! A model's solution, and what there is to doubt about it.
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::lqn::model::Model;
+use crate::lqn::results::Results;
+use crate::pipeline::source::Source;
+use crate::report::{self, ScenarioResult};
+
+/// What a solver made of a model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Solution {
+    /// The results. They say by themselves whether they converged, and what the solver doubts.
+    pub results: Results,
+    /// Warnings about the model.
+    pub doubtful: Vec<Diagnostic>,
+    /// Where predictions differ from what was traced, at the load that was traced.
+    pub unlike_traced: Vec<Diagnostic>,
+}
+
+impl Source {
+    /// Checks the model, and solves it by a solver such as [`layered`](crate::solve::layered()).
+    ///
+    /// # Errors
+    /// When the model makes no sense to a solver, or the solver refuses it; with all that is doubtful about the model.
+    pub fn solve(&self, solver: impl FnOnce(&Model) -> Result<Results, Diagnostics>) -> Result<Solution, Diagnostics> {
+        let mut doubtful = self.doubtful_but_sound()?;
+        let results = match solver(&self.model) {
+            Ok(results) => results,
+            Err(Diagnostics(found)) => {
+                doubtful.extend(found);
+                return Err(Diagnostics(doubtful));
+            }
+        };
+        doubtful.retain(|finding| finding.severity == Severity::Warning);
+        let origins = self.origins.as_ref();
+        let unlike_traced =
+            origins.map(|origins| report::unlike_traced(&self.model, &results, origins)).unwrap_or_default();
+        Ok(Solution { results, doubtful, unlike_traced })
+    }
+
+    /// What the solution predicts for each scenario that was traced; nothing where the model was read from a file.
+    pub fn scenarios(&self, solution: &Solution) -> Vec<ScenarioResult<'_>> {
+        let origins = self.origins.as_ref();
+        origins.map(|origins| ScenarioResult::all(&self.model, &solution.results, origins)).unwrap_or_default()
+    }
+}
