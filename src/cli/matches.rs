@@ -44,7 +44,7 @@ enum Format {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
     let reduced = reduce::reduce(input, reading, &arguments.reduce, terminal)?;
-    if let Some(Interactions { records, names }) = &reduced.interactions {
+    if let Some(Interactions { records, names, .. }) = &reduced.interactions {
         let text = match arguments.format {
             Format::Csv => report::interactions::csv(records, names),
             Format::Json => report::interactions::json(records, names),

@@ -18,6 +18,7 @@ use crate::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
 pub const SHOWN: usize = 5;
 
 /// What came of traces.
+#[non_exhaustive]
 pub struct Reduced {
     /// The reduction.
     pub reduction: Reduction,
@@ -32,6 +33,7 @@ pub struct Reduced {
 }
 
 /// Interactions that were recognised from messages.
+#[non_exhaustive]
 pub struct Interactions {
     /// Their records, where they were asked for.
     pub records: Vec<Record>,
@@ -40,6 +42,7 @@ pub struct Interactions {
 }
 
 /// Operations that are kept to be shown.
+#[non_exhaustive]
 pub struct Samples {
     /// The first sound operation of each of the first scenarios.
     pub operations: Vec<Toeg>,

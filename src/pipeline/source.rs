@@ -20,6 +20,7 @@ use crate::trace::{self, ReadReport};
 const SHOWN: usize = 10;
 
 /// A model and, where it was made of traces, where its elements come from.
+#[non_exhaustive]
 pub struct Source {
     /// The model.
     pub model: Model,
@@ -54,6 +55,7 @@ impl Source {
 }
 
 /// What questions are about.
+#[non_exhaustive]
 pub struct Questioned {
     /// The model file or the traces.
     pub subject: Subject,
