@@ -7,6 +7,7 @@ use std::path::Path;
 use dyelog::solve::LayeredOptions;
 
 #[path = "../tests/suite/solve/score.rs"]
+#[allow(dead_code, reason = "bars are for the tests")]
 mod score;
 
 fn main() {
