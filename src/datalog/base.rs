@@ -15,6 +15,9 @@ pub enum Type {
     Symbol,
     /// A node of a graph: a number that is only compared for equality.
     Node,
+    /// Another thing that facts are about, with its noun: `a span`. A number that is only compared for equality, and with
+    /// things of the same noun.
+    Entity(&'static str),
     /// Any of them.
     Any,
 }

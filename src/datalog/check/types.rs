@@ -112,8 +112,9 @@ impl Checker<'_> {
             for (number, (term, column)) in atom.arguments.iter().zip(columns).enumerate() {
                 let class = classes.term(term, scope);
                 if *column != Type::Any {
-                    let words =
-                        format!("column {} of `{name}` holds {}s", number + 1, noun(*column).replacen("a ", "", 1));
+                    let noun = noun(*column);
+                    let noun = noun.strip_prefix("an ").or_else(|| noun.strip_prefix("a ")).unwrap_or(noun);
+                    let words = format!("column {} of `{name}` holds {noun}s", number + 1);
                     classes.expect(class, *column, term.span, Because::Column(words));
                 }
             }
@@ -281,6 +282,7 @@ fn noun(kind: Type) -> &'static str {
         Type::Integer => "a whole number",
         Type::Symbol => "a symbol",
         Type::Node => "a node",
+        Type::Entity(noun) => noun,
         Type::Any => "a value",
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::names::{Name, Names};
 pub use crate::trace::recorded::SpanKind;
+use crate::trace::retained::Kept;
 use crate::trace::spans::ids::{SpanId, TraceId};
 
 /// What the messaging attributes say that a span does.
@@ -151,6 +152,8 @@ pub struct Spans {
     pub odd_spans: FxHashMap<SpanId, Arc<str>>,
     /// The text of trace identifiers that are no hexadecimal numbers.
     pub odd_traces: FxHashMap<TraceId, Arc<str>>,
+    /// What else is kept, where anything is.
+    pub kept: Option<Box<Kept>>,
 }
 
 impl Spans {
