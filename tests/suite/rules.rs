@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dyelog::datalog::ast::{Program, Statement, Template};
+use dyelog::datalog::ast::{Output, Program, Statement, Template};
 use dyelog::datalog::base::{BaseSchema, Type};
 use dyelog::datalog::check::check;
 use dyelog::datalog::syntax::{Item, load, parse_file, print, print_items};
@@ -489,6 +489,21 @@ template b { order 1 }
 
     10 errors, 3 warnings
     ");
+}
+
+#[test]
+fn outputs_are_known_and_told_apart() {
+    let sound = program("r(X, 1) :- edge(X, _).\noutput r(node, count), s.\ns(X) :- edge(X, _).");
+    let columns = |output: &Output| {
+        output.columns.as_ref().map(|columns| columns.iter().map(|column| column.value.to_string()).collect())
+    };
+    let outputs: Vec<(&str, Option<Vec<String>>)> =
+        sound.outputs.iter().map(|output| (&*output.relation.value, columns(output))).collect();
+    assert_eq!(outputs, [("r", Some(vec!["node".to_owned(), "count".to_owned()])), ("s", None)]);
+    insta::assert_snapshot!(checked(
+        "slow(X, 1) :- edge(X, _).\noutput slwo.\noutput slow(node).\noutput slow.\nlate(X, 2) :- edge(X, _).\noutput late(a, a)."
+    ), @"");
+    insta::assert_snapshot!(rendered("output slow(X, 1).\nexport slow(X) :- edge(X, _).\noutput slow\nexport slow."), @"");
 }
 
 #[test]
