@@ -64,8 +64,34 @@ pub struct Program {
     pub templates: Vec<Template>,
     /// Datalog rules, in the order of the text.
     pub rules: Vec<Rule>,
+    /// Relations that the files answer with, in the order of the text.
+    pub outputs: Vec<Output>,
+    /// Relations that files show to those that use them.
+    pub exports: Vec<Ident>,
+    /// Which file uses which, in the order of the text.
+    pub uses: Vec<UsedFile>,
     /// What is missing of it.
     pub lost: Lost,
+}
+
+/// A file's use of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedFile {
+    /// The file that is used, by its place in [`Program::files`]. The file that uses it is that of the span.
+    pub file: u32,
+    /// The file's name after `use`.
+    pub span: Span,
+}
+
+/// `slow(trace, span, ms)` after `output`: a relation that a file answers with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The relation.
+    pub relation: Ident,
+    /// Names of its columns, where the author gave some.
+    pub columns: Option<Vec<Ident>>,
+    /// The whole text.
+    pub span: Span,
 }
 
 /// What could not be read of a program: what is said of the rest must not follow from that.

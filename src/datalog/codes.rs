@@ -56,6 +56,8 @@ pub const BASE_RULE: Code = Code("R029");
 pub const RULE_SIZE: Code = Code("R030");
 /// A variable with an index in a rule.
 pub const INDEXED: Code = Code("R031");
+/// A relation or a column that `output` names twice.
+pub const OUTPUT: Code = Code("R032");
 
 /// The rules keep more rows than the limit allows.
 pub const ROW_LIMIT: Code = Code("R040");

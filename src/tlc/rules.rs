@@ -41,7 +41,7 @@ pub fn shipped_templates() -> Vec<Arc<str>> {
     let items = SHIPPED.iter().flat_map(|(name, text)| syntax::parse_file(0, &Arc::from(*name), text).0);
     let names = items.filter_map(|item| match item {
         syntax::Item::Template(template) => Some(template.name.value),
-        syntax::Item::Rule(_) | syntax::Item::Use(_) => None,
+        _ => None,
     });
     names.collect()
 }

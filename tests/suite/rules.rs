@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dyelog::datalog::ast::{Program, Statement, Template};
+use dyelog::datalog::ast::{Output, Program, Statement, Template};
 use dyelog::datalog::base::{BaseSchema, Type};
 use dyelog::datalog::check::check;
 use dyelog::datalog::syntax::{Item, load, parse_file, print, print_items};
@@ -253,7 +253,7 @@ fn a_file_with_ten_errors_reports_each_once() {
     23 | tempate third { }
        | ^^^^^^^
        |
-       = note: a file holds `template name { … }`, `use "file"` and rules `head(…) :- body.`
+       = note: a file holds `template name { … }`, `use "file"`, rules `head(…) :- body.`, `export name.` and `output name.`
        = help: did you mean `template`?
 
     10 errors
@@ -488,6 +488,84 @@ template b { order 1 }
       |                      ^^^^^^
 
     10 errors, 3 warnings
+    ");
+}
+
+#[test]
+fn outputs_are_known_and_told_apart() {
+    let sound = program("r(X, 1) :- edge(X, _).\noutput r(node, count), s.\ns(X) :- edge(X, _).");
+    let columns = |output: &Output| {
+        output.columns.as_ref().map(|columns| columns.iter().map(|column| column.value.to_string()).collect())
+    };
+    let outputs: Vec<(&str, Option<Vec<String>>)> =
+        sound.outputs.iter().map(|output| (&*output.relation.value, columns(output))).collect();
+    assert_eq!(outputs, [("r", Some(vec!["node".to_owned(), "count".to_owned()])), ("s", None)]);
+    insta::assert_snapshot!(checked(
+        "slow(X, 1) :- edge(X, _).\noutput slwo.\noutput slow(node).\noutput slow.\nlate(X, 2) :- edge(X, _).\noutput late(a, a)."
+    ), @r"
+    error[R020]: no relation is called `slwo`
+     --> test.dl:2:8
+      |
+    2 | output slwo.
+      |        ^^^^
+      |
+      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+      = help: did you mean `slow`?
+
+    error[R021]: `slow` has 2 columns, but 1 is named here
+     --> test.dl:3:8
+      |
+    3 | output slow(node).
+      |        ^^^^^^^^^^
+      |
+      = help: name each column once, in its order
+
+    error[R032]: a second `output slow`
+     --> test.dl:4:8
+      |
+    3 | output slow(node).
+      |        ---------- the first one
+    4 | output slow.
+      |        ^^^^
+      |
+      = help: keep one of them
+
+    error[R032]: a second column `a`
+     --> test.dl:6:16
+      |
+    6 | output late(a, a).
+      |                ^
+      |
+      = note: a table's columns are told apart by their names
+      = help: rename one of them
+
+    4 errors
+    ");
+    insta::assert_snapshot!(rendered("output slow(X, 1).\nexport slow(X) :- edge(X, _).\noutput slow\nexport slow."), @r"
+    error[R005]: expected the name of a column, found `1`
+     --> test.dl:1:16
+      |
+    1 | output slow(X, 1).
+      |                ^ expected the name of a column
+
+    error[R005]: expected `,` or `.`, found `(`
+     --> test.dl:2:12
+      |
+    2 | export slow(X) :- edge(X, _).
+      |            ^ expected `,` or `.`
+      |
+      = note: `export` takes names of relations; their rules stand by themselves
+      = help: write `export name.` in a line of its own
+
+    error[R005]: declaration without its full stop
+     --> test.dl:3:8
+      |
+    3 | output slow
+      | ------ ^^^^ expected `,` or `.` after this
+      | |
+      | in the declaration that begins here
+
+    3 errors
     ");
 }
 

@@ -6,7 +6,7 @@ use crepe::crepe;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
-use crate::datalog::ast::{Damage, Span, Template};
+use crate::datalog::ast::{Damage, Ident, Span, Template};
 use crate::datalog::check::{Checker, atoms};
 use crate::datalog::codes;
 
@@ -78,10 +78,13 @@ impl Checker<'_> {
     }
 
     fn asked(&self) -> Vec<Asked> {
-        let mut asked = Vec::new();
+        let outputs = self.program.outputs.iter().map(|output| &output.relation);
+        let named = outputs.chain(&self.program.exports);
+        let number = |relation: &Ident| self.defined.get_index_of(&*relation.value);
+        let mut asked: Vec<Asked> = named.filter_map(number).map(|relation| Asked(relation as u32)).collect();
         for template in &self.program.templates {
             atoms(&template.conditions, &mut |atom, _| {
-                let relation = self.defined.get_index_of(&*atom.relation.value);
+                let relation = number(&atom.relation);
                 asked.extend(relation.map(|relation| Asked(relation as u32)));
             });
         }

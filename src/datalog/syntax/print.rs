@@ -3,16 +3,18 @@
 use std::fmt::Write;
 
 use crate::datalog::ast::{
-    Aggregate, Argument, Atom, Condition, Index, KindPattern, MatchItem, NodePattern, Operator, Program, Repeat, Rule,
-    Spanned, Statement, Template, Term, Variable,
+    Aggregate, Argument, Atom, Condition, Ident, Index, KindPattern, MatchItem, NodePattern, Operator, Output, Program,
+    Repeat, Rule, Spanned, Statement, Template, Term, Variable,
 };
 use crate::datalog::syntax::Item;
 
-/// The text of a program as one file: its templates, then its rules.
+/// The text of a program as one file: its templates, then its rules, then what it exports and answers with.
 pub fn print(program: &Program) -> String {
     let templates = program.templates.iter().map(print_template);
     let rules = program.rules.iter().map(print_rule);
-    templates.chain(rules).collect::<Vec<_>>().join("\n")
+    let exports = (!program.exports.is_empty()).then(|| print_export(&program.exports));
+    let outputs = (!program.outputs.is_empty()).then(|| print_outputs(&program.outputs));
+    templates.chain(rules).chain(exports).chain(outputs).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a file's items, in their order.
@@ -21,17 +23,38 @@ pub fn print_items(items: &[Item]) -> String {
         Item::Template(template) => print_template(template),
         Item::Rule(rule) => print_rule(rule),
         Item::Use(used) => format!("use {}\n", Quoted(&used.file.value)),
+        Item::Export(export) => print_export(&export.relations),
+        Item::Output(outputs) => print_outputs(&outputs.relations),
     });
     let mut text = String::new();
     for (index, item) in texts.enumerate() {
-        let simple =
-            |item: &Item| matches!(item, Item::Rule(rule) if rule.doc.is_empty()) || matches!(item, Item::Use(_));
+        let simple = |item: &Item| match item {
+            Item::Template(_) => false,
+            Item::Rule(rule) => rule.doc.is_empty(),
+            Item::Use(_) | Item::Export(_) | Item::Output(_) => true,
+        };
         if index > 0 && !(simple(&items[index]) && simple(&items[index - 1])) {
             text.push('\n');
         }
         text.push_str(&item);
     }
     text
+}
+
+fn print_export(relations: &[Ident]) -> String {
+    let names: Vec<&str> = relations.iter().map(|relation| &*relation.value).collect();
+    format!("export {}.\n", names.join(", "))
+}
+
+fn print_outputs(outputs: &[Output]) -> String {
+    let texts = outputs.iter().map(|output| match &output.columns {
+        None => output.relation.value.to_string(),
+        Some(columns) => {
+            let names: Vec<&str> = columns.iter().map(|column| &*column.value).collect();
+            format!("{}({})", output.relation.value, names.join(", "))
+        }
+    });
+    format!("output {}.\n", texts.collect::<Vec<_>>().join(", "))
 }
 
 /// The text of a rule, ending in a newline.
