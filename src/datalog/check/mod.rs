@@ -54,7 +54,7 @@ pub fn variables(term: &Term, found: &mut impl FnMut(&Arc<str>)) {
             variables(&left.value, found);
             variables(&right.value, found);
         }
-        Term::Wildcard | Term::Integer(_) | Term::Symbol(_) => {}
+        Term::Wildcard | Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => {}
     }
 }
 

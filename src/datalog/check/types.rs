@@ -111,7 +111,12 @@ impl Checker<'_> {
             }
             for (number, (term, column)) in atom.arguments.iter().zip(columns).enumerate() {
                 let class = classes.term(term, scope);
-                if *column != Type::Any {
+                if matches!((&term.value, column), (Term::Float(number), Type::Integer) if number.fract() != 0.0) {
+                    classes.whole(
+                        term.span,
+                        Because::Column(format!("column {} of `{name}` holds whole numbers", number + 1)),
+                    );
+                } else if *column != Type::Any {
                     let words =
                         format!("column {} of `{name}` holds {}s", number + 1, noun(*column).replacen("a ", "", 1));
                     classes.expect(class, *column, term.span, Because::Column(words));
@@ -138,17 +143,17 @@ impl Checker<'_> {
                     if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
                         classes.unify(second, first, right.span);
                     } else {
-                        classes.expect(first, Type::Integer, left.span, Because::Place(condition.span));
-                        classes.expect(second, Type::Integer, right.span, Because::Place(condition.span));
+                        classes.expect(first, Type::Number, left.span, Because::Place(condition.span));
+                        classes.expect(second, Type::Number, right.span, Because::Place(condition.span));
                     }
                 }
                 Condition::Aggregate { result, function, over, body } => {
                     self.condition_types(body, scope, classes);
                     let class = classes.variable(&result.value, scope);
-                    classes.expect(class, Type::Integer, result.span, Because::Place(condition.span));
+                    classes.expect(class, Type::Number, result.span, Because::Place(condition.span));
                     if let (Some(over), true) = (over, *function != Aggregate::Count) {
                         let class = classes.term(over, scope);
-                        classes.expect(class, Type::Integer, over.span, Because::Place(condition.span));
+                        classes.expect(class, Type::Number, over.span, Because::Place(condition.span));
                     }
                 }
                 Condition::NotStarts { .. } => {}
@@ -180,6 +185,11 @@ impl Classes {
         let mut field = |term: &Spanned<Term>, kind: Type, words: &'static str| {
             let class = self.term(term, scope);
             self.expect(class, kind, term.span, Because::Field(term.span, words));
+            if let Term::Float(_) = term.value
+                && kind == Type::Integer
+            {
+                self.whole(term.span, Because::Field(term.span, words));
+            }
         };
         if let KindPattern::Fork(thread) | KindPattern::Join(thread) = &node.kind.value {
             field(thread, Type::Integer, "a thread");
@@ -197,20 +207,21 @@ impl Classes {
         match &term.value {
             Term::Wildcard => self.fresh(),
             Term::Integer(_) => self.constant(Type::Integer, term.span),
+            Term::Float(_) => self.constant(Type::Number, term.span),
             Term::Symbol(_) => self.constant(Type::Symbol, term.span),
             Term::Variable(variable, offset) => {
                 let class = self.variable(&variable.name, scope);
                 if *offset != 0 {
-                    self.expect(class, Type::Integer, term.span, Because::Place(term.span));
+                    self.expect(class, Type::Number, term.span, Because::Place(term.span));
                 }
                 class
             }
             Term::Arithmetic(left, _, right) => {
                 for part in [left, right] {
                     let class = self.term(part, scope);
-                    self.expect(class, Type::Integer, part.span, Because::Place(term.span));
+                    self.expect(class, Type::Number, part.span, Because::Place(term.span));
                 }
-                self.constant(Type::Integer, term.span)
+                self.constant(Type::Number, term.span)
             }
         }
     }
@@ -236,13 +247,19 @@ impl Classes {
         let found = &mut self.all[root as usize];
         match found.kind {
             None => (found.kind, found.because) = (Some(kind), because),
-            Some(known) if known != kind && !found.failed => {
+            Some(known) if !agree(known, kind) && !found.failed => {
                 found.failed = true;
                 let found = (known, found.because.clone());
                 self.clashes.push(Clash { span, found, expected: (kind, because) });
             }
             Some(_) => {}
         }
+    }
+
+    /// A number with a fraction stands where only whole ones are.
+    fn whole(&mut self, span: Span, because: Because) {
+        let found = (Type::Number, Because::Place(span));
+        self.clashes.push(Clash { span, found, expected: (Type::Integer, because) });
     }
 
     fn unify(&mut self, class: u32, with: u32, span: Span) {
@@ -256,7 +273,7 @@ impl Classes {
         target.failed |= moved.failed;
         match (target.kind, moved.kind) {
             (None, _) => (target.kind, target.because) = (moved.kind, moved.because),
-            (Some(expected), Some(found)) if expected != found && !target.failed => {
+            (Some(expected), Some(found)) if !agree(expected, found) && !target.failed => {
                 target.failed = true;
                 let (found, expected) = ((found, moved.because), (expected, target.because.clone()));
                 self.clashes.push(Clash { span, found, expected });
@@ -267,6 +284,12 @@ impl Classes {
 }
 
 const TASK: &str = "a task";
+
+/// Whether values of the one type may be values of the other.
+fn agree(first: Type, second: Type) -> bool {
+    let number = |kind| matches!(kind, Type::Integer | Type::Number);
+    first == second || (number(first) && number(second))
+}
 
 /// A type in the words of what says so.
 fn words((kind, because): &(Type, Because)) -> &'static str {
@@ -279,6 +302,7 @@ fn words((kind, because): &(Type, Because)) -> &'static str {
 fn noun(kind: Type) -> &'static str {
     match kind {
         Type::Integer => "a whole number",
+        Type::Number => "a number",
         Type::Symbol => "a symbol",
         Type::Node => "a node",
         Type::Any => "a value",
