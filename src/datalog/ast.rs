@@ -264,6 +264,8 @@ pub enum Term {
     Wildcard,
     /// A whole number.
     Integer(i64),
+    /// A number with a fraction or an exponent.
+    Float(f64),
     /// A string in quotes: a symbol.
     Symbol(Arc<str>),
     /// A variable plus a constant; the constant is mostly 0.
@@ -281,7 +283,7 @@ pub enum Operator {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`, towards zero; by zero nothing holds.
+    /// `/`: between whole numbers towards zero; by zero nothing holds.
     Divide,
     /// `%`
     Remainder,
@@ -363,6 +365,10 @@ pub enum Aggregate {
     Min,
     /// The greatest.
     Max,
+    /// The sum divided by the count.
+    Mean,
+    /// The least value that as many percent of the bindings do not exceed: 1 to 99.
+    Percentile(u8),
 }
 
 /// A relation with arguments.
@@ -460,6 +466,19 @@ impl fmt::Display for Operator {
             Self::Divide => "/",
             Self::Remainder => "%",
         })
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count => f.write_str("count"),
+            Self::Sum => f.write_str("sum"),
+            Self::Min => f.write_str("min"),
+            Self::Max => f.write_str("max"),
+            Self::Mean => f.write_str("mean"),
+            Self::Percentile(percent) => write!(f, "p{percent}"),
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use crate::datalog::value::Value;
 pub enum Type {
     /// A whole number.
     Integer,
+    /// A number, whole or not.
+    Number,
     /// A symbol.
     Symbol,
     /// A node of a graph: a number that is only compared for equality.

@@ -342,7 +342,7 @@ impl Scope {
                     Solved::Wildcard
                 }
             },
-            Term::Arithmetic(..) => {
+            Term::Float(_) | Term::Arithmetic(..) => {
                 findings
                     .error(codes::NOT_LINEAR, term.span, "a pattern can only say a variable plus or minus a constant")
                     .hints

@@ -28,7 +28,14 @@ impl Lists {
 
     fn edges(mut self, name: &str, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let rows = edges.into_iter().map(|(from, to)| vec![Value::from(from), Value::from(to)]);
-        self.add(name, &[Type::Any, Type::Any], rows);
+        self.add(name, &[Type::Integer, Type::Integer], rows);
+        self
+    }
+
+    fn numbers(mut self, name: &str, rows: &[(u32, f64)]) -> Self {
+        let number = |number| Value::float(number).expect("a number");
+        let rows: Vec<_> = rows.iter().map(|(first, second)| vec![Value::from(*first), number(*second)]).collect();
+        self.add(name, &[Type::Integer, Type::Number], rows);
         self
     }
 
@@ -164,6 +171,67 @@ fn aggregates_range_over_distinct_bindings() {
     assert_eq!(rows(text, &facts, "furthest", None), [[1, 2], [2, 1], [3, -2]]);
     assert_eq!(rows(text, &facts, "nearest", None), [[1, 2], [2, 3], [3, 1]]);
     assert_eq!(rows(text, &facts, "alone", None), [[3]]);
+}
+
+/// All rows of a relation as text.
+fn printed(text: &str, facts: &Lists, relation: &str) -> Vec<String> {
+    let rules = compiled(text, facts);
+    let relation = rules.relation(relation).expect("the relation exists");
+    let found = Evaluator::new(&rules, facts).query(relation, &vec![None; rules.arity(relation)]);
+    let line = |row: &Vec<Value>| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    found.expect("no limit is reached").iter().map(line).collect()
+}
+
+#[test]
+fn fractions_and_whole_numbers_are_numbers() {
+    let facts =
+        Lists::default().numbers("took", &[(1, 1.5), (2, 4.0), (3, 0.1), (4, -2.5)]).edges("size", [(1, 4), (2, 7)]);
+    let text = "slow(X) :- took(X, T), T > 1.25.
+        whole(X) :- took(X, 4).
+        equal(X) :- took(X, T), T = 8.0 / 2.
+        half(X, T / 2) :- took(X, T).
+        bytes(X, S / 2) :- size(X, S).
+        rate(X, S / T) :- size(X, S), took(X, T).
+        later(X, T + 1) :- took(X, T).
+        tiny(2e-3, -0.5).
+        third(X, D / 3) :- tiny(X, _), D = 1.0.
+        total(T) :- T = sum D { took(_, D) }.
+        mean(T) :- T = mean D { took(_, D) }.
+        wholemean(T) :- T = mean S { size(_, S) }.
+        most(T) :- T = max D { took(_, D) }.
+        middle(T) :- T = p50 D { took(_, D) }.
+        high(T) :- T = p95 D { took(_, D) }.
+        none(T) :- T = mean D { took(9, D) }.";
+    for (relation, expected) in [
+        ("slow", &["1", "2"][..]),
+        ("whole", &["2"]),
+        ("equal", &["2"]),
+        ("half", &["1 0.75", "2 2", "3 0.05", "4 -1.25"]),
+        ("bytes", &["1 2", "2 3"]),
+        ("rate", &["1 2.66666666666667", "2 1.75"]),
+        ("later", &["1 2.5", "2 5", "3 1.1", "4 -1.5"]),
+        ("tiny", &["0.002 -0.5"]),
+        ("third", &["0.002 0.333333333333333"]),
+        ("total", &["3.1"]),
+        ("mean", &["0.775"]),
+        ("wholemean", &["5.5"]),
+        ("most", &["4"]),
+        ("middle", &["0.1"]),
+        ("high", &["4"]),
+        ("none", &[]),
+    ] {
+        assert_eq!(printed(text, &facts, relation), expected, "{relation}");
+    }
+}
+
+#[test]
+fn what_no_value_holds_is_none() {
+    assert_eq!([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX].map(Value::float), [None; 4]);
+    assert_eq!(Value::float(-0.0), Value::integer(0));
+    assert_eq!(Value::float(2.0), Value::integer(2));
+    let beyond = Value::float(2f64.powi(61)).expect("a number");
+    assert!(Value::integer(Value::MAX).expect("the greatest") < beyond, "{beyond:?}");
+    assert_eq!(Value::float(-(2f64.powi(61))), Value::integer(Value::MIN));
 }
 
 #[test]
@@ -329,6 +397,30 @@ mod reference {
 }
 
 proptest! {
+    #[test]
+    fn fifteen_digits_survive(digits in -999_999_999_999_999i64..=999_999_999_999_999, exponent in -300..280i32) {
+        let text = format!("{digits}e{exponent}");
+        let number: f64 = text.parse().expect("a number");
+        let value = Value::float(number).expect("finite");
+        let back: f64 = value.to_string().parse().expect("a number");
+        prop_assert_eq!(back, number, "{} for {}", value, text);
+        prop_assert_eq!(Value::float(back), Some(value));
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_size(a in any::<f64>(), b in any::<f64>(), c in any::<i64>()) {
+        let values: Vec<Value> = [Value::float(a), Value::float(b), Value::integer(c >> 2)].into_iter().flatten().collect();
+        for (first, second) in values.iter().zip(values.iter().skip(1)) {
+            let (left, right) = (first.as_number().expect("a number"), second.as_number().expect("a number"));
+            if left < right {
+                prop_assert!(first < second);
+            } else if left > right {
+                prop_assert!(first > second);
+            }
+            prop_assert_eq!(first.cmp(second), second.cmp(first).reverse());
+        }
+    }
+
     #[test]
     fn agrees_with_crepe(edges in graph()) {
         let (reach, same) = reference::run(&edges);
@@ -527,6 +619,7 @@ mod naive {
                             Aggregate::Sum => Some(values.iter().sum()),
                             Aggregate::Min => values.iter().min().copied(),
                             Aggregate::Max => values.iter().max().copied(),
+                            Aggregate::Mean | Aggregate::Percentile(_) => None,
                         };
                         let with = |value| {
                             let mut bindings = bindings.clone();
@@ -605,7 +698,7 @@ mod naive {
                     Operator::Remainder => left.checked_rem(right),
                 }
             }
-            Term::Wildcard | Term::Symbol(_) => None,
+            Term::Wildcard | Term::Float(_) | Term::Symbol(_) => None,
         }
     }
 }

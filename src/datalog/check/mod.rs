@@ -8,6 +8,7 @@ mod strata;
 mod types;
 
 pub(super) use safety::outside;
+pub use types::column_types;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ pub fn variables(term: &Term, found: &mut impl FnMut(&Arc<str>)) {
             variables(&left.value, found);
             variables(&right.value, found);
         }
-        Term::Wildcard | Term::Integer(_) | Term::Symbol(_) => {}
+        Term::Wildcard | Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => {}
     }
 }
 

@@ -169,6 +169,9 @@ impl<'p> Checker<'p> {
                     d.with_note(format!("numbers in rules lie between {} and {}", Value::MIN, Value::MAX))
                 });
             }
+            Term::Float(number) if Value::float(*number).is_none() => {
+                self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| d);
+            }
             Term::Variable(variable, _) if variable.index.is_some() => {
                 let message = format!("`{}` with an index in a rule", variable.name);
                 self.error(codes::INDEXED, term.span, message, |d| {

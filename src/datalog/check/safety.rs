@@ -248,7 +248,7 @@ impl Facts {
                 self.need(scope, left, need);
                 self.need(scope, right, need);
             }
-            Term::Integer(_) | Term::Symbol(_) => {}
+            Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => {}
         }
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use crate::datalog::ast::{
-    Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Span, Spanned, Term,
+    Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Term,
 };
-use crate::datalog::base::Type;
+use crate::datalog::base::{BaseSchema, Type};
 use crate::datalog::check::Checker;
 use crate::datalog::codes;
 
@@ -48,8 +50,26 @@ struct Clash {
 
 type Scope = HashMap<Arc<str>, u32>;
 
+/// What the columns of each relation that rules define hold, by the names of the relations; [`Type::Any`] where nothing tells.
+pub fn column_types(program: &Program, schema: &BaseSchema) -> IndexMap<Arc<str>, Vec<Type>> {
+    let checker = Checker::new(program, schema, &[]);
+    let mut classes = checker.infer();
+    let columns = classes.columns.clone();
+    let of = |classes: &mut Classes, column: u32| {
+        let root = classes.root(column);
+        classes.all[root as usize].kind.unwrap_or(Type::Any)
+    };
+    let relations = checker.defined.iter().zip(columns);
+    relations
+        .map(|((name, defined), first)| {
+            let arity = defined.arity as u32;
+            ((*name).into(), (first..first + arity).map(|column| of(&mut classes, column)).collect())
+        })
+        .collect()
+}
+
 impl Checker<'_> {
-    pub(super) fn types(&mut self) {
+    fn infer(&self) -> Classes {
         let mut classes = Classes::default();
         for defined in self.defined.values() {
             let first = classes.all.len() as u32;
@@ -73,6 +93,11 @@ impl Checker<'_> {
             }
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
+        classes
+    }
+
+    pub(super) fn types(&mut self) {
+        let classes = self.infer();
         let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
         for clash in classes.clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)) {
             let message = format!("{} where {} belongs", words(&clash.found), words(&clash.expected));
@@ -111,10 +136,13 @@ impl Checker<'_> {
             }
             for (number, (term, column)) in atom.arguments.iter().zip(columns).enumerate() {
                 let class = classes.term(term, scope);
-                if *column != Type::Any {
-                    let noun = noun(*column);
-                    let noun = noun.strip_prefix("an ").or_else(|| noun.strip_prefix("a ")).unwrap_or(noun);
-                    let words = format!("column {} of `{name}` holds {noun}s", number + 1);
+                if matches!((&term.value, column), (Term::Float(number), Type::Integer) if number.fract() != 0.0) {
+                    classes.whole(
+                        term.span,
+                        Because::Column(format!("column {} of `{name}` holds whole numbers", number + 1)),
+                    );
+                } else if *column != Type::Any {
+                    let words = format!("column {} of `{name}` holds {}", number + 1, plural(*column));
                     classes.expect(class, *column, term.span, Because::Column(words));
                 }
             }
@@ -139,17 +167,17 @@ impl Checker<'_> {
                     if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
                         classes.unify(second, first, right.span);
                     } else {
-                        classes.expect(first, Type::Integer, left.span, Because::Place(condition.span));
-                        classes.expect(second, Type::Integer, right.span, Because::Place(condition.span));
+                        classes.expect(first, Type::Number, left.span, Because::Place(condition.span));
+                        classes.expect(second, Type::Number, right.span, Because::Place(condition.span));
                     }
                 }
                 Condition::Aggregate { result, function, over, body } => {
                     self.condition_types(body, scope, classes);
                     let class = classes.variable(&result.value, scope);
-                    classes.expect(class, Type::Integer, result.span, Because::Place(condition.span));
+                    classes.expect(class, Type::Number, result.span, Because::Place(condition.span));
                     if let (Some(over), true) = (over, *function != Aggregate::Count) {
                         let class = classes.term(over, scope);
-                        classes.expect(class, Type::Integer, over.span, Because::Place(condition.span));
+                        classes.expect(class, Type::Number, over.span, Because::Place(condition.span));
                     }
                 }
                 Condition::NotStarts { .. } => {}
@@ -181,6 +209,11 @@ impl Classes {
         let mut field = |term: &Spanned<Term>, kind: Type, words: &'static str| {
             let class = self.term(term, scope);
             self.expect(class, kind, term.span, Because::Field(term.span, words));
+            if let Term::Float(_) = term.value
+                && kind == Type::Integer
+            {
+                self.whole(term.span, Because::Field(term.span, words));
+            }
         };
         if let KindPattern::Fork(thread) | KindPattern::Join(thread) = &node.kind.value {
             field(thread, Type::Integer, "a thread");
@@ -198,20 +231,21 @@ impl Classes {
         match &term.value {
             Term::Wildcard => self.fresh(),
             Term::Integer(_) => self.constant(Type::Integer, term.span),
+            Term::Float(_) => self.constant(Type::Number, term.span),
             Term::Symbol(_) => self.constant(Type::Symbol, term.span),
             Term::Variable(variable, offset) => {
                 let class = self.variable(&variable.name, scope);
                 if *offset != 0 {
-                    self.expect(class, Type::Integer, term.span, Because::Place(term.span));
+                    self.expect(class, Type::Number, term.span, Because::Place(term.span));
                 }
                 class
             }
             Term::Arithmetic(left, _, right) => {
                 for part in [left, right] {
                     let class = self.term(part, scope);
-                    self.expect(class, Type::Integer, part.span, Because::Place(term.span));
+                    self.expect(class, Type::Number, part.span, Because::Place(term.span));
                 }
-                self.constant(Type::Integer, term.span)
+                self.constant(Type::Number, term.span)
             }
         }
     }
@@ -237,13 +271,19 @@ impl Classes {
         let found = &mut self.all[root as usize];
         match found.kind {
             None => (found.kind, found.because) = (Some(kind), because),
-            Some(known) if known != kind && !found.failed => {
+            Some(known) if !agree(known, kind) && !found.failed => {
                 found.failed = true;
                 let found = (known, found.because.clone());
                 self.clashes.push(Clash { span, found, expected: (kind, because) });
             }
             Some(_) => {}
         }
+    }
+
+    /// A number with a fraction stands where only whole ones are.
+    fn whole(&mut self, span: Span, because: Because) {
+        let found = (Type::Number, Because::Place(span));
+        self.clashes.push(Clash { span, found, expected: (Type::Integer, because) });
     }
 
     fn unify(&mut self, class: u32, with: u32, span: Span) {
@@ -257,7 +297,7 @@ impl Classes {
         target.failed |= moved.failed;
         match (target.kind, moved.kind) {
             (None, _) => (target.kind, target.because) = (moved.kind, moved.because),
-            (Some(expected), Some(found)) if expected != found && !target.failed => {
+            (Some(expected), Some(found)) if !agree(expected, found) && !target.failed => {
                 target.failed = true;
                 let (found, expected) = ((found, moved.because), (expected, target.because.clone()));
                 self.clashes.push(Clash { span, found, expected });
@@ -269,6 +309,12 @@ impl Classes {
 
 const TASK: &str = "a task";
 
+/// Whether values of the one type may be values of the other.
+fn agree(first: Type, second: Type) -> bool {
+    let number = |kind| matches!(kind, Type::Integer | Type::Number);
+    first == second || (number(first) && number(second))
+}
+
 /// A type in the words of what says so.
 fn words((kind, because): &(Type, Because)) -> &'static str {
     match because {
@@ -277,9 +323,16 @@ fn words((kind, because): &(Type, Because)) -> &'static str {
     }
 }
 
+fn plural(kind: Type) -> String {
+    let noun = noun(kind);
+    let noun = noun.strip_prefix("an ").or_else(|| noun.strip_prefix("a ")).unwrap_or(noun);
+    noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"))
+}
+
 fn noun(kind: Type) -> &'static str {
     match kind {
         Type::Integer => "a whole number",
+        Type::Number => "a number",
         Type::Symbol => "a symbol",
         Type::Node => "a node",
         Type::Entity(noun) => noun,

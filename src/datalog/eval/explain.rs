@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::datalog::base::BaseRelation;
 use crate::datalog::eval::evaluator::Evaluator;
-use crate::datalog::eval::plan::{Argument, Expression, Step, shifted};
+use crate::datalog::eval::number::shifted;
+use crate::datalog::eval::plan::{Argument, Expression, Step};
 use crate::datalog::eval::program::Relation;
 use crate::datalog::eval::rows::NONE;
 use crate::datalog::eval::steps::unify;

@@ -55,6 +55,8 @@
 
 mod evaluator;
 mod explain;
+mod fractions;
+mod number;
 mod plan;
 mod program;
 mod rows;

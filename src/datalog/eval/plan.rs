@@ -1,7 +1,8 @@
 //! The order in which a rule's body is worked off, given which columns of its head are known.
 
-use crate::datalog::ast::{Aggregate, Comparison, Operator};
+use crate::datalog::ast::{Aggregate, Comparison};
 use crate::datalog::base::{BaseFacts, BaseRelation};
+use crate::datalog::eval::number::{Calculation, shifted};
 use crate::datalog::eval::program::{Literal, Relation, Rule, Term};
 use crate::datalog::value::Value;
 
@@ -23,7 +24,7 @@ pub(super) enum Argument {
 pub(super) enum Expression {
     Constant(Value),
     Register(u32, i64),
-    Arithmetic(Box<Expression>, Operator, Box<Expression>),
+    Arithmetic(Box<Expression>, Calculation, Box<Expression>),
 }
 
 /// A step of a plan.
@@ -137,7 +138,7 @@ impl Planner<'_, '_> {
     fn known(&self, term: &Term) -> bool {
         match term {
             Term::Any => false,
-            Term::Constant(_) => true,
+            Term::Constant(_) | Term::Fraction(_) => true,
             Term::Register(register, _) => self.bound[*register as usize].is_some(),
             Term::Arithmetic(left, _, right) => self.known(left) && self.known(right),
         }
@@ -157,7 +158,7 @@ impl Planner<'_, '_> {
     /// Where the value of a known term comes from.
     fn origin(&self, term: &Term) -> Origin {
         match term {
-            Term::Any | Term::Constant(_) => Origin::Rows,
+            Term::Any | Term::Constant(_) | Term::Fraction(_) => Origin::Rows,
             Term::Register(register, offset) => match self.bound[*register as usize] {
                 Some(Origin::Rows) | None => Origin::Rows,
                 Some(Origin::Question) if *offset == 0 => Origin::Question,
@@ -308,6 +309,7 @@ impl Planner<'_, '_> {
             Term::Constant(value) => {
                 Expression::Constant(value.as_own().map_or(*value, |number| self.context.symbols[number as usize]))
             }
+            Term::Fraction(value) => Expression::Constant(*value),
             Term::Register(register, offset) => Expression::Register(*register, *offset),
             Term::Arithmetic(left, operator, right) => {
                 Expression::Arithmetic(Box::new(self.expression(left)), *operator, Box::new(self.expression(right)))
@@ -368,31 +370,13 @@ impl Expression {
         }
     }
 
-    /// The value; none where it is no whole number within range.
+    /// The value; none where it is no number within range.
     pub(super) fn value(&self, registers: &[Value]) -> Option<Value> {
         match self {
             Self::Constant(value) => Some(*value),
             Self::Register(register, 0) => Some(registers[*register as usize]),
             Self::Register(register, offset) => shifted(registers[*register as usize], *offset),
-            Self::Arithmetic(left, operator, right) => {
-                let (left, right) = (left.value(registers)?.as_integer()?, right.value(registers)?.as_integer()?);
-                let number = match operator {
-                    Operator::Add => left.checked_add(right),
-                    Operator::Subtract => left.checked_sub(right),
-                    Operator::Multiply => left.checked_mul(right),
-                    Operator::Divide => left.checked_div(right),
-                    Operator::Remainder => left.checked_rem(right),
-                };
-                Value::integer(number?)
-            }
+            Self::Arithmetic(left, operator, right) => operator.apply(left.value(registers)?, right.value(registers)?),
         }
     }
-}
-
-/// A number plus an offset; a symbol only where the offset is 0.
-pub(super) fn shifted(value: Value, offset: i64) -> Option<Value> {
-    if offset == 0 {
-        return Some(value);
-    }
-    Value::integer(value.as_integer()?.checked_add(offset)?)
 }

@@ -8,9 +8,11 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rustc_hash::FxHashMap;
 
-use crate::datalog::ast::{self, Aggregate, Atom, Comparison, Condition, Operator, Program, Spanned};
+use crate::datalog::ast::{self, Aggregate, Atom, Comparison, Condition, Program, Spanned};
 use crate::datalog::base::{BaseRelation, BaseSchema};
 use crate::datalog::check;
+use crate::datalog::eval::fractions;
+use crate::datalog::eval::number::Calculation;
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostics, Severity};
 
@@ -28,8 +30,10 @@ pub enum Relation {
 pub(super) enum Term {
     Any,
     Constant(Value),
+    /// A number that was written with a dot or an exponent.
+    Fraction(Value),
     Register(u32, i64),
-    Arithmetic(Box<Term>, Operator, Box<Term>),
+    Arithmetic(Box<Term>, Calculation, Box<Term>),
 }
 
 /// A part of a rule's body.
@@ -64,6 +68,8 @@ pub(super) struct Derived {
     pub(super) arity: usize,
     pub(super) rules: Vec<u32>,
     pub(super) facts: Facts,
+    /// Columns in which one of these rows was written with a dot or an exponent; those after the last are not.
+    pub(super) fractions: Vec<bool>,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -127,7 +133,9 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
     for (number, rule) in program.rules.iter().enumerate() {
         compiler.rule(number as u32, rule);
     }
-    Ok(compiler.finish())
+    let mut rules = compiler.finish();
+    fractions::find(&mut rules, schema);
+    Ok(rules)
 }
 
 impl CompiledRules {
@@ -205,7 +213,12 @@ impl Compiler {
         if rule.body.is_empty() {
             let row: Option<Vec<Value>> = head.iter().map(Term::constant).collect();
             if let Some(row) = row {
-                self.rules.derived[relation as usize].facts.add(row, source);
+                let derived = &mut self.rules.derived[relation as usize];
+                derived.fractions.resize(row.len(), false);
+                for (column, term) in derived.fractions.iter_mut().zip(&head) {
+                    *column |= matches!(term, Term::Fraction(_));
+                }
+                derived.facts.add(row, source);
                 return;
             }
         }
@@ -296,13 +309,16 @@ impl Compiler {
             ast::Term::Integer(number) => {
                 Term::Constant(Value::integer(*number).expect("numbers beyond the range are refused by the checks"))
             }
+            ast::Term::Float(number) => {
+                Term::Fraction(Value::float(*number).expect("numbers beyond the range are refused by the checks"))
+            }
             ast::Term::Symbol(text) => {
                 Term::Constant(Value::own(self.rules.symbols.insert_full(Arc::clone(text)).0 as u32))
             }
             ast::Term::Variable(variable, offset) => Term::Register(registers.named(&variable.name), *offset),
             ast::Term::Arithmetic(left, operator, right) => Term::Arithmetic(
                 Box::new(self.term(&left.value, registers)),
-                *operator,
+                (*operator).into(),
                 Box::new(self.term(&right.value, registers)),
             ),
         }
@@ -339,7 +355,7 @@ impl Compiler {
 impl Term {
     fn constant(&self) -> Option<Value> {
         match self {
-            Self::Constant(value) => Some(*value),
+            Self::Constant(value) | Self::Fraction(value) => Some(*value),
             _ => None,
         }
     }

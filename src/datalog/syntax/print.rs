@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::datalog::ast::{
-    Aggregate, Argument, Atom, Condition, Ident, Index, KindPattern, MatchItem, NodePattern, Operator, Output, Program,
-    Repeat, Rule, Spanned, Statement, Template, Term, Variable,
+    Argument, Atom, Condition, Ident, Index, KindPattern, MatchItem, NodePattern, Operator, Output, Program, Repeat,
+    Rule, Spanned, Statement, Template, Term, Variable,
 };
 use crate::datalog::syntax::Item;
 
@@ -283,12 +283,6 @@ fn condition(text: &mut String, condition: &Condition) {
             text.push_str(&format!("!starts({}, {})", template.value, node.value));
         }
         Condition::Aggregate { result, function, over, body } => {
-            let function = match function {
-                Aggregate::Count => "count",
-                Aggregate::Sum => "sum",
-                Aggregate::Min => "min",
-                Aggregate::Max => "max",
-            };
             text.push_str(&format!("{} = {function} ", result.value));
             if let Some(over) = over {
                 // Brackets where the term could not be told from one that goes on with the function's name.
@@ -329,6 +323,8 @@ fn term(text: &mut String, value: &Term) {
     match value {
         Term::Wildcard => text.push('_'),
         Term::Integer(number) => text.push_str(&number.to_string()),
+        // Debug keeps a fraction or an exponent, so that it reads back as what it is.
+        Term::Float(number) => text.push_str(&format!("{number:?}")),
         Term::Symbol(symbol) => text.push_str(&Quoted(symbol).to_string()),
         Term::Variable(name, offset) => {
             variable(text, name);

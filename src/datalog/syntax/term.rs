@@ -88,6 +88,15 @@ impl Cursor<'_> {
                 let (value, span) = self.integer(false)?;
                 flat(Term::Integer(value), span)
             }
+            Some(TokenKind::Float) => {
+                let (value, span) = self.float(false)?;
+                flat(Term::Float(value), span)
+            }
+            Some(TokenKind::Minus) if self.peek(1) == Some(TokenKind::Float) => {
+                self.bump();
+                let (value, span) = self.float(true)?;
+                flat(Term::Float(value), start.to(span))
+            }
             Some(TokenKind::Minus) if self.peek(1) == Some(TokenKind::Number) => {
                 self.bump();
                 let (value, span) = self.integer(true)?;
@@ -165,6 +174,17 @@ impl Cursor<'_> {
             Some(value) => Ok((value, span)),
             None => Err(self.error(codes::NUMBER, span, "number out of range", |d| {
                 d.with_note(format!("whole numbers lie between {} and {}", i64::MIN, i64::MAX))
+            })),
+        }
+    }
+
+    /// A number with a fraction or an exponent, whose sign has been read already.
+    fn float(&mut self, negative: bool) -> Parsed<(f64, Span)> {
+        let span = self.expect(TokenKind::Float, "a number")?;
+        match self.slice(span).parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok((if negative { -value } else { value }, span)),
+            _ => Err(self.error(codes::NUMBER, span, "number out of range", |d| {
+                d.with_note("numbers with an exponent lie between -1.79e308 and 1.79e308")
             })),
         }
     }
@@ -311,13 +331,15 @@ impl Cursor<'_> {
             "sum" => Aggregate::Sum,
             "min" => Aggregate::Min,
             "max" => Aggregate::Max,
-            _ => return None,
+            "mean" => Aggregate::Mean,
+            word => Aggregate::Percentile(percentile(word)?),
         };
         // A variable may be called `max` as well: then an operator or the end of the condition follows.
         let begins = [
             TokenKind::OpenCurly,
             TokenKind::Word,
             TokenKind::Number,
+            TokenKind::Float,
             TokenKind::Text,
             TokenKind::OpenRound,
             TokenKind::Underscore,
@@ -349,7 +371,7 @@ impl Cursor<'_> {
                     d.with_note("it counts the distinct bindings of the variables within its braces")
                 }))
             }
-            (Aggregate::Sum | Aggregate::Min | Aggregate::Max, None) => {
+            (function, None) if function != Aggregate::Count => {
                 let name = self.slice(place);
                 Err(self.error(codes::UNEXPECTED, place, format!("`{name}` needs a term before its `{{`"), |d| {
                     d.with_hint(format!("write `{name} x {{ … }}` for the values of x"))
@@ -404,6 +426,12 @@ impl Cursor<'_> {
         }
         self.expect(TokenKind::Comma, "`,` or `}`").map(drop)
     }
+}
+
+/// `p50`, `p95`: the percentage, from 1 to 99.
+fn percentile(word: &str) -> Option<u8> {
+    let digits = word.strip_prefix('p').filter(|digits| !digits.starts_with(['0', '+']))?;
+    digits.parse().ok().filter(|percent| (1..100).contains(percent))
 }
 
 /// A variable and a number make one linear term; all else is a tree.

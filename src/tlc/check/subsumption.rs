@@ -203,7 +203,7 @@ fn linear(term: &Spanned<Term>, shape: Shape<'_>) -> Option<Linear> {
                 None => Some((Base::Variable(Scope::of(shape.template).key(variable, false)?), *offset)),
             }
         }
-        Term::Wildcard | Term::Arithmetic(..) => None,
+        Term::Wildcard | Term::Float(_) | Term::Arithmetic(..) => None,
     }
 }
 

@@ -52,7 +52,7 @@ impl Planner<'_> {
 
     fn known(&self, term: &Spanned<Term>) -> bool {
         match &term.value {
-            Term::Integer(_) | Term::Symbol(_) => true,
+            Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => true,
             Term::Wildcard => false,
             Term::Variable(variable, _) => {
                 self.slot_of(&variable.name).is_some()
@@ -68,6 +68,14 @@ impl Planner<'_> {
 
     /// Emits a condition; says whether it may have made others ready.
     fn emit(&mut self, condition: &Spanned<Condition>, findings: &mut Findings<'_>) -> bool {
+        let fraction = condition_terms(&condition.value).into_iter().find(|term| has_float(&term.value));
+        if let Some(term) = fraction {
+            findings
+                .error(codes::NOT_LINEAR, term.span, "numbers with a fraction stand in rules only")
+                .hints
+                .push("write a rule with the number and ask its relation here".to_owned());
+            return false;
+        }
         match &condition.value {
             Condition::Compare(left, comparison, right) => {
                 self.compare(left, *comparison, right);
@@ -248,4 +256,12 @@ fn deciding(atom: &Atom) -> Option<usize> {
     let this =
         |relation: &&(&str, usize, usize)| *relation.0 == *atom.relation.value && relation.1 == atom.arguments.len();
     FUNCTIONAL_RELATIONS.iter().find(this).map(|relation| relation.2)
+}
+
+fn has_float(term: &Term) -> bool {
+    match term {
+        Term::Float(_) => true,
+        Term::Arithmetic(left, _, right) => has_float(&left.value) || has_float(&right.value),
+        _ => false,
+    }
 }
