@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod lqn;
 pub mod model;
 pub mod names;
+pub mod query;
 pub mod report;
 pub mod same;
 pub mod solve;

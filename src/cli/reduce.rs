@@ -17,7 +17,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, input, messages, rule_files};
 
 /// How many findings about traces are shown before the rest are only counted.
-const SHOWN: usize = 5;
+pub const SHOWN: usize = 5;
 
 /// What came of traces.
 pub struct Reduced {
