@@ -51,10 +51,10 @@ type Scope = HashMap<Arc<str>, u32>;
 impl Checker<'_> {
     pub(super) fn types(&mut self) {
         let mut classes = Classes::default();
-        for defined in self.defined.values() {
+        for relation in 0..self.scopes.len() as u32 {
             let first = classes.all.len() as u32;
             classes.columns.push(first);
-            for _ in 0..defined.arity {
+            for _ in &self.scopes.first(relation).arguments {
                 classes.fresh();
             }
         }
@@ -117,9 +117,9 @@ impl Checker<'_> {
                     classes.expect(class, *column, term.span, Because::Column(words));
                 }
             }
-        } else if let Some(relation) = self.defined.get_index_of(name) {
-            let first = classes.columns[relation];
-            if self.defined[relation].arity != atom.arguments.len() {
+        } else if let Some(relation) = self.scopes.relation(&atom.relation) {
+            let first = classes.columns[relation as usize];
+            if self.scopes.first(relation).arguments.len() != atom.arguments.len() {
                 return;
             }
             for (number, term) in atom.arguments.iter().enumerate() {
