@@ -17,7 +17,7 @@ use dyelog::trace::{ReadReport, TraceNames};
 use crate::cli::args::{OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
 use crate::cli::messages::{self, Opened};
-use crate::cli::output::{self, Output};
+use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome, codes, input, reduce, rule_files};

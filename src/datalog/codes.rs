@@ -58,6 +58,12 @@ pub const RULE_SIZE: Code = Code("R030");
 pub const INDEXED: Code = Code("R031");
 /// A relation or a column that `output` names twice.
 pub const OUTPUT: Code = Code("R032");
+/// A relation of another file that does not export it to this one.
+pub const PRIVATE: Code = Code("R033");
+/// A name that means two relations in one file.
+pub const NAME_AGAIN: Code = Code("R034");
+/// A `use` that brings nothing that is used.
+pub const UNUSED_USE: Code = Code("R038");
 
 /// The rules keep more rows than the limit allows.
 pub const ROW_LIMIT: Code = Code("R040");

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::datalog::ast::{Comparison, Condition, Program, Rule, Span, Spanned, Term};
+use crate::datalog::ast::{Atom, Comparison, Condition, Program, Rule, Span, Spanned, Term};
 use crate::datalog::base::{BaseFacts, BaseRelation, Type};
+use crate::datalog::scope::Scopes;
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostic, Place, similar};
 use crate::names::Name;
@@ -56,7 +57,7 @@ impl Constant {
                 Condition::Atom { atom, .. } => {
                     for (column, term) in atom.arguments.iter().enumerate() {
                         if let Term::Symbol(text) = &term.value {
-                            add(text, &of_column(&atom.relation.value, column, &atom.arguments, &origins), term.span);
+                            add(text, &of_column(atom, column, &origins), term.span);
                         }
                     }
                 }
@@ -106,7 +107,11 @@ impl Constant {
     }
 }
 
-type Origins = BTreeMap<(Arc<str>, usize), Vec<Source>>;
+/// The columns of facts that each column of a relation of the rules takes its values from.
+struct Origins<'p> {
+    scopes: Scopes<'p>,
+    columns: BTreeMap<(u32, usize), Vec<Source>>,
+}
 
 /// Every condition, those within aggregates too.
 fn conditions<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Spanned<Condition>)) {
@@ -118,14 +123,15 @@ fn conditions<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Span
     }
 }
 
-fn of_column(relation: &Arc<str>, column: usize, arguments: &[Spanned<Term>], origins: &Origins) -> Vec<Source> {
+fn of_column(atom: &Atom, column: usize, origins: &Origins<'_>) -> Vec<Source> {
     let schema = schema::schema();
-    let Some(base) = schema.get(relation) else {
-        return origins.get(&(Arc::clone(relation), column)).cloned().unwrap_or_default();
+    let Some(base) = schema.get(&atom.relation.value) else {
+        let number = origins.scopes.relation(&atom.relation);
+        return number.and_then(|number| origins.columns.get(&(number, column))).cloned().unwrap_or_default();
     };
     let kind = schema.columns(base).1.get(column).copied();
     let values = matches!(schema::own(base), Some(Own::Attr | Own::Resource | Own::EventAttr)) && column == 2;
-    let key = match arguments.get(1).map(|term| &term.value) {
+    let key = match atom.arguments.get(1).map(|term| &term.value) {
         Some(Term::Symbol(key)) if values => Some(Arc::clone(key)),
         _ => None,
     };
@@ -138,13 +144,13 @@ fn of_column(relation: &Arc<str>, column: usize, arguments: &[Spanned<Term>], or
 }
 
 /// The columns that each variable of a rule stands in, where positive atoms bind it.
-fn variables(rule: &Rule, origins: &Origins) -> BTreeMap<Arc<str>, Vec<Source>> {
+fn variables(rule: &Rule, origins: &Origins<'_>) -> BTreeMap<Arc<str>, Vec<Source>> {
     let mut columns: BTreeMap<Arc<str>, Vec<Source>> = BTreeMap::new();
     conditions(&rule.body, &mut |condition| {
         if let Condition::Atom { negated: false, atom } = &condition.value {
             for (column, term) in atom.arguments.iter().enumerate() {
                 if let Term::Variable(variable, 0) = &term.value {
-                    let sources = of_column(&atom.relation.value, column, &atom.arguments, origins);
+                    let sources = of_column(atom, column, origins);
                     columns.entry(Arc::clone(&variable.name)).or_default().extend(sources);
                 }
             }
@@ -155,33 +161,32 @@ fn variables(rule: &Rule, origins: &Origins) -> BTreeMap<Arc<str>, Vec<Source>> 
 
 /// For each column of each relation of the rules, the columns of facts that its values may come from. Only where all rules of
 /// the relation take them from facts: a constant in a head is a value, too.
-fn origins(program: &Program) -> Origins {
-    let mut origins = Origins::new();
+fn origins(program: &Program) -> Origins<'_> {
+    let mut origins = Origins { scopes: Scopes::of(program), columns: BTreeMap::new() };
     loop {
-        let mut next = Origins::new();
-        let mut closed: BTreeSet<(Arc<str>, usize)> = BTreeSet::new();
+        let mut next: BTreeMap<(u32, usize), Vec<Source>> = BTreeMap::new();
+        let mut closed: BTreeSet<(u32, usize)> = BTreeSet::new();
         for rule in &program.rules {
+            let Some(number) = origins.scopes.relation(&rule.head.relation) else { continue };
             let columns = variables(rule, &origins);
             for (column, term) in rule.head.arguments.iter().enumerate() {
-                let key = (Arc::clone(&rule.head.relation.value), column);
-                let sources = match &term.value {
-                    Term::Variable(variable, 0) => columns.get(&variable.name).cloned().unwrap_or_default(),
-                    _ => Vec::new(),
-                };
-                if sources.is_empty() && !matches!(&term.value, Term::Variable(..)) {
-                    closed.insert(key.clone());
-                }
+                let key = (number, column);
                 let known = next.entry(key).or_default();
-                known.extend(sources);
+                match &term.value {
+                    Term::Variable(variable, 0) => {
+                        known.extend(columns.get(&variable.name).into_iter().flatten().cloned())
+                    }
+                    _ => drop(closed.insert(key)),
+                }
                 known.sort();
                 known.dedup();
             }
         }
         next.retain(|key, sources| !closed.contains(key) && !sources.is_empty());
-        if next == origins {
+        if next == origins.columns {
             return origins;
         }
-        origins = next;
+        origins.columns = next;
     }
 }
 

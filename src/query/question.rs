@@ -6,6 +6,7 @@ use crate::datalog::ast::{Atom, Condition, Program, Spanned, Term};
 use crate::datalog::base::Type;
 use crate::datalog::check::{check_own, column_types};
 use crate::datalog::eval::{CompiledRules, Relation, compile};
+use crate::datalog::scope::Scopes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::query::codes;
 use crate::query::constants::Constant;
@@ -149,25 +150,21 @@ fn shown(program: &Program, from: usize) -> Vec<String> {
     names
 }
 
-fn describe(
-    program: &Program,
-    name: &str,
-    relation: Relation,
-    types: &indexmap::IndexMap<Arc<str>, Vec<Type>>,
-) -> Asked {
+fn describe(program: &Program, name: &str, relation: Relation, types: &[Vec<Type>]) -> Asked {
     let (names, kinds): (Vec<Arc<str>>, Vec<Type>) = match relation {
         Relation::Base(base) => {
             let names = schema::column_names(base).into_iter().map(Into::into).collect();
             (names, schema::schema().columns(base).1.to_vec())
         }
-        Relation::Derived(_) => {
-            let declared = program.outputs.iter().find(|output| &*output.relation.value == name);
+        Relation::Derived(number) => {
+            let declared =
+                program.outputs.iter().find(|output| output.span.file == 0 && &*output.relation.value == name);
             let declared = declared.and_then(|output| output.columns.as_ref());
             let names = match declared {
                 Some(columns) => columns.iter().map(|column| Arc::clone(&column.value)).collect(),
-                None => of_heads(program, name),
+                None => of_heads(program, number),
             };
-            (names, types.get(name).cloned().unwrap_or_default())
+            (names, types.get(number as usize).cloned().unwrap_or_default())
         }
     };
     let mut columns: Vec<Column> = Vec::new();
@@ -180,9 +177,10 @@ fn describe(
 }
 
 /// Names of columns by the first head that has a variable there.
-fn of_heads(program: &Program, name: &str) -> Vec<Arc<str>> {
-    let heads: Vec<&Atom> =
-        program.rules.iter().map(|rule| &rule.head).filter(|head| &*head.relation.value == name).collect();
+fn of_heads(program: &Program, number: u32) -> Vec<Arc<str>> {
+    let scopes = Scopes::of(program);
+    let is = |head: &&Atom| scopes.relation(&head.relation) == Some(number);
+    let heads: Vec<&Atom> = program.rules.iter().map(|rule| &rule.head).filter(is).collect();
     let arity = heads.first().map_or(0, |head| head.arguments.len());
     let column = |place: usize| {
         let variable = heads.iter().find_map(|head| match &head.arguments.get(place)?.value {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::datalog::ast::{
     Condition, Index, KindPattern, MatchItem, NodePattern, Program, Repeat, Span, Spanned, Template, Term, Variable,
 };
+use crate::datalog::scope::Scopes;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::tlc::codes;
 use crate::tlc::plan::{Field, KindTag};
@@ -111,6 +112,8 @@ pub struct Pattern {
 /// Collects findings about one template of a program.
 pub struct Findings<'p> {
     program: &'p Program,
+    /// What names of relations mean.
+    pub scopes: Scopes<'p>,
     /// The findings.
     pub list: Vec<Diagnostic>,
 }
@@ -118,7 +121,7 @@ pub struct Findings<'p> {
 impl<'p> Findings<'p> {
     /// None yet.
     pub fn new(program: &'p Program) -> Self {
-        Self { program, list: Vec::new() }
+        Self { program, scopes: Scopes::of(program), list: Vec::new() }
     }
 
     /// The place of a span.

@@ -4,6 +4,7 @@
 
 mod names;
 mod safety;
+mod scopes;
 mod strata;
 mod types;
 
@@ -13,11 +14,10 @@ pub use types::column_types;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::datalog::ast::{Atom, Condition, Program, Rule, Span, Spanned, Term};
 use crate::datalog::base::BaseSchema;
 use crate::datalog::codes;
+use crate::datalog::scope::Scopes;
 use crate::diagnostic::{Code, Diagnostic, Place, Severity};
 
 /// Columns that a relation may have.
@@ -36,6 +36,7 @@ pub fn check(program: &Program, schema: &BaseSchema) -> Vec<Diagnostic> {
 /// As [`check`], where the author's own files have these numbers.
 pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Diagnostic> {
     let mut checker = Checker::new(program, schema, own);
+    checker.scopes();
     checker.names();
     checker.safety();
     checker.strata();
@@ -59,18 +60,11 @@ pub fn variables(term: &Term, found: &mut impl FnMut(&Arc<str>)) {
     }
 }
 
-/// A relation that rules define.
-struct Defined<'p> {
-    arity: usize,
-    /// The head that defined it first.
-    first: &'p Atom,
-}
-
 struct Checker<'p> {
     program: &'p Program,
     schema: &'p BaseSchema,
-    /// In the order of first definition: the index numbers the relation.
-    defined: IndexMap<&'p str, Defined<'p>>,
+    /// The relations that rules define, and what names mean where.
+    scopes: Scopes<'p>,
     found: Vec<(Span, Diagnostic)>,
     /// The files whose author asks.
     own: &'p [u32],
@@ -78,12 +72,7 @@ struct Checker<'p> {
 
 impl<'p> Checker<'p> {
     fn new(program: &'p Program, schema: &'p BaseSchema, own: &'p [u32]) -> Self {
-        let mut defined = IndexMap::new();
-        for rule in &program.rules {
-            let head = &rule.head;
-            defined.entry(&*head.relation.value).or_insert(Defined { arity: head.arguments.len(), first: head });
-        }
-        Self { program, schema, defined, found: Vec::new(), own }
+        Self { program, schema, scopes: Scopes::of(program), found: Vec::new(), own }
     }
 
     fn place(&self, span: Span) -> Place {

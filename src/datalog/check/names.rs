@@ -38,10 +38,10 @@ impl<'p> Checker<'p> {
             });
             return;
         }
-        let (arity, first) = {
-            let defined = &self.defined[name];
-            (defined.arity, defined.first.span)
+        let Some(first) = self.scopes.relation(&head.relation).map(|relation| self.scopes.first(relation)) else {
+            return; // every head defines a relation
         };
+        let (arity, first) = (first.arguments.len(), first.span);
         if head.arguments.len() != arity {
             let place = self.place(first);
             let message =
@@ -60,8 +60,8 @@ impl<'p> Checker<'p> {
         if let Some(base) = self.schema.get(name) {
             return Some((self.schema.columns(base).1.len(), None));
         }
-        let defined = self.defined.get(name)?;
-        Some((defined.arity, Some(self.place(defined.first.span))))
+        let first = self.scopes.first(self.scopes.relation(relation)?);
+        Some((first.arguments.len(), Some(self.place(first.span))))
     }
 
     fn atom(&mut self, atom: &'p Atom) {
@@ -78,22 +78,6 @@ impl<'p> Checker<'p> {
                 None => d.with_note(format!("`{name}` is a relation of the facts")),
             });
         }
-    }
-
-    fn unknown(&mut self, relation: &Ident) {
-        let name = &*relation.value;
-        if self.program.lost.may_define(name) {
-            return;
-        }
-        let schema = self.schema;
-        let known: Vec<&str> = self.defined.keys().copied().chain(schema.names()).collect();
-        self.error(codes::RELATION, relation.span, format!("no relation is called `{name}`"), |d| {
-            let d = match name {
-                "starts" => d.with_hint("`starts` exists in the form `!starts(template, node)` only, under `where`"),
-                _ => d.with_similar(name, known),
-            };
-            d.with_note("a relation is defined by rules of this file or a used one, or is one of the facts")
-        });
     }
 
     /// What a file answers with is known, named once, and has as many columns as are named.

@@ -48,7 +48,7 @@ impl Checker<'_> {
         let mut runtime = Crepe::new();
         runtime.extend(edges.iter().map(|edge| Depends(edge.head, edge.needed)));
         runtime.extend(edges.iter().filter(|edge| edge.negative).map(|edge| DependsNegatively(edge.head, edge.needed)));
-        runtime.extend(components(self.defined.len(), &edges));
+        runtime.extend(components(self.scopes.len(), &edges));
         runtime.extend(self.asked());
         let (unstratified, used) = runtime.run();
         let unstratified: HashSet<(u32, u32)> = unstratified.into_iter().map(|Unstratified(a, b)| (a, b)).collect();
@@ -66,11 +66,11 @@ impl Checker<'_> {
     fn edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for rule in &self.program.rules {
-            let head = self.defined.get_index_of(&*rule.head.relation.value);
+            let head = self.scopes.relation(&rule.head.relation);
             atoms(&rule.body, &mut |atom, negative| {
-                let needed = self.defined.get_index_of(&*atom.relation.value);
+                let needed = self.scopes.relation(&atom.relation);
                 if let (Some(head), Some(needed)) = (head, needed) {
-                    edges.push(Edge { head: head as u32, needed: needed as u32, negative, span: atom.span });
+                    edges.push(Edge { head, needed, negative, span: atom.span });
                 }
             });
         }
@@ -80,19 +80,17 @@ impl Checker<'_> {
     fn asked(&self) -> Vec<Asked> {
         let outputs = self.program.outputs.iter().map(|output| &output.relation);
         let named = outputs.chain(&self.program.exports);
-        let number = |relation: &Ident| self.defined.get_index_of(&*relation.value);
-        let mut asked: Vec<Asked> = named.filter_map(number).map(|relation| Asked(relation as u32)).collect();
+        let mut asked: Vec<Asked> = named.filter_map(|name| self.scopes.relation(name)).map(Asked).collect();
         for template in &self.program.templates {
             atoms(&template.conditions, &mut |atom, _| {
-                let relation = number(&atom.relation);
-                asked.extend(relation.map(|relation| Asked(relation as u32)));
+                asked.extend(self.scopes.relation(&atom.relation).map(Asked));
             });
         }
         asked
     }
 
     fn unstratified(&mut self, edge: &Edge, edges: &[Edge]) {
-        let name = |relation: u32| *self.defined.get_index(relation as usize).expect("edges join relations").0;
+        let name = |relation: u32| self.scopes.shown(relation);
         let mut cycle = format!("`{}` needs all of `{}`", name(edge.head), name(edge.needed));
         for pair in path(edge.needed, edge.head, edges).windows(2) {
             cycle.push_str(&format!(", `{}` needs `{}`", name(pair[0]), name(pair[1])));
@@ -105,26 +103,31 @@ impl Checker<'_> {
         });
     }
 
-    /// Only in the user's own files, and only where templates say what is used.
+    /// Only in the user's own files, and only in those that say what their relations are for: by templates, `export` or
+    /// `output`.
     fn unused(&mut self, used: &HashSet<u32>) {
-        let templates = &self.program.templates;
+        let program = self.program;
+        let templates = &program.templates;
         let may_use = |template: &Template| template.damage.is_in(Damage::CONDITIONS);
-        if templates.is_empty() || self.program.lost.anything() || templates.iter().any(may_use) {
+        if program.lost.anything() || templates.iter().any(may_use) {
             return;
         }
-        let unused: Vec<(String, Span)> = self
-            .defined
-            .values()
-            .enumerate()
-            .filter(|(number, defined)| {
-                !used.contains(&(*number as u32)) && self.own.contains(&defined.first.span.file)
-            })
-            .map(|(_, defined)| (defined.first.relation.value.to_string(), defined.first.relation.span))
-            .filter(|(name, _)| !name.starts_with('_'))
+        let mut telling: HashSet<u32> = templates.iter().map(|template| template.span.file).collect();
+        telling.extend(program.outputs.iter().map(|output| output.span.file));
+        telling.extend(program.exports.iter().map(|export| export.span.file));
+        let unused: Vec<&Ident> = (0..self.scopes.len() as u32)
+            .filter(|relation| !used.contains(relation))
+            .map(|relation| &self.scopes.first(relation).relation)
+            .filter(|name| self.own.contains(&name.span.file) && telling.contains(&name.span.file))
+            .filter(|name| !name.value.starts_with('_'))
             .collect();
-        for (name, span) in unused {
-            self.warning(codes::UNUSED, span, format!("no template uses `{name}`"), |d| {
-                d.with_hint(format!("use it under `where`, remove it, or call it `_{name}`"))
+        for name in unused {
+            let (name, span) = (&name.value, name.span);
+            self.warning(codes::UNUSED, span, format!("nothing uses `{name}`"), |d| {
+                d.with_note(
+                    "a relation is used under `where`, by `output` and `export`, and by relations that are used",
+                )
+                .with_hint(format!("use it, remove it, or call it `_{name}`"))
             });
         }
     }

@@ -3,8 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::datalog::ast::{
     Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Term,
 };
@@ -50,8 +48,8 @@ struct Clash {
 
 type Scope = HashMap<Arc<str>, u32>;
 
-/// What the columns of each relation that rules define hold, by the names of the relations; [`Type::Any`] where nothing tells.
-pub fn column_types(program: &Program, schema: &BaseSchema) -> IndexMap<Arc<str>, Vec<Type>> {
+/// What the columns of each relation that rules define hold, by the numbers of the relations; [`Type::Any`] where nothing tells.
+pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
     let checker = Checker::new(program, schema, &[]);
     let mut classes = checker.infer();
     let columns = classes.columns.clone();
@@ -59,11 +57,11 @@ pub fn column_types(program: &Program, schema: &BaseSchema) -> IndexMap<Arc<str>
         let root = classes.root(column);
         classes.all[root as usize].kind.unwrap_or(Type::Any)
     };
-    let relations = checker.defined.iter().zip(columns);
+    let relations = (0..).zip(columns);
     relations
-        .map(|((name, defined), first)| {
-            let arity = defined.arity as u32;
-            ((*name).into(), (first..first + arity).map(|column| of(&mut classes, column)).collect())
+        .map(|(number, first)| {
+            let arity = checker.scopes.first(number).arguments.len() as u32;
+            (first..first + arity).map(|column| of(&mut classes, column)).collect()
         })
         .collect()
 }
@@ -71,10 +69,10 @@ pub fn column_types(program: &Program, schema: &BaseSchema) -> IndexMap<Arc<str>
 impl Checker<'_> {
     fn infer(&self) -> Classes {
         let mut classes = Classes::default();
-        for defined in self.defined.values() {
+        for relation in 0..self.scopes.len() as u32 {
             let first = classes.all.len() as u32;
             classes.columns.push(first);
-            for _ in 0..defined.arity {
+            for _ in &self.scopes.first(relation).arguments {
                 classes.fresh();
             }
         }
@@ -146,9 +144,9 @@ impl Checker<'_> {
                     classes.expect(class, *column, term.span, Because::Column(words));
                 }
             }
-        } else if let Some(relation) = self.defined.get_index_of(name) {
-            let first = classes.columns[relation];
-            if self.defined[relation].arity != atom.arguments.len() {
+        } else if let Some(relation) = self.scopes.relation(&atom.relation) {
+            let first = classes.columns[relation as usize];
+            if self.scopes.first(relation).arguments.len() != atom.arguments.len() {
                 return;
             }
             for (number, term) in atom.arguments.iter().enumerate() {

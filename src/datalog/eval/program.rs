@@ -8,11 +8,12 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rustc_hash::FxHashMap;
 
-use crate::datalog::ast::{self, Aggregate, Atom, Comparison, Condition, Program, Spanned};
+use crate::datalog::ast::{self, Aggregate, Comparison, Condition, Ident, Program, Spanned};
 use crate::datalog::base::{BaseRelation, BaseSchema};
 use crate::datalog::check;
 use crate::datalog::eval::fractions;
 use crate::datalog::eval::number::Calculation;
+use crate::datalog::scope::Scopes;
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostics, Severity};
 
@@ -126,10 +127,9 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
     if !errors.is_empty() {
         return Err(Diagnostics(errors));
     }
-    let mut compiler = Compiler::new(schema);
-    for rule in &program.rules {
-        compiler.declare(&rule.head);
-    }
+    let scopes = Scopes::of(program);
+    let mut compiler = Compiler::new(schema, &scopes);
+    compiler.declare();
     for (number, rule) in program.rules.iter().enumerate() {
         compiler.rule(number as u32, rule);
     }
@@ -139,7 +139,8 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
 }
 
 impl CompiledRules {
-    /// The relation of this name.
+    /// The relation of this name: one of the facts, what the first file means by it, or else the only one of that name.
+    /// Where several files have one, `NAME of FILE` is it.
     pub fn relation(&self, name: &str) -> Option<Relation> {
         self.names.get(name).copied()
     }
@@ -153,7 +154,8 @@ impl CompiledRules {
     }
 }
 
-struct Compiler {
+struct Compiler<'s, 'p> {
+    scopes: &'s Scopes<'p>,
     rules: CompiledRules,
 }
 
@@ -181,8 +183,8 @@ impl Registers {
     }
 }
 
-impl Compiler {
-    fn new(schema: &BaseSchema) -> Self {
+impl<'s, 'p> Compiler<'s, 'p> {
+    fn new(schema: &BaseSchema, scopes: &'s Scopes<'p>) -> Self {
         let mut names = IndexMap::new();
         let mut base_arity = Vec::new();
         for name in schema.names() {
@@ -191,20 +193,34 @@ impl Compiler {
             base_arity.push(schema.columns(relation).1.len());
         }
         let (rules, derived, symbols) = (Vec::new(), Vec::new(), IndexSet::new());
-        Self { rules: CompiledRules { rules, derived, symbols, levels: 0, names, base_arity } }
+        Self { scopes, rules: CompiledRules { rules, derived, symbols, levels: 0, names, base_arity } }
     }
 
-    fn declare(&mut self, head: &Atom) {
-        let name = &head.relation.value;
-        let next = self.rules.derived.len() as u32;
-        if *self.rules.names.entry(Arc::clone(name)).or_insert(Relation::Derived(next)) == Relation::Derived(next) {
-            let arity = head.arguments.len();
-            self.rules.derived.push(Derived { name: Arc::clone(name), arity, ..Derived::default() });
+    /// A derived relation's number is that of its scope.
+    fn declare(&mut self) {
+        for number in 0..self.scopes.len() as u32 {
+            let (first, shown) = (self.scopes.first(number), self.scopes.shown(number));
+            self.rules.names.entry(shown.as_str().into()).or_insert(Relation::Derived(number));
+            let arity = first.arguments.len();
+            self.rules.derived.push(Derived { name: shown.into(), arity, ..Derived::default() });
+        }
+        for number in 0..self.scopes.len() as u32 {
+            let name = &self.scopes.first(number).relation.value;
+            if self.scopes.only(name) == Some(number) {
+                self.rules.names.entry(Arc::clone(name)).or_insert(Relation::Derived(number));
+            }
+        }
+    }
+
+    fn relation(&self, name: &Ident) -> Option<Relation> {
+        match self.rules.names.get(&name.value) {
+            Some(Relation::Base(base)) => Some(Relation::Base(*base)),
+            _ => self.scopes.relation(name).map(Relation::Derived),
         }
     }
 
     fn rule(&mut self, source: u32, rule: &ast::Rule) {
-        let Some(Relation::Derived(relation)) = self.rules.relation(&rule.head.relation.value) else {
+        let Some(Relation::Derived(relation)) = self.relation(&rule.head.relation) else {
             return; // a base relation has no rules: checked before
         };
         let mut registers = Registers::default();
@@ -250,7 +266,7 @@ impl Compiler {
                 Literal::Compare(self.term(&left.value, registers), *comparison, self.term(&right.value, registers))
             }
             Condition::Atom { negated, atom } => {
-                let relation = self.rules.relation(&atom.relation.value)?;
+                let relation = self.relation(&atom.relation)?;
                 let terms = self.terms(&atom.arguments, registers, count_wildcards && !negated);
                 let terms = terms.into_iter().map(|term| flat(term, registers)).collect();
                 if *negated { Literal::Fails(relation, terms) } else { Literal::Holds(relation, terms) }

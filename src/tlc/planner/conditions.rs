@@ -119,7 +119,9 @@ impl Planner<'_> {
             }
             Condition::Atom { negated, atom } => {
                 let arguments = atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
-                let relation = Arc::clone(&atom.relation.value);
+                let meant = findings.scopes.relation(&atom.relation);
+                let relation =
+                    meant.map_or_else(|| Arc::clone(&atom.relation.value), |meant| findings.scopes.shown(meant).into());
                 self.steps.push(Step::Holds { negated: *negated, relation, arguments });
                 false
             }
