@@ -2,7 +2,7 @@
 //! them, and answers what-if questions.
 //!
 //! Data flows down this list of rooms, and imports only ever point up it:
-//! [`diagnostic`], [`names`], [`datalog`], [`trace`], [`lqn`], [`tlc`], [`same`], [`model`], [`solve`], [`report`].
+//! [`diagnostic`], [`names`], [`datalog`], [`trace`], [`lqn`], [`tlc`], [`same`], [`query`], [`model`], [`solve`], [`report`].
 
 #![forbid(unsafe_code)]
 

@@ -7,7 +7,7 @@ use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, ReduceArguments, TraceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
-use crate::cli::reduce::{self, Interactions};
+use crate::cli::reduce::{self, Interactions, Keep};
 use crate::cli::terminal::Terminal;
 
 /// Arguments of `dyelog matches`.
@@ -34,7 +34,7 @@ pub struct Arguments {
 enum Format {
     /// A row each match, with a header
     Csv,
-    /// A list of objects
+    /// A list of objects, with the nodes and variables that each match binds
     Json,
     /// A table for people
     Text,
@@ -43,7 +43,8 @@ enum Format {
 /// Lists the committed matches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
-    let reduced = reduce::reduce(input, None, reading, &arguments.reduce, true, terminal)?;
+    let keep = if arguments.format == Format::Json { Keep::Bindings } else { Keep::Rows };
+    let reduced = reduce::reduce(input, None, reading, &arguments.reduce, keep, terminal)?;
     if let Some(Interactions { records, names }) = &reduced.interactions {
         let text = match arguments.format {
             Format::Csv => report::interactions::csv(records, names),

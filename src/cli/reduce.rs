@@ -91,13 +91,30 @@ impl Sink for Watch<'_, '_> {
     }
 }
 
+/// What is kept of matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// A row each.
+    Rows,
+    /// A row each, with what it binds.
+    Bindings,
+}
+
+impl From<bool> for Keep {
+    fn from(rows: bool) -> Self {
+        if rows { Self::Rows } else { Self::Nothing }
+    }
+}
+
 /// Reduces traces, the first of which may be open already, and shows what was left out on the way.
 pub fn reduce(
     files: &[PathBuf],
     first: Option<Box<dyn Read + Send>>,
     reading: &ReadingArguments,
     arguments: &ReduceArguments,
-    keep_matches: bool,
+    keep_matches: Keep,
     terminal: &mut Terminal,
 ) -> Result<Reduced, Failure> {
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
@@ -107,7 +124,7 @@ pub fn reduce(
         Opened::Operations(first) => first,
         Opened::Messages(sources, why) => {
             messages::check_arguments(arguments)?;
-            return messages::reduce(sources, &why, reading, arguments, keep_matches, terminal);
+            return messages::reduce(sources, &why, reading, arguments, keep_matches != Keep::Nothing, terminal);
         }
     };
     messages::check_dyed(arguments)?;
@@ -118,7 +135,8 @@ pub fn reduce(
         engine: arguments.engine.into(),
         policy: Policy { strict: reading.strict },
         threads: arguments.thread_count(),
-        keep_matches,
+        keep_matches: keep_matches != Keep::Nothing,
+        keep_bindings: keep_matches == Keep::Bindings,
     };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, options);

@@ -175,7 +175,7 @@ fn submodel_or_model(
     terminal: &mut Terminal,
 ) -> Result<Found, Failure> {
     if reading.from.is_some() {
-        return Ok(Found::SubModel(Box::new(reduce::reduce(files, None, reading, reduce, matches, terminal)?)));
+        return Ok(Found::SubModel(Box::new(reduce::reduce(files, None, reading, reduce, matches.into(), terminal)?)));
     }
     if files.len() > 1 {
         refuse_models(files)?;
@@ -203,7 +203,7 @@ fn submodel_or_model(
     }
     let first = first.map(|(_, whole)| whole);
     if saved.is_empty() {
-        return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, matches, terminal)?)));
+        return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, matches.into(), terminal)?)));
     }
     let mut given = submodels::load(saved, terminal)?;
     if traces.is_empty() {
@@ -214,7 +214,7 @@ fn submodel_or_model(
     }
     submodels::check_merge(&given, reduce.merge)?;
     let named = if let [trace] = &*traces { input::shown(trace) } else { "the traces".into() };
-    let mut reduced = reduce::reduce(&traces, first, reading, reduce, matches, terminal)?;
+    let mut reduced = reduce::reduce(&traces, first, reading, reduce, matches.into(), terminal)?;
     if let Some(finding) = given.seen.take_in(&named, &reduced.reduction.submodel) {
         terminal.report(&[finding]);
     }

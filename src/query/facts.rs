@@ -10,6 +10,7 @@ use crate::datalog::base::{BaseFacts, BaseRelation, Type};
 use crate::datalog::value::Value;
 use crate::diagnostic::Diagnostics;
 use crate::names::Name;
+use crate::query::dominators;
 use crate::query::matched::Matched;
 use crate::query::schema::{self, ENTRY, EVENT, MATCH, OPERATION, Own, SPAN};
 use crate::query::table::Table;
@@ -18,6 +19,7 @@ use crate::tlc::Rules;
 use crate::tlc::facts::{GraphFacts, RELATIONS};
 use crate::trace::recorded::SpanKind;
 use crate::trace::retained::{Attribute, Data};
+use crate::trace::toeg::NONE;
 use crate::trace::{Event, NodeId, SpanTree, Toeg, TraceNames};
 
 /// An operation with its spans, where it is of spans.
@@ -48,6 +50,7 @@ pub struct TraceFacts<'a> {
     texts: RefCell<Texts>,
     events: OnceCell<Vec<(u32, u32)>>,
     first_entries: OnceCell<Vec<u32>>,
+    orders: OnceCell<Vec<Ordered<'a>>>,
     failure: RefCell<Option<Diagnostics>>,
 }
 
@@ -81,6 +84,7 @@ impl<'a> TraceFacts<'a> {
             texts: RefCell::default(),
             events: OnceCell::new(),
             first_entries: OnceCell::new(),
+            orders: OnceCell::new(),
             failure: RefCell::default(),
         }
     }
@@ -246,6 +250,14 @@ impl<'a> TraceFacts<'a> {
             Own::Match | Own::MatchNode | Own::MatchValue | Own::Entry | Own::Request | Own::Owner => {
                 self.fill_matches(own, table);
             }
+            Own::Dominator => {
+                for part in &self.parts {
+                    let immediate = dominators::immediate(&part.operation.toeg);
+                    for (node, above) in (0..).zip(immediate).filter(|(_, above)| *above != NONE) {
+                        table.push(&[Value::from(part.first_node + above), Value::from(part.first_node + node)]);
+                    }
+                }
+            }
             Own::Event | Own::EventAttr => self.fill_events(own, table),
             Own::Child
             | Own::Order
@@ -256,6 +268,44 @@ impl<'a> TraceFacts<'a> {
             | Own::Gap
             | Own::Critical => self.fill_derived(own, table),
             _ => self.fill_spans(own, table),
+        }
+    }
+
+    /// Which spans lie above which, by their order, without a row kept.
+    fn ancestors(&self, pattern: &[Option<Value>], out: &mut dyn FnMut(&[Value]) -> ControlFlow<()>) {
+        let orders = self.orders.get_or_init(|| self.trees().map(|(part, tree)| Ordered::of(part, tree)).collect());
+        let number = |value: Option<Value>| match value {
+            None => Some(None),
+            Some(value) => value.as_integer().and_then(|number| u32::try_from(number).ok()).map(Some),
+        };
+        let (Some(above), Some(below)) = (number(pattern[0]), number(pattern[1])) else { return };
+        for ordered in orders {
+            let Some(above) = ordered.own(above) else { continue };
+            let Some(below) = ordered.own(below) else { continue };
+            let mut give =
+                |above: u32, below: u32| out(&[Value::from(ordered.first + above), Value::from(ordered.first + below)]);
+            let flow = match (above, below) {
+                (Some(above), Some(below)) if ordered.is_above(above, below) => give(above, below),
+                (Some(_), Some(_)) => ControlFlow::Continue(()),
+                (Some(above), None) => ordered.below(above).try_for_each(|below| give(above, below)),
+                (None, Some(below)) => ordered.above(below).try_for_each(|above| give(above, below)),
+                (None, None) => (0..ordered.order.len() as u32)
+                    .try_for_each(|below| ordered.above(below).try_for_each(|above| give(above, below))),
+            };
+            if flow.is_break() {
+                return;
+            }
+        }
+    }
+
+    fn estimate_ancestors(&self, bound: u32) -> u64 {
+        /// Trees of calls are so deep, about.
+        const DEPTH: u64 = 8;
+        let spans = self.trees().map(|(_, tree)| tree.spans.len() as u64).sum::<u64>().max(1);
+        match bound {
+            0 => spans * DEPTH,
+            3 => 1,
+            _ => DEPTH,
         }
     }
 
@@ -434,6 +484,53 @@ impl Part<'_> {
     }
 }
 
+/// A tree of spans in its order.
+struct Ordered<'a> {
+    first: u32,
+    tree: &'a SpanTree,
+    order: Vec<(u32, u32)>,
+    /// The spans in the order of their first numbers.
+    by_pre: Vec<u32>,
+}
+
+impl<'a> Ordered<'a> {
+    fn of(part: &Part<'_>, tree: &'a SpanTree) -> Self {
+        let order = Tree::of(tree).order();
+        let mut by_pre = vec![0; order.len()];
+        for (span, (pre, _)) in (0..).zip(&order) {
+            by_pre[*pre as usize - 1] = span;
+        }
+        Self { first: part.first_span, tree, order, by_pre }
+    }
+
+    /// The number within the tree; `None` where it is of another one.
+    fn own(&self, number: Option<u32>) -> Option<Option<u32>> {
+        match number {
+            None => Some(None),
+            Some(number) => {
+                let own = number.checked_sub(self.first)?;
+                ((own as usize) < self.order.len()).then_some(Some(own))
+            }
+        }
+    }
+
+    fn is_above(&self, above: u32, below: u32) -> bool {
+        let (one, other) = (self.order[above as usize], self.order[below as usize]);
+        one.0 < other.0 && one.1 > other.1
+    }
+
+    /// What lies below a span follows it, up to the first that does not.
+    fn below(&self, above: u32) -> impl Iterator<Item = u32> {
+        let next = self.order[above as usize].0 as usize;
+        self.by_pre[next..].iter().copied().take_while(move |below| self.is_above(above, *below))
+    }
+
+    fn above(&self, below: u32) -> impl Iterator<Item = u32> {
+        let parent = |span: u32| self.tree.spans[span as usize].parent;
+        std::iter::successors(parent(below), move |span| parent(*span))
+    }
+}
+
 fn kind_label(kind: SpanKind) -> &'static str {
     if kind == SpanKind::Unspecified { "unspecified" } else { kind.label() }
 }
@@ -448,6 +545,7 @@ impl BaseFacts for TraceFacts<'_> {
         match &*self.parts {
             // The graph of one operation answers by itself, without a table.
             [only] if schema::own(relation).is_none() => only.graph.lookup(relation, pattern, out),
+            _ if schema::own(relation) == Some(Own::Ancestor) => self.ancestors(pattern, out),
             _ => self.table(relation).lookup(pattern, out),
         }
     }
@@ -455,6 +553,7 @@ impl BaseFacts for TraceFacts<'_> {
     fn estimate(&self, relation: BaseRelation, bound: u32) -> u64 {
         match &*self.parts {
             [only] if schema::own(relation).is_none() => only.graph.estimate(relation, bound),
+            _ if schema::own(relation) == Some(Own::Ancestor) => self.estimate_ancestors(bound),
             _ => self.table(relation).estimate(bound),
         }
     }

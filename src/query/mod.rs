@@ -10,6 +10,7 @@
 pub mod answer;
 pub mod codes;
 mod constants;
+mod dominators;
 mod facts;
 mod matched;
 pub mod question;

@@ -81,6 +81,7 @@ relations! {
     EventAttr "event_attr" ("event": EVENT, "key": Type::Symbol, "value": Type::Any) "event E has an attribute";
     Link "link" ("span": SPAN, "trace": Type::Symbol, "id": Type::Symbol)
         "span S is linked to the span of that identifier in that trace";
+    Ancestor "ancestor" ("ancestor": SPAN, "span": SPAN) "span A lies above span S in the tree, at whatever distance";
     Order "order" ("span": SPAN, "pre": Type::Integer, "post": Type::Integer)
         "span S comes so-manieth, from 1, in the tree of its operation: before and behind what it caused";
     Depth "depth" ("span": SPAN, "depth": Type::Integer) "so many spans lie above span S";
@@ -94,6 +95,8 @@ relations! {
         "between these times span S ran and no child of it did, before the first and behind the last child, too";
     Critical "critical" ("span": SPAN, "from": Type::Integer, "to": Type::Integer)
         "between these times the response of the operation waited for span S itself";
+    Dominator "dominator" ("dominator": Type::Node, "node": Type::Node)
+        "node D is the last node but N itself that all ways from the operation's first node to node N pass";
     Match "match" ("match": MATCH, "template": Type::Symbol)
         "match M of that template was committed; matches count from 1 in the order of commitment";
     MatchNode "match_node" ("match": MATCH, "name": Type::Symbol, "node": Type::Node)

@@ -24,6 +24,6 @@ pub mod rules;
 pub mod summary;
 pub mod visits;
 
-pub use reducer::{EngineKind, MatchRow, ReduceOptions, Reducer, Reduction};
+pub use reducer::{Bindings, BoundTo, EngineKind, MatchRow, ReduceOptions, Reducer, Reduction};
 pub use rules::Rules;
 pub use summary::{EntryMerge, Summary};

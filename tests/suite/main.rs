@@ -24,6 +24,7 @@ mod lqn_strategy;
 mod model;
 mod network;
 mod quality;
+mod query;
 mod reference;
 mod report_page;
 mod rule_faults;
