@@ -25,7 +25,7 @@ use crate::cli::{Failure, Outcome, codes, input, reduce, rule_files};
 /// Arguments of `dyelog query`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "the spans that took more than 20 ms" => "dyelog query -e 'slow(S, Name, D) :- span(S, _, Name), duration(S, D), D > 20000000.' traces/shop.otlp.jsonl",
+    "the spans that took more than 5 ms" => "dyelog query -e 'slow(S, Name, D) :- span(S, _, Name), duration(S, D), D > 5000000.' traces/shop.otlp.jsonl",
     "the five longest, of all operations" => "dyelog query -e 'long(S, Name, D) :- span(S, _, Name), duration(S, D).' --top 5 --by D traces/shop.otlp.jsonl",
     "a relation of the facts" => "dyelog query --relation span traces/shop.otlp.jsonl --format csv",
     "a rule over all operations at once" => "dyelog query --scope trace -e 'calls(Service, N) :- span(_, Service, _), N = count { span(S, Service, _) }.' traces/shop.otlp.jsonl",
@@ -141,8 +141,10 @@ fn question(file: Option<&PathBuf>, arguments: &Arguments, terminal: &mut Termin
     let mut root = String::new();
     for rule in &arguments.rules {
         let rule = rule.trim();
+        // The last dot may be missing; `use` has none.
+        let complete = rule.is_empty() || rule.ends_with('.') || (rule.starts_with("use ") && !rule.contains(":-"));
         root.push_str(rule);
-        root.push_str(if rule.ends_with(['.', '"', '}']) || rule.is_empty() { "\n" } else { ".\n" });
+        root.push_str(if complete { "\n" } else { ".\n" });
     }
     // Rules of the command line stand behind those of the file, and see all of them.
     let (name, before): (Arc<str>, String) = match file {

@@ -322,11 +322,21 @@ impl<'a> TraceFacts<'a> {
     fn fill_spans(&self, own: Own, table: &mut Table) {
         for (part, tree) in self.trees() {
             for (place, span) in (0_u32..).zip(&tree.spans) {
+                let restored = tree.is_restored(place);
+                if restored && !matches!(own, Own::Parent | Own::Root | Own::Restored | Own::SpanId) {
+                    continue;
+                }
                 let number = Value::from(part.first_span + place);
                 let named = |name: Name| name.is_some().then(|| Value::symbol(name));
                 let second = match own {
                     Own::Span => {
                         table.push(&[number, span.service.into(), span.name.into()]);
+                        continue;
+                    }
+                    Own::Restored => {
+                        if restored {
+                            table.push(&[number]);
+                        }
                         continue;
                     }
                     Own::Root => {
@@ -426,6 +436,7 @@ impl<'a> TraceFacts<'a> {
                                     table.push(&[number(span), number(child), Value::from(place)]);
                                 }
                             }
+                            _ if spans.is_restored(span) => {}
                             Own::Gap => tree.gaps(span, |from, to| table.push(&[number(span), time(from), time(to)])),
                             Own::SelfTime => table.push(&[number(span), time(tree.own_and_covered(span).0)]),
                             Own::Union => table.push(&[number(span), time(tree.own_and_covered(span).1)]),

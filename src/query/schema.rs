@@ -57,6 +57,8 @@ relations! {
     Parent "parent" ("child": SPAN, "parent": SPAN) "span C was caused by span P";
     Child "child" ("parent": SPAN, "child": SPAN, "number": Type::Integer)
         "span C is the so-manieth child of span P, from 1, by the time of the start";
+    Restored "restored" ("span": SPAN)
+        "span S is not in the trace, and stands in the place of a missing one: it has a place in the tree, and nothing else";
     Root "root" ("span": SPAN) "span S is the first of its operation";
     SpanKind "span_kind" ("span": SPAN, "kind": Type::Symbol)
         "span S is \"client\", \"server\", \"producer\", \"consumer\", \"internal\" or \"unspecified\"";

@@ -302,6 +302,11 @@ pub struct SpanTree {
 }
 
 impl SpanTree {
+    /// Whether a span is none of the input, but stands in the place of a missing one.
+    pub fn is_restored(&self, span: u32) -> bool {
+        self.spans[span as usize].place as usize >= self.kept.details.len()
+    }
+
     /// The attributes of a span, by its position: those that are wanted.
     pub fn attributes(&self, span: u32) -> &[Attribute] {
         self.kept.attributes_of(self.spans[span as usize].place)

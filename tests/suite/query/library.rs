@@ -287,7 +287,7 @@ fn critical_times_are_those_of_crisp() {
             .map(|(name, time)| (name.clone(), time.as_i64().unwrap_or(0) * TICK))
             .filter(|(_, time)| *time > 0)
             .collect();
-        let rules = "use \"std/critical_path.dl\" output q q(A, B, T) :- _named(A, B), \
+        let rules = "use \"std/critical_path.dl\" output q. q(A, B, T) :- _named(A, B), \
             T = sum D { critical_time(S, D), span(S, A, B) }. _named(A, B) :- critical_time(S, _), span(S, A, B).";
         let (rows, _) = ask(rules, text.as_bytes(), Scope::Operation).expect("it runs");
         let found: BTreeSet<(String, i64)> = rows

@@ -61,7 +61,7 @@ fn the_page_lists_the_library() {
     let page = page("query.md");
     for (file, text) in dyelog::query::standard::FILES {
         assert!(page.contains(&format!("| `{file}` |")), "{file}");
-        for name in text.lines().filter_map(|line| line.strip_prefix("export ")).flat_map(|names| names.split(", ")) {
+        for name in text.lines().filter_map(|line| line.strip_prefix("export ")).flat_map(|names| names.trim_end_matches('.').split(", ")) {
             assert!(page.contains(&format!("`{name}(")), "{file}: {name}");
         }
     }
