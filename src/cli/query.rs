@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(value_name = "FILE.dl|TRACE", required = true)]
     files: Vec<PathBuf>,
     /// A rule, whose relation is shown; may be repeated
-    #[arg(short = 'e', long = "rule", value_name = "RULE")]
+    #[arg(short = 'e', value_name = "RULE")]
     rules: Vec<String>,
     /// Show this relation, of the rules or of the facts; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -217,6 +217,8 @@ fn read(
 fn tell_quality(quality: &QualityReport, terminal: &Terminal) {
     let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
     terminal.report_first(&damaged, reduce::SHOWN, "; `dyelog trace check` tells of them");
+    let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();
+    terminal.report_first(&doubtful, reduce::SHOWN, "; `dyelog trace check` tells of them");
     if quality.restored + quality.set_aside > 0 {
         terminal.say(&format!(
             "of {} operations {} were well formed, {} restored and {} set aside\n",

@@ -203,7 +203,14 @@ fn submodel_or_model(
     }
     let first = first.map(|(_, whole)| whole);
     if saved.is_empty() {
-        return Ok(Found::SubModel(Box::new(reduce::reduce(&traces, first, reading, reduce, matches.into(), terminal)?)));
+        return Ok(Found::SubModel(Box::new(reduce::reduce(
+            &traces,
+            first,
+            reading,
+            reduce,
+            matches.into(),
+            terminal,
+        )?)));
     }
     let mut given = submodels::load(saved, terminal)?;
     if traces.is_empty() {

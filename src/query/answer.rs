@@ -99,7 +99,10 @@ impl<'q> Answering<'q> {
         Ok(told)
     }
 
-    fn answer(&mut self, operations: &[&Questioned], names: &TraceNames) -> ControlFlow<()> {
+    /// Answers about one operation, or about several at once where the scope is the trace; [`Sink`] does so as they come.
+    ///
+    /// `Break` says that no more answers are wanted, or that there will be none.
+    pub fn answer(&mut self, operations: &[&Questioned], names: &TraceNames) -> ControlFlow<()> {
         self.told.operations += operations.len() as u64;
         let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
         self.search.look(&facts, operations, names);

@@ -124,14 +124,14 @@ impl<'a> TraceFacts<'a> {
         let number = u32::try_from(value.as_integer()?).ok()?;
         Some(match kind {
             Type::Node => {
-                let part = self.part(|part| part.first_node + part.operation.toeg.len() as u32, number);
+                let part = self.part(|part| part.first_node + part.operation.toeg.len() as u32, number)?;
                 let event = part.operation.toeg.event(number - part.first_node);
                 format!("{},{}", event.thread, event.index)
             }
-            SPAN => self.span(number).to_string(),
+            SPAN => self.span(number)?.to_string(),
             EVENT => {
                 let (span, place) = *self.events.get_or_init(|| self.event_places()).get(number as usize)?;
-                format!("{}/{place}", self.span(span))
+                format!("{}/{place}", self.span(span)?)
             }
             OPERATION => self.parts.get(number as usize)?.operation.toeg.operation().run.to_string(),
             MATCH => return None,
@@ -145,14 +145,14 @@ impl<'a> TraceFacts<'a> {
     }
 
     /// The part that a number lies in, by where the numbers of each part end.
-    fn part(&self, end: impl Fn(&Part<'a>) -> u32, number: u32) -> &Part<'a> {
-        &self.parts[self.parts.partition_point(|part| end(part) <= number)]
+    fn part(&self, end: impl Fn(&Part<'a>) -> u32, number: u32) -> Option<&Part<'a>> {
+        self.parts.get(self.parts.partition_point(|part| end(part) <= number))
     }
 
-    fn span(&self, number: u32) -> &Arc<str> {
-        let part = self.part(Part::end_of_spans, number);
-        let tree = part.operation.spans.as_ref().expect("numbers of spans are of operations with spans");
-        &tree.spans[(number - part.first_span) as usize].id
+    fn span(&self, number: u32) -> Option<&Arc<str>> {
+        let part = self.part(Part::end_of_spans, number)?;
+        let tree = part.operation.spans.as_ref()?;
+        Some(&tree.spans.get(number.checked_sub(part.first_span)? as usize)?.id)
     }
 
     /// For each event, its span and its place among the events of that, from 1.

@@ -128,24 +128,21 @@ pub(super) fn place(program: &Program, span: crate::datalog::ast::Span) -> Place
 /// The relations that are shown where none is chosen.
 fn shown(program: &Program, from: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let mut add = |name: &str| {
+    let add = |names: &mut Vec<String>, name: &str| {
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
     };
     for output in program.outputs.iter().filter(|output| output.span.file == 0) {
-        add(&output.relation.value);
+        add(&mut names, &output.relation.value);
     }
-    let heads = program.rules.iter().map(|rule| &rule.head.relation).filter(|head| head.span.file == 0);
+    let heads = program.rules.iter().map(|rule| &rule.head.relation);
+    let heads = heads.filter(|head| head.span.file == 0 && !head.value.starts_with('_'));
     for head in heads.clone().filter(|head| head.span.start as usize >= from) {
-        add(&head.value);
+        add(&mut names, &head.value);
     }
     if names.is_empty() {
-        for head in heads.filter(|head| !head.value.starts_with('_')) {
-            if !names.iter().any(|known| **known == *head.value) {
-                names.push(head.value.to_string());
-            }
-        }
+        heads.for_each(|head| add(&mut names, &head.value));
     }
     names
 }

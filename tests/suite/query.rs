@@ -72,9 +72,19 @@ const JAEGER: &str = r#"{"data":[{"traceID":"a","processes":{"p":{"serviceName":
 #[test]
 fn attributes_are_the_same_in_otlp_and_jaeger() {
     for trace in [OTLP, JAEGER] {
-        let attributes = lines("q(Name, K, V) :- span(S, _, Name), attr(S, K, V), K != \"otel.status_code\", K != \"span.kind\".", trace);
-        let expected =
-            ["child error true", "root half 0.5", "root n 7", "root text 12", "root truth true", "root whole 3", "root zero 007"];
+        let attributes = lines(
+            "q(Name, K, V) :- span(S, _, Name), attr(S, K, V), K != \"otel.status_code\", K != \"span.kind\".",
+            trace,
+        );
+        let expected = [
+            "child error true",
+            "root half 0.5",
+            "root n 7",
+            "root text 12",
+            "root truth true",
+            "root whole 3",
+            "root zero 007",
+        ];
         assert_eq!(attributes, expected);
         assert_eq!(lines("q(V) :- attr(_, \"text\", V), V = 12.", trace), ["12"]);
         assert_eq!(lines("q(S, V) :- resource(S, \"zone\", V).", trace).len(), 2);
@@ -90,7 +100,8 @@ fn attributes_are_the_same_in_otlp_and_jaeger() {
 fn only_the_attributes_that_rules_name_are_kept() {
     assert_eq!(lines("q(V) :- attr(_, \"n\", V).", OTLP), ["7"]);
     let (_, told) = ask("q(V) :- attr(_, \"nn\", V).", OTLP.as_bytes(), Scope::Operation).expect("it runs");
-    let hints: Vec<&str> = told.findings.iter().filter_map(|finding| finding.hints.first()).map(|hint| &**hint).collect();
+    let hints: Vec<&str> =
+        told.findings.iter().filter_map(|finding| finding.hints.first()).map(|hint| &**hint).collect();
     assert_eq!(hints, ["did you mean `n`?"]);
 }
 
@@ -140,4 +151,11 @@ fn damaged_operations_are_set_aside() {
     let text = std::fs::read("traces/lost-reply.angio").expect("the trace is bundled");
     let (rows, told) = ask("q(O) :- operation(O, _, _).", &text, Scope::Operation).expect("it runs");
     assert_eq!(rows.len() as u64, told.operations);
+}
+
+/// A value of an attribute may be any number; that it stands for a span is the author's word.
+#[test]
+fn numbers_that_are_no_spans_are_shown_as_numbers() {
+    assert_eq!(lines("q(V) :- attr(_, \"n\", V), !span(V, _, _).", OTLP), ["7"]);
+    assert_eq!(lines("q(V) :- attr(_, \"n\", V), !node_span(V, _).", OTLP).len(), 1);
 }

@@ -4,7 +4,8 @@ use assert_cmd::Command;
 
 fn query(arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
-    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("query").args(arguments).output().expect("it runs");
+    let output =
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("query").args(arguments).output().expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
@@ -23,10 +24,10 @@ fn csv_has_a_header_and_the_key_of_the_operation() {
 #[test]
 fn the_largest_come_first() {
     let (_, all, _) = query(&["--relation", "duration", SHOP, "--format", "csv"]);
-    let mut expected: Vec<u64> =
-        all.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
+    let mut expected: Vec<u64> = all.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
     expected.sort_unstable_by(|a, b| b.cmp(a));
-    let (code, out, err) = query(&["--relation", "duration", "--top", "7", "--by", "duration", SHOP, "--format", "csv"]);
+    let (code, out, err) =
+        query(&["--relation", "duration", "--top", "7", "--by", "duration", SHOP, "--format", "csv"]);
     assert_eq!(code, 0, "{err}");
     let found: Vec<u64> = out.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
     assert_eq!(found, expected[..7]);
@@ -60,13 +61,24 @@ fn several_relations_go_into_a_folder_or_one_document() {
 fn a_file_and_rules_of_the_command_line_are_one_question() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let file = folder.path().join("q.dl");
-    std::fs::write(&file, "output slow(span, ms).\nslow(S, D / 1000000) :- duration(S, D), D > 1000000.\n").expect("written");
+    std::fs::write(&file, "output slow(span, ms).\nslow(S, D / 1000000) :- duration(S, D), D > 1000000.\n")
+        .expect("written");
     let file = file.to_str().expect("a path");
     let (code, out, err) = query(&[file, SHOP, "--format", "csv"]);
     assert_eq!(code, 0, "{err}");
     assert!(out.starts_with("scenario,run,span,ms\n"), "{out}");
-    let (code, out, err) =
-        query(&[file, "-e", "n(N) :- N = count { slow(S, M) }", "--relation", "n", "--scope", "trace", SHOP, "--format", "csv"]);
+    let (code, out, err) = query(&[
+        file,
+        "-e",
+        "n(N) :- N = count { slow(S, M) }",
+        "--relation",
+        "n",
+        "--scope",
+        "trace",
+        SHOP,
+        "--format",
+        "csv",
+    ]);
     assert_eq!(code, 0, "{err}");
     assert!(out.starts_with("N\n"), "{out}");
     let (code, _, err) = query(&[file]);
@@ -94,7 +106,8 @@ fn matches_as_json_tell_what_they_bind() {
         .output()
         .expect("it runs");
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let forwarding = rows.as_array().into_iter().flatten().find(|row| row["template"] == "forwarding").expect("a match");
+    let forwarding =
+        rows.as_array().into_iter().flatten().find(|row| row["template"] == "forwarding").expect("a match");
     assert!(forwarding["nodes"]["f[2]"]["thread"].is_u64(), "{forwarding}");
     assert_eq!(forwarding["variables"]["n"], 2, "{forwarding}");
 }
@@ -103,7 +116,10 @@ fn matches_as_json_tell_what_they_bind() {
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_success() {
-    let line = format!("{} query --relation edge {SHOP} --format csv | head -1; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_dyelog"));
+    let line = format!(
+        "{} query --relation edge {SHOP} --format csv | head -1; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_dyelog")
+    );
     let status = std::process::Command::new("bash")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["-c", &line])

@@ -29,9 +29,19 @@ fn every_line_of_the_comparison_runs() {
                 Err(error) => wrong.push(format!("{rule}: {error}")),
                 // What the bundled trace does not have may be asked for: events, failures.
                 Ok((rows, _)) if rows.is_empty() => {
-                    if !["event", "\"error\"", "none", "validate cart", "_under", "!span", "http.route\", V), attr", "D > T", "T > 1000000"]
-                        .iter()
-                        .any(|allowed| rule.contains(allowed))
+                    if ![
+                        "event",
+                        "\"error\"",
+                        "none",
+                        "validate cart",
+                        "_under",
+                        "!span",
+                        "http.route\", V), attr",
+                        "D > T",
+                        "T > 1000000",
+                    ]
+                    .iter()
+                    .any(|allowed| rule.contains(allowed))
                     {
                         wrong.push(format!("{rule}: no row"));
                     }
@@ -61,7 +71,11 @@ fn the_page_lists_the_library() {
     let page = page("query.md");
     for (file, text) in dyelog::query::standard::FILES {
         assert!(page.contains(&format!("| `{file}` |")), "{file}");
-        for name in text.lines().filter_map(|line| line.strip_prefix("export ")).flat_map(|names| names.trim_end_matches('.').split(", ")) {
+        for name in text
+            .lines()
+            .filter_map(|line| line.strip_prefix("export "))
+            .flat_map(|names| names.trim_end_matches('.').split(", "))
+        {
             assert!(page.contains(&format!("`{name}(")), "{file}: {name}");
         }
     }
