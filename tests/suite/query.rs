@@ -93,7 +93,7 @@ fn attributes_are_the_same_in_otlp_and_jaeger() {
         assert_eq!(events, ["exception 2000 exception.type"]);
         assert_eq!(lines("q(D, T) :- root(S), duration(S, D), self_time(S, T).", trace), ["8000 6000"]);
     }
-    assert_eq!(lines("q(T, I) :- link(_, T, I).", OTLP), ["0000000000000000000000000000000b 000000000000000c"]);
+    assert_eq!(lines("q(T, I) :- link(_, T, I).", OTLP), ["000000000000000b 000000000000000c"]);
 }
 
 #[test]
