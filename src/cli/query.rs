@@ -25,7 +25,7 @@ use crate::cli::{Failure, Outcome, codes, input, reduce, rule_files};
 /// Arguments of `dyelog query`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "the spans that took more than 5 ms" => "dyelog query -e 'slow(S, Name, D) :- span(S, _, Name), duration(S, D), D > 5000000.' traces/shop.otlp.jsonl",
+    "the spans that took more than 7 ms" => "dyelog query -e 'slow(S, Name, D) :- span(S, _, Name), duration(S, D), D > 7000000.' traces/shop.otlp.jsonl",
     "the five longest, of all operations" => "dyelog query -e 'long(S, Name, D) :- span(S, _, Name), duration(S, D).' --top 5 --by D traces/shop.otlp.jsonl",
     "a relation of the facts" => "dyelog query --relation span traces/shop.otlp.jsonl --format csv",
     "a rule over all operations at once" => "dyelog query --scope trace -e 'calls(Service, N) :- span(_, Service, _), N = count { span(S, Service, _) }.' traces/shop.otlp.jsonl",

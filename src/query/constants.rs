@@ -16,7 +16,7 @@ use crate::query::codes;
 use crate::query::facts::{Questioned, TraceFacts};
 use crate::query::question::place;
 use crate::query::schema::{self, Own};
-use crate::trace::TraceNames;
+use crate::trace::{SpanTree, TraceNames};
 
 /// A column of facts; of values of attributes, those of a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,7 +174,7 @@ fn origins(program: &Program) -> Origins<'_> {
                 let known = next.entry(key).or_default();
                 match &term.value {
                     Term::Variable(variable, 0) => {
-                        known.extend(columns.get(&variable.name).into_iter().flatten().cloned())
+                        known.extend(columns.get(&variable.name).into_iter().flatten().cloned());
                     }
                     _ => drop(closed.insert(key)),
                 }
@@ -223,13 +223,15 @@ impl<'q> Search<'q> {
             let known = match schema::own(source.relation) {
                 // Only attributes that are wanted have rows, but the keys of all are known.
                 Some(own @ (Own::Attr | Own::Resource | Own::EventAttr)) if source.column == 1 => {
-                    for keys in operations.iter().filter_map(|one| one.spans.as_ref()).map(|tree| tree.seen()) {
+                    for keys in operations.iter().filter_map(|one| one.spans.as_ref()).map(SpanTree::seen) {
                         let keys = match own {
                             Own::Attr => &keys.attributes,
                             Own::Resource => &keys.resources,
                             _ => &keys.event_attributes,
                         };
-                        keys.iter().for_each(|key| seen.take(*key, || names.names.shared(*key)));
+                        for key in keys {
+                            seen.take(*key, || names.names.shared(*key));
+                        }
                     }
                     true
                 }

@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostics;
 use crate::names::Name;
 use crate::query::dominators;
 use crate::query::matched::Matched;
-use crate::query::schema::{self, ENTRY, EVENT, MATCH, OPERATION, Own, SPAN};
+use crate::query::schema::{self, ENTRY, EVENT, OPERATION, Own, SPAN};
 use crate::query::table::Table;
 use crate::query::tree::Tree;
 use crate::tlc::Rules;
@@ -134,7 +134,6 @@ impl<'a> TraceFacts<'a> {
                 format!("{}/{place}", self.span(span)?)
             }
             OPERATION => self.parts.get(number as usize)?.operation.toeg.operation().run.to_string(),
-            MATCH => return None,
             ENTRY => {
                 let firsts = self.first_entries.get_or_init(|| self.entries_before());
                 let place = firsts.partition_point(|first| *first <= number);
@@ -274,14 +273,14 @@ impl<'a> TraceFacts<'a> {
     /// Which spans lie above which, by their order, without a row kept.
     fn ancestors(&self, pattern: &[Option<Value>], out: &mut dyn FnMut(&[Value]) -> ControlFlow<()>) {
         let orders = self.orders.get_or_init(|| self.trees().map(|(part, tree)| Ordered::of(part, tree)).collect());
-        let number = |value: Option<Value>| match value {
-            None => Some(None),
-            Some(value) => value.as_integer().and_then(|number| u32::try_from(number).ok()).map(Some),
-        };
-        let (Some(above), Some(below)) = (number(pattern[0]), number(pattern[1])) else { return };
+        let number = |value: Value| value.as_integer().and_then(|number| u32::try_from(number).ok());
         for ordered in orders {
-            let Some(above) = ordered.own(above) else { continue };
-            let Some(below) = ordered.own(below) else { continue };
+            // What is known and is no span of this tree has no row in it.
+            let own = |value: Option<Value>| value.map(|value| number(value).and_then(|number| ordered.own(number)));
+            let (above, below) = match (own(pattern[0]), own(pattern[1])) {
+                (Some(None), _) | (_, Some(None)) => continue,
+                (above, below) => (above.flatten(), below.flatten()),
+            };
             let mut give =
                 |above: u32, below: u32| out(&[Value::from(ordered.first + above), Value::from(ordered.first + below)]);
             let flow = match (above, below) {
@@ -515,14 +514,9 @@ impl<'a> Ordered<'a> {
     }
 
     /// The number within the tree; `None` where it is of another one.
-    fn own(&self, number: Option<u32>) -> Option<Option<u32>> {
-        match number {
-            None => Some(None),
-            Some(number) => {
-                let own = number.checked_sub(self.first)?;
-                ((own as usize) < self.order.len()).then_some(Some(own))
-            }
-        }
+    fn own(&self, number: u32) -> Option<u32> {
+        let own = number.checked_sub(self.first)?;
+        ((own as usize) < self.order.len()).then_some(own)
     }
 
     fn is_above(&self, above: u32, below: u32) -> bool {

@@ -64,7 +64,9 @@ impl Table {
                 seen[(place.0 + count) as usize] = number;
                 place.1 = TAKEN | (count + 1);
             }
-            counts.values_mut().for_each(|place| place.1 &= !TAKEN);
+            for place in counts.values_mut() {
+                place.1 &= !TAKEN;
+            }
             Index { places: counts, rows: seen }
         })
     }
