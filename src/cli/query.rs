@@ -25,10 +25,10 @@ use crate::cli::{Failure, Outcome, codes, input, reduce, rule_files};
 /// Arguments of `dyelog query`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "the spans that took more than 7 ms" => "dyelog query -e 'slow(S, Name, D) :- span(S, _, Name), duration(S, D), D > 7000000.' traces/shop.otlp.jsonl",
-    "the five longest, of all operations" => "dyelog query -e 'long(S, Name, D) :- span(S, _, Name), duration(S, D).' --top 5 --by D traces/shop.otlp.jsonl",
+    "the spans that took more than 7 ms" => "dyelog query -e 'slow(S) :- duration(S, D), D > 7000000' traces/shop.otlp.jsonl",
+    "the five longest, of all operations" => "dyelog query --relation duration --top 5 --by duration traces/shop.otlp.jsonl",
     "a relation of the facts" => "dyelog query --relation span traces/shop.otlp.jsonl --format csv",
-    "a rule over all operations at once" => "dyelog query --scope trace -e 'calls(Service, N) :- span(_, Service, _), N = count { span(S, Service, _) }.' traces/shop.otlp.jsonl",
+    "a rule file, over all operations at once" => "dyelog query examples/queries/by_service.dl --scope trace traces/shop.otlp.jsonl",
 })]
 pub struct Arguments {
     /// A rule file, unless `-e` or `--relation` asks already, then trace files, plain or compressed; `-` is standard input
