@@ -50,6 +50,28 @@ type Scope = HashMap<Arc<str>, u32>;
 
 impl Checker<'_> {
     pub(super) fn types(&mut self) {
+        let mut classes = self.classes();
+        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
+        let clashes = std::mem::take(&mut classes.clashes);
+        self.clashes(clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)));
+    }
+
+    /// What the columns of the relations of rules are, as far as that can be told.
+    pub(super) fn column_types(&self) -> Vec<Vec<Type>> {
+        let mut classes = self.classes();
+        let firsts = classes.columns.clone();
+        let columns = firsts.iter().enumerate().map(|(relation, first)| {
+            let count = self.scopes.first(relation as u32).arguments.len() as u32;
+            let kind = |column| {
+                let root = classes.root(first + column);
+                classes.all[root as usize].kind.unwrap_or(Type::Any)
+            };
+            (0..count).map(kind).collect()
+        });
+        columns.collect()
+    }
+
+    fn classes(&self) -> Classes {
         let mut classes = Classes::default();
         for relation in 0..self.scopes.len() as u32 {
             let first = classes.all.len() as u32;
@@ -73,8 +95,11 @@ impl Checker<'_> {
             }
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
-        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
-        for clash in classes.clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)) {
+        classes
+    }
+
+    fn clashes(&mut self, clashes: impl Iterator<Item = Clash>) {
+        for clash in clashes {
             let message = format!("{} where {} belongs", words(&clash.found), words(&clash.expected));
             let mut more = Vec::new();
             for side in [&clash.found, &clash.expected] {

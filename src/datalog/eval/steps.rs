@@ -193,7 +193,7 @@ impl Evaluator<'_> {
     }
 
     /// The aggregate of all answers to a question; none where there is none, or it is out of range.
-    fn aggregate(&mut self, goal: u32, question: u32, function: Aggregate) -> Run<Option<Value>> {
+    pub(super) fn aggregate(&mut self, goal: u32, question: u32, function: Aggregate) -> Run<Option<Value>> {
         let mut answer = self.store.at(goal, question).answers.first;
         let (mut total, mut some) = (0i64, matches!(function, Aggregate::Count | Aggregate::Sum));
         while answer != NONE {
@@ -241,7 +241,7 @@ fn unshifted(value: Value, offset: i64) -> Option<Value> {
     if offset == 0 { Some(value) } else { Value::integer(value.as_integer()?.checked_sub(offset)?) }
 }
 
-fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
+pub(super) fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
     let (Some(left), Some(right)) = (left.value(registers), right.value(registers)) else { return false };
     match comparison {
         Comparison::Equal => return left == right,
