@@ -360,5 +360,5 @@ fn a_deep_proof_is_cut() {
     assert!(deep.out.ends_with("rows more\n") && deep.out.lines().count() == 202, "{}", deep.out);
     let json = run(&["explain", &rules, &trace, "--fact", "from(\"1,10000\")", "--format", "json"]);
     let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
-    assert_eq!(document["proofs"][0]["rows"].as_array().map(Vec::len), Some(19_999));
+    assert_eq!(document["proofs"][0]["rows"].as_array().map(Vec::len), Some(20_000));
 }

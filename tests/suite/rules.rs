@@ -646,7 +646,18 @@ fn recursion_that_never_ends_is_found() {
     }
     let depth = "p(X, 0) :- edge(X, _).\np(Y, D + 1) :- p(X, D), edge(X, Y).";
     assert!(!checked(depth).contains("error"), "{}", checked(depth));
-    insta::assert_snapshot!(checked("up(0).\nup(X + 1) :- down(X).\ndown(X) :- up(X)."), @"");
+    insta::assert_snapshot!(checked("up(0).\nup(X + 1) :- down(X).\ndown(X) :- up(X)."), @r"
+    error[R035]: this recursion of `up` never ends
+     --> test.dl:2:1
+      |
+    2 | up(X + 1) :- down(X).
+      | ^^^^^^^^^
+      |
+      = note: each row gives another one with a greater number in column 1, and nothing in the body stops that
+      = help: bound the number, for instance by `X < 100`, or take it from a relation
+
+    1 error
+    ");
 }
 
 /// What is accepted must say something: bodies that never hold, literals that always do, rules that stand twice.

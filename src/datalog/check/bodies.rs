@@ -64,9 +64,11 @@ impl<'p> Checker<'p> {
 
     /// Literals that say nothing, and heads that say what the body has.
     fn in_vain(&mut self, rule: &'p Rule) {
-        let mut seen: Vec<&Condition> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         for condition in &rule.body {
             let literal = &condition.value;
+            let written = print_condition(literal);
+            let again = !seen.insert(written.clone());
             let reason = match literal {
                 Condition::Atom { negated: false, atom } if same(atom, &rule.head) => {
                     Some("the rule derives only what it asks for")
@@ -74,12 +76,11 @@ impl<'p> Checker<'p> {
                 Condition::Compare(left, comparison, right) if always(left, *comparison, right) => {
                     Some("this always holds")
                 }
-                literal if seen.contains(&literal) => Some("this stands in the body already"),
+                _ if again => Some("this stands in the body already"),
                 _ => None,
             };
-            seen.push(literal);
             if let Some(reason) = reason {
-                let message = format!("`{}` says nothing here", print_condition(literal));
+                let message = format!("`{written}` says nothing here");
                 self.warning(codes::IN_VAIN, condition.span, message, |d| {
                     d.with_note(reason).with_hint("remove it, or write what is meant")
                 });

@@ -207,11 +207,17 @@ fn growing(graph: &DiGraph<(), usize>, component: &[petgraph::graph::NodeIndex],
             });
         }
     }
-    for (from, to, number) in edges {
-        if height[&from] + i128::from(ways[number].step) != height[&to] {
-            found.push(number);
+    for (from, to, number) in &edges {
+        if height[from] + i128::from(ways[*number].step) != height[to] {
+            found.push(*number);
         }
     }
+    // The rule that changes the number is to be named, not one that hands it on.
+    let changes = |number: &usize| ways[*number].step != 0;
+    if !found.is_empty() && !found.iter().any(changes) {
+        found = edges.iter().map(|(.., number)| *number).filter(changes).min().into_iter().collect();
+    }
+    found.retain(changes);
     found.sort_unstable();
     found
 }
