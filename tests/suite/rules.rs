@@ -689,12 +689,12 @@ fn what_is_said_in_vain_is_found() {
         ("R039", "r(n) :- n = count { }."),
         ("R004", "r(X) :- place(X, P), P > 4611686018427387904."),
         ("R004", "r(P + 4611686018427387904) :- place(_, P)."),
-        ("R022", "r(X) :- name(X, S), S < \"b\"."),
+        ("R022", "r(X) :- name(X, S), S < 1."),
         ("R023", "r(_) :- edge(_, _)."),
         ("R023", "r(X)."),
         ("R023", "m(M) :- M = max P { edge(_, _) }."),
         ("R023", "m(X, n) :- n = count { edge(X, _) }."),
-        ("R029", "edge(1, 2)."),
+        ("R029", "edge(X, Y) :- name(X, _), name(Y, _)."),
     ];
     for (code, text) in vain {
         let said = checked(text);
@@ -714,7 +714,6 @@ fn what_is_said_in_vain_is_found() {
     for text in sound {
         assert_eq!(checked(text), "", "{text}");
     }
-    insta::assert_snapshot!(checked("r(X) :- place(X, P), P < Q, place(X, Q), Q < 3, P > 5.\nr(X) :- r(X)."), @"");
 }
 
 #[test]
