@@ -22,6 +22,7 @@ mod diff;
 mod draw;
 mod exit;
 mod explain;
+mod fact;
 mod input;
 mod interrupt;
 mod lqn;

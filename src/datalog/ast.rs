@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::diagnostic::Place;
+
 /// A byte range of a rule file, with the file's number in the program's list of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
@@ -72,6 +74,18 @@ pub struct Program {
     pub uses: Vec<UsedFile>,
     /// What is missing of it.
     pub lost: Lost,
+}
+
+impl Program {
+    /// The place of a span, for findings.
+    pub fn place(&self, span: Span) -> Place {
+        match self.files.get(span.file as usize) {
+            Some(file) => {
+                Place::Range { file: Arc::clone(&file.name), start: span.start as usize, end: span.end as usize }
+            }
+            None => Place::Nowhere,
+        }
+    }
 }
 
 /// A file's use of another one.

@@ -62,6 +62,14 @@ pub const OUTPUT: Code = Code("R032");
 pub const PRIVATE: Code = Code("R033");
 /// A name that means two relations in one file.
 pub const NAME_AGAIN: Code = Code("R034");
+/// A recursion that never ends.
+pub const ENDLESS: Code = Code("R035");
+/// A body, or a relation, that never holds.
+pub const NEVER: Code = Code("R036");
+/// A rule that stands twice.
+pub const RULE_AGAIN: Code = Code("R037");
+/// A literal or an aggregate that says nothing.
+pub const IN_VAIN: Code = Code("R039");
 /// A `use` that brings nothing that is used.
 pub const UNUSED_USE: Code = Code("R038");
 

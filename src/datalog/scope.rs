@@ -78,10 +78,14 @@ impl<'p> Scopes<'p> {
         }
         let mut users: HashMap<u32, Vec<u32>> = HashMap::new();
         for (user, used) in &self.uses {
-            used.iter().for_each(|(file, _)| users.entry(*file).or_default().push(*user));
+            for (file, _) in used {
+                users.entry(*file).or_default().push(*user);
+            }
         }
         // Each wave of known names is looked for among those who use its files; in the order of the files.
-        users.values_mut().for_each(|users| users.sort_unstable());
+        for users in users.values_mut() {
+            users.sort_unstable();
+        }
         while let Some((file, name)) = known.pop_front() {
             let (number, _) = self.exported[&(file, name)];
             for user in users.get(&file).into_iter().flatten() {
@@ -128,6 +132,9 @@ impl<'p> Scopes<'p> {
     }
 
     /// A relation's name, with its file where another one has the same name.
+    ///
+    /// # Panics
+    /// When the number is of other scopes.
     pub fn shown(&self, relation: u32) -> String {
         let ((file, name), _) = self.defined.get_index(relation as usize).expect("numbers come from here");
         match self.program.files.get(*file as usize) {
@@ -174,6 +181,9 @@ impl<'p> Scopes<'p> {
     }
 
     /// The file that a relation belongs to, and whether that file exports it.
+    ///
+    /// # Panics
+    /// When the number is of other scopes.
     pub fn home(&self, relation: u32) -> (u32, bool) {
         let (key, _) = self.defined.get_index(relation as usize).expect("numbers come from here");
         (key.0, self.exported.contains_key(key))

@@ -30,6 +30,9 @@ pub const MAX_TEMPLATES: usize = 1000;
 /// The shipped files that are loaded by default.
 pub const DEFAULT_NAMES: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
 
+/// The name of the file that uses all others.
+const ROOT: &str = "(rules)";
+
 /// The text of a shipped rule file; `rules/tlc.dl` and `tlc.dl` are the same.
 pub fn shipped_text(name: &str) -> Option<Arc<str>> {
     let name = name.strip_prefix("rules/").unwrap_or(name);
@@ -87,7 +90,7 @@ impl Rules {
             let given = files.iter().find(|(name, _)| &**name == used).map(|(_, text)| Arc::clone(text));
             given.or_else(|| resolver(used)).or_else(|| shipped_text(used))
         };
-        let syntax::Loaded { mut program, diagnostics } = syntax::read("(rules)", &root, &find);
+        let syntax::Loaded { mut program, diagnostics } = syntax::read(ROOT, &root, &find);
         prefer_the_users(&mut program);
         Self::compile(program, default_only, diagnostics)
     }
@@ -108,9 +111,10 @@ impl Rules {
             findings.push(Diagnostic::error(datalog::codes::TOO_LARGE, place, message));
             return Err(Diagnostics(findings));
         }
-        // Files with templates of their own tell what their relations are for; others are there to be used.
-        let templates = program.templates.iter().map(|template| template.span.file);
-        let own: Vec<u32> = templates.filter(|file| !from_default(&program, *file)).collect();
+        // Those with templates, exports or outputs tell what their relations are for.
+        let shipped = |name: &str| shipped_text(name).is_some();
+        let files = program.files.iter().enumerate().filter(|(_, file)| !shipped(&file.name) && &*file.name != ROOT);
+        let own: Vec<u32> = files.map(|(number, _)| number as u32).collect();
         findings.extend(datalog::check::check_own(&program, facts::schema(), &own));
         let (plans, more) = compile_all(&program);
         findings.extend(more);

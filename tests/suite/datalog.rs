@@ -7,13 +7,15 @@ use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
 use dyelog::datalog::eval::{Cause, CompiledRules, Derivation, Evaluator, Limits, Relation, compile};
 use dyelog::datalog::syntax::load;
 use dyelog::datalog::value::Value;
+use dyelog::diagnostic::Place;
 use dyelog::names::Names;
 use proptest::prelude::*;
 
 /// Facts in lists, looked through from end to end unless the first column is known.
 #[derive(Default)]
-struct Lists {
-    schema: BaseSchema,
+pub struct Lists {
+    /// Their names and columns.
+    pub schema: BaseSchema,
     names: Names,
     relations: Vec<Vec<Vec<Value>>>,
 }
@@ -26,7 +28,8 @@ impl Lists {
         self.relations.push(rows);
     }
 
-    fn edges(mut self, name: &str, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+    /// With a relation of two numbers.
+    pub fn edges(mut self, name: &str, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let rows = edges.into_iter().map(|(from, to)| vec![Value::from(from), Value::from(to)]);
         self.add(name, &[Type::Integer, Type::Integer], rows);
         self
@@ -76,7 +79,7 @@ impl BaseFacts for Lists {
     }
 }
 
-fn program(text: &str) -> Program {
+pub fn program(text: &str) -> Program {
     load("test.dl", text, &|_| None).expect("the rules can be read")
 }
 
@@ -307,7 +310,23 @@ fn a_limit_is_an_error_and_stays_one() {
         for _ in 0..2 {
             let error = evaluator.query(reach, &[None, None]).expect_err("a million rows are too many");
             assert_eq!(error.0[0].code.0, code);
+            let Place::Range { start, end, .. } = error.0[0].place else { panic!("{error:?}") };
+            assert!(REACH[start..end].starts_with("reach(X, "), "the rule that gave most rows");
         }
+    }
+}
+
+/// What no check can tell is stopped with the rule that gave the rows.
+#[test]
+fn a_recursion_without_end_is_stopped_with_its_place() {
+    let facts = Lists::default().edges("edge", [(1, 2), (2, 1)]);
+    for text in ["n(0).\nn(X + 1) :- n(X), X % 2 < 9.", "n(X) :- edge(X, _).\nn(X + 1) :- n(X), !edge(X, X).\n"] {
+        let rules = compiled(text, &facts);
+        let limits = Limits { rows: 10_000, ..Limits::default() };
+        let n = rules.relation("n").expect("it exists");
+        let error = Evaluator::with_limits(&rules, &facts, limits).query(n, &[None]).expect_err("it never ends");
+        let Place::Range { start, end, .. } = error.0[0].place else { panic!("{error:?}") };
+        assert_eq!(&text[start..end], "n(X + 1)");
     }
 }
 
@@ -331,6 +350,7 @@ fn explains_by_the_first_way_found() {
             Cause::Given => "given".into(),
             Cause::Rule(rule) => format!("rule {rule}"),
             Cause::Absent => "absent".into(),
+            Cause::Aggregate(..) => "aggregate".into(),
         };
         lines.push(format!("{}{}({}) {cause}", "  ".repeat(depth), name.unwrap_or("fact"), row.join(", ")));
         open.extend(step.premises.iter().rev().map(|premise| (*premise, depth + 1)));
@@ -360,7 +380,7 @@ fn base_relations_can_be_asked_too() {
 }
 
 /// A small random graph and a random program over it, for comparison with other evaluations.
-fn graph() -> impl Strategy<Value = Vec<(u32, u32)>> {
+pub fn graph() -> impl Strategy<Value = Vec<(u32, u32)>> {
     prop::collection::vec((0..8u32, 0..8u32), 0..20)
 }
 
@@ -481,7 +501,7 @@ fn grounded(derivation: &Derivation) -> bool {
     }
 }
 
-mod naive {
+pub mod naive {
     //! Random stratified programs, and their meaning by the book: every rule over everything, until nothing is new.
 
     use std::collections::{BTreeMap, BTreeSet};

@@ -2,6 +2,8 @@
 //!
 //! What templates mean (whether their nodes hang together, what their operations are) is checked in [`crate::tlc`].
 
+mod bodies;
+mod endless;
 mod names;
 mod safety;
 mod scopes;
@@ -15,7 +17,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::datalog::ast::{Atom, Condition, Program, Rule, Span, Spanned, Term};
-use crate::datalog::base::BaseSchema;
+use crate::datalog::base::{BaseSchema, Type};
 use crate::datalog::codes;
 use crate::datalog::scope::Scopes;
 use crate::diagnostic::{Code, Diagnostic, Place, Severity};
@@ -38,14 +40,23 @@ pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Dia
     let mut checker = Checker::new(program, schema, own);
     checker.scopes();
     checker.names();
+    checker.unused_uses();
     checker.safety();
     checker.strata();
+    checker.endless();
     checker.types();
+    checker.bodies();
     checker.drop_consequences();
     checker
         .found
         .sort_by(|(a, first), (b, second)| (a, &first.code, &first.message).cmp(&(b, &second.code, &second.message)));
     checker.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+}
+
+/// What the columns of the relations that rules define are, by the relations' numbers in
+/// [`Scopes`](crate::datalog::scope::Scopes).
+pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
+    Checker::new(program, schema, &[]).column_types()
 }
 
 /// Calls `found` with each variable of a term, from left to right; index variables are none of them.
@@ -65,6 +76,8 @@ struct Checker<'p> {
     schema: &'p BaseSchema,
     /// The relations that rules define, and what names mean where.
     scopes: Scopes<'p>,
+    /// The component of dependencies that each relation belongs to.
+    components: Vec<u32>,
     found: Vec<(Span, Diagnostic)>,
     /// The files whose author asks.
     own: &'p [u32],
@@ -72,16 +85,11 @@ struct Checker<'p> {
 
 impl<'p> Checker<'p> {
     fn new(program: &'p Program, schema: &'p BaseSchema, own: &'p [u32]) -> Self {
-        Self { program, schema, scopes: Scopes::of(program), found: Vec::new(), own }
+        Self { program, schema, scopes: Scopes::of(program), components: Vec::new(), found: Vec::new(), own }
     }
 
     fn place(&self, span: Span) -> Place {
-        match self.program.files.get(span.file as usize) {
-            Some(file) => {
-                Place::Range { file: Arc::clone(&file.name), start: span.start as usize, end: span.end as usize }
-            }
-            None => Place::Nowhere,
-        }
+        self.program.place(span)
     }
 
     fn report(
@@ -100,7 +108,10 @@ impl<'p> Checker<'p> {
     fn drop_consequences(&mut self) {
         let errors = self.found.iter().filter(|(_, diagnostic)| diagnostic.severity == Severity::Error);
         let wrong: HashSet<Span> = errors.map(|(span, _)| *span).collect();
-        self.found.retain(|(span, diagnostic)| diagnostic.code != codes::ONCE || !wrong.contains(span));
+        let follows = [codes::ONCE, codes::NEVER];
+        self.found.retain(|(span, diagnostic)| {
+            diagnostic.severity == Severity::Error || !follows.contains(&diagnostic.code) || !wrong.contains(span)
+        });
     }
 
     fn error(&mut self, code: Code, span: Span, message: String, more: impl FnOnce(Diagnostic) -> Diagnostic) {

@@ -148,7 +148,7 @@ impl<'p> Checker<'p> {
     /// Numbers within range, no indices.
     fn term(&mut self, term: &Spanned<Term>) {
         match &term.value {
-            Term::Integer(number) if Value::integer(*number).is_none() => {
+            Term::Integer(number) | Term::Variable(_, number) if Value::integer(*number).is_none() => {
                 self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| {
                     d.with_note(format!("numbers in rules lie between {} and {}", Value::MIN, Value::MAX))
                 });

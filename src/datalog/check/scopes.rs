@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::datalog::ast::{Ident, Span};
 use crate::datalog::check::{Checker, atoms};
 use crate::datalog::codes;
+use crate::diagnostic::Diagnostic;
 
 impl<'p> Checker<'p> {
     pub(super) fn scopes(&mut self) {
@@ -20,10 +21,9 @@ impl<'p> Checker<'p> {
         }
         self.exports_again();
         let asked = self.asked_names();
-        for clash in self.scopes.clashes(asked.iter().copied()) {
+        for clash in self.scopes.clashes(asked.into_iter()) {
             self.clash(clash.name, clash.relations);
         }
-        self.unused_uses(&asked);
     }
 
     /// Every name of a relation that is asked for, with its place.
@@ -113,8 +113,13 @@ impl<'p> Checker<'p> {
     }
 
     /// A `use` that brings nothing: no template, and no relation that anything asks for. Only in the author's own files.
-    fn unused_uses(&mut self, asked: &[&'p Ident]) {
-        let program = self.program;
+    pub(super) fn unused_uses(&mut self) {
+        let (program, asked) = (self.program, self.asked_names());
+        // Where a name stands for nothing, a `use` may have been meant to bring it.
+        let nameless = |(span, finding): &(Span, Diagnostic)| {
+            [codes::RELATION, codes::PRIVATE].contains(&finding.code).then_some(span.file)
+        };
+        let nameless: HashSet<u32> = self.found.iter().filter_map(nameless).collect();
         if program.lost.anything() || program.templates.iter().any(|template| template.damage.any()) {
             return;
         }
@@ -124,7 +129,7 @@ impl<'p> Checker<'p> {
             .scopes
             .uses()
             .into_iter()
-            .filter(|(file, _)| self.own.contains(file))
+            .filter(|(file, _)| self.own.contains(file) && !nameless.contains(file))
             .flat_map(|(file, used)| used.iter().map(move |(used, span)| (file, *used, *span)))
             .filter(|(file, used, _)| {
                 let asks = named.iter().any(|(of, name)| of == file && self.scopes.brings(*used, name));

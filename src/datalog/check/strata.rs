@@ -48,7 +48,10 @@ impl Checker<'_> {
         let mut runtime = Crepe::new();
         runtime.extend(edges.iter().map(|edge| Depends(edge.head, edge.needed)));
         runtime.extend(edges.iter().filter(|edge| edge.negative).map(|edge| DependsNegatively(edge.head, edge.needed)));
-        runtime.extend(components(self.scopes.len(), &edges));
+        let mut components = components(self.scopes.len(), &edges);
+        components.sort_unstable_by_key(|Component(relation, _)| *relation);
+        self.components = components.iter().map(|Component(_, number)| *number).collect();
+        runtime.extend(components);
         runtime.extend(self.asked());
         let (unstratified, used) = runtime.run();
         let unstratified: HashSet<(u32, u32)> = unstratified.into_iter().map(|Unstratified(a, b)| (a, b)).collect();

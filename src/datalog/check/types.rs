@@ -50,24 +50,33 @@ type Scope = HashMap<Arc<str>, u32>;
 
 /// What the columns of each relation that rules define hold, by the numbers of the relations; [`Type::Any`] where nothing tells.
 pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
-    let checker = Checker::new(program, schema, &[]);
-    let mut classes = checker.infer();
-    let columns = classes.columns.clone();
-    let of = |classes: &mut Classes, column: u32| {
-        let root = classes.root(column);
-        classes.all[root as usize].kind.unwrap_or(Type::Any)
-    };
-    let relations = (0..).zip(columns);
-    relations
-        .map(|(number, first)| {
-            let arity = checker.scopes.first(number).arguments.len() as u32;
-            (first..first + arity).map(|column| of(&mut classes, column)).collect()
-        })
-        .collect()
+    Checker::new(program, schema, &[]).column_types()
 }
 
 impl Checker<'_> {
-    fn infer(&self) -> Classes {
+    pub(super) fn types(&mut self) {
+        let mut classes = self.classes();
+        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
+        let clashes = std::mem::take(&mut classes.clashes);
+        self.clashes(clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)));
+    }
+
+    /// What the columns of the relations of rules are, as far as that can be told.
+    pub(super) fn column_types(&self) -> Vec<Vec<Type>> {
+        let mut classes = self.classes();
+        let firsts = classes.columns.clone();
+        let columns = firsts.iter().enumerate().map(|(relation, first)| {
+            let count = self.scopes.first(relation as u32).arguments.len() as u32;
+            let kind = |column| {
+                let root = classes.root(first + column);
+                classes.all[root as usize].kind.unwrap_or(Type::Any)
+            };
+            (0..count).map(kind).collect()
+        });
+        columns.collect()
+    }
+
+    fn classes(&self) -> Classes {
         let mut classes = Classes::default();
         for relation in 0..self.scopes.len() as u32 {
             let first = classes.all.len() as u32;
@@ -94,10 +103,8 @@ impl Checker<'_> {
         classes
     }
 
-    pub(super) fn types(&mut self) {
-        let classes = self.infer();
-        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
-        for clash in classes.clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)) {
+    fn clashes(&mut self, clashes: impl Iterator<Item = Clash>) {
+        for clash in clashes {
             let message = format!("{} where {} belongs", words(&clash.found), words(&clash.expected));
             let mut more = Vec::new();
             for side in [&clash.found, &clash.expected] {

@@ -68,6 +68,8 @@ pub struct Evaluator<'p> {
     pub(super) level: u32,
     pub(super) steps: u64,
     explaining: bool,
+    /// How many rows each rule gave first, for those who ask where they come from.
+    given: Vec<u64>,
     pub(super) scratch: Vec<Value>,
     pub(super) pattern: Vec<Option<Value>>,
     pub(super) row: Vec<Value>,
@@ -103,6 +105,7 @@ impl<'p> Evaluator<'p> {
             level: 0,
             steps: 0,
             explaining: false,
+            given: vec![0; rules.rules.len()],
             scratch: Vec::new(),
             pattern: Vec::new(),
             row: Vec::new(),
@@ -228,6 +231,12 @@ impl<'p> Evaluator<'p> {
         let name = &self.rules.derived[relation as usize].name;
         let largest = self.store.goals.iter().max_by_key(|goal| goal.answers.len() + goal.questions.len());
         let most = largest.map_or(name, |goal| &self.rules.derived[goal.relation as usize].name);
+        // The first of those that gave most.
+        let rule = self.given.iter().enumerate().max_by_key(|(number, given)| (**given, std::cmp::Reverse(*number)));
+        let place = rule.filter(|(_, given)| **given > 0).map(|(number, given)| {
+            let source = self.rules.rules[number].source as usize;
+            (self.rules.places[source].clone(), *given)
+        });
         let (code, message) = match limit {
             Exhausted::Rows => {
                 (codes::ROW_LIMIT, format!("`{name}` needs more than {} rows to be kept", self.limits.rows))
@@ -236,9 +245,15 @@ impl<'p> Evaluator<'p> {
                 (codes::STEP_LIMIT, format!("`{name}` needs more than {} rows to be looked at", self.limits.steps))
             }
         };
-        Diagnostic::error(code, Place::Nowhere, message)
-            .with_note(format!("most of them belong to `{most}`"))
-            .with_hint("ask with more columns known, or bind variables by a selective relation")
+        let finding = match place {
+            Some((place, given)) => {
+                Diagnostic::error(code, place, message).with_label(format!("this rule gave {given} of them"))
+            }
+            None => Diagnostic::error(code, Place::Nowhere, message),
+        };
+        finding.with_note(format!("most of them belong to `{most}`")).with_hint(
+            "ask with more columns known, bind variables by a selective relation, or bound a recursion over numbers",
+        )
     }
 
     pub(super) fn enqueue(&mut self, goal: u32, question: u32) {
@@ -449,14 +464,15 @@ impl<'p> Evaluator<'p> {
         row.push(Value::from(question));
         row.extend(plan.result.iter().map_while(|expression| expression.value(registers)));
         if row.len() == plan.result.len() + 1 {
-            self.answer(plan.goal, question, &row, || Reason::Plan(number, registers.into()));
+            let new = self.answer(plan.goal, question, &row, || Reason::Plan(number, registers.into()));
+            self.given[plan.rule as usize] += u64::from(new);
         }
         self.row = row;
     }
 
-    fn answer(&mut self, goal: u32, question: u32, row: &[Value], reason: impl FnOnce() -> Reason) {
+    fn answer(&mut self, goal: u32, question: u32, row: &[Value], reason: impl FnOnce() -> Reason) -> bool {
         if !self.store.answer(goal, question, row) {
-            return;
+            return false;
         }
         if self.explaining {
             self.store.goals[goal as usize].reasons.push(reason());
@@ -464,6 +480,7 @@ impl<'p> Evaluator<'p> {
         if !self.store.at(goal, question).waiters.is_empty() {
             self.enqueue(goal, question);
         }
+        true
     }
 }
 

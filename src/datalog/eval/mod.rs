@@ -62,7 +62,9 @@ mod program;
 mod rows;
 mod steps;
 mod store;
+mod why_not;
 
 pub use evaluator::{Evaluator, Limits};
 pub use explain::{Cause, Derivation, DerivationStep};
 pub use program::{CompiledRules, Relation, compile};
+pub use why_not::{Attempt, Failure, Near, Pattern, WhyNot};

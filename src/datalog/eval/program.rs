@@ -15,7 +15,7 @@ use crate::datalog::eval::fractions;
 use crate::datalog::eval::number::Calculation;
 use crate::datalog::scope::Scopes;
 use crate::datalog::value::Value;
-use crate::diagnostic::{Diagnostics, Severity};
+use crate::diagnostic::{Diagnostics, Place, Severity};
 
 /// A relation: of the facts, or of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +56,8 @@ pub(super) enum Literal {
 pub(super) struct Rule {
     pub(super) head: Vec<Term>,
     pub(super) body: Vec<Literal>,
+    /// The condition of the rule's text that each literal of the body comes from.
+    pub(super) origins: Vec<u32>,
     /// Names of the registers; empty for those that the text does not name.
     pub(super) registers: Vec<Arc<str>>,
     /// The rule's place in the program; for a part of an aggregate, that of the rule it stands in.
@@ -110,6 +112,10 @@ impl Facts {
 pub struct CompiledRules {
     pub(super) rules: Vec<Rule>,
     pub(super) derived: Vec<Derived>,
+    /// How many relations have a name; those behind are of aggregates.
+    named: u32,
+    /// Where each rule of the program begins, by its head.
+    pub(super) places: Vec<Place>,
     pub(super) symbols: IndexSet<Arc<str>>,
     pub(super) levels: u32,
     names: IndexMap<Arc<str>, Relation>,
@@ -131,6 +137,7 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
     let mut compiler = Compiler::new(schema, &scopes);
     compiler.declare();
     for (number, rule) in program.rules.iter().enumerate() {
+        compiler.rules.places.push(program.place(rule.head.span));
         compiler.rule(number as u32, rule);
     }
     let mut rules = compiler.finish();
@@ -143,6 +150,31 @@ impl CompiledRules {
     /// Where several files have one, `NAME of FILE` is it.
     pub fn relation(&self, name: &str) -> Option<Relation> {
         self.names.get(name).copied()
+    }
+
+    /// The name of a relation of the rules, with its file where several have one of that name; none of one of the facts.
+    pub fn name(&self, relation: Relation) -> Option<&str> {
+        match relation {
+            Relation::Base(_) => None,
+            Relation::Derived(number) => Some(&self.derived[number as usize].name),
+        }
+    }
+
+    /// Whether a relation is what an aggregate ranges over, which has no name of its own.
+    pub fn is_aggregated(&self, relation: Relation) -> bool {
+        matches!(relation, Relation::Derived(number) if number >= self.named)
+    }
+
+    /// The variables that give the columns of what an aggregate ranges over; empty where no variable does.
+    pub fn variables(&self, relation: Relation) -> Vec<Arc<str>> {
+        let Relation::Derived(number) = relation else { return Vec::new() };
+        let Some(rule) = self.derived[number as usize].rules.first() else { return Vec::new() };
+        let rule = &self.rules[*rule as usize];
+        let name = |term: &Term| match term {
+            Term::Register(register, 0) => Arc::clone(&rule.registers[*register as usize]),
+            _ => "".into(),
+        };
+        rule.head.iter().map(name).collect()
     }
 
     /// How many columns a relation has.
@@ -193,7 +225,19 @@ impl<'s, 'p> Compiler<'s, 'p> {
             base_arity.push(schema.columns(relation).1.len());
         }
         let (rules, derived, symbols) = (Vec::new(), Vec::new(), IndexSet::new());
-        Self { scopes, rules: CompiledRules { rules, derived, symbols, levels: 0, names, base_arity } }
+        Self {
+            scopes,
+            rules: CompiledRules {
+                rules,
+                derived,
+                named: scopes.len() as u32,
+                places: Vec::new(),
+                symbols,
+                levels: 0,
+                names,
+                base_arity,
+            },
+        }
     }
 
     /// A derived relation's number is that of its scope.
@@ -238,18 +282,19 @@ impl<'s, 'p> Compiler<'s, 'p> {
                 return;
             }
         }
-        let mut body = Vec::new();
-        for condition in &rule.body {
+        let (mut body, mut origins) = (Vec::new(), Vec::new());
+        for (number, condition) in rule.body.iter().enumerate() {
             let literal = self.literal(source, &condition.value, &mut registers, &outside, false);
             body.extend(literal);
             body.append(&mut registers.extra);
+            origins.resize(body.len(), number as u32);
         }
-        self.push_rule(relation, head, body, registers, source);
+        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source });
     }
 
-    fn push_rule(&mut self, relation: u32, head: Vec<Term>, body: Vec<Literal>, registers: Registers, source: u32) {
+    fn push_rule(&mut self, relation: u32, rule: Rule) {
         let number = self.rules.rules.len() as u32;
-        self.rules.rules.push(Rule { head, body, registers: registers.into_names(), source });
+        self.rules.rules.push(rule);
         self.rules.derived[relation as usize].rules.push(number);
     }
 
@@ -291,10 +336,11 @@ impl<'s, 'p> Compiler<'s, 'p> {
         outside: &HashSet<Arc<str>>,
     ) -> (u32, Vec<Arc<str>>) {
         let mut inner = Registers::default();
-        let mut literals = Vec::new();
-        for condition in body {
+        let (mut literals, mut origins) = (Vec::new(), Vec::new());
+        for (number, condition) in body.iter().enumerate() {
             literals.extend(self.literal(source, &condition.value, &mut inner, outside, true));
             literals.append(&mut inner.extra);
+            origins.resize(literals.len(), number as u32);
         }
         let value = over.map(|over| self.term(&over.value, &mut inner));
         let (shared, own): (Vec<u32>, Vec<u32>) =
@@ -304,7 +350,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
             shared.iter().chain(&own).map(|register| Term::Register(*register, 0)).chain(value).collect();
         let relation = self.rules.derived.len() as u32;
         self.rules.derived.push(Derived { name: "aggregate".into(), arity: head.len(), ..Derived::default() });
-        self.push_rule(relation, head, literals, inner, source);
+        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source });
         (relation, group)
     }
 

@@ -195,7 +195,7 @@ impl Evaluator<'_> {
     }
 
     /// The aggregate of all answers to a question; none where there is none, or it is out of range.
-    fn aggregate(&mut self, goal: u32, question: u32, function: Aggregate) -> Run<Option<Value>> {
+    pub(super) fn aggregate(&mut self, goal: u32, question: u32, function: Aggregate) -> Run<Option<Value>> {
         let mut answer = self.store.at(goal, question).answers.first;
         let mut total = Total::new(function);
         while answer != NONE {
@@ -230,7 +230,7 @@ fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool
     }
 }
 
-fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
+pub(super) fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
     let (Some(left), Some(right)) = (left.value(registers), right.value(registers)) else { return false };
     match comparison {
         Comparison::Equal => return left == right,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::datalog::ast::{Atom, Comparison, Condition, Spanned, Template, Term};
+use crate::tlc::facts;
 use crate::tlc::pattern::{Key, Node, Pattern, Scope, Solved};
 use crate::tlc::plan::{Field, KindTag};
 
@@ -155,7 +156,10 @@ impl Laying<'_> {
     }
 
     fn atom_follows(&mut self, negated: bool, own: &Atom, other: &Atom) -> bool {
-        own.relation.value == other.relation.value
+        // In two files a name may mean two relations, unless it is one of the facts.
+        let same_file = own.relation.span.file == other.relation.span.file;
+        own.relation == other.relation
+            && (same_file || facts::schema().get(&own.relation.value).is_some())
             && own.arguments.len() == other.arguments.len()
             && own.arguments.iter().zip(&other.arguments).all(|(own, other)| match (&own.value, &other.value) {
                 (Term::Wildcard, Term::Wildcard) => true,
