@@ -122,6 +122,19 @@ impl Value {
         }
     }
 
+    /// In 32 bits, where it fits: numbers from 0 to 2^30 - 1, and symbols. Neighbours stay neighbours.
+    #[inline]
+    pub(super) fn narrow(self) -> Option<u32> {
+        let tag = self.0 & FLOAT;
+        (self.0 < 1 << 32 && tag != FLOAT).then_some((self.0 >> TAG_BITS) as u32 | (tag as u32) << 30)
+    }
+
+    /// What [`Value::narrow`] gave.
+    #[inline]
+    pub(super) fn from_narrow(code: u32) -> Self {
+        Self(u64::from(code & 0x3fff_ffff) << TAG_BITS | u64::from(code >> 30))
+    }
+
     /// The bits, for hashing.
     pub(super) fn bits(self) -> u64 {
         self.0

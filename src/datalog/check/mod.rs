@@ -2,11 +2,13 @@
 //!
 //! What templates mean (whether their nodes hang together, what their operations are) is checked in [`crate::tlc`].
 
+mod monotone;
 mod names;
 mod safety;
 mod strata;
 mod types;
 
+pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
 
 use std::collections::HashSet;

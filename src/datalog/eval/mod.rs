@@ -58,11 +58,14 @@ mod explain;
 mod fractions;
 mod number;
 mod plan;
+mod profile;
 mod program;
 mod rows;
 mod steps;
 mod store;
+mod whole;
 
 pub use evaluator::{Evaluator, Limits};
 pub use explain::{Cause, Derivation, DerivationStep};
+pub use profile::{LiteralProfile, Profile, RuleProfile, Watch};
 pub use program::{CompiledRules, Relation, compile};

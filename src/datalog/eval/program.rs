@@ -1,6 +1,7 @@
 //! Checked rules in the form that evaluation works on: variables are registers, relations numbers.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -13,8 +14,9 @@ use crate::datalog::base::{BaseRelation, BaseSchema};
 use crate::datalog::check;
 use crate::datalog::eval::fractions;
 use crate::datalog::eval::number::Calculation;
+use crate::datalog::eval::whole::Best;
 use crate::datalog::value::Value;
-use crate::diagnostic::{Diagnostics, Severity};
+use crate::diagnostic::{Diagnostics, Place, Severity};
 
 /// A relation: of the facts, or of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +59,8 @@ pub(super) struct Rule {
     pub(super) body: Vec<Literal>,
     /// Names of the registers; empty for those that the text does not name.
     pub(super) registers: Vec<Arc<str>>,
+    /// The place in the text's body of each literal; none for those that the text does not have.
+    pub(super) places: Vec<Option<u32>>,
     /// The rule's place in the program; for a part of an aggregate, that of the rule it stands in.
     pub(super) source: u32,
 }
@@ -70,6 +74,12 @@ pub(super) struct Derived {
     pub(super) facts: Facts,
     /// Columns in which one of these rows was written with a dot or an exponent; those after the last are not.
     pub(super) fractions: Vec<bool>,
+    /// Whether it holds what an aggregate ranges over.
+    pub(super) aggregate: bool,
+    /// With a recursive `min` or `max`: the column of which only the best value of a key is kept.
+    pub(super) best: Option<Best>,
+    /// Whether it is computed whole whatever is asked: it needs best values, and they need it.
+    pub(super) closed: bool,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -112,6 +122,8 @@ pub struct CompiledRules {
     pub(super) symbols: IndexSet<Arc<str>>,
     pub(super) levels: u32,
     names: IndexMap<Arc<str>, Relation>,
+    /// Where each rule of the program stands.
+    pub(super) places: Vec<Place>,
     /// Columns of the base relations.
     pub(super) base_arity: Vec<usize>,
 }
@@ -127,8 +139,14 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
         return Err(Diagnostics(errors));
     }
     let mut compiler = Compiler::new(schema);
+    compiler.monotone = check::best_values(program, schema);
     for rule in &program.rules {
         compiler.declare(&rule.head);
+        let file = program.files.get(rule.span.file as usize);
+        compiler.rules.places.push(file.map_or(Place::Nowhere, |file| {
+            let Range { start, end } = rule.span.range();
+            Place::Range { file: Arc::clone(&file.name), start, end }
+        }));
     }
     for (number, rule) in program.rules.iter().enumerate() {
         compiler.rule(number as u32, rule);
@@ -155,6 +173,7 @@ impl CompiledRules {
 
 struct Compiler {
     rules: CompiledRules,
+    monotone: check::Monotone,
 }
 
 /// The registers of a rule while it is compiled.
@@ -190,8 +209,9 @@ impl Compiler {
             names.insert(name.into(), Relation::Base(relation));
             base_arity.push(schema.columns(relation).1.len());
         }
-        let (rules, derived, symbols) = (Vec::new(), Vec::new(), IndexSet::new());
-        Self { rules: CompiledRules { rules, derived, symbols, levels: 0, names, base_arity } }
+        let (rules, derived, symbols, places) = (Vec::new(), Vec::new(), IndexSet::new(), Vec::new());
+        let rules = CompiledRules { rules, derived, symbols, levels: 0, names, places, base_arity };
+        Self { rules, monotone: check::Monotone::default() }
     }
 
     fn declare(&mut self, head: &Atom) {
@@ -199,7 +219,9 @@ impl Compiler {
         let next = self.rules.derived.len() as u32;
         if *self.rules.names.entry(Arc::clone(name)).or_insert(Relation::Derived(next)) == Relation::Derived(next) {
             let arity = head.arguments.len();
-            self.rules.derived.push(Derived { name: Arc::clone(name), arity, ..Derived::default() });
+            let best = self.monotone.best.get(name);
+            let best = best.map(|(column, function)| Best { column: *column, greatest: *function == Aggregate::Max });
+            self.rules.derived.push(Derived { name: Arc::clone(name), arity, best, ..Derived::default() });
         }
     }
 
@@ -209,7 +231,7 @@ impl Compiler {
         };
         let mut registers = Registers::default();
         let outside = check::outside(rule);
-        let head = self.terms(&rule.head.arguments, &mut registers, false);
+        let mut head = self.terms(&rule.head.arguments, &mut registers, false);
         if rule.body.is_empty() {
             let row: Option<Vec<Value>> = head.iter().map(Term::constant).collect();
             if let Some(row) = row {
@@ -222,18 +244,44 @@ impl Compiler {
                 return;
             }
         }
-        let mut body = Vec::new();
-        for condition in &rule.body {
-            let literal = self.literal(source, &condition.value, &mut registers, &outside, false);
-            body.extend(literal);
+        let (mut body, mut places) = (Vec::new(), Vec::new());
+        for (place, condition) in rule.body.iter().enumerate() {
+            match &condition.value {
+                Condition::Aggregate { over: Some(over), body: inner, .. }
+                    if self.monotone.aggregates.contains(&(source as usize, place)) =>
+                {
+                    // The best of the aggregate's values is the best of what all its bindings would give the head.
+                    for part in inner {
+                        let literal = self.literal(source, &part.value, &mut registers, &outside, false);
+                        body.extend(literal);
+                        body.append(&mut registers.extra);
+                    }
+                    let over = self.term(&over.value, &mut registers);
+                    let (column, _) = self.monotone.best[&rule.head.relation.value];
+                    head[column] = added(over, &head[column]);
+                }
+                condition => {
+                    let literal = self.literal(source, condition, &mut registers, &outside, false);
+                    body.extend(literal);
+                }
+            }
+            places.resize(body.len(), Some(place as u32));
             body.append(&mut registers.extra);
+            places.resize(body.len(), None);
         }
-        self.push_rule(relation, head, body, registers, source);
+        self.push_rule(relation, head, (body, places), registers, source);
     }
 
-    fn push_rule(&mut self, relation: u32, head: Vec<Term>, body: Vec<Literal>, registers: Registers, source: u32) {
+    fn push_rule(
+        &mut self,
+        relation: u32,
+        head: Vec<Term>,
+        (body, places): (Vec<Literal>, Vec<Option<u32>>),
+        registers: Registers,
+        source: u32,
+    ) {
         let number = self.rules.rules.len() as u32;
-        self.rules.rules.push(Rule { head, body, registers: registers.into_names(), source });
+        self.rules.rules.push(Rule { head, body, registers: registers.into_names(), places, source });
         self.rules.derived[relation as usize].rules.push(number);
     }
 
@@ -275,10 +323,12 @@ impl Compiler {
         outside: &HashSet<Arc<str>>,
     ) -> (u32, Vec<Arc<str>>) {
         let mut inner = Registers::default();
-        let mut literals = Vec::new();
-        for condition in body {
+        let (mut literals, mut places) = (Vec::new(), Vec::new());
+        for (place, condition) in body.iter().enumerate() {
             literals.extend(self.literal(source, &condition.value, &mut inner, outside, true));
+            places.resize(literals.len(), Some(place as u32));
             literals.append(&mut inner.extra);
+            places.resize(literals.len(), None);
         }
         let value = over.map(|over| self.term(&over.value, &mut inner));
         let (shared, own): (Vec<u32>, Vec<u32>) =
@@ -287,8 +337,13 @@ impl Compiler {
         let head: Vec<Term> =
             shared.iter().chain(&own).map(|register| Term::Register(*register, 0)).chain(value).collect();
         let relation = self.rules.derived.len() as u32;
-        self.rules.derived.push(Derived { name: "aggregate".into(), arity: head.len(), ..Derived::default() });
-        self.push_rule(relation, head, literals, inner, source);
+        self.rules.derived.push(Derived {
+            name: "aggregate".into(),
+            arity: head.len(),
+            aggregate: true,
+            ..Derived::default()
+        });
+        self.push_rule(relation, head, (literals, places), inner, source);
         (relation, group)
     }
 
@@ -330,26 +385,39 @@ impl Compiler {
         let nodes: Vec<_> = (0..self.rules.derived.len() as u32).map(|number| graph.add_node(number)).collect();
         for (number, derived) in self.rules.derived.iter().enumerate() {
             let body = derived.rules.iter().flat_map(|rule| &self.rules.rules[*rule as usize].body);
-            for literal in body {
-                let needed = match literal {
-                    Literal::Holds(Relation::Derived(needed), _) | Literal::Fails(Relation::Derived(needed), _) => {
-                        needed
-                    }
-                    Literal::Aggregate { relation, .. } => relation,
-                    _ => continue,
-                };
-                graph.add_edge(nodes[number], nodes[*needed as usize], ());
+            for needed in body.filter_map(Literal::derived) {
+                graph.add_edge(nodes[number], nodes[needed as usize], ());
             }
         }
         // Components come in such an order that what one needs comes before it.
         for (level, component) in kosaraju_scc(&graph).into_iter().enumerate() {
+            let closed = component.iter().any(|node| self.rules.derived[graph[*node] as usize].best.is_some());
             for node in component {
-                self.rules.derived[graph[node] as usize].level = level as u32;
+                let derived = &mut self.rules.derived[graph[node] as usize];
+                (derived.level, derived.closed) = (level as u32, closed);
             }
             self.rules.levels = level as u32 + 1;
         }
         self.rules
     }
+}
+
+impl Literal {
+    /// The relation of rules that it needs.
+    pub(super) fn derived(&self) -> Option<u32> {
+        match self {
+            Self::Holds(Relation::Derived(needed), _) | Self::Fails(Relation::Derived(needed), _) => Some(*needed),
+            Self::Aggregate { relation, .. } => Some(*relation),
+            Self::Holds(Relation::Base(_), _) | Self::Fails(Relation::Base(_), _) | Self::Compare(..) => None,
+        }
+    }
+}
+
+/// What an aggregate is over, with what the head adds to its result.
+fn added(over: Term, head: &Term) -> Term {
+    let Term::Register(_, offset @ (..=-1 | 1..)) = head else { return over };
+    let offset = Term::Constant(Value::integer(*offset).unwrap_or(Value::own(u32::MAX)));
+    Term::Arithmetic(Box::new(over), Calculation::Add, Box::new(offset))
 }
 
 impl Term {

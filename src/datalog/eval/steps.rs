@@ -214,7 +214,7 @@ pub(super) fn unify(arguments: &[Argument], row: &[Value], registers: &mut [Valu
     arguments.iter().zip(row).all(|(argument, value)| unify_one(argument, *value, registers))
 }
 
-fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool {
+pub(super) fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool {
     match argument {
         Argument::Any => true,
         Argument::Known(Expression::Register(register, 0)) => registers[*register as usize] == value,
@@ -230,7 +230,7 @@ fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool
     }
 }
 
-fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
+pub(super) fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
     let (Some(left), Some(right)) = (left.value(registers), right.value(registers)) else { return false };
     match comparison {
         Comparison::Equal => return left == right,
