@@ -62,4 +62,4 @@ pub const ROW_LIMIT: Code = Code("R040");
 /// The rules look at more rows than the limit allows.
 pub const STEP_LIMIT: Code = Code("R041");
 /// Least or greatest values of a recursion that get better for ever.
-pub const ENDLESS: Code = Code("R042");
+pub const ENDLESS: Code = Code("R045");

@@ -2,7 +2,7 @@
 //!
 //! A number is whole, or it has a fraction. A whole number within [`Value::MIN`] and [`Value::MAX`] is exact, however it
 //! was written: `2.0` is `2`, so that equal numbers are one value and join with each other. Any other number is a binary
-//! floating-point number of 64 bits whose significand is rounded from 53 bits to 51, ties to even. Decimals of up to 15
+//! floating-point number of 64 bits whose significand is rounded from 53 bits to 51, ties to even. Decimals of up to 14
 //! significant digits survive that. It prints as the shortest decimal that reads back as the same value.
 
 use std::cmp::Ordering;
