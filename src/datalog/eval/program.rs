@@ -76,6 +76,8 @@ pub(super) struct Derived {
     pub(super) fractions: Vec<bool>,
     /// Whether it holds what an aggregate ranges over.
     pub(super) aggregate: bool,
+    /// Whether that can be found for a known group only: a comparison or what must not hold speaks of it.
+    pub(super) grouped: bool,
     /// With a recursive `min` or `max`: the column of which only the best value of a key is kept.
     pub(super) best: Option<Best>,
     /// Whether it is computed whole whatever is asked: it needs best values, and they need it.
@@ -341,6 +343,7 @@ impl Compiler {
             name: "aggregate".into(),
             arity: head.len(),
             aggregate: true,
+            grouped: !binds_all(&literals, inner.names.len()),
             ..Derived::default()
         });
         self.push_rule(relation, head, (literals, places), inner, source);
@@ -413,6 +416,29 @@ impl Literal {
     }
 }
 
+/// Whether a body gives all its registers a value.
+fn binds_all(body: &[Literal], registers: usize) -> bool {
+    let mut known = vec![false; registers];
+    let bind = |term: &Term, known: &mut Vec<bool>| {
+        term.register().is_some_and(|register| !std::mem::replace(&mut known[register as usize], true))
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for literal in body {
+            match literal {
+                Literal::Holds(_, terms) => terms.iter().for_each(|term| changed |= bind(term, &mut known)),
+                Literal::Compare(left, Comparison::Equal, right) => {
+                    changed |= left.known(&known) && bind(right, &mut known);
+                    changed |= right.known(&known) && bind(left, &mut known);
+                }
+                _ => {}
+            }
+        }
+    }
+    known.into_iter().all(|known| known)
+}
+
 /// What an aggregate is over, with what the head adds to its result.
 fn added(over: Term, head: &Term) -> Term {
     let Term::Register(_, offset @ (..=-1 | 1..)) = head else { return over };
@@ -421,6 +447,20 @@ fn added(over: Term, head: &Term) -> Term {
 }
 
 impl Term {
+    /// The variable, where it is one, with an offset or without.
+    pub(super) fn register(&self) -> Option<u32> {
+        if let Self::Register(register, _) = self { Some(*register) } else { None }
+    }
+
+    fn known(&self, registers: &[bool]) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Constant(_) | Self::Fraction(_) => true,
+            Self::Register(register, _) => registers[*register as usize],
+            Self::Arithmetic(left, _, right) => left.known(registers) && right.known(registers),
+        }
+    }
+
     fn constant(&self) -> Option<Value> {
         match self {
             Self::Constant(value) | Self::Fraction(value) => Some(*value),

@@ -109,7 +109,7 @@ impl Whole<'_, '_> {
         while let Some(relation) = open.pop() {
             let level = rules.derived[relation as usize].level;
             for rule in &rules.derived[relation as usize].rules {
-                for needed in rules.rules[*rule as usize].body.iter().filter_map(Literal::derived) {
+                for needed in self.reads(*rule) {
                     let last = &mut last[needed as usize];
                     if last.is_none() {
                         open.push(needed);
@@ -119,6 +119,18 @@ impl Whole<'_, '_> {
             }
         }
         last
+    }
+
+    /// The relations whose tables a rule reads. What is found group by group has none: its rule is worked off within.
+    fn reads(&self, rule: u32) -> Vec<u32> {
+        let rules = self.rules;
+        let needed = |rule: u32| rules.rules[rule as usize].body.iter().filter_map(Literal::derived);
+        let (grouped, mut read): (Vec<u32>, Vec<u32>) =
+            needed(rule).partition(|relation| rules.derived[*relation as usize].grouped);
+        read.extend(
+            grouped.iter().flat_map(|relation| &rules.derived[*relation as usize].rules).copied().flat_map(needed),
+        );
+        read
     }
 
     /// The literals of a rule that need what the rule's own level finds.

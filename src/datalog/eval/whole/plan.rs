@@ -81,6 +81,8 @@ pub(super) struct Plan {
     pub(super) result: Vec<Expression>,
     /// Recursive literals with a best value: the relation, and the register with the row's number.
     pub(super) sources: Vec<(u32, u32)>,
+    /// Whether its rows are those of a single group, which go to no table.
+    pub(super) inside: bool,
     /// The number of the first step's counter.
     pub(super) counters: usize,
 }
@@ -91,12 +93,18 @@ const GROWING: u64 = 1_000_000;
 impl Whole<'_, '_> {
     /// Plans a rule that begins with the new rows of a literal, if one is given.
     pub(super) fn plan(&mut self, head: u32, number: u32, delta: Option<usize>) -> Run<Plan> {
+        self.plan_given(head, number, delta, &[])
+    }
+
+    /// The same where some registers are known beforehand.
+    pub(super) fn plan_given(&mut self, head: u32, number: u32, delta: Option<usize>, given: &[u32]) -> Run<Plan> {
         let rules = self.rules;
         let rule = &rules.rules[number as usize];
         let (facts, symbols) = (self.facts, self.symbols);
         let mut context =
             Context { facts, symbols, goal: &mut |_, _| unreachable!("no goals here"), recursive: &|_| false };
         let mut planner = Planner::new(rule, &mut context);
+        given.iter().for_each(|register| planner.bind(&Argument::Bind(*register, 0)));
         let mut left: Vec<usize> = (0..rule.body.len()).collect();
         let mut plan = Plan {
             rule: number,
@@ -108,6 +116,7 @@ impl Whole<'_, '_> {
             products: Vec::new(),
             result: Vec::new(),
             sources: Vec::new(),
+            inside: false,
             counters: 0,
         };
         let mut outer = 1.0_f64;

@@ -2,6 +2,7 @@
 
 use std::mem::size_of;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +12,7 @@ use crate::datalog::eval::evaluator::{Exhausted, Limits, Run};
 use crate::datalog::eval::number::{Total, unshifted};
 use crate::datalog::eval::plan::{Argument, Expression};
 use crate::datalog::eval::profile::Watch;
-use crate::datalog::eval::program::CompiledRules;
+use crate::datalog::eval::program::{CompiledRules, Term};
 use crate::datalog::eval::rows::{NONE, Rows};
 use crate::datalog::eval::steps::{compare, unify, unify_one};
 use crate::datalog::eval::whole::plan::{Cells, Plan, Step};
@@ -27,6 +28,10 @@ pub(super) struct Totals {
     values: Vec<Option<Value>>,
     /// Of a group without rows.
     empty: Option<Value>,
+    /// How the rows of a group are found that is asked for first, where the braces alone do not say which groups there are;
+    /// and the group's registers.
+    asked: Option<(Arc<Plan>, Vec<u32>)>,
+    function: Aggregate,
 }
 
 /// How often a step was come to, and how many rows went on from it.
@@ -64,6 +69,8 @@ pub(in crate::datalog::eval) struct Whole<'e, 's> {
     unchecked: u32,
     row: Vec<Value>,
     scratch: Vec<Value>,
+    /// The rows of a group that was asked for.
+    group: Rows,
     pub(super) watch: Option<&'e Watch<'e>>,
 }
 
@@ -100,6 +107,7 @@ impl<'e, 's> Whole<'e, 's> {
             unchecked: 0,
             row: Vec::new(),
             scratch: Vec::new(),
+            group: Rows::new(0),
             watch: None,
         }
     }
@@ -175,13 +183,15 @@ impl<'e, 's> Whole<'e, 's> {
             }
             Step::Total { totals, group, result } => {
                 self.step()?;
-                let totals = &self.totals[*totals];
+                let number = *totals;
+                let totals = &self.totals[number];
                 let key = group.iter().map(|register| registers[*register as usize]);
                 self.row.clear();
                 self.row.extend(key);
-                let value = match totals.groups.find(&self.row) {
-                    Some(number) => totals.values[number as usize],
-                    None => totals.empty,
+                let value = match (totals.groups.find(&self.row), &totals.asked) {
+                    (Some(number), _) => totals.values[number as usize],
+                    (None, None) => totals.empty,
+                    (None, Some(_)) => self.total_of(number)?,
                 };
                 if value.is_some_and(|value| unify_one(result, value, registers)) {
                     return self.pass(plan, at, registers);
@@ -297,7 +307,11 @@ impl<'e, 's> Whole<'e, 's> {
         let mut row = std::mem::take(&mut self.row);
         row.clear();
         row.extend(plan.result.iter().map_while(|expression| expression.value(registers)));
-        let done = if row.len() == plan.result.len() { self.add(plan, &row, registers) } else { Ok(()) };
+        let complete = row.len() == plan.result.len();
+        if plan.inside && complete {
+            self.group.insert(&row);
+        }
+        let done = if complete && !plan.inside { self.add(plan, &row, registers) } else { Ok(()) };
         self.row = row;
         done
     }
@@ -383,6 +397,9 @@ impl<'e, 's> Whole<'e, 's> {
         if let Some(number) = self.totals_of.get(&(relation, function)) {
             return Ok(*number);
         }
+        if self.rules.derived[relation as usize].grouped {
+            return self.asked_totals(relation, function, group);
+        }
         let table = self.table_of(relation);
         let (mut groups, mut all) = (Rows::new(group), Vec::new());
         let mut key = Vec::with_capacity(group);
@@ -400,9 +417,51 @@ impl<'e, 's> Whole<'e, 's> {
             all[number as usize].add(value);
         }
         let values = all.into_iter().map(Total::value).collect();
-        self.totals.push(Totals { groups, values, empty: Total::new(function).value() });
+        let empty = Total::new(function).value();
+        self.totals.push(Totals { groups, values, empty, asked: None, function });
         self.totals_of.insert((relation, function), self.totals.len() - 1);
         Ok(self.totals.len() - 1)
+    }
+}
+
+impl Whole<'_, '_> {
+    /// The same where groups are known by whoever asks only.
+    fn asked_totals(&mut self, relation: u32, function: Aggregate, group: usize) -> Run<usize> {
+        let rules = self.rules;
+        let rule = rules.derived[relation as usize].rules[0];
+        let registers: Vec<u32> = rules.rules[rule as usize].head[..group].iter().filter_map(Term::register).collect();
+        let mut plan = self.plan_given(relation, rule, None, &registers)?;
+        plan.inside = true;
+        plan.counters = self.counters.len();
+        self.counters.resize(self.counters.len() + plan.steps.len(), Counter::default());
+        let asked = Some((Arc::new(plan), registers));
+        let (groups, values, empty) = (Rows::new(group), Vec::new(), Total::new(function).value());
+        self.totals.push(Totals { groups, values, empty, asked, function });
+        // Plans look at tables that may be gone at another level: these totals are for one rule alone.
+        Ok(self.totals.len() - 1)
+    }
+
+    /// The aggregate of the group in `row`, which is kept.
+    fn total_of(&mut self, number: usize) -> Run<Option<Value>> {
+        let key = self.row.clone();
+        let totals = &self.totals[number];
+        let (plan, group) = totals.asked.as_ref().expect("it is for groups that are asked for");
+        let (plan, function) = (Arc::clone(plan), totals.function);
+        let mut registers = vec![Value::from(0); plan.registers];
+        for (register, value) in group.iter().zip(&key) {
+            registers[*register as usize] = *value;
+        }
+        self.group = Rows::new(plan.result.len());
+        self.go(&plan, 0, &mut registers)?;
+        let mut total = Total::new(function);
+        for row in 0..self.group.len() as u32 {
+            total.add(self.group.row(row).last().copied().unwrap_or(Value::from(0)));
+        }
+        let value = total.value();
+        let totals = &mut self.totals[number];
+        totals.groups.insert(&key);
+        totals.values.push(value);
+        Ok(value)
     }
 }
 
