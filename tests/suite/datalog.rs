@@ -250,6 +250,9 @@ fn best_values_of_a_recursion() {
     assert_eq!(rows(&text, &facts, "near", None), [[0, 0], [1, 1], [2, 1], [3, 1]]);
     assert_eq!(rows(&text, &facts, "end", None), [[3]]);
     assert_eq!(rows(&text, &facts, "late", Some(3)), [[3]]);
+    let mutual = format!("{LONGEST}\n far(X) :- longest(X, _). longest(X, 1) :- far(X).");
+    assert_eq!(rows(&mutual, &facts, "far", Some(2)), [[2]]);
+    assert_eq!(rows(&mutual, &facts, "longest", None), [[0, 1], [1, 2], [2, 3], [3, 4], [5, 1]]);
     let rules = compiled(&text, &facts);
     let longest = rules.relation("longest").expect("it exists");
     let mut evaluator = Evaluator::new(&rules, &facts);

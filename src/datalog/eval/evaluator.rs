@@ -177,7 +177,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// All rows that agree with the pattern, each once: sorted, numbers by size before symbols by their place in the
-    /// facts' table.
+    /// facts' table. Where nothing is known, the whole relation is computed anew.
     ///
     /// # Errors
     /// When a limit is reached.

@@ -49,6 +49,7 @@ pub(super) fn stream<'s>(input: Input<'s>, relations: &[u32], out: &'s mut Sink<
 pub(super) fn closed(input: Input<'_>, relation: u32) -> Run<Table> {
     let mut out = |_: u32, _: &[Value]| std::ops::ControlFlow::Continue(());
     let mut whole = Whole::new(input.rules, input.facts, input.symbols, input.limits, &mut out);
+    whole.keeping = true;
     whole.levels(&[relation], &mut Measured { plans: Vec::new(), costs: Vec::new() })?;
     let table = whole.table_of(relation);
     Ok(whole.tables.swap_remove(table))
@@ -78,8 +79,9 @@ impl Whole<'_, '_> {
                 };
                 let nonlinear = |rule: &u32| self.recursive(*relation, *rule).len() > 1;
                 let read = last[*relation as usize].is_some_and(|last| last > level as u32);
-                table.keep =
-                    read || members.iter().any(|other| rules.derived[*other as usize].rules.iter().any(nonlinear));
+                table.keep = (self.keeping && relations.contains(relation))
+                    || read
+                    || members.iter().any(|other| rules.derived[*other as usize].rules.iter().any(nonlinear));
                 self.tables.push(table);
                 self.derived[*relation as usize] = Some(self.tables.len() - 1);
             }

@@ -54,6 +54,8 @@ pub(in crate::datalog::eval) struct Whole<'e, 's> {
     bases: FxHashMap<(BaseRelation, Vec<Option<Value>>), usize>,
     totals: Vec<Totals>,
     totals_of: FxHashMap<(u32, Aggregate), usize>,
+    /// Whether the rows of what is asked for are looked up afterwards.
+    pub(super) keeping: bool,
     /// Relations whose rows go out as they are found.
     pub(super) streamed: Vec<bool>,
     pub(super) out: &'s mut Sink<'s>,
@@ -97,6 +99,7 @@ impl<'e, 's> Whole<'e, 's> {
             bases: FxHashMap::default(),
             totals: Vec::new(),
             totals_of: FxHashMap::default(),
+            keeping: false,
             streamed: vec![false; relations],
             out,
             window: (0, 0),
