@@ -99,6 +99,18 @@ mod reference {
         longest(x, 0) <-- edge(x, _), !edge(_, x);
         longest(y, d + 1) <-- longest(x, d), edge(x, y);
     }
+
+    pub fn paths(fork: super::Pairs, task: super::Pairs) -> Paths {
+        Paths { fork, task, ..Default::default() }
+    }
+
+    pub fn closure(edge: super::Pairs) -> Closure {
+        Closure { edge, ..Default::default() }
+    }
+
+    pub fn longest(edge: super::Pairs) -> Longest {
+        Longest { edge, ..Default::default() }
+    }
 }
 
 /// Prints the comparison.
@@ -109,7 +121,7 @@ pub fn compare() {
         path(A, B) :- call(A, B). path(A, C) :- path(A, B), call(B, C).";
     let facts = Lists(vec![fork.clone(), task.clone()]);
     let found = ours(text, &["fork", "task"], &facts, "path", None);
-    let mut paths = reference::Paths { fork, task, ..Default::default() };
+    let mut paths = reference::paths(fork, task);
     let start = Instant::now();
     paths.run();
     line("call paths of tasks over 10^6 events", found, (start.elapsed().as_secs_f64(), paths.path.len()), duckdb());
@@ -122,7 +134,7 @@ pub fn compare() {
     let clock = || origin.elapsed().as_nanos() as u64;
     let watch = Watch { clock: &clock, interrupted: &|| false };
     let profiled = ours(text, &["edge"], &facts, "reach", Some(&watch));
-    let mut closure = reference::Closure { edge: chain, ..Default::default() };
+    let mut closure = reference::closure(chain);
     let start = Instant::now();
     closure.run();
     line("closure of 4·10^7 pairs", found, (start.elapsed().as_secs_f64(), closure.reach.len()), None);
@@ -133,7 +145,7 @@ pub fn compare() {
         longest(Y, D) :- D = max L { edge(X, Y), longest(X, P), L = P + 1 }.";
     let chain: Pairs = (1..CHAIN).map(|node| (node - 1, node)).collect();
     let found = ours(text, &["edge"], &Lists(vec![chain.clone()]), "longest", None);
-    let mut longest = reference::Longest { edge: chain, ..Default::default() };
+    let mut longest = reference::longest(chain);
     let start = Instant::now();
     longest.run();
     line("longest chain of 10^6 nodes", found, (start.elapsed().as_secs_f64(), longest.longest.len()), None);
