@@ -77,3 +77,5 @@ pub const UNUSED_USE: Code = Code("R038");
 pub const ROW_LIMIT: Code = Code("R040");
 /// The rules look at more rows than the limit allows.
 pub const STEP_LIMIT: Code = Code("R041");
+/// Least or greatest values of a recursion that get better for ever.
+pub const NO_BEST: Code = Code("R045");

@@ -2,7 +2,7 @@
 //!
 //! A number is whole, or it has a fraction. A whole number within [`Value::MIN`] and [`Value::MAX`] is exact, however it
 //! was written: `2.0` is `2`, so that equal numbers are one value and join with each other. Any other number is a binary
-//! floating-point number of 64 bits whose significand is rounded from 53 bits to 51, ties to even. Decimals of up to 15
+//! floating-point number of 64 bits whose significand is rounded from 53 bits to 51, ties to even. Decimals of up to 14
 //! significant digits survive that. It prints as the shortest decimal that reads back as the same value.
 
 use std::cmp::Ordering;
@@ -120,6 +120,19 @@ impl Value {
             Part::Own(number) => Some(number),
             _ => None,
         }
+    }
+
+    /// In 32 bits, where it fits: numbers from 0 to 2^30 - 1, and symbols. Neighbours stay neighbours.
+    #[inline]
+    pub(super) fn narrow(self) -> Option<u32> {
+        let tag = self.0 & FLOAT;
+        (self.0 < 1 << 32 && tag != FLOAT).then_some((self.0 >> TAG_BITS) as u32 | (tag as u32) << 30)
+    }
+
+    /// What [`Value::narrow`] gave.
+    #[inline]
+    pub(super) fn from_narrow(code: u32) -> Self {
+        Self(u64::from(code & 0x3fff_ffff) << TAG_BITS | u64::from(code >> 30))
     }
 
     /// The bits, for hashing.

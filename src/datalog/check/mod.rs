@@ -4,12 +4,14 @@
 
 mod bodies;
 mod endless;
+mod monotone;
 mod names;
 mod safety;
 mod scopes;
 mod strata;
 mod types;
 
+pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
 pub use types::column_types;
 

@@ -58,8 +58,9 @@ struct Facts {
 impl Checker<'_> {
     pub(super) fn safety(&mut self) {
         let mut facts = Facts::default();
-        for rule in &self.program.rules {
-            facts.rule(rule);
+        let monotone = self.monotone(&self.components());
+        for (number, rule) in self.program.rules.iter().enumerate() {
+            facts.rule(rule, &|place| monotone.aggregates.contains(&(number, place)));
         }
         let known = facts.known();
         let roots = facts.roots(&known);
@@ -135,14 +136,26 @@ impl Facts {
         *self.numbers.entry((scope, Arc::clone(name))).or_insert(next)
     }
 
-    fn rule(&mut self, rule: &Rule) {
+    /// `best` tells which aggregates are recursive: what stands in their braces binds as the body does.
+    fn rule(&mut self, rule: &Rule, best: &dyn Fn(usize) -> bool) {
         let scope = self.scope();
         let outside = outside(rule);
         for term in &rule.head.arguments {
             self.need(scope, term, Need::Head);
         }
-        for condition in &rule.body {
-            self.condition(scope, &condition.value, &outside);
+        for (place, condition) in rule.body.iter().enumerate() {
+            match &condition.value {
+                Condition::Aggregate { result, over: Some(over), body, .. } if best(place) => {
+                    for part in body {
+                        self.condition(scope, &part.value, &outside);
+                    }
+                    self.need(scope, over, Need::Computed);
+                    let mut names = Vec::new();
+                    variables(&over.value, &mut |name| names.push(Arc::clone(name)));
+                    self.source(scope, &names, &result.value);
+                }
+                condition => self.condition(scope, condition, &outside),
+            }
         }
     }
 

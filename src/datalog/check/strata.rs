@@ -6,7 +6,8 @@ use crepe::crepe;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
-use crate::datalog::ast::{Damage, Ident, Span, Template};
+use crate::datalog::ast::{Atom, Condition, Damage, Ident, Span, Template};
+use crate::datalog::check::monotone::Monotone;
 use crate::datalog::check::{Checker, atoms};
 use crate::datalog::codes;
 
@@ -44,14 +45,15 @@ struct Edge {
 
 impl Checker<'_> {
     pub(super) fn strata(&mut self) {
-        let edges = self.edges();
+        self.components = self.components();
+        let components = &self.components;
+        let monotone = self.monotone(components);
+        let edges = self.edges(&monotone);
         let mut runtime = Crepe::new();
         runtime.extend(edges.iter().map(|edge| Depends(edge.head, edge.needed)));
         runtime.extend(edges.iter().filter(|edge| edge.negative).map(|edge| DependsNegatively(edge.head, edge.needed)));
-        let mut components = components(self.scopes.len(), &edges);
-        components.sort_unstable_by_key(|Component(relation, _)| *relation);
-        self.components = components.iter().map(|Component(_, number)| *number).collect();
-        runtime.extend(components);
+        let numbered = components.iter().enumerate();
+        runtime.extend(numbered.map(|(relation, component)| Component(relation as u32, *component)));
         runtime.extend(self.asked());
         let (unstratified, used) = runtime.run();
         let unstratified: HashSet<(u32, u32)> = unstratified.into_iter().map(|Unstratified(a, b)| (a, b)).collect();
@@ -62,20 +64,39 @@ impl Checker<'_> {
                 self.unstratified(edge, &edges);
             }
         }
+        for (span, reason) in monotone.refused {
+            self.error(codes::UNSTRATIFIED, span, "a best value is read before it is final".to_owned(), |d| {
+                d.with_note(reason).with_hint("give what reads it a relation of its own, outside the recursion")
+            });
+        }
         let used: HashSet<u32> = used.into_iter().map(|Used(relation)| relation).collect();
         self.unused(&used);
     }
 
-    fn edges(&self) -> Vec<Edge> {
+    /// The component of each relation: of those that need each other, whichever way.
+    pub(super) fn components(&self) -> Vec<u32> {
+        components(self.scopes.len(), &self.edges(&Monotone::default()))
+    }
+
+    /// Recursive aggregates that are monotone need no more than atoms do, but for what they negate.
+    fn edges(&self, monotone: &Monotone) -> Vec<Edge> {
         let mut edges = Vec::new();
-        for rule in &self.program.rules {
+        for (number, rule) in self.program.rules.iter().enumerate() {
             let head = self.scopes.relation(&rule.head.relation);
-            atoms(&rule.body, &mut |atom, negative| {
+            let mut add = |atom: &Atom, negative| {
                 let needed = self.scopes.relation(&atom.relation);
                 if let (Some(head), Some(needed)) = (head, needed) {
                     edges.push(Edge { head, needed, negative, span: atom.span });
                 }
-            });
+            };
+            for (place, condition) in rule.body.iter().enumerate() {
+                match &condition.value {
+                    Condition::Aggregate { body, .. } if monotone.aggregates.contains(&(number, place)) => {
+                        atoms(body, &mut add);
+                    }
+                    _ => atoms(std::slice::from_ref(condition), &mut add),
+                }
+            }
         }
         edges
     }
@@ -136,19 +157,19 @@ impl Checker<'_> {
     }
 }
 
-fn components(relations: usize, edges: &[Edge]) -> Vec<Component> {
+fn components(relations: usize, edges: &[Edge]) -> Vec<u32> {
     let mut graph = DiGraph::<(), ()>::new();
     let nodes: Vec<_> = (0..relations).map(|_| graph.add_node(())).collect();
     for edge in edges {
         graph.add_edge(nodes[edge.head as usize], nodes[edge.needed as usize], ());
     }
-    let components = kosaraju_scc(&graph);
-    let numbered = components.into_iter().enumerate();
-    numbered
-        .flat_map(|(number, members)| {
-            members.into_iter().map(move |node| Component(node.index() as u32, number as u32))
-        })
-        .collect()
+    let mut components = vec![0; relations];
+    for (number, members) in kosaraju_scc(&graph).into_iter().enumerate() {
+        for node in members {
+            components[node.index()] = number as u32;
+        }
+    }
+    components
 }
 
 /// The shortest way from one relation to another along dependencies, both included.

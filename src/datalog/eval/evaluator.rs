@@ -17,10 +17,12 @@ use rustc_hash::FxHashMap;
 use crate::datalog::base::BaseFacts;
 use crate::datalog::codes;
 use crate::datalog::eval::plan::{Context, Plan, Step, plan};
+use crate::datalog::eval::profile::{Profile, Watch};
 use crate::datalog::eval::program::{CompiledRules, Relation};
-use crate::datalog::eval::rows::NONE;
+use crate::datalog::eval::rows::{NONE, Rows};
 use crate::datalog::eval::steps::unify;
 use crate::datalog::eval::store::{Reason, Store};
+use crate::datalog::eval::whole::{self, Table};
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -31,11 +33,13 @@ pub struct Limits {
     pub rows: usize,
     /// Rows looked at.
     pub steps: u64,
+    /// Bytes that whole relations take while they are computed.
+    pub bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rows: 20_000_000, steps: 2_000_000_000 }
+        Self { rows: 20_000_000, steps: 2_000_000_000, bytes: 2_000_000_000 }
     }
 }
 
@@ -44,6 +48,10 @@ impl Default for Limits {
 pub(super) enum Exhausted {
     Rows,
     Steps,
+    /// Best values get better for ever, by the rule of this number.
+    Endless(u32),
+    /// The caller wants no more.
+    Stopped,
 }
 
 pub(super) type Run<T> = Result<T, Exhausted>;
@@ -76,6 +84,8 @@ pub struct Evaluator<'p> {
     spare: Vec<Value>,
     /// A limit that was reached: what is kept is then incomplete for good.
     failed: Option<Exhausted>,
+    /// Relations that are computed whole, once they were asked.
+    closed: FxHashMap<u32, Table>,
 }
 
 impl<'p> Evaluator<'p> {
@@ -111,6 +121,7 @@ impl<'p> Evaluator<'p> {
             row: Vec::new(),
             spare: Vec::new(),
             failed: None,
+            closed: FxHashMap::default(),
         }
     }
 
@@ -169,7 +180,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// All rows that agree with the pattern, each once: sorted, numbers by size before symbols by their place in the
-    /// facts' table.
+    /// facts' table. Where nothing is known, the whole relation is computed anew.
     ///
     /// # Errors
     /// When a limit is reached.
@@ -179,6 +190,12 @@ impl<'p> Evaluator<'p> {
             return Ok(rows);
         }
         match relation {
+            Relation::Derived(_) if !self.explaining && pattern.iter().all(Option::is_none) => {
+                self.stream(relation, &mut |row| {
+                    rows.push(row.to_vec());
+                    ControlFlow::Continue(())
+                })?;
+            }
             Relation::Base(base) => self.facts.lookup(base, pattern, &mut |row| {
                 rows.push(row.to_vec());
                 ControlFlow::Continue(())
@@ -197,6 +214,102 @@ impl<'p> Evaluator<'p> {
         rows.sort_unstable();
         rows.dedup();
         Ok(rows)
+    }
+
+    /// Hands on each row of a relation once, as it is found, until `out` says `Break`. The whole relation is computed anew,
+    /// and what is not read again is not kept. The order of rows depends on rules and facts alone.
+    ///
+    /// # Errors
+    /// When a limit is reached. Rows handed on until then do hold, unless best values got better for ever.
+    pub fn stream(
+        &mut self,
+        relation: Relation,
+        out: &mut dyn FnMut(&[Value]) -> ControlFlow<()>,
+    ) -> Result<(), Diagnostics> {
+        self.stream_each(&[relation], None, &mut |_, row| out(row)).map(drop)
+    }
+
+    /// The same of several relations at once, which are told apart by their place in the list. What they share is computed
+    /// once. With a watch, says what it cost; without one, times are 0.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn stream_each(
+        &mut self,
+        relations: &[Relation],
+        watch: Option<&Watch<'_>>,
+        out: &mut dyn FnMut(usize, &[Value]) -> ControlFlow<()>,
+    ) -> Result<Profile, Diagnostics> {
+        let (profile, done) = self.profile(relations, watch, out);
+        done.map(|()| profile)
+    }
+
+    /// The same, with what was measured until a limit was reached.
+    pub fn profile(
+        &mut self,
+        relations: &[Relation],
+        watch: Option<&Watch<'_>>,
+        out: &mut dyn FnMut(usize, &[Value]) -> ControlFlow<()>,
+    ) -> (Profile, Result<(), Diagnostics>) {
+        let mut profile = Profile::default();
+        for (place, relation) in relations.iter().enumerate() {
+            let Relation::Base(base) = relation else { continue };
+            let mut stopped = false;
+            let mut seen = Rows::new(self.rules.arity(*relation));
+            self.facts.lookup(*base, &vec![None; self.rules.arity(*relation)], &mut |row| {
+                stopped = seen.insert(row).1 && out(place, row).is_break();
+                if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if stopped {
+                return (profile, Ok(()));
+            }
+        }
+        let derived = |relation: &Relation| match relation {
+            Relation::Derived(number) => Some(*number),
+            Relation::Base(_) => None,
+        };
+        let wanted: Vec<u32> = relations.iter().filter_map(derived).collect();
+        let place = |number: u32| relations.iter().position(|relation| derived(relation) == Some(number));
+        let mut places: Vec<usize> = vec![0; self.rules.derived.len()];
+        for number in &wanted {
+            places[*number as usize] = place(*number).expect("it comes from the list");
+        }
+        let mut sink = |number: u32, row: &[Value]| out(places[number as usize], row);
+        let done = whole::stream(self.input(watch), &wanted, &mut sink, &mut profile);
+        let done = match done {
+            Ok(()) | Err(Exhausted::Stopped) => Ok(()),
+            Err(limit) => Err(self.exhausted(limit, wanted[0]).into()),
+        };
+        (profile, done)
+    }
+
+    fn input<'i>(&'i self, watch: Option<&'i Watch<'i>>) -> whole::Input<'i> {
+        let (rules, facts, limits) = (self.rules, self.facts, self.limits);
+        whole::Input { rules, facts, symbols: &self.symbols, limits, watch }
+    }
+
+    /// Answers a question about a relation that is computed whole.
+    fn look_up_closed(&mut self, goal: u32, question: u32) -> Run<()> {
+        let found = &self.store.goals[goal as usize];
+        let (relation, mask) = (found.relation, found.mask);
+        let mut key = found.keys.row(question).iter();
+        let arity = self.rules.derived[relation as usize].arity;
+        let pattern: Vec<Option<Value>> =
+            (0..arity).map(|column| if mask >> column & 1 == 1 { key.next().copied() } else { None }).collect();
+        let mut table = match self.closed.remove(&relation) {
+            Some(table) => table,
+            None => whole::closed(self.input(None), relation)?,
+        };
+        let rule = self.rules.derived[relation as usize].rules.first();
+        let source = rule.map_or(0, |rule| self.rules.rules[*rule as usize].source);
+        for row in table.matching(&pattern) {
+            self.step()?;
+            let free = (0..arity).filter(|column| pattern[*column].is_none()).map(|column| table.cell(row, column));
+            let answer: Vec<Value> = std::iter::once(Value::from(question)).chain(free).collect();
+            self.answer(goal, question, &answer, || Reason::Fact(source));
+        }
+        self.closed.insert(relation, table);
+        Ok(())
     }
 
     /// Questions, answers and waiting rules kept so far: what [`Limits::rows`] limits.
@@ -244,6 +357,13 @@ impl<'p> Evaluator<'p> {
             Exhausted::Steps => {
                 (codes::STEP_LIMIT, format!("`{name}` needs more than {} rows to be looked at", self.limits.steps))
             }
+            Exhausted::Endless(rule) => {
+                let place = self.rules.places[rule as usize].clone();
+                return Diagnostic::error(codes::NO_BEST, place, "best values that get better for ever".to_owned())
+                    .with_note("a row's value rests on itself, and each time round it gets better")
+                    .with_hint("leave circles out of what it follows, or add what makes a value worse");
+            }
+            Exhausted::Stopped => unreachable!("nothing stops a question"),
         };
         let finding = match place {
             Some((place, given)) => {
@@ -380,6 +500,9 @@ impl<'p> Evaluator<'p> {
 
     /// The first work on a question: rows of the rule file, then the plans of the relation's rules.
     fn start(&mut self, goal: u32, question: u32) -> Run<()> {
+        if self.rules.derived[self.store.goals[goal as usize].relation as usize].closed {
+            return self.look_up_closed(goal, question);
+        }
         self.start_facts(goal, question)?;
         let plans = self.plans_of(goal);
         let key = self.store.goals[goal as usize].keys.row(question).to_vec();

@@ -93,7 +93,8 @@ const ALL_KNOWN: u64 = 8;
 const SOME_KNOWN: u64 = 1_000;
 const NONE_KNOWN: u64 = 10_000_000;
 
-struct Planner<'p, 'c> {
+/// What is known while the literals of a rule are put in order.
+pub(super) struct Planner<'p, 'c> {
     context: &'p mut Context<'c>,
     /// What is known of each register.
     bound: Vec<Option<Origin>>,
@@ -101,7 +102,7 @@ struct Planner<'p, 'c> {
 
 /// Plans a rule for the goal number `goal`, which asks for the columns outside the bit mask `mask`.
 pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut Context<'_>) -> Plan {
-    let mut planner = Planner { context, bound: vec![None; rule.registers.len()] };
+    let mut planner = Planner::new(rule, context);
     let (mut given, mut late) = (Vec::new(), Vec::new());
     for (_, term) in rule.head.iter().enumerate().filter(|(column, _)| mask >> column & 1 == 1) {
         let place = given.len();
@@ -134,8 +135,13 @@ pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut
     plan
 }
 
-impl Planner<'_, '_> {
-    fn known(&self, term: &Term) -> bool {
+impl<'p, 'c> Planner<'p, 'c> {
+    /// For a rule of which nothing is known yet.
+    pub(super) fn new(rule: &Rule, context: &'p mut Context<'c>) -> Self {
+        Self { context, bound: vec![None; rule.registers.len()] }
+    }
+
+    pub(super) fn known(&self, term: &Term) -> bool {
         match term {
             Term::Any => false,
             Term::Constant(_) | Term::Fraction(_) => true,
@@ -144,7 +150,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn mask(&self, terms: &[Term]) -> u32 {
+    pub(super) fn mask(&self, terms: &[Term]) -> u32 {
         terms.iter().enumerate().map(|(column, term)| u32::from(self.known(term)) << column).sum()
     }
 
@@ -175,11 +181,11 @@ impl Planner<'_, '_> {
     fn cost(&self, literal: &Literal) -> u64 {
         match literal {
             Literal::Compare(left, comparison, right) => {
-                let solvable = |unknown: &Term, known: &Term| {
-                    *comparison == Comparison::Equal && matches!(unknown, Term::Register(..)) && self.known(known)
-                };
-                let ready = (self.known(left) && self.known(right)) || solvable(left, right) || solvable(right, left);
-                if ready { 0 } else { u64::MAX }
+                if self.decides(left, *comparison, right) {
+                    0
+                } else {
+                    u64::MAX
+                }
             }
             Literal::Holds(Relation::Base(relation), terms) => {
                 self.context.facts.estimate(*relation, self.mask(terms)).min(u64::MAX - 2) + 1
@@ -191,19 +197,33 @@ impl Planner<'_, '_> {
                     _ => SOME_KNOWN,
                 }
             }
-            Literal::Fails(relation, terms) => {
-                let ready = terms.iter().all(|term| matches!(term, Term::Any) || self.known(term));
-                match relation {
-                    _ if !ready => u64::MAX,
-                    Relation::Base(_) => 1,
-                    Relation::Derived(_) => ALL_KNOWN - 1,
-                }
-            }
+            Literal::Fails(relation, terms) => match relation {
+                _ if !self.deniable(terms) => u64::MAX,
+                Relation::Base(_) => 1,
+                Relation::Derived(_) => ALL_KNOWN - 1,
+            },
             Literal::Aggregate { group, .. } => {
-                let ready = group.iter().all(|register| self.bound[*register as usize].is_some());
+                let ready = group.iter().all(|register| self.knows(*register));
                 if ready { ALL_KNOWN } else { u64::MAX }
             }
         }
+    }
+
+    /// Whether a comparison can be made, or solved for what is not known.
+    pub(super) fn decides(&self, left: &Term, comparison: Comparison, right: &Term) -> bool {
+        let solvable = |unknown: &Term, known: &Term| {
+            comparison == Comparison::Equal && matches!(unknown, Term::Register(..)) && self.known(known)
+        };
+        (self.known(left) && self.known(right)) || solvable(left, right) || solvable(right, left)
+    }
+
+    /// Whether all columns of a literal that must not hold are known, but for its wildcards.
+    pub(super) fn deniable(&self, terms: &[Term]) -> bool {
+        terms.iter().all(|term| matches!(term, Term::Any) || self.known(term))
+    }
+
+    pub(super) fn knows(&self, register: u32) -> bool {
+        self.bound[register as usize].is_some()
     }
 
     fn step(&mut self, literal: &Literal) -> Step {
@@ -247,7 +267,7 @@ impl Planner<'_, '_> {
         (goal, key.collect(), rest.collect())
     }
 
-    fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> Step {
+    pub(super) fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> Step {
         let (unknown, known) = if self.known(left) { (right, left) } else { (left, right) };
         match unknown {
             Term::Register(register, offset) if !self.known(unknown) => {
@@ -263,7 +283,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn arguments(&mut self, terms: &[Term]) -> Vec<Argument> {
+    pub(super) fn arguments(&mut self, terms: &[Term]) -> Vec<Argument> {
         let mut new = Vec::new();
         let arguments: Vec<Argument> = terms.iter().map(|term| self.argument(term, &mut new)).collect();
         for argument in &arguments {
@@ -273,7 +293,7 @@ impl Planner<'_, '_> {
     }
 
     /// `new` collects the registers that this row itself binds.
-    fn argument(&self, term: &Term, new: &mut Vec<u32>) -> Argument {
+    pub(super) fn argument(&self, term: &Term, new: &mut Vec<u32>) -> Argument {
         match term {
             Term::Any | Term::Arithmetic(..) if !self.known(term) => Argument::Any,
             Term::Register(register, offset) if !self.known(term) => {
@@ -287,7 +307,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn bind(&mut self, argument: &Argument) {
+    pub(super) fn bind(&mut self, argument: &Argument) {
         if let Argument::Bind(register, _) = argument {
             self.bound[*register as usize] = Some(Origin::Rows);
         }
@@ -302,7 +322,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn expression(&self, term: &Term) -> Expression {
+    pub(super) fn expression(&self, term: &Term) -> Expression {
         match term {
             // Safe rules have no wildcard here; nothing equals what nothing is known about.
             Term::Any => Expression::Constant(Value::own(u32::MAX)),
@@ -349,7 +369,7 @@ fn mark_existence(plan: &mut Plan) {
 }
 
 impl Argument {
-    fn registers(&self, read: &mut [bool]) {
+    pub(super) fn registers(&self, read: &mut [bool]) {
         match self {
             Self::Known(expression) => expression.registers(read),
             Self::Same(register, _) => read[*register as usize] = true,
@@ -359,7 +379,7 @@ impl Argument {
 }
 
 impl Expression {
-    fn registers(&self, read: &mut [bool]) {
+    pub(super) fn registers(&self, read: &mut [bool]) {
         match self {
             Self::Constant(_) => {}
             Self::Register(register, _) => read[*register as usize] = true,

@@ -1,6 +1,7 @@
 //! Checked rules in the form that evaluation works on: variables are registers, relations numbers.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -14,6 +15,7 @@ use crate::datalog::check;
 use crate::datalog::eval::fractions;
 use crate::datalog::eval::number::Calculation;
 use crate::datalog::scope::Scopes;
+use crate::datalog::eval::whole::Best;
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostics, Place, Severity};
 
@@ -52,12 +54,21 @@ pub(super) enum Literal {
     },
 }
 
+/// Where a literal of a rule's body comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The condition of the rule's text.
+    pub(super) condition: u32,
+    /// Whether it is that condition; what calculates the condition's arguments is not.
+    pub(super) written: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) head: Vec<Term>,
     pub(super) body: Vec<Literal>,
-    /// The condition of the rule's text that each literal of the body comes from.
-    pub(super) origins: Vec<u32>,
+    /// Where each literal of the body comes from.
+    pub(super) origins: Vec<Origin>,
     /// Names of the registers; empty for those that the text does not name.
     pub(super) registers: Vec<Arc<str>>,
     /// The rule's place in the program; for a part of an aggregate, that of the rule it stands in.
@@ -73,6 +84,14 @@ pub(super) struct Derived {
     pub(super) facts: Facts,
     /// Columns in which one of these rows was written with a dot or an exponent; those after the last are not.
     pub(super) fractions: Vec<bool>,
+    /// Whether it holds what an aggregate ranges over.
+    pub(super) aggregate: bool,
+    /// Whether that can be found for a known group only: a comparison or what must not hold speaks of it.
+    pub(super) grouped: bool,
+    /// With a recursive `min` or `max`: the column of which only the best value of a key is kept.
+    pub(super) best: Option<Best>,
+    /// Whether it is computed whole whatever is asked: it needs best values, and they need it.
+    pub(super) closed: bool,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -119,6 +138,8 @@ pub struct CompiledRules {
     pub(super) symbols: IndexSet<Arc<str>>,
     pub(super) levels: u32,
     names: IndexMap<Arc<str>, Relation>,
+    /// Where each rule of the program stands.
+    pub(super) places: Vec<Place>,
     /// Columns of the base relations.
     pub(super) base_arity: Vec<usize>,
 }
@@ -135,6 +156,7 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
     }
     let scopes = Scopes::of(program);
     let mut compiler = Compiler::new(schema, &scopes);
+    compiler.monotone = check::best_values(program, schema);
     compiler.declare();
     for (number, rule) in program.rules.iter().enumerate() {
         compiler.rules.places.push(program.place(rule.head.span));
@@ -189,6 +211,7 @@ impl CompiledRules {
 struct Compiler<'s, 'p> {
     scopes: &'s Scopes<'p>,
     rules: CompiledRules,
+    monotone: check::Monotone,
 }
 
 /// The registers of a rule while it is compiled.
@@ -237,6 +260,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
                 names,
                 base_arity,
             },
+            monotone: check::Monotone::default(),
         }
     }
 
@@ -246,7 +270,9 @@ impl<'s, 'p> Compiler<'s, 'p> {
             let (first, shown) = (self.scopes.first(number), self.scopes.shown(number));
             self.rules.names.entry(shown.as_str().into()).or_insert(Relation::Derived(number));
             let arity = first.arguments.len();
-            self.rules.derived.push(Derived { name: shown.into(), arity, ..Derived::default() });
+            let best = self.monotone.best.get(&number);
+            let best = best.map(|(column, function)| Best { column: *column, greatest: *function == Aggregate::Max });
+            self.rules.derived.push(Derived { name: shown.into(), arity, best, ..Derived::default() });
         }
         for number in 0..self.scopes.len() as u32 {
             let name = &self.scopes.first(number).relation.value;
@@ -269,7 +295,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
         };
         let mut registers = Registers::default();
         let outside = check::outside(rule);
-        let head = self.terms(&rule.head.arguments, &mut registers, false);
+        let mut head = self.terms(&rule.head.arguments, &mut registers, false);
         if rule.body.is_empty() {
             let row: Option<Vec<Value>> = head.iter().map(Term::constant).collect();
             if let Some(row) = row {
@@ -283,11 +309,30 @@ impl<'s, 'p> Compiler<'s, 'p> {
             }
         }
         let (mut body, mut origins) = (Vec::new(), Vec::new());
-        for (number, condition) in rule.body.iter().enumerate() {
-            let literal = self.literal(source, &condition.value, &mut registers, &outside, false);
-            body.extend(literal);
+        for (place, condition) in rule.body.iter().enumerate() {
+            let origin = |written| Origin { condition: place as u32, written };
+            match &condition.value {
+                Condition::Aggregate { over: Some(over), body: inner, .. }
+                    if self.monotone.aggregates.contains(&(source as usize, place)) =>
+                {
+                    // The best of the aggregate's values is the best of what all its bindings would give the head.
+                    for part in inner {
+                        let literal = self.literal(source, &part.value, &mut registers, &outside, false);
+                        body.extend(literal);
+                        body.append(&mut registers.extra);
+                    }
+                    let over = self.term(&over.value, &mut registers);
+                    let (column, _) = self.monotone.best[&relation];
+                    head[column] = added(over, &head[column]);
+                }
+                condition => {
+                    let literal = self.literal(source, condition, &mut registers, &outside, false);
+                    body.extend(literal);
+                }
+            }
+            origins.resize(body.len(), origin(true));
             body.append(&mut registers.extra);
-            origins.resize(body.len(), number as u32);
+            origins.resize(body.len(), origin(false));
         }
         self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source });
     }
@@ -338,9 +383,11 @@ impl<'s, 'p> Compiler<'s, 'p> {
         let mut inner = Registers::default();
         let (mut literals, mut origins) = (Vec::new(), Vec::new());
         for (number, condition) in body.iter().enumerate() {
+            let origin = |written| Origin { condition: number as u32, written };
             literals.extend(self.literal(source, &condition.value, &mut inner, outside, true));
+            origins.resize(literals.len(), origin(true));
             literals.append(&mut inner.extra);
-            origins.resize(literals.len(), number as u32);
+            origins.resize(literals.len(), origin(false));
         }
         let value = over.map(|over| self.term(&over.value, &mut inner));
         let (shared, own): (Vec<u32>, Vec<u32>) =
@@ -349,7 +396,13 @@ impl<'s, 'p> Compiler<'s, 'p> {
         let head: Vec<Term> =
             shared.iter().chain(&own).map(|register| Term::Register(*register, 0)).chain(value).collect();
         let relation = self.rules.derived.len() as u32;
-        self.rules.derived.push(Derived { name: "aggregate".into(), arity: head.len(), ..Derived::default() });
+        self.rules.derived.push(Derived {
+            name: "aggregate".into(),
+            arity: head.len(),
+            aggregate: true,
+            grouped: !binds_all(&literals, inner.names.len()),
+            ..Derived::default()
+        });
         self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source });
         (relation, group)
     }
@@ -392,21 +445,16 @@ impl<'s, 'p> Compiler<'s, 'p> {
         let nodes: Vec<_> = (0..self.rules.derived.len() as u32).map(|number| graph.add_node(number)).collect();
         for (number, derived) in self.rules.derived.iter().enumerate() {
             let body = derived.rules.iter().flat_map(|rule| &self.rules.rules[*rule as usize].body);
-            for literal in body {
-                let needed = match literal {
-                    Literal::Holds(Relation::Derived(needed), _) | Literal::Fails(Relation::Derived(needed), _) => {
-                        needed
-                    }
-                    Literal::Aggregate { relation, .. } => relation,
-                    _ => continue,
-                };
-                graph.add_edge(nodes[number], nodes[*needed as usize], ());
+            for needed in body.filter_map(Literal::derived) {
+                graph.add_edge(nodes[number], nodes[needed as usize], ());
             }
         }
         // Components come in such an order that what one needs comes before it.
         for (level, component) in kosaraju_scc(&graph).into_iter().enumerate() {
+            let closed = component.iter().any(|node| self.rules.derived[graph[*node] as usize].best.is_some());
             for node in component {
-                self.rules.derived[graph[node] as usize].level = level as u32;
+                let derived = &mut self.rules.derived[graph[node] as usize];
+                (derived.level, derived.closed) = (level as u32, closed);
             }
             self.rules.levels = level as u32 + 1;
         }
@@ -414,7 +462,62 @@ impl<'s, 'p> Compiler<'s, 'p> {
     }
 }
 
+impl Literal {
+    /// The relation of rules that it needs.
+    pub(super) fn derived(&self) -> Option<u32> {
+        match self {
+            Self::Holds(Relation::Derived(needed), _) | Self::Fails(Relation::Derived(needed), _) => Some(*needed),
+            Self::Aggregate { relation, .. } => Some(*relation),
+            Self::Holds(Relation::Base(_), _) | Self::Fails(Relation::Base(_), _) | Self::Compare(..) => None,
+        }
+    }
+}
+
+/// Whether a body gives all its registers a value.
+fn binds_all(body: &[Literal], registers: usize) -> bool {
+    let mut known = vec![false; registers];
+    let bind = |term: &Term, known: &mut Vec<bool>| {
+        term.register().is_some_and(|register| !std::mem::replace(&mut known[register as usize], true))
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for literal in body {
+            match literal {
+                Literal::Holds(_, terms) => terms.iter().for_each(|term| changed |= bind(term, &mut known)),
+                Literal::Compare(left, Comparison::Equal, right) => {
+                    changed |= left.known(&known) && bind(right, &mut known);
+                    changed |= right.known(&known) && bind(left, &mut known);
+                }
+                _ => {}
+            }
+        }
+    }
+    known.into_iter().all(|known| known)
+}
+
+/// What an aggregate is over, with what the head adds to its result.
+fn added(over: Term, head: &Term) -> Term {
+    let Term::Register(_, offset @ (..=-1 | 1..)) = head else { return over };
+    let offset = Term::Constant(Value::integer(*offset).unwrap_or(Value::own(u32::MAX)));
+    Term::Arithmetic(Box::new(over), Calculation::Add, Box::new(offset))
+}
+
 impl Term {
+    /// The variable, where it is one, with an offset or without.
+    pub(super) fn register(&self) -> Option<u32> {
+        if let Self::Register(register, _) = self { Some(*register) } else { None }
+    }
+
+    fn known(&self, registers: &[bool]) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Constant(_) | Self::Fraction(_) => true,
+            Self::Register(register, _) => registers[*register as usize],
+            Self::Arithmetic(left, _, right) => left.known(registers) && right.known(registers),
+        }
+    }
+
     fn constant(&self) -> Option<Value> {
         match self {
             Self::Constant(value) | Self::Fraction(value) => Some(*value),

@@ -214,7 +214,7 @@ pub(super) fn unify(arguments: &[Argument], row: &[Value], registers: &mut [Valu
     arguments.iter().zip(row).all(|(argument, value)| unify_one(argument, *value, registers))
 }
 
-fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool {
+pub(super) fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool {
     match argument {
         Argument::Any => true,
         Argument::Known(Expression::Register(register, 0)) => registers[*register as usize] == value,

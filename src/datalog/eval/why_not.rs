@@ -204,7 +204,7 @@ impl Evaluator<'_> {
         let cut = search.looks >= LOOKS;
         let (held, registers, literal) = search.best.take().unwrap_or((0, search.registers.clone(), 0));
         let failure = match rule.body.get(literal) {
-            Some(failed) => self.failure(rule.origins[literal] as usize, failed, &registers)?,
+            Some(failed) => self.failure(rule.origins[literal].condition as usize, failed, &registers)?,
             None => self.wrong_head(rule, wanted, &registers),
         };
         let named = rule.registers.iter().zip(&registers).filter(|(name, _)| !name.is_empty());
