@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Damage, Program, Template};
+use crate::datalog::ast::{Damage, Program, Rule, Template};
 use crate::datalog::eval::CompiledRules;
 use crate::datalog::{self, syntax};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
@@ -127,7 +127,13 @@ impl Rules {
             order.iter().copied().filter(fits).collect()
         });
         let asks = plans.iter().any(Plan::asks_relations);
-        let relations = if asks { Some(Arc::new(datalog::eval::compile(&program, facts::schema())?)) } else { None };
+        let relations = if asks {
+            let asked = plans.iter().flat_map(|plan| &plan.bodies).map(|body| body.rule.clone());
+            let asked: Vec<Rule> = asked.collect();
+            Some(Arc::new(datalog::eval::compile_asked(&program, &asked, facts::schema())?))
+        } else {
+            None
+        };
         let code = TemplateProgram::of(&plans, &by_kind);
         Ok(Self { program, plans, by_kind, code, warnings: findings, default_only, relations })
     }
@@ -211,6 +217,7 @@ fn plan(program: &Program, template: &Template, findings: &mut Findings<'_>) -> 
         repetition: route.repetition,
         tail: route.tail,
         tail_of_none: route.tail_of_none,
+        bodies: route.bodies,
         effects,
     })
 }

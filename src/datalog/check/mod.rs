@@ -8,6 +8,7 @@ mod strata;
 mod types;
 
 pub(super) use safety::outside;
+pub use safety::unsafe_bodies;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -128,6 +129,7 @@ fn atoms<'c>(conditions: &'c [Spanned<Condition>], found: &mut dyn FnMut(&'c Ato
         match &condition.value {
             Condition::Atom { negated, atom } => found(atom, *negated),
             Condition::Aggregate { body, .. } => atoms(body, &mut |atom, _| found(atom, true)),
+            Condition::Rounds { body, .. } => atoms(body, found),
             Condition::Compare(..) | Condition::NotStarts { .. } => {}
         }
     }
@@ -151,6 +153,7 @@ fn condition_terms<'c>(conditions: &'c [Spanned<Condition>], found: &mut dyn FnM
                 over.iter().for_each(&mut *found);
                 condition_terms(body, found);
             }
+            Condition::Rounds { body, .. } => condition_terms(body, found),
             Condition::NotStarts { .. } => {}
         }
     }

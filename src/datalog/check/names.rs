@@ -21,6 +21,7 @@ impl<'p> Checker<'p> {
         }
         for template in &self.program.templates {
             self.body(&template.conditions);
+            super::condition_terms(&template.conditions, &mut |term| self.number(term));
         }
         self.template_names();
         self.template_orders();
@@ -121,14 +122,26 @@ impl<'p> Checker<'p> {
         }
     }
 
-    /// Numbers within range, no indices.
-    fn term(&mut self, term: &Spanned<Term>) {
+    /// Numbers within range.
+    fn number(&mut self, term: &Spanned<Term>) {
         match &term.value {
             Term::Integer(number) if Value::integer(*number).is_none() => {
                 self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| {
                     d.with_note(format!("numbers in rules lie between {} and {}", Value::MIN, Value::MAX))
                 });
             }
+            Term::Arithmetic(left, _, right) => {
+                self.number(left);
+                self.number(right);
+            }
+            _ => {}
+        }
+    }
+
+    /// Numbers within range, no indices.
+    fn term(&mut self, term: &Spanned<Term>) {
+        match &term.value {
+            Term::Integer(_) => self.number(term),
             Term::Variable(variable, _) if variable.index.is_some() => {
                 let message = format!("`{}` with an index in a rule", variable.name);
                 self.error(codes::INDEXED, term.span, message, |d| {

@@ -151,6 +151,7 @@ impl Checker<'_> {
                         classes.expect(class, Type::Integer, over.span, Because::Place(condition.span));
                     }
                 }
+                Condition::Rounds { body, .. } => self.condition_types(body, scope, classes),
                 Condition::NotStarts { .. } => {}
             }
         }

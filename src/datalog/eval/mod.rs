@@ -63,4 +63,4 @@ mod store;
 
 pub use evaluator::{Evaluator, Limits};
 pub use explain::{Cause, Derivation, DerivationStep};
-pub use program::{CompiledRules, Relation, compile};
+pub use program::{CompiledRules, Relation, compile, compile_asked};

@@ -115,16 +115,26 @@ pub struct CompiledRules {
 /// # Errors
 /// Every error that [`check::check`] finds.
 pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, Diagnostics> {
+    compile_asked(program, &[], schema)
+}
+
+/// As [`compile`], with rules beside those of the program that are only ever asked with all columns of their heads known:
+/// conditions of templates. Their heads' relations have names that no text can have, and are known by these.
+///
+/// # Errors
+/// Every error that [`check::check`] finds in the program. Of the rules beside it [`check::unsafe_bodies`] tells.
+pub fn compile_asked(program: &Program, asked: &[ast::Rule], schema: &BaseSchema) -> Result<CompiledRules, Diagnostics> {
     let mut errors = check::check(program, schema);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(Diagnostics(errors));
     }
+    let rules = || program.rules.iter().chain(asked);
     let mut compiler = Compiler::new(schema);
-    for rule in &program.rules {
+    for rule in rules() {
         compiler.declare(&rule.head);
     }
-    for (number, rule) in program.rules.iter().enumerate() {
+    for (number, rule) in rules().enumerate() {
         compiler.rule(number as u32, rule);
     }
     Ok(compiler.finish())
@@ -248,7 +258,7 @@ impl Compiler {
                 let result = registers.named(&result.value);
                 Literal::Aggregate { function: *function, relation, group, result }
             }
-            Condition::NotStarts { .. } => return None, // has no place in rules: the parser says so
+            Condition::NotStarts { .. } | Condition::Rounds { .. } => return None, // have no place in rules: the parser says so
         })
     }
 

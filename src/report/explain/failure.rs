@@ -87,6 +87,22 @@ impl Saying<'_, '_> {
                 format!("{needs}, but both are `{}`", self.label(*node))
             }
             Why::Relation(arguments) => self.relation(step, arguments),
+            Why::NoValue => {
+                let needs = step.map_or_else(String::new, |step| self.needs(step));
+                format!("{needs}, but an argument has no value there")
+            }
+            Why::OfRound { step: place, why, slots, .. } => {
+                let inner = match step {
+                    Some(Step::Round(condition) | Step::Rounds(condition)) => condition.steps.get(*place),
+                    _ => None,
+                };
+                let attempt = Attempt { slots: slots.clone(), ..attempt.clone() };
+                format!("of every round, {}", self.why(&attempt, inner, why))
+            }
+            Why::OfNoRound => {
+                let needs = step.map_or_else(String::new, |step| self.needs(step));
+                format!("{needs}, but there is none")
+            }
             Why::Starts(node) => {
                 let needs = step.map_or_else(String::new, |step| self.needs(step));
                 format!("{needs}, but it has one at `{}`", self.label(*node))

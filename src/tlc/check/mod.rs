@@ -288,7 +288,7 @@ fn flat(term: &Spanned<Term>) -> Vec<&Spanned<Term>> {
     leaves
 }
 
-fn statement_terms(statements: &[Statement], count: &mut dyn FnMut(&Spanned<Term>)) {
+pub(super) fn statement_terms(statements: &[Statement], count: &mut dyn FnMut(&Spanned<Term>)) {
     for statement in statements {
         match statement {
             Statement::NewEntry { task, .. } => count(task),
