@@ -55,6 +55,7 @@
 
 mod evaluator;
 mod explain;
+mod nearest;
 mod plan;
 mod program;
 mod rows;
@@ -63,4 +64,5 @@ mod store;
 
 pub use evaluator::{Evaluator, Limits};
 pub use explain::{Cause, Derivation, DerivationStep};
+pub use nearest::Miss;
 pub use program::{CompiledRules, Relation, compile, compile_asked};

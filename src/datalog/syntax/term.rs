@@ -348,8 +348,9 @@ impl Cursor<'_> {
             self.skip_braces();
             return Err(super::cursor::Reported);
         }
+        let faults = self.faults;
         let body = self.conditions_in_braces(open, Setting::Rounds);
-        if body.is_empty() {
+        if body.is_empty() && self.faults == faults {
             let span = word.to(self.before());
             return Err(self.error(codes::UNEXPECTED, span, "no condition within the braces", |d| {
                 d.with_hint("write what has to hold of a round, such as `every x { good(g[x]) }`")

@@ -46,6 +46,20 @@ pub struct Failure {
     pub why: Why,
 }
 
+impl Failure {
+    /// The step of the plan that failed; none for the kind of the glue node.
+    pub fn step_of<'p>(&self, plan: &'p Plan) -> Option<&'p Step> {
+        let steps = match self.part {
+            Part::Glue => return None,
+            Part::Head => &plan.head,
+            Part::Round => &plan.repetition.as_ref()?.steps,
+            Part::Tail => &plan.tail,
+            Part::TailOfNone => plan.tail_of_none.as_ref()?,
+        };
+        steps.get(self.step)
+    }
+}
+
 /// Why a step fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {

@@ -473,7 +473,8 @@ fn named(variable: &Variable) -> Term {
 pub(super) fn check_bodies(planner: &Planner<'_>, findings: &mut Findings<'_>) {
     let literals = planner.units.iter().filter(|unit| !unit.navigates).flat_map(|unit| &unit.bodies);
     let asked = literals.filter(|literals| {
-        !literals.iter().all(|literal| matches!(literal.value, Condition::NotStarts { .. }))
+        !planner.meanings.is_told(literals)
+            && !literals.iter().all(|literal| matches!(literal.value, Condition::NotStarts { .. }))
     });
     let rules: Vec<Rule> = asked.map(|literals| planner.meanings.body(planner.template, literals).0.rule).collect();
     for rule in &rules {

@@ -70,6 +70,8 @@ pub(super) struct Meanings<'t> {
     bound: Vec<Key>,
     /// Variables that follow from round to round by an equation.
     equations: Vec<Arc<str>>,
+    /// Names of which it has been told that nothing binds them.
+    told: Vec<Arc<str>>,
 }
 
 impl<'t> Meanings<'t> {
@@ -79,7 +81,7 @@ impl<'t> Meanings<'t> {
             Solved::Variable(key, _) => Some(key.clone()),
             _ => None,
         });
-        Self { template, pattern, scope: Scope::of(template), bound: bound.collect(), equations }
+        Self { template, pattern, scope: Scope::of(template), bound: bound.collect(), equations, told: Vec::new() }
     }
 
     /// What a variable stands for.
@@ -168,6 +170,8 @@ impl<'t> Meanings<'t> {
                 units.push(Unit { when, bodies: vec![body], navigates: false });
             }
         }
+        // What can be decided at the same time is decided in the order of the text.
+        units.sort_by_key(|unit| unit.bodies.iter().flatten().map(|literal| literal.span).min());
         units
     }
 
@@ -342,8 +346,9 @@ impl<'t> Meanings<'t> {
     }
 
     /// A name that stands once ties nothing together: a slip, or a wildcard in disguise.
-    fn open_once(&self, left: &[(When, bool, Literals<'t>)], units: &[Unit<'t>], findings: &mut Findings<'_>) {
+    fn open_once(&mut self, left: &[(When, bool, Literals<'t>)], units: &[Unit<'t>], findings: &mut Findings<'_>) {
         let mut seen: BTreeMap<&Arc<str>, Vec<(usize, Span)>> = BTreeMap::new();
+        let mut told = Vec::new();
         for (scope, (_, _, literals)) in left.iter().enumerate() {
             for (name, span) in literals.iter().flat_map(|literal| self.open(&literal.value)) {
                 seen.entry(name).or_default().push((scope, span));
@@ -352,6 +357,7 @@ impl<'t> Meanings<'t> {
         for (name, places) in &seen {
             if let [(_, span)] = places[..] {
                 self.once(name, span, findings);
+                told.push(Arc::clone(name));
             } else if let Some((_, span)) = places.iter().find(|(scope, _)| *scope != places[0].0) {
                 let first = findings.place(places[0].1);
                 let message = format!("`{name}` is sought in two places");
@@ -364,6 +370,12 @@ impl<'t> Meanings<'t> {
             }
         }
         self.navigated_once(units, findings);
+        self.told = told;
+    }
+
+    /// Whether it has been told of a name in these literals that nothing binds it.
+    pub(super) fn is_told(&self, literals: &Literals<'_>) -> bool {
+        literals.iter().flat_map(|literal| self.open(&literal.value)).any(|(name, _)| self.told.contains(name))
     }
 
     fn once(&self, name: &Arc<str>, span: Span, findings: &mut Findings<'_>) {
