@@ -229,6 +229,7 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::NO_NODES,
         codes::INDEX,
         codes::UNBOUND,
+        datalog::codes::UNSAFE,
         codes::USED_ONCE,
         codes::ENTRY_TASK,
         codes::ENTRY_TASK_AGAIN,
@@ -237,8 +238,15 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::UNORDERED,
         codes::WRONG_TASK,
     ];
-    let of_conditions =
-        [codes::NOT_NAVIGABLE, codes::UNBOUND, codes::USED_ONCE, codes::SAME_TASK, codes::UNORDERED, codes::WRONG_TASK];
+    let of_conditions = [
+        codes::NOT_NAVIGABLE,
+        codes::UNBOUND,
+        datalog::codes::UNSAFE,
+        codes::USED_ONCE,
+        codes::SAME_TASK,
+        codes::UNORDERED,
+        codes::WRONG_TASK,
+    ];
     let of_statements = [
         codes::USED_ONCE,
         codes::ENTRY,

@@ -95,6 +95,7 @@ pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings
         fetched: BTreeMap::new(),
         recalls: Vec::new(),
         seen: 0,
+        compared: Vec::new(),
     };
     check_bodies(&planner, findings);
     planner.plan(findings);
@@ -140,6 +141,8 @@ struct Planner<'t> {
     recalls: Vec<Step>,
     /// How many conditions on some round are noted while rounds are walked.
     seen: u8,
+    /// Variables of the ends of the sequence that are compared with its rounds.
+    compared: Vec<Key>,
 }
 
 /// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does.
@@ -221,6 +224,7 @@ impl<'t> Planner<'t> {
         if !(walked && missed.is_empty()) {
             self.pretend();
         }
+        self.ends();
         self.conditions(findings, Stage::End);
         let steps = std::mem::take(&mut self.steps);
         if self.route.repetition.is_some() {
@@ -286,6 +290,28 @@ impl<'t> Planner<'t> {
         );
         finding.notes.push(note);
         finding.hints.push(hint);
+    }
+
+    /// Compares what nodes outside the sequence say of its first and last round with that round, where the walk does not.
+    fn ends(&mut self) {
+        let (Some(round), Some(_)) = (&self.pattern.round, &self.route.repetition) else { return };
+        let linked = self.links(round);
+        for node in &self.pattern.nodes {
+            for (_, term) in node.terms() {
+                let Solved::Variable(key @ (name, at @ (At::First | At::Last | At::After)), _) = term else { continue };
+                let Some(site @ Value::Field(slot, ..)) = self.route.sites.get(key).copied() else { continue };
+                // The walk begins with what is known of one end.
+                let begins = if self.backward { At::After } else { At::First };
+                let walked = self.route.round_slots.contains(&slot) || (linked.contains(name) && *at == begins);
+                if walked || self.compared.contains(key) {
+                    continue;
+                }
+                let Some(inside) = self.locate_at_end(key) else { continue };
+                self.compared.push(key.clone());
+                let inside = self.settle(inside);
+                self.steps.push(Step::Equal(site, inside));
+            }
+        }
     }
 
     /// Variables that link a round with the next: by its nodes, or by an equation.
@@ -403,6 +429,7 @@ impl<'t> Planner<'t> {
                     nodes: self.route.round_slots.clone(),
                     longest: self.template.longest,
                 });
+                self.ends();
                 self.steps.extend((0..self.seen).map(Step::Seen));
                 self.conditions(findings, Stage::Node);
                 return true;
@@ -470,19 +497,23 @@ impl<'t> Planner<'t> {
         let slots: Vec<Slot> = self.route.round_slots.clone();
         let carry = repetition.carry.clone();
         let next = repetition.next_carry.clone();
-        let replaced = |value: Value| match value {
-            Value::Field(slot, field, offset) if slots.contains(&slot) => {
-                let place = next
-                    .iter()
-                    .position(|other| matches!(other, Value::Field(s, f, _) if *s == slot && *f == field))?;
-                let (Value::Field(_, _, base), Value::Field(outer, outer_field, outer_offset)) =
-                    (next[place], carry[place])
-                else {
-                    return None;
-                };
-                Some(Value::Field(outer, outer_field, outer_offset + offset - base))
+        let replaced = |value: Value| {
+            let same = |other: &Value| match (value, other) {
+                (Value::Field(slot, field, offset), Value::Field(s, f, base)) if slot == *s && field == *f => {
+                    Some(offset - base)
+                }
+                (Value::Carry(number, offset), Value::Carry(n, base)) if number == *n => Some(offset - base),
+                _ => None,
+            };
+            match value {
+                Value::Field(slot, ..) if !slots.contains(&slot) => Some(value),
+                Value::Field(..) | Value::Carry(..) => {
+                    let (place, offset) =
+                        next.iter().enumerate().find_map(|(place, other)| Some((place, same(other)?)))?;
+                    Some(plus(carry[place], offset))
+                }
+                other => Some(other),
             }
-            other => Some(other),
         };
         let steps: Option<Vec<Step>> = self.route.tail.iter().map(|step| replace_values(step, &replaced)).collect();
         if steps.is_none() {

@@ -128,7 +128,7 @@ impl Planner<'_> {
     }
 
     /// A variable of the first or last round.
-    fn locate_at_end(&self, (name, at): &Key) -> Option<Site> {
+    pub(super) fn locate_at_end(&self, (name, at): &Key) -> Option<Site> {
         let inside = match at {
             At::First | At::Last => At::Here,
             At::After => At::Next,

@@ -147,6 +147,18 @@ impl<'t> Meanings<'t> {
             if matches!(self.of_variable(variable), Meaning::RoundNode(At::Here | At::Next) | Meaning::Bound((_, At::Here | At::Next)))))
     }
 
+    /// Whether literals speak of a round and of the one after it, which the last round does not have.
+    fn of_pair(&self, bodies: &[Literals<'_>]) -> bool {
+        let next = |variable: &Variable| match self.of_variable(variable) {
+            Meaning::RoundNode(At::Next) => true,
+            Meaning::Bound(key @ (_, At::Next)) => !self.bound.contains(&key) && !self.equations.contains(&key.0),
+            _ => false,
+        };
+        bodies.iter().flatten().flat_map(|literal| condition_terms(&literal.value)).any(
+            |term| matches!(&term.value, Term::Variable(variable, _) if next(variable)),
+        )
+    }
+
     /// Takes the conditions apart; what is wrong with their names is among the findings.
     pub(super) fn units(&mut self, findings: &mut Findings<'_>) -> Vec<Unit<'t>> {
         let scopes = self.scopes(findings);
@@ -160,7 +172,8 @@ impl<'t> Meanings<'t> {
         self.open_once(&left, &units, findings);
         for (when, block, literals) in left {
             let bodies = self.joined(literals);
-            if when == When::Some {
+            // What is one condition holds of one round, or of every round that it can be asked of.
+            if when == When::Some || (block && self.of_pair(&bodies)) {
                 units.push(Unit { when, bodies, navigates: false });
                 continue;
             }
@@ -298,7 +311,11 @@ impl<'t> Meanings<'t> {
     fn navigation(&mut self, left: &mut [(When, bool, Literals<'t>)], units: &mut Vec<Unit<'t>>) {
         loop {
             let before = units.len();
-            for (when, block, literals) in left.iter_mut().filter(|(when, ..)| *when != When::Some) {
+            for (when, block, literals) in left.iter_mut() {
+                let together = [literals.clone()];
+                if *when == When::Some || (*block && self.of_pair(&together)) {
+                    continue;
+                }
                 let place = literals.iter().position(|literal| self.navigates(&literal.value));
                 if let Some(place) = place {
                     let literal = literals.remove(place);

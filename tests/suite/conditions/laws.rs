@@ -146,10 +146,7 @@ fn written(random: &mut Random, look: Look) -> Written {
         let names: Vec<&str> = columns.iter().map(|(_, name, _)| &**name).collect();
         let written: Vec<&str> = columns.iter().map(|(written, ..)| &**written).collect();
         let given: Vec<&str> = columns.iter().map(|(_, _, given)| &**given).collect();
-        let mut literals = text.clone();
-        for (written, name, _) in &columns {
-            literals = literals.replace(written, name);
-        }
+        let literals = renamed(&text, &columns);
         let head = format!("asked{number}({})", names.join(", "));
         let head = if names.is_empty() { format!("asked{number}(0)") } else { head };
         let given = if given.is_empty() { String::new() } else { format!("{}, ", given.join(", ")) };
@@ -166,10 +163,24 @@ fn written(random: &mut Random, look: Look) -> Written {
     all
 }
 
-/// The bound names of literals: as written, as a rule names them, and what gives them a value there.
-fn columns(text: &str) -> Vec<(String, String, String)> {
-    let mut found: Vec<(String, String, String)> = Vec::new();
+/// A text in which the bound names are those of a rule.
+fn renamed(text: &str, columns: &[(String, String, String)]) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, end) in words(text) {
+        out.push_str(&text[from..at]);
+        let word = &text[at..end];
+        out.push_str(columns.iter().find(|(written, ..)| written == word).map_or(word, |(_, name, _)| name));
+        from = end;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+/// Where names stand, with their index; names of relations and words in quotes are left out.
+fn words(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
+    let mut found = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let starts = bytes[at].is_ascii_alphabetic() && (at == 0 || !is_name(bytes[at - 1]));
@@ -184,11 +195,20 @@ fn columns(text: &str) -> Vec<(String, String, String)> {
         if text[end..].starts_with('[') {
             end += text[end..].find(']').expect("an index ends") + 1;
         }
-        let name = &text[at..end];
+        if !matches!(bytes.get(end), Some(b'"' | b'(')) {
+            found.push((at, end));
+        }
         at = end;
-        let quoted = bytes.get(end) == Some(&b'"');
-        let called = bytes.get(end) == Some(&b'(');
-        if quoted || called || name.starts_with(['X', 'V', 'S']) || found.iter().any(|(own, ..)| own == name) {
+    }
+    found
+}
+
+/// The bound names of literals: as written, as a rule names them, and what gives them a value there.
+fn columns(text: &str) -> Vec<(String, String, String)> {
+    let mut found: Vec<(String, String, String)> = Vec::new();
+    for (at, end) in words(text) {
+        let name = &text[at..end];
+        if name.starts_with(['X', 'V', 'S']) || found.iter().any(|(own, ..)| own == name) {
             continue;
         }
         let plain: String = format!("c_{}", name.replace(['[', ']'], "_").replace('+', "p"));
@@ -200,8 +220,6 @@ fn columns(text: &str) -> Vec<(String, String, String)> {
         };
         found.push((name.to_owned(), plain, given));
     }
-    // A name within another one must not be replaced there: longer ones go first.
-    found.sort_by_key(|(name, ..)| std::cmp::Reverse(name.len()));
     found
 }
 
@@ -310,7 +328,7 @@ fn compare(seed: u64) -> Option<usize> {
     let upto: String = (0..60).map(|number| format!("upto({number}). ")).collect();
     let inline: Rules = rules(&text(&all.inline, "")).ok()?;
     let explicit = text(&all.explicit, &format!("{}{upto}", all.rules));
-    let explicit: Rules = rules(&explicit).unwrap_or_else(|found| panic!("{}\n{explicit}\n{found:#?}", all.inline));
+    let explicit: Rules = rules(&explicit).unwrap_or_else(|found| panic!("{}\n{explicit}\n{:?}", all.inline, super::errors(&found)));
     let names = &generator.names;
     let found = fits(&inline, names, &toeg);
     let template = &inline.program().templates[0];

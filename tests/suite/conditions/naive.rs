@@ -79,7 +79,7 @@ pub fn holds(conditions: &[Spanned<Condition>], bindings: &Bindings, rounds: i64
         let body: Vec<&Condition> = body.iter().map(|condition| &condition.value).collect();
         let good = match quantifier {
             Quantifier::Some => places(&body, rounds).any(|x| together(&body, bindings, rounds, Some(x), tables)),
-            Quantifier::Every => every(&body, bindings, rounds, tables),
+            Quantifier::Every => places(&body, rounds).all(|x| together(&body, bindings, rounds, Some(x), tables)),
         };
         if !good {
             return false;
@@ -192,7 +192,7 @@ fn together(body: &[&Condition], bindings: &Bindings, rounds: i64, x: Option<i64
     let mut found = bindings.clone();
     any(&names, &domain, body, &mut found, &|found| {
         body.iter().all(|condition| literal(condition, found, rounds, x, tables) != Some(false))
-    }) 
+    })
 }
 
 /// Tries all values; literals whose names are not all given yet are passed over.
@@ -279,7 +279,11 @@ fn eval(term: &Term, found: &Bindings, rounds: i64, x: Option<i64>) -> Option<Go
                 Some(Index { variable: Some(name), offset }) if &**name == "x" => Some(x? + offset),
                 Some(Index { offset, .. }) => Some(rounds + offset),
             };
-            match found.get(&(variable.name.to_string(), index))? {
+            let Some(value) = found.get(&(variable.name.to_string(), index)) else {
+                // Without rounds there is no first and no last one; an open name has no value yet.
+                return index.map(|_| Got::Nothing);
+            };
+            match value {
                 Value::Number(number) => Got::Value(Value::Number(number + offset)),
                 value if *offset == 0 => Got::Value(value.clone()),
                 _ => Got::Nothing,
