@@ -179,7 +179,7 @@ const PAIRS: &[(&str, &str, &str, &str, usize)] = &[
         "apart(X, Y) :- task(X, I, _), task(Y, J, _), I != J. two(2).", 4),
     (STEPS, "m[x+1] == m[x]+1, next_in_task(g[1], last)", "m[x+1] == m[x]+1, then(g[1], last)", "then(X, Y) :- next_in_task(X, Y).", 28),
     (STEPS, "m[x+1] == m[x]+1, some x { reach(g[x], last), u > y[x] }", "m[x+1] == m[x]+1, some x { late(g[x], last, u) }",
-        "late(X, Y, U) :- reach(X, Y), task(X, _, V), task(_, _, U), U > V.", 9),
+        "late(X, Y, U) :- reach(X, Y), task(X, _, V), task(_, _, U), U > V.", 32),
     (BACK, "m[x+1] == m[x]+1, work(g[1]), !work(g[n])", "m[x+1] == m[x]+1, job(g[1]), !job(g[n])", "job(X) :- name(X, \"work\").", 12),
     (BACK, "m[x+1] == m[x]+1, every x { c != t[x] }", "m[x+1] == m[x]+1, apart(c, t[x])", "apart(I, J) :- task(_, I, _), task(_, J, _), I != J.", 8),
 ];

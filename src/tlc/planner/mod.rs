@@ -17,7 +17,7 @@ use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved
 use crate::tlc::matcher::REGISTERS;
 use crate::tlc::plan::{Body, Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
 use conditions::{Stage, by_name, check_bodies, is_name};
-use places::{Context, Fetched};
+use places::{Context, Fetched, Site};
 use terms::{apart, is_first, linked, plus, replace_values};
 use units::{Meanings, Unit, may_navigate};
 
@@ -294,19 +294,23 @@ impl<'t> Planner<'t> {
 
     /// Compares what nodes outside the sequence say of its first and last round with that round, where the walk does not.
     fn ends(&mut self) {
-        let (Some(round), Some(_)) = (&self.pattern.round, &self.route.repetition) else { return };
+        let (Some(round), Some(repetition)) = (&self.pattern.round, &self.route.repetition) else { return };
+        let reached = repetition.next_carry.clone();
         let linked = self.links(round);
         for node in &self.pattern.nodes {
             for (_, term) in node.terms() {
                 let Solved::Variable(key @ (name, at @ (At::First | At::Last | At::After)), _) = term else { continue };
                 let Some(site @ Value::Field(slot, ..)) = self.route.sites.get(key).copied() else { continue };
                 // The walk begins with what is known of one end.
-                let begins = if self.backward { At::After } else { At::First };
+                let (begins, ends) = if self.backward { (At::After, At::First) } else { (At::First, At::After) };
                 let walked = self.route.round_slots.contains(&slot) || (linked.contains(name) && *at == begins);
                 if walked || self.compared.contains(key) {
                     continue;
                 }
-                let Some(inside) = self.locate_at_end(key) else { continue };
+                // What links the rounds is what the walk has come to, also where there is no round.
+                let link = linked.iter().position(|other| other == name).filter(|_| *at == ends);
+                let inside = link.map(|link| Site::Value(reached[link])).or_else(|| self.locate_at_end(key));
+                let Some(inside) = inside else { continue };
                 self.compared.push(key.clone());
                 let inside = self.settle(inside);
                 self.steps.push(Step::Equal(site, inside));
@@ -494,7 +498,12 @@ impl<'t> Planner<'t> {
         if repetition.min > 0 {
             return;
         }
-        let slots: Vec<Slot> = self.route.round_slots.clone();
+        // Nor is there a round to go back to.
+        let recalled = self.route.tail.iter().filter_map(|step| match step {
+            Step::Recall { to, .. } => Some(*to),
+            _ => None,
+        });
+        let slots: Vec<Slot> = self.route.round_slots.iter().copied().chain(recalled).collect();
         let carry = repetition.carry.clone();
         let next = repetition.next_carry.clone();
         let replaced = |value: Value| {
@@ -515,7 +524,8 @@ impl<'t> Planner<'t> {
                 other => Some(other),
             }
         };
-        let steps: Option<Vec<Step>> = self.route.tail.iter().map(|step| replace_values(step, &replaced)).collect();
+        let kept = self.route.tail.iter().filter(|step| !matches!(step, Step::Recall { .. }));
+        let steps: Option<Vec<Step>> = kept.map(|step| replace_values(step, &replaced)).collect();
         if steps.is_none() {
             findings.warning(
                 codes::REPEAT_WITHOUT_MIN,

@@ -7,6 +7,7 @@ use dyelog::datalog::ast::Template;
 use dyelog::tlc::Rules;
 use dyelog::trace::{Toeg, TraceNames};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 
 use super::naive::{self, Bindings, Tables, Value};
 use super::{Fits, fits, rules};
@@ -342,7 +343,7 @@ fn compare(seed: u64) -> Option<usize> {
 #[test]
 fn conditions_are_rules_over_what_is_bound() {
     let (taken, fitting) = (Cell::new(0), Cell::new(0));
-    let mut runner = proptest::test_runner::TestRunner::default();
+    let mut runner = TestRunner::new(Config::with_source_file(file!()));
     runner
         .run(&any::<u64>(), |seed| {
             for turn in 0..40 {
