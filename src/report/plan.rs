@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::report::json::pretty;
 use crate::datalog::ast::Quantifier;
+use crate::report::json::pretty;
 use crate::tlc::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
 };

@@ -6,7 +6,8 @@ use std::cell::Cell;
 
 use crate::datalog::ast::Quantifier;
 use crate::tlc::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, Step, Value, apply,
+    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, Step, Value,
+    apply,
 };
 use crate::tlc::program::{Instruction, Program, Repetition, Routine, Target, Test, Way, kind_index};
 use crate::tlc::visits::Visits;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::tlc::Rules;
 use dyelog::tlc::explain::attempt::Trial;
 use dyelog::tlc::matcher::{Match, Matcher, Symbols};
 use dyelog::tlc::recognise::with_relations;
 use dyelog::tlc::visits::Visits;
-use dyelog::tlc::Rules;
 use dyelog::trace::{NodeId, Operation, ReadOptions, Toeg, TraceNames, read};
 
 /// What is wrong, in the words of the checker.

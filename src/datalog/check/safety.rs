@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crepe::crepe;
 
-use crate::datalog::ast::{Comparison, Condition, Rule, Span, Spanned, Term};
 use crate::datalog::ast::Program;
+use crate::datalog::ast::{Comparison, Condition, Rule, Span, Spanned, Term};
 use crate::datalog::base::BaseSchema;
 use crate::datalog::check::{Checker, variables};
-use crate::diagnostic::Diagnostic;
 use crate::datalog::codes;
+use crate::diagnostic::Diagnostic;
 
 crepe! {
     @input

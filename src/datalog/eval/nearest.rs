@@ -35,7 +35,8 @@ impl Evaluator<'_> {
     pub fn nearest(&mut self, rules: &[&Rule], row: &[Option<Value>]) -> Result<Option<Miss>, Diagnostics> {
         let mut best: Option<Miss> = None;
         for (number, rule) in rules.iter().enumerate() {
-            let mut search = Search { evaluator: self, rule, number, bindings: BTreeMap::new(), best: None, budget: BUDGET };
+            let mut search =
+                Search { evaluator: self, rule, number, bindings: BTreeMap::new(), best: None, budget: BUDGET };
             if !search.head(row) {
                 continue;
             }

@@ -123,7 +123,11 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
 ///
 /// # Errors
 /// Every error that [`check::check`] finds in the program. Of the rules beside it [`check::unsafe_bodies`] tells.
-pub fn compile_asked(program: &Program, asked: &[ast::Rule], schema: &BaseSchema) -> Result<CompiledRules, Diagnostics> {
+pub fn compile_asked(
+    program: &Program,
+    asked: &[ast::Rule],
+    schema: &BaseSchema,
+) -> Result<CompiledRules, Diagnostics> {
     let mut errors = check::check(program, schema);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {

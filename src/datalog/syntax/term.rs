@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, Index, Operator, Quantifier, Span, Spanned, Term, Variable};
+use crate::datalog::ast::{
+    Aggregate, Atom, Comparison, Condition, Index, Operator, Quantifier, Span, Spanned, Term, Variable,
+};
 use crate::datalog::codes;
 use crate::datalog::syntax::cursor::{Cursor, MAX_NESTING, Parsed};
 use crate::datalog::syntax::lexer::TokenKind;
@@ -340,9 +342,15 @@ impl Cursor<'_> {
         if setting != Setting::Where {
             let name = quantifier.word();
             let (message, note) = if setting == Setting::Rounds {
-                (format!("`{name}` within `every` or `some`"), "a condition over rounds speaks of one round, and of the next one")
+                (
+                    format!("`{name}` within `every` or `some`"),
+                    "a condition over rounds speaks of one round, and of the next one",
+                )
             } else {
-                (format!("`{name}` in a rule"), "rounds belong to the `repeat` of a template, and are asked about under its `where`")
+                (
+                    format!("`{name}` in a rule"),
+                    "rounds belong to the `repeat` of a template, and are asked about under its `where`",
+                )
             };
             let _ = self.error(codes::MISPLACED, word.to(index.span), message, |d| d.with_note(note));
             self.skip_braces();

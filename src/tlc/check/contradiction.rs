@@ -39,7 +39,9 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
     if !known.is_possible() {
         let message = format!("template `{}` can never match", template.name.value);
         let finding = findings.error(codes::NEVER, template.name.span, message);
-        finding.notes.push("no node has such counters: they begin at 1, and a begin is the first of its thread".to_owned());
+        finding
+            .notes
+            .push("no node has such counters: they begin at 1, and a begin is the first of its thread".to_owned());
         return;
     }
     for condition in once.into_iter().chain(every) {

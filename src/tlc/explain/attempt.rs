@@ -9,7 +9,8 @@ use crate::datalog::ast::{Comparison, Quantifier};
 use crate::names::Name;
 use crate::tlc::matcher::{Argument, Relations, label_field, tag};
 use crate::tlc::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, RoundCondition, Slot, Step, Value, apply,
+    Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
+    apply,
 };
 use crate::tlc::visits::Visits;
 use crate::trace::toeg::{NONE, Thread};

@@ -135,7 +135,8 @@ impl Chain<'_, '_> {
     ) -> Option<(Arc<str>, Vec<Option<Value>>, Vec<bool>)> {
         let nodes = node_variables(rule, nodes);
         let failed = &rule.body[miss.failed].value;
-        let bindings = miss.bindings.iter().map(|(name, value)| (Arc::clone(name), self.is(*value, nodes.contains(name))));
+        let bindings =
+            miss.bindings.iter().map(|(name, value)| (Arc::clone(name), self.is(*value, nodes.contains(name))));
         let negated = matches!(failed, Condition::Atom { negated: true, .. });
         let nearest = Nearest {
             rule: text,
@@ -156,10 +157,12 @@ impl Chain<'_, '_> {
 
     fn is(&self, value: Value, node: bool) -> Is {
         match (value.as_integer(), value.as_symbol()) {
-            (Some(number), _) => match u32::try_from(number).ok().filter(|id| node && (*id as usize) < self.study.toeg.len()) {
-                Some(node) => Is::Node(node),
-                None => Is::Number(number),
-            },
+            (Some(number), _) => {
+                match u32::try_from(number).ok().filter(|id| node && (*id as usize) < self.study.toeg.len()) {
+                    Some(node) => Is::Node(node),
+                    None => Is::Number(number),
+                }
+            }
             (None, Some(name)) => Is::Name(name),
             (None, None) => Is::Text(self.evaluator.own_text(value).unwrap_or_default().into()),
         }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::datalog::ast::{
-    Atom, Comparison, Condition, Ident, Operator, Quantifier, Rule, Spanned, Term, Variable,
-};
+use crate::datalog::ast::{Atom, Comparison, Condition, Ident, Operator, Quantifier, Rule, Spanned, Term, Variable};
 use crate::datalog::check::{MAX_ARITY, MAX_BODY, unsafe_bodies};
 use crate::datalog::syntax::{print_condition, print_term};
 use crate::tlc::codes;
@@ -82,7 +80,10 @@ impl<'t> Planner<'t> {
                     self.used[number] = true;
                     bound |= self.navigate(literal, findings);
                 }
-            } else if !matches!(literal.value, Condition::Atom { .. }) && self.decidable(literal) && self.is_closed(literal) {
+            } else if !matches!(literal.value, Condition::Atom { .. })
+                && self.decidable(literal)
+                && self.is_closed(literal)
+            {
                 self.used[number] = true;
                 self.emit(&[literal]);
             }
@@ -230,9 +231,10 @@ impl<'t> Planner<'t> {
     fn leads_on(&self, literal: &Spanned<Condition>) -> bool {
         let Condition::Atom { atom, .. } = &literal.value else { return false };
         let deciding = deciding(atom).unwrap_or(0);
-        atom.arguments.iter().take(deciding).all(|argument| {
-            self.plain(argument).is_some_and(|argument| self.value(&argument).is_some())
-        })
+        atom.arguments
+            .iter()
+            .take(deciding)
+            .all(|argument| self.plain(argument).is_some_and(|argument| self.value(&argument).is_some()))
     }
 
     /// Goes to the node that a relation leads to; says whether it did.
@@ -417,9 +419,11 @@ impl<'t> Meanings<'t> {
             .iter()
             .map(|literal| {
                 let value = match &literal.value {
-                    Condition::Compare(left, comparison, right) => {
-                        Condition::Compare(self.column(left, &mut columns), *comparison, self.column(right, &mut columns))
-                    }
+                    Condition::Compare(left, comparison, right) => Condition::Compare(
+                        self.column(left, &mut columns),
+                        *comparison,
+                        self.column(right, &mut columns),
+                    ),
                     Condition::Atom { negated, atom } => {
                         let arguments = atom.arguments.iter().map(|term| self.column(term, &mut columns)).collect();
                         let atom = Atom { relation: atom.relation.clone(), arguments, span: atom.span };
@@ -479,7 +483,8 @@ pub(super) fn check_bodies(planner: &Planner<'_>, findings: &mut Findings<'_>) {
     let rules: Vec<Rule> = asked.map(|literals| planner.meanings.body(planner.template, literals).0.rule).collect();
     for rule in &rules {
         if rule.head.arguments.len() > MAX_ARITY || rule.body.len() > MAX_BODY {
-            let finding = findings.error(crate::datalog::codes::RULE_SIZE, rule.span, "too many conditions asked together");
+            let finding =
+                findings.error(crate::datalog::codes::RULE_SIZE, rule.span, "too many conditions asked together");
             finding.notes.push(format!(
                 "conditions that share open variables have at most {MAX_ARITY} bound ones and {MAX_BODY} literals"
             ));

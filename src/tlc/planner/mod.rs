@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use crate::datalog::ast::{Comparison, Condition, Program, Spanned, Template, Term};
 use crate::tlc::codes;
-use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
 use crate::tlc::matcher::REGISTERS;
+use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
 use crate::tlc::plan::{Body, Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
 use conditions::{Stage, by_name, check_bodies, is_name};
 use places::{Context, Fetched, Site};

@@ -100,9 +100,7 @@ impl Planner<'_> {
             return None;
         }
         let site = self.route.sites.get(key).copied()?;
-        let number = |field: &Field| {
-            matches!(field, Field::Thread | Field::Target | Field::Position | Field::Counter)
-        };
+        let number = |field: &Field| matches!(field, Field::Thread | Field::Target | Field::Position | Field::Counter);
         let carried = matches!(site, Value::Carry(..)) && !self.route.types.get(key).is_some_and(number);
         // What a pair speaks of may be the other round's.
         (!carried && self.context == Context::Walk).then_some(Site::Value(site))

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::tlc::pattern::{At, Key, Node, Solved};
 use crate::datalog::ast::Quantifier;
+use crate::tlc::pattern::{At, Key, Node, Solved};
 use crate::tlc::plan::{Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, Step, Value};
 
 pub(super) fn is_first(node: &Node) -> bool {

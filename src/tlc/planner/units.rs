@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::datalog::ast::{
-    Atom, Condition, Quantifier, Span, Spanned, Statement, Template, Term, Variable,
-};
+use crate::datalog::ast::{Atom, Condition, Quantifier, Span, Spanned, Statement, Template, Term, Variable};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::tlc::codes;
 use crate::tlc::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, bad_index, condition_terms};
@@ -137,9 +135,8 @@ impl<'t> Meanings<'t> {
 
     /// Whether a condition speaks of a round.
     pub(super) fn of_round(&self, condition: &Condition) -> bool {
-        let inner = |name: &Arc<str>| {
-            self.pattern.round.iter().flat_map(|round| &round.nodes).any(|node| node.name == *name)
-        };
+        let inner =
+            |name: &Arc<str>| self.pattern.round.iter().flat_map(|round| &round.nodes).any(|node| node.name == *name);
         if let Condition::NotStarts { node, .. } = condition {
             return inner(&node.value);
         }
@@ -154,9 +151,11 @@ impl<'t> Meanings<'t> {
             Meaning::Bound(key @ (_, At::Next)) => !self.bound.contains(&key) && !self.equations.contains(&key.0),
             _ => false,
         };
-        bodies.iter().flatten().flat_map(|literal| condition_terms(&literal.value)).any(
-            |term| matches!(&term.value, Term::Variable(variable, _) if next(variable)),
-        )
+        bodies
+            .iter()
+            .flatten()
+            .flat_map(|literal| condition_terms(&literal.value))
+            .any(|term| matches!(&term.value, Term::Variable(variable, _) if next(variable)))
     }
 
     /// Takes the conditions apart; what is wrong with their names is among the findings.
@@ -210,7 +209,10 @@ impl<'t> Meanings<'t> {
                     finding.hints.push(format!("write `{word} {own} {{ … }}`"));
                 }
                 Some(own) => {
-                    if !body.iter().any(|literal| self.of_round(&literal.value) || !self.names_are_known(&literal.value, &mut Findings::new(findings.program()))) {
+                    if !body.iter().any(|literal| {
+                        self.of_round(&literal.value)
+                            || !self.names_are_known(&literal.value, &mut Findings::new(findings.program()))
+                    }) {
                         let message = format!("nothing within `{word} {own}` speaks of a round");
                         let finding = findings.error(codes::INDEX, condition.span, message);
                         finding.hints.push(format!(
@@ -239,15 +241,20 @@ impl<'t> Meanings<'t> {
                 Meaning::Open => self.unbound(name, term.span, findings),
                 Meaning::BadIndex => bad_index(term.span, variable, findings),
                 Meaning::Index => {
-                    let finding = findings.error(codes::INDEX, term.span, format!("`{name}` is an index, and has no value here"));
+                    let finding =
+                        findings.error(codes::INDEX, term.span, format!("`{name}` is an index, and has no value here"));
                     finding.notes.push("it says which round a node or variable of the sequence is of".to_owned());
                 }
                 Meaning::WrongIndex if variable.index.is_none() => {
-                    let finding = findings.error(codes::INDEX, term.span, format!("`{name}` is one node in each round"));
-                    finding.hints.push(format!("write `{name}[{sequence}]`, or `{name}[1]` for that of the first round"));
+                    let finding =
+                        findings.error(codes::INDEX, term.span, format!("`{name}` is one node in each round"));
+                    finding
+                        .hints
+                        .push(format!("write `{name}[{sequence}]`, or `{name}[1]` for that of the first round"));
                 }
                 Meaning::WrongIndex => {
-                    let finding = findings.error(codes::INDEX, term.span, format!("`{name}` is one node and takes no index"));
+                    let finding =
+                        findings.error(codes::INDEX, term.span, format!("`{name}` is one node and takes no index"));
                     finding.hints.push(format!("write `{name}`"));
                 }
                 Meaning::NotOfRounds => self.not_of_rounds(variable, term.span, findings),
@@ -290,7 +297,10 @@ impl<'t> Meanings<'t> {
         let place = findings.place(span);
         let of_rounds = self.bound.iter().filter(|(_, at)| *at != At::Scalar).map(|(name, _)| &**name);
         let nodes = self.pattern.round.iter().flat_map(|round| &round.nodes).map(|node| &*node.name);
-        let message = format!("no node of the sequence binds `{}`", crate::datalog::syntax::print_term(&Term::Variable(variable.clone(), 0)));
+        let message = format!(
+            "no node of the sequence binds `{}`",
+            crate::datalog::syntax::print_term(&Term::Variable(variable.clone(), 0))
+        );
         let mut finding = Diagnostic::error(codes::UNBOUND, place, message);
         if self.bound.iter().any(|(other, at)| other == name && *at == At::Scalar) {
             finding = finding.with_hint(format!("`{name}` has one value for all rounds: write it without an index"));

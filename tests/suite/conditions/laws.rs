@@ -152,8 +152,11 @@ fn written(random: &mut Random, look: Look) -> Written {
         let head = if names.is_empty() { format!("asked{number}(0)") } else { head };
         let given = if given.is_empty() { String::new() } else { format!("{}, ", given.join(", ")) };
         all.rules.push_str(&format!("{head} :- {given}{literals}.\n"));
-        let call =
-            if written.is_empty() { format!("asked{number}(0)") } else { format!("asked{number}({})", written.join(", ")) };
+        let call = if written.is_empty() {
+            format!("asked{number}(0)")
+        } else {
+            format!("asked{number}({})", written.join(", "))
+        };
         let (inline, explicit) = match word {
             Some(word) => (format!("{word} x {{ {text} }}"), format!("{word} x {{ {call} }}")),
             None => (text, call),
@@ -329,7 +332,8 @@ fn compare(seed: u64) -> Option<usize> {
     let upto: String = (0..60).map(|number| format!("upto({number}). ")).collect();
     let inline: Rules = rules(&text(&all.inline, "")).ok()?;
     let explicit = text(&all.explicit, &format!("{}{upto}", all.rules));
-    let explicit: Rules = rules(&explicit).unwrap_or_else(|found| panic!("{}\n{explicit}\n{:?}", all.inline, super::errors(&found)));
+    let explicit: Rules =
+        rules(&explicit).unwrap_or_else(|found| panic!("{}\n{explicit}\n{:?}", all.inline, super::errors(&found)));
     let names = &generator.names;
     let found = fits(&inline, names, &toeg);
     let template = &inline.program().templates[0];
