@@ -294,6 +294,7 @@ impl<'a> Run<'_, 'a> {
         let found = &mut *self.found;
         let Some((count, slots)) = best else {
             found.rounds.clear();
+            found.count = 0;
             return false;
         };
         found.slots = slots;

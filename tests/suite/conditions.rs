@@ -252,6 +252,8 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (PAIR, "v != v", &["R084"]),
     (PAIR, "a = b, a != b", &["R084"]),
     (PAIR, "\"x\" = \"y\"", &["R084"]),
+    (PAIR, "e1 = e2", &["R084"]),
+    (HOPS, "g[x] = e1", &["R084"]),
     (PAIR, "a = \"x\", a = \"y\"", &["R084"]),
     (PAIR, "v < 1", &["R084"]),
     (PAIR, "v > m+1, m > w, w = v", &["R084"]),
@@ -319,4 +321,27 @@ fn what_is_asked_together_is_no_relation_of_the_file() {
     let docs = dyelog::report::rule_docs::markdown(rules.program(), 0);
     assert!(!docs.contains("of template"), "{docs}");
     let _: Arc<str> = Arc::clone(&rules.plans()[0].name);
+}
+
+/// The literal that fails, with its values, and the rules that come nearest, one into another.
+#[test]
+fn the_literal_that_fails_is_named_with_the_nearest_rules() {
+    let text = format!(
+        "{}both(X) :- forks(X, Y), named(Y).\nnamed(Y) :- task(Y, _, V), V > 100.\nnamed(Y) :- name(Y, S), library(S).\n\
+         library(\"codec\").\n",
+        template(ONE, "kind(e1, \"Fk\"), both(e1)")
+    );
+    let rules = rules(&text).unwrap_or_else(|found| panic!("{:?}", errors(&found)));
+    let mut said = Vec::new();
+    crate::why_not::studied(&rules, "case.angio", trace().as_bytes(), |study, relations| {
+        for node in [3, 4] {
+            let answer = dyelog::tlc::explain::why_not(study, relations, 0, node);
+            let found = dyelog::tlc::explain::nearest(study, &rules.plans()[0], &answer.tries[0].attempt);
+            said.extend(found.into_iter().map(|near| {
+                let names: Vec<&str> = near.bindings.iter().map(|(name, _)| &**name).collect();
+                format!("{} of {}, {} with {}", near.passed, near.literals, near.fails, names.join(" "))
+            }));
+        }
+    });
+    assert_eq!(said, ["1 of 2, named(Y) with X Y", "1 of 2, V > 100 with V Y"]);
 }

@@ -14,6 +14,8 @@ use crate::tlc::plan::{Field, KindTag};
 
 /// Variables that are looked at together.
 const MAX_VARIABLES: usize = 96;
+/// Conditions that are.
+const MAX_CONDITIONS: usize = 200;
 
 /// Tells of conditions that exclude each other, or that never hold.
 pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
@@ -44,7 +46,7 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
             .push("no node has such counters: they begin at 1, and a begin is the first of its thread".to_owned());
         return;
     }
-    for condition in once.into_iter().chain(every) {
+    for condition in once.into_iter().chain(every).take(MAX_CONDITIONS) {
         if !known.add(condition, &scope) {
             report(template, condition, findings);
             return;
@@ -52,7 +54,7 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
     }
     for body in some {
         let mut known = known.clone();
-        if let Some(condition) = body.into_iter().find(|condition| !known.add(condition, &scope)) {
+        if let Some(condition) = body.into_iter().take(MAX_CONDITIONS).find(|condition| !known.add(condition, &scope)) {
             report(template, condition, findings);
             return;
         }
@@ -128,8 +130,14 @@ impl Known {
                 known.at_least(count, 0, least.into());
             }
         }
+        let mut seen = Vec::new();
         for node in nodes() {
             known.counters(node);
+            let at = if pattern.nodes.iter().any(|outer| outer.name == node.name) { At::Scalar } else { At::Here };
+            // Different names match different nodes.
+            let Some(number) = known.number(&(Arc::clone(&node.name), at)) else { continue };
+            known.unequal.extend(seen.iter().map(|other| (*other, number, 0)));
+            seen.push(number);
         }
         known
     }

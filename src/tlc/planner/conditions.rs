@@ -211,6 +211,19 @@ impl<'t> Planner<'t> {
         })
     }
 
+    /// Whether a condition has names or wildcards that may lack a value.
+    fn may_be_unsafe(&self, literal: &Spanned<Condition>) -> bool {
+        let plain = |term: &Spanned<Term>| matches!(term.value, Term::Wildcard);
+        let wild = match &literal.value {
+            Condition::Atom { atom, .. } => {
+                let within = |term: &&Spanned<Term>| matches!(term.value, Term::Arithmetic(..));
+                atom.arguments.iter().filter(within).any(|term| has_wildcard(term))
+            }
+            _ => condition_terms(&literal.value).into_iter().any(plain),
+        };
+        wild || !self.is_closed(literal)
+    }
+
     fn is_closed(&self, literal: &Spanned<Condition>) -> bool {
         self.meanings.open(&literal.value).is_empty()
     }
@@ -477,8 +490,7 @@ fn named(variable: &Variable) -> Term {
 pub(super) fn check_bodies(planner: &Planner<'_>, findings: &mut Findings<'_>) {
     let literals = planner.units.iter().filter(|unit| !unit.navigates).flat_map(|unit| &unit.bodies);
     let asked = literals.filter(|literals| {
-        !planner.meanings.is_told(literals)
-            && !literals.iter().all(|literal| matches!(literal.value, Condition::NotStarts { .. }))
+        !planner.meanings.is_told(literals) && literals.iter().any(|literal| planner.may_be_unsafe(literal))
     });
     let rules: Vec<Rule> = asked.map(|literals| planner.meanings.body(planner.template, literals).0.rule).collect();
     for rule in &rules {
@@ -491,7 +503,27 @@ pub(super) fn check_bodies(planner: &Planner<'_>, findings: &mut Findings<'_>) {
             finding.hints.push("give parts a rule of their own".to_owned());
         }
     }
-    findings.list.extend(unsafe_bodies(planner.program, facts::schema(), &rules));
+    if !rules.is_empty() {
+        findings.list.extend(unsafe_bodies(planner.program, facts::schema(), &rules));
+    }
+    let some = planner.units.iter().filter(|unit| unit.when == When::Some).nth(MOST_SOME);
+    if let Some(literal) = some.and_then(|unit| unit.bodies.first()?.first()) {
+        let finding = findings.error(crate::datalog::codes::RULE_SIZE, literal.span, "too many `some` in one template");
+        finding.notes.push(format!("a template has at most {MOST_SOME} of them"));
+    }
+}
+
+/// Conditions on some round that a template may have: a bit each.
+const MOST_SOME: usize = u64::BITS as usize;
+
+/// Whether arithmetic has a wildcard in it.
+fn has_wildcard(term: &Spanned<Term>) -> bool {
+    match &term.value {
+        Term::Wildcard => true,
+        // No deeper than the parser allows.
+        Term::Arithmetic(left, _, right) => has_wildcard(left) || has_wildcard(right),
+        _ => false,
+    }
 }
 
 /// Whether a value is a name.

@@ -444,28 +444,32 @@ impl<'t> Meanings<'t> {
 
     /// Literals that share open variables, in the order of the text.
     fn joined(&self, literals: Literals<'t>) -> Vec<Literals<'t>> {
-        let mut groups: Vec<(Vec<&Arc<str>>, Literals<'t>)> = Vec::new();
-        for literal in literals {
-            let mut names: Vec<&Arc<str>> = self.open(&literal.value).into_iter().map(|(name, _)| name).collect();
-            let mut body = Vec::new();
-            let mut first = None;
-            let mut place = 0;
-            while place < groups.len() {
-                if !groups[place].0.iter().any(|name| names.contains(name)) {
-                    place += 1;
-                    continue;
+        // For each literal an earlier one of its body, or itself; and the last literal with each name.
+        let mut earlier: Vec<usize> = (0..literals.len()).collect();
+        let mut last: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
+        for (number, literal) in literals.iter().enumerate() {
+            for (name, _) in self.open(&literal.value) {
+                if let Some(other) = last.insert(name, number) {
+                    let (one, other) = (first(&mut earlier, number), first(&mut earlier, other));
+                    earlier[one.max(other)] = one.min(other);
                 }
-                let (other, more) = groups.remove(place);
-                names.extend(other);
-                body.extend(more);
-                first.get_or_insert(place);
             }
-            body.push(literal);
-            body.sort_by_key(|literal: &&Spanned<Condition>| literal.span);
-            groups.insert(first.unwrap_or(groups.len()), (names, body));
         }
-        groups.into_iter().map(|(_, body)| body).collect()
+        let mut bodies: BTreeMap<usize, Literals<'t>> = BTreeMap::new();
+        for (number, literal) in literals.into_iter().enumerate() {
+            bodies.entry(first(&mut earlier, number)).or_default().push(literal);
+        }
+        bodies.into_values().collect()
     }
+}
+
+/// The first literal of the body that one belongs to.
+fn first(earlier: &mut [usize], mut number: usize) -> usize {
+    while earlier[number] != number {
+        earlier[number] = earlier[earlier[number]];
+        number = earlier[number];
+    }
+    number
 }
 
 /// How many arguments of a relation that is navigation decide the others.
