@@ -313,7 +313,9 @@ impl<'t> Planner<'t> {
                 let Some(inside) = inside else { continue };
                 self.compared.push(key.clone());
                 let inside = self.settle(inside);
-                self.steps.push(Step::Equal(site, inside));
+                if site != inside {
+                    self.steps.push(Step::Equal(site, inside));
+                }
             }
         }
     }
