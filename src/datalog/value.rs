@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::datalog::ast::Operator;
 use crate::names::Name;
 
 /// A whole number or a symbol. Symbols are numbers of a [`crate::names::Names`] table that the facts' owner keeps, or
@@ -31,6 +32,18 @@ impl Value {
     /// A whole number, if it is within [`Value::MIN`] and [`Value::MAX`].
     pub fn integer(number: i64) -> Option<Self> {
         (Self::MIN..=Self::MAX).contains(&number).then_some(Self((number << TAG_BITS) as u64 | INTEGER))
+    }
+
+    /// The result of an operator; none on overflow, division by zero and beyond the range.
+    pub fn calculated(left: i64, operator: Operator, right: i64) -> Option<Self> {
+        let number = match operator {
+            Operator::Add => left.checked_add(right),
+            Operator::Subtract => left.checked_sub(right),
+            Operator::Multiply => left.checked_mul(right),
+            Operator::Divide => left.checked_div(right),
+            Operator::Remainder => left.checked_rem(right),
+        };
+        Self::integer(number?)
     }
 
     /// A symbol of the facts' table.

@@ -111,16 +111,9 @@ pub enum ExpressionPart {
     Apply(Operator),
 }
 
-/// The result of an operator; none on overflow, division by zero and beyond the range that rules calculate in.
+/// The result of an operator, as rules calculate it.
 pub fn apply(operator: Operator, left: i64, right: i64) -> Option<i64> {
-    let number = match operator {
-        Operator::Add => left.checked_add(right),
-        Operator::Subtract => left.checked_sub(right),
-        Operator::Multiply => left.checked_mul(right),
-        Operator::Divide => left.checked_div(right),
-        Operator::Remainder => left.checked_rem(right),
-    };
-    value::Value::integer(number?)?.as_integer()
+    value::Value::calculated(left, operator, right)?.as_integer()
 }
 
 /// An argument of a relation in a condition.

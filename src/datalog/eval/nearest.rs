@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::datalog::ast::{Comparison, Condition, Operator, Rule, Spanned, Term};
+use crate::datalog::ast::{Comparison, Condition, Rule, Spanned, Term};
 use crate::datalog::eval::evaluator::Evaluator;
 use crate::datalog::eval::plan::shifted;
 use crate::datalog::value::Value;
@@ -68,13 +68,7 @@ impl Evaluator<'_> {
             Term::Arithmetic(left, operator, right) => {
                 let left = self.term(&left.value, bindings)?.as_integer()?;
                 let right = self.term(&right.value, bindings)?.as_integer()?;
-                Value::integer(match operator {
-                    Operator::Add => left.checked_add(right),
-                    Operator::Subtract => left.checked_sub(right),
-                    Operator::Multiply => left.checked_mul(right),
-                    Operator::Divide => left.checked_div(right),
-                    Operator::Remainder => left.checked_rem(right),
-                }?)
+                Value::calculated(left, *operator, right)
             }
         }
     }
