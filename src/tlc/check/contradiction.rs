@@ -234,7 +234,7 @@ impl Known {
                     return true;
                 };
                 // A task beside a name stands for its own.
-                if left.2 != right.2 { true } else { self.numbers(left.0, comparison, right.0, right.1 - left.1) }
+                left.2 != right.2 || self.numbers(left.0, comparison, right.0, right.1 - left.1)
             }
         }
     }

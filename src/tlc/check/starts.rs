@@ -22,7 +22,9 @@ pub fn circles(program: &Program, findings: &mut Findings<'_>) {
             finding.notes.push(format!("by way of {}", names[..names.len() - 1].join(", ")));
         }
         finding.hints.push("let one of them say what it needs by nodes and relations".to_owned());
-        way.iter().for_each(|(at, _)| told[*at] = true);
+        for (at, _) in way {
+            told[at] = true;
+        }
     }
 }
 

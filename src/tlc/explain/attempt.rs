@@ -366,9 +366,9 @@ impl Run<'_, '_> {
                 if left == right { Err(Why::OneNode(left)) } else { Ok(()) }
             }
             Step::Holds { negated, relation, arguments } => {
-                let arguments: Option<Vec<Option<Argument>>> =
+                let arguments: Result<Vec<Option<Argument>>, Why> =
                     arguments.iter().map(|argument| self.argument(argument)).collect();
-                let Some(arguments) = arguments else { return Err(Why::NoValue) };
+                let arguments = arguments?;
                 if self.trial.relations.holds(relation, &arguments) == *negated {
                     Err(Why::Relation(arguments))
                 } else {
@@ -551,16 +551,18 @@ impl Run<'_, '_> {
     }
 
     /// An argument of a relation: bound or free, or none where it has no value.
-    fn argument(&self, argument: &RelationArgument) -> Option<Option<Argument>> {
+    fn argument(&self, argument: &RelationArgument) -> Result<Option<Argument>, Why> {
         let toeg = self.trial.toeg;
-        Some(Some(match argument {
+        Ok(Some(match argument {
             RelationArgument::Integer(value) => Argument::Integer(self.value(*value)),
             RelationArgument::TaskName(slot) => Argument::Name(self.task_name(self.slot(*slot))),
             RelationArgument::Name(slot, Field::Service) => Argument::Name(toeg.event(self.slot(*slot)).service),
             RelationArgument::Name(slot, _) => Argument::Name(toeg.event(self.slot(*slot)).activity),
             RelationArgument::Symbol(symbol) => self.symbol(*symbol).map_or(Argument::Unknown, Argument::Name),
-            RelationArgument::Computed(expression) => Argument::Integer(self.expression(expression)?),
-            RelationArgument::Free => return Some(None),
+            RelationArgument::Computed(expression) => {
+                Argument::Integer(self.expression(expression).ok_or(Why::NoValue)?)
+            }
+            RelationArgument::Free => return Ok(None),
         }))
     }
 }

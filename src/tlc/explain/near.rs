@@ -92,6 +92,9 @@ pub fn nearest(study: &Study<'_>, plan: &Plan, attempt: &Attempt) -> Vec<Nearest
     chain.found
 }
 
+/// A relation with what is known of its columns, and which of them are nodes.
+type Asked = (Arc<str>, Vec<Option<Value>>, Vec<bool>);
+
 struct Chain<'c, 'a> {
     study: &'c Study<'a>,
     evaluator: Evaluator<'c>,
@@ -126,13 +129,7 @@ impl Chain<'_, '_> {
     }
 
     /// Notes a miss; gives the relation of the literal that fails with what is known of its columns, if rules define it.
-    fn take(
-        &mut self,
-        rule: &Rule,
-        text: Option<(String, Span)>,
-        miss: &Miss,
-        nodes: &[bool],
-    ) -> Option<(Arc<str>, Vec<Option<Value>>, Vec<bool>)> {
+    fn take(&mut self, rule: &Rule, text: Option<(String, Span)>, miss: &Miss, nodes: &[bool]) -> Option<Asked> {
         let nodes = node_variables(rule, nodes);
         let failed = &rule.body[miss.failed].value;
         let bindings =

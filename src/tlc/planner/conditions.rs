@@ -148,7 +148,9 @@ impl<'t> Planner<'t> {
             let outer = std::mem::take(&mut self.steps);
             let bodies = self.units[number].bodies.clone();
             self.in_context(context, |planner| {
-                bodies.iter().for_each(|literals| planner.emit(literals));
+                for literals in &bodies {
+                    planner.emit(literals);
+                }
             });
             let steps = std::mem::replace(&mut self.steps, outer);
             let quantifier = if when == When::Some { Quantifier::Some } else { Quantifier::Every };
@@ -217,7 +219,7 @@ impl<'t> Planner<'t> {
         let wild = match &literal.value {
             Condition::Atom { atom, .. } => {
                 let within = |term: &&Spanned<Term>| matches!(term.value, Term::Arithmetic(..));
-                atom.arguments.iter().filter(within).any(|term| has_wildcard(term))
+                atom.arguments.iter().filter(within).any(has_wildcard)
             }
             _ => condition_terms(&literal.value).into_iter().any(plain),
         };
