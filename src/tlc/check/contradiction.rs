@@ -136,6 +136,10 @@ impl Known {
             let at = if pattern.nodes.iter().any(|outer| outer.name == node.name) { At::Scalar } else { At::Here };
             // Different names match different nodes.
             let Some(number) = known.number(&(Arc::clone(&node.name), at)) else { continue };
+            // A second node of one name is told elsewhere.
+            if seen.contains(&number) {
+                continue;
+            }
             known.unequal.extend(seen.iter().map(|other| (*other, number, 0)));
             seen.push(number);
         }
