@@ -355,6 +355,16 @@ pub enum Condition {
         /// The node.
         node: Ident,
     },
+    /// `every x { cond, … }`, `some x { cond, … }`, under `where` only: all of it holds of every round of the sequence, or of
+    /// one of them.
+    Rounds {
+        /// Of how many.
+        quantifier: Quantifier,
+        /// The sequence's index variable.
+        index: Ident,
+        /// What has to hold of a round.
+        body: Vec<Spanned<Condition>>,
+    },
     /// `n = count { atom, … }`, `m = max x { … }`, in rules only: over what a lower stratum holds.
     Aggregate {
         /// The variable that gets the value.
@@ -366,6 +376,25 @@ pub enum Condition {
         /// What has to hold.
         body: Vec<Spanned<Condition>>,
     },
+}
+
+/// Of how many rounds of a sequence a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// Of each of them, and of none at all.
+    Every,
+    /// Of one at least.
+    Some,
+}
+
+impl Quantifier {
+    /// The word that says so.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Every => "every",
+            Self::Some => "some",
+        }
+    }
 }
 
 /// An aggregate over a lower stratum.

@@ -124,6 +124,11 @@ impl<'p> Findings<'p> {
         Self { program, scopes: Scopes::of(program), list: Vec::new() }
     }
 
+    /// The program that the template is of.
+    pub fn program(&self) -> &'p Program {
+        self.program
+    }
+
     /// The place of a span.
     pub fn place(&self, span: Span) -> Place {
         place(self.program, span)
@@ -152,6 +157,13 @@ impl<'p> Findings<'p> {
         } else {
             Diagnostic::error(codes::UNBOUND, place, format!("no node binds `{name}`")).with_similar(name, names)
         };
+        self.list.push(finding);
+    }
+
+    /// Adds that the template has no node of that name, of which it has `names`.
+    pub fn no_node<'n>(&mut self, name: &str, span: Span, names: impl Iterator<Item = &'n str>) {
+        let message = format!("the template has no node `{name}`");
+        let finding = Diagnostic::error(codes::UNBOUND, self.place(span), message).with_similar(name, names);
         self.list.push(finding);
     }
 
@@ -402,6 +414,7 @@ pub fn condition_terms(condition: &Condition) -> Vec<&Spanned<Term>> {
         Condition::Compare(left, _, right) => terms.extend([left, right]),
         Condition::Atom { atom, .. } => terms.extend(&atom.arguments),
         Condition::NotStarts { .. } => {}
+        Condition::Rounds { body, .. } => terms.extend(body.iter().flat_map(|part| condition_terms(&part.value))),
         Condition::Aggregate { over, body, .. } => {
             terms.extend(over);
             terms.extend(body.iter().flat_map(|part| condition_terms(&part.value)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Damage, Program, Template};
+use crate::datalog::ast::{Damage, Program, Rule, Template};
 use crate::datalog::eval::CompiledRules;
 use crate::datalog::{self, syntax};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
@@ -131,7 +131,13 @@ impl Rules {
             order.iter().copied().filter(fits).collect()
         });
         let asks = plans.iter().any(Plan::asks_relations);
-        let relations = if asks { Some(Arc::new(datalog::eval::compile(&program, facts::schema())?)) } else { None };
+        let relations = if asks {
+            let asked = plans.iter().flat_map(|plan| &plan.bodies).map(|body| body.rule.clone());
+            let asked: Vec<Rule> = asked.collect();
+            Some(Arc::new(datalog::eval::compile_asked(&program, &asked, facts::schema())?))
+        } else {
+            None
+        };
         let code = TemplateProgram::of(&plans, &by_kind);
         Ok(Self { program, plans, by_kind, code, warnings: findings, default_only, relations })
     }
@@ -215,6 +221,7 @@ fn plan(program: &Program, template: &Template, findings: &mut Findings<'_>) -> 
         repetition: route.repetition,
         tail: route.tail,
         tail_of_none: route.tail_of_none,
+        bodies: route.bodies,
         effects,
     })
 }
@@ -226,6 +233,7 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::NO_NODES,
         codes::INDEX,
         codes::UNBOUND,
+        datalog::codes::UNSAFE,
         codes::USED_ONCE,
         codes::ENTRY_TASK,
         codes::ENTRY_TASK_AGAIN,
@@ -234,8 +242,15 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::UNORDERED,
         codes::WRONG_TASK,
     ];
-    let of_conditions =
-        [codes::NOT_NAVIGABLE, codes::UNBOUND, codes::USED_ONCE, codes::SAME_TASK, codes::UNORDERED, codes::WRONG_TASK];
+    let of_conditions = [
+        codes::NOT_NAVIGABLE,
+        codes::UNBOUND,
+        datalog::codes::UNSAFE,
+        codes::USED_ONCE,
+        codes::SAME_TASK,
+        codes::UNORDERED,
+        codes::WRONG_TASK,
+    ];
     let of_statements = [
         codes::USED_ONCE,
         codes::ENTRY,

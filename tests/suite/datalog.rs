@@ -857,7 +857,7 @@ pub mod naive {
                         };
                         value.map(with).into_iter().collect()
                     }
-                    Condition::NotStarts { .. } => Vec::new(),
+                    Condition::NotStarts { .. } | Condition::Rounds { .. } => Vec::new(),
                 }
             };
             all = all.iter().flat_map(step).collect();

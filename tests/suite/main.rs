@@ -6,6 +6,7 @@ mod browser;
 mod case_study;
 mod cli;
 mod code_texts;
+mod conditions;
 mod config;
 mod datalog;
 mod datalog_changes;

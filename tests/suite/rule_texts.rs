@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dyelog::datalog::ast::{
     Aggregate, Argument, Atom, Comparison, Condition, Damage, Ident, Index, KindPattern, MatchItem, NodePattern,
-    NodeReference, Operator, Output, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
+    NodeReference, Operator, Output, Quantifier, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
 };
 use dyelog::datalog::syntax::{Export, Item, Outputs, Use};
 use proptest::option;
@@ -187,8 +187,12 @@ fn body_condition() -> impl Strategy<Value = Spanned<Condition>> {
 }
 
 fn where_condition() -> impl Strategy<Value = Spanned<Condition>> {
-    let starts = (ident(), ident()).prop_map(|(template, node)| at(Condition::NotStarts { template, node }));
-    prop_oneof![4 => simple_condition(), 1 => starts]
+    let starts = || (ident(), ident()).prop_map(|(template, node)| at(Condition::NotStarts { template, node }));
+    let one = || prop_oneof![4 => simple_condition(), 1 => starts()];
+    let quantifier = prop_oneof![Just(Quantifier::Every), Just(Quantifier::Some)];
+    let rounds = (quantifier, ident(), prop::collection::vec(one(), 1..3))
+        .prop_map(|(quantifier, index, body)| at(Condition::Rounds { quantifier, index, body }));
+    prop_oneof![5 => one(), 1 => rounds]
 }
 
 fn rule() -> impl Strategy<Value = Item> {

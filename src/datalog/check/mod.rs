@@ -14,6 +14,7 @@ mod types;
 pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
 pub use types::column_types;
+pub use safety::unsafe_bodies;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -131,6 +132,7 @@ fn atoms<'c>(conditions: &'c [Spanned<Condition>], found: &mut dyn FnMut(&'c Ato
         match &condition.value {
             Condition::Atom { negated, atom } => found(atom, *negated),
             Condition::Aggregate { body, .. } => atoms(body, &mut |atom, _| found(atom, true)),
+            Condition::Rounds { body, .. } => atoms(body, found),
             Condition::Compare(..) | Condition::NotStarts { .. } => {}
         }
     }
@@ -154,6 +156,7 @@ fn condition_terms<'c>(conditions: &'c [Spanned<Condition>], found: &mut dyn FnM
                 over.iter().for_each(&mut *found);
                 condition_terms(body, found);
             }
+            Condition::Rounds { body, .. } => condition_terms(body, found),
             Condition::NotStarts { .. } => {}
         }
     }

@@ -22,6 +22,7 @@ impl<'p> Checker<'p> {
         }
         for template in &self.program.templates {
             self.body(&template.conditions);
+            super::condition_terms(&template.conditions, &mut |term| self.number(term));
         }
         for (place, output) in self.program.outputs.iter().enumerate() {
             self.output(output, &self.program.outputs[..place]);
@@ -145,8 +146,8 @@ impl<'p> Checker<'p> {
         }
     }
 
-    /// Numbers within range, no indices.
-    fn term(&mut self, term: &Spanned<Term>) {
+    /// Numbers within range.
+    fn number(&mut self, term: &Spanned<Term>) {
         match &term.value {
             Term::Integer(number) | Term::Variable(_, number) if Value::integer(*number).is_none() => {
                 self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| {
@@ -156,6 +157,17 @@ impl<'p> Checker<'p> {
             Term::Float(number) if Value::float(*number).is_none() => {
                 self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| d);
             }
+            Term::Arithmetic(left, _, right) => {
+                self.number(left);
+                self.number(right);
+            }
+            _ => {}
+        }
+    }
+
+    /// Numbers within range, no indices.
+    fn term(&mut self, term: &Spanned<Term>) {
+        match &term.value {
             Term::Variable(variable, _) if variable.index.is_some() => {
                 let message = format!("`{}` with an index in a rule", variable.name);
                 self.error(codes::INDEXED, term.span, message, |d| {
@@ -166,7 +178,7 @@ impl<'p> Checker<'p> {
                 self.term(left);
                 self.term(right);
             }
-            _ => {}
+            _ => self.number(term),
         }
     }
 

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use crepe::crepe;
 
+use crate::datalog::ast::Program;
 use crate::datalog::ast::{Comparison, Condition, Rule, Span, Spanned, Term};
+use crate::datalog::base::BaseSchema;
 use crate::datalog::check::{Checker, variables};
 use crate::datalog::codes;
+use crate::diagnostic::Diagnostic;
 
 crepe! {
     @input
@@ -55,6 +58,17 @@ struct Facts {
     wildcards: Vec<(Span, Need)>,
 }
 
+/// What is unsafe in bodies that are asked with all columns of their heads known, such as conditions of templates.
+pub fn unsafe_bodies(program: &Program, schema: &BaseSchema, bodies: &[Rule]) -> Vec<Diagnostic> {
+    let mut checker = Checker::new(program, schema, &[]);
+    let mut facts = Facts::default();
+    for rule in bodies {
+        facts.asked(rule);
+    }
+    checker.report_unsafe(facts);
+    checker.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+}
+
 impl Checker<'_> {
     pub(super) fn safety(&mut self) {
         let mut facts = Facts::default();
@@ -62,6 +76,10 @@ impl Checker<'_> {
         for (number, rule) in self.program.rules.iter().enumerate() {
             facts.rule(rule, &|place| monotone.aggregates.contains(&(number, place)));
         }
+        self.report_unsafe(facts);
+    }
+
+    fn report_unsafe(&mut self, mut facts: Facts) {
         let known = facts.known();
         let roots = facts.roots(&known);
         let mut reported = HashSet::new();
@@ -136,6 +154,21 @@ impl Facts {
         *self.numbers.entry((scope, Arc::clone(name))).or_insert(next)
     }
 
+    /// A rule whose head is known.
+    fn asked(&mut self, rule: &Rule) {
+        let scope = self.scope();
+        let outside = outside(rule);
+        for term in &rule.head.arguments {
+            variables(&term.value, &mut |name| {
+                let variable = self.number(scope, name);
+                self.binds.push(Binds(variable));
+            });
+        }
+        for condition in &rule.body {
+            self.condition(scope, &condition.value, &outside);
+        }
+    }
+
     /// `best` tells which aggregates are recursive: what stands in their braces binds as the body does.
     fn rule(&mut self, rule: &Rule, best: &dyn Fn(usize) -> bool) {
         let scope = self.scope();
@@ -196,7 +229,7 @@ impl Facts {
                 }
                 self.aggregate(scope, inner, &result.value, over.as_ref(), body, outside);
             }
-            Condition::NotStarts { .. } => {}
+            Condition::NotStarts { .. } | Condition::Rounds { .. } => {}
         }
     }
 
@@ -278,7 +311,7 @@ pub(in crate::datalog) fn outside(rule: &Rule) -> HashSet<Arc<str>> {
                 add(right);
             }
             Condition::Atom { atom, .. } => atom.arguments.iter().for_each(&mut add),
-            Condition::Aggregate { .. } | Condition::NotStarts { .. } => {}
+            Condition::Aggregate { .. } | Condition::NotStarts { .. } | Condition::Rounds { .. } => {}
         }
     }
     for condition in &rule.body {

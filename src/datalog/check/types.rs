@@ -185,6 +185,7 @@ impl Checker<'_> {
                         classes.expect(class, Type::Number, over.span, Because::Place(condition.span));
                     }
                 }
+                Condition::Rounds { body, .. } => self.condition_types(body, scope, classes),
                 Condition::NotStarts { .. } => {}
             }
         }

@@ -28,6 +28,11 @@ impl From<Operator> for Calculation {
     }
 }
 
+/// The result of an operator between whole numbers; none on overflow, division by zero and beyond the range.
+pub fn calculated(left: i64, operator: Operator, right: i64) -> Option<Value> {
+    Calculation::from(operator).apply(Value::integer(left)?, Value::integer(right)?)
+}
+
 impl Calculation {
     /// The result; none of symbols, by zero, or out of range.
     pub(super) fn apply(self, left: Value, right: Value) -> Option<Value> {

@@ -149,6 +149,19 @@ pub struct CompiledRules {
 /// # Errors
 /// Every error that [`check::check`] finds.
 pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, Diagnostics> {
+    compile_asked(program, &[], schema)
+}
+
+/// As [`compile`], with rules beside those of the program that are only ever asked with all columns of their heads known:
+/// conditions of templates. Their heads' relations have names that no text can have, and are known by these.
+///
+/// # Errors
+/// Every error that [`check::check`] finds in the program. Of the rules beside it [`check::unsafe_bodies`] tells.
+pub fn compile_asked(
+    program: &Program,
+    asked: &[ast::Rule],
+    schema: &BaseSchema,
+) -> Result<CompiledRules, Diagnostics> {
     let mut errors = check::check(program, schema);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
@@ -158,7 +171,10 @@ pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, 
     let mut compiler = Compiler::new(schema, &scopes);
     compiler.monotone = check::best_values(program, schema);
     compiler.declare();
-    for (number, rule) in program.rules.iter().enumerate() {
+    for rule in asked {
+        compiler.declare_asked(&rule.head);
+    }
+    for (number, rule) in program.rules.iter().chain(asked).enumerate() {
         compiler.rules.places.push(program.place(rule.head.span));
         compiler.rule(number as u32, rule);
     }
@@ -212,6 +228,11 @@ struct Compiler<'s, 'p> {
     scopes: &'s Scopes<'p>,
     rules: CompiledRules,
     monotone: check::Monotone,
+}
+
+/// Whether a rule file can name a relation so.
+fn is_identifier(name: &str) -> bool {
+    name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 /// The registers of a rule while it is compiled.
@@ -282,11 +303,23 @@ impl<'s, 'p> Compiler<'s, 'p> {
         }
     }
 
-    fn relation(&self, name: &Ident) -> Option<Relation> {
-        match self.rules.names.get(&name.value) {
-            Some(Relation::Base(base)) => Some(Relation::Base(*base)),
-            _ => self.scopes.relation(name).map(Relation::Derived),
+    /// A rule beside the program's: its relation has no scope, and a name that no text can have.
+    fn declare_asked(&mut self, head: &Atom) {
+        let (name, arity) = (&head.relation.value, head.arguments.len());
+        let number = self.rules.derived.len() as u32;
+        if let indexmap::map::Entry::Vacant(entry) = self.rules.names.entry(Arc::clone(name)) {
+            entry.insert(Relation::Derived(number));
+            self.rules.derived.push(Derived { name: Arc::clone(name), arity, ..Derived::default() });
         }
+    }
+
+    fn relation(&self, name: &Ident) -> Option<Relation> {
+        let known = self.rules.names.get(&name.value).copied();
+        if let Some(Relation::Base(base)) = known {
+            return Some(Relation::Base(base));
+        }
+        let scoped = self.scopes.relation(name).map(Relation::Derived);
+        scoped.or_else(|| known.filter(|_| !is_identifier(&name.value)))
     }
 
     fn rule(&mut self, source: u32, rule: &ast::Rule) {
@@ -367,7 +400,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
                 let result = registers.named(&result.value);
                 Literal::Aggregate { function: *function, relation, group, result }
             }
-            Condition::NotStarts { .. } => return None, // has no place in rules: the parser says so
+            Condition::NotStarts { .. } | Condition::Rounds { .. } => return None, // have no place in rules: the parser says so
         })
     }
 

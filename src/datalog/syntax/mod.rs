@@ -32,9 +32,9 @@ use term::Setting;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Words that mean something of their own at some place. None is reserved: elsewhere each can be a name.
-pub const KEYWORDS: [&str; 19] = [
+pub const KEYWORDS: [&str; 21] = [
     "template", "use", "include", "export", "output", "order", "longest", "expect", "match", "where", "model",
-    "repeat", "in", "min", "for", "starts", "count", "sum", "max",
+    "repeat", "in", "min", "for", "starts", "every", "some", "count", "sum", "max",
 ];
 
 /// What stands at the top level of a rule file.

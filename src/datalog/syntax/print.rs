@@ -282,6 +282,11 @@ fn condition(text: &mut String, condition: &Condition) {
         Condition::NotStarts { template, node } => {
             text.push_str(&format!("!starts({}, {})", template.value, node.value));
         }
+        Condition::Rounds { quantifier, index, body } => {
+            text.push_str(&format!("{} {} {{ ", quantifier.word(), index.value));
+            conditions(text, body);
+            text.push_str(" }");
+        }
         Condition::Aggregate { result, function, over, body } => {
             text.push_str(&format!("{} = {function} ", result.value));
             if let Some(over) = over {

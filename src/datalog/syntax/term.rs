@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, Index, Operator, Span, Spanned, Term, Variable};
+use crate::datalog::ast::{
+    Aggregate, Atom, Comparison, Condition, Index, Operator, Quantifier, Span, Spanned, Term, Variable,
+};
 use crate::datalog::codes;
 use crate::datalog::syntax::cursor::{Cursor, MAX_NESTING, Parsed};
 use crate::datalog::syntax::lexer::TokenKind;
@@ -12,10 +14,28 @@ use crate::datalog::syntax::lexer::TokenKind;
 pub(super) enum Setting {
     /// Under `where` of a template.
     Where,
+    /// Within the braces of `every` or `some`.
+    Rounds,
     /// In the body of a rule.
     Body,
     /// Within the braces of an aggregate.
     Aggregate,
+}
+
+impl Setting {
+    /// Whether it is within the `where` of a template.
+    fn is_where(self) -> bool {
+        matches!(self, Self::Where | Self::Rounds)
+    }
+
+    /// The braces around it, in words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Where => "`where`",
+            Self::Rounds => "`every` or `some`",
+            Self::Body | Self::Aggregate => "the aggregate",
+        }
+    }
 }
 
 /// A term and how deep its tree is.
@@ -260,6 +280,8 @@ impl Cursor<'_> {
             }
         } else if self.looks_like(&[TokenKind::Word, TokenKind::OpenRound]) {
             Condition::Atom { negated: false, atom: self.atom()? }
+        } else if let Some(quantifier) = self.quantifier_ahead() {
+            self.rounds(quantifier, setting)?
         } else if let Some(function) = self.aggregate_ahead() {
             self.aggregate(function, setting)?
         } else {
@@ -312,13 +334,57 @@ impl Cursor<'_> {
         self.expect(TokenKind::Comma, "`,`")?;
         let node = self.ident("the name of a node")?;
         self.expect(TokenKind::CloseRound, "`)`")?;
-        if setting != Setting::Where {
+        if !setting.is_where() {
             let span = start.to(self.before());
             return Err(self.error(codes::MISPLACED, span, "`starts` in a rule", |d| {
                 d.with_note("rules know relations; whether a template starts at a node can be asked under `where` only")
             }));
         }
         Ok(Condition::NotStarts { template, node })
+    }
+
+    /// `every x {`, `some x {`: which of them begins here.
+    fn quantifier_ahead(&self) -> Option<Quantifier> {
+        if !self.looks_like(&[TokenKind::Word, TokenKind::Word, TokenKind::OpenCurly]) {
+            return None;
+        }
+        match self.word(0) {
+            Some("every") => Some(Quantifier::Every),
+            Some("some") => Some(Quantifier::Some),
+            _ => None,
+        }
+    }
+
+    fn rounds(&mut self, quantifier: Quantifier, setting: Setting) -> Parsed<Condition> {
+        let word = self.bump();
+        let index = self.ident("the index variable of `repeat`")?;
+        let open = self.expect(TokenKind::OpenCurly, "`{`")?;
+        if setting != Setting::Where {
+            let name = quantifier.word();
+            let (message, note) = if setting == Setting::Rounds {
+                (
+                    format!("`{name}` within `every` or `some`"),
+                    "a condition over rounds speaks of one round, and of the next one",
+                )
+            } else {
+                (
+                    format!("`{name}` in a rule"),
+                    "rounds belong to the `repeat` of a template, and are asked about under its `where`",
+                )
+            };
+            let _ = self.error(codes::MISPLACED, word.to(index.span), message, |d| d.with_note(note));
+            self.skip_braces();
+            return Err(super::cursor::Reported);
+        }
+        let faults = self.faults;
+        let body = self.conditions_in_braces(open, Setting::Rounds);
+        if body.is_empty() && self.faults == faults {
+            let span = word.to(self.before());
+            return Err(self.error(codes::UNEXPECTED, span, "no condition within the braces", |d| {
+                d.with_hint("write what has to hold of a round, such as `every x { good(g[x]) }`")
+            }));
+        }
+        Ok(Condition::Rounds { quantifier, index, body })
     }
 
     /// `n = count {`, `m = max x {`: the function, where an aggregate begins here.
@@ -395,8 +461,7 @@ impl Cursor<'_> {
                 return conditions;
             }
             if self.at_end() || self.at_item() || self.after_conditions(setting) {
-                let what = if setting == Setting::Where { "`where`" } else { "the aggregate" };
-                self.unclosed(open, what);
+                self.unclosed(open, setting.words());
                 return conditions;
             }
             let read = self.condition(setting).and_then(|condition| {
@@ -414,7 +479,7 @@ impl Cursor<'_> {
 
     /// Whether what begins here can only follow a closing brace, which then is missing.
     fn after_conditions(&self, setting: Setting) -> bool {
-        if setting == Setting::Where { self.at_section() } else { self.is(TokenKind::Dot) }
+        if setting.is_where() { self.at_section() } else { self.is(TokenKind::Dot) }
     }
 
     fn comma_between_conditions(&mut self, setting: Setting) -> Parsed<()> {

@@ -151,7 +151,7 @@ impl Laying<'_> {
                         if same.value == template.value && node.value == *onto)
                 })
             }
-            Condition::Aggregate { .. } => false,
+            Condition::Aggregate { .. } | Condition::Rounds { .. } => false,
         }
     }
 
