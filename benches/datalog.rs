@@ -1,4 +1,4 @@
-//! Reachability by our evaluator and by crepe, on the same graphs.
+//! Whole relations by our evaluator and by ascent; reachability by ours and by crepe, on the same graphs.
 //!
 //! `cargo bench --bench datalog`. From one node: ours asks `reach(0, Y)`, crepe is given the same question as a rule, since
 //! it has no goals. Whether one node reaches the other: ours asks `reach(0, n)`.
@@ -12,7 +12,14 @@ use dyelog::datalog::syntax::load;
 use dyelog::datalog::value::Value;
 use dyelog::tlc::Rules;
 
+#[path = "datalog/whole.rs"]
+mod whole;
+
 fn main() {
+    // Figures that compare come first, unless single benchmarks are asked for.
+    if std::env::args().skip(1).all(|argument| argument.starts_with("--")) {
+        whole::compare();
+    }
     divan::main();
 }
 

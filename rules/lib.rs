@@ -22,5 +22,16 @@ pub const TEMPLATES: [(&str, &str); 5] = [
 /// The names of the files of templates that are loaded by default.
 pub const DEFAULT: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
 
+/// The standard library of relations for queries, by the names under which `use` finds its files.
+pub const STANDARD: [(&str, &str); 7] = [
+    ("std/tree.dl", include_str!("std/tree.dl")),
+    ("std/intervals.dl", include_str!("std/intervals.dl")),
+    ("std/critical_path.dl", include_str!("std/critical_path.dl")),
+    ("std/dominators.dl", include_str!("std/dominators.dl")),
+    ("std/concurrency.dl", include_str!("std/concurrency.dl")),
+    ("std/retries.dl", include_str!("std/retries.dl")),
+    ("std/n_plus_one.dl", include_str!("std/n_plus_one.dl")),
+];
+
 /// The rules that find replies among messages without a dye.
 pub const SAME: &str = include_str!("same.dl");

@@ -41,6 +41,7 @@
 //!
 //! This package makes the product of them; imports only ever point up this list:
 //!
+//! - [`query`] answers questions of rules about traces.
 //! - [`model`] completes what traces show, by a configuration, to a model.
 //! - [`recording`] writes the trace of a simulated run.
 //! - [`study`] asks questions that take many solutions.
@@ -63,5 +64,6 @@ pub use dyelog_trace as trace;
 pub mod model;
 pub mod pipeline;
 pub mod recording;
+pub mod query;
 pub mod report;
 pub mod study;

@@ -1,6 +1,7 @@
 //! `dyelog explain`.
 
 mod element;
+mod fact;
 mod node;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use dyelog::trace::NodeName;
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
+use crate::cli::fact::is_rule_file;
 use crate::cli::output;
 use crate::cli::source::{self, Source};
 use crate::cli::study::{self, OperationArguments};
@@ -27,10 +29,12 @@ use crate::cli::{Failure, Outcome, codes, input};
     "of a span" => "dyelog explain traces/shop.otlp.jsonl --node f7ffa2fb5dfd04f3",
     "where an entry of the model comes from" => "dyelog explain traces/case-study.angio --entry F4",
     "where the number of its requests comes from" => "dyelog explain traces/rpc.angio --request 'client_1 -> find'",
+    "why a fact holds that rules derive from a trace, down to its lines" => "dyelog explain examples/rules/calls.dl traces/rpc.angio --fact 'reaches(_, _)'",
     "where a demand comes from" => "dyelog explain traces/rpc.angio --demand find",
 })]
 pub struct Arguments {
-    /// The code of a finding, such as R070; or traces, and with them what of them to explain; or one event, as FILE:LINE
+    /// The code of a finding, such as R070; or traces, and with them what of them to explain; or one event, as FILE:LINE;
+    /// before traces of which a fact is to be explained, the rule file
     #[arg(value_name = "CODE|TRACE", required_unless_present_any = ["list", "node"])]
     subjects: Vec<PathBuf>,
     /// List all codes
@@ -40,9 +44,13 @@ pub struct Arguments {
     question: Question,
     #[command(flatten)]
     operation: OperationArguments,
-    /// Show all the evidence, not only the first pieces
+    /// Show all the evidence, not only the first pieces; of facts, all that agree, and without `--fact` all that the rule
+    /// file answers with
     #[arg(long)]
     all: bool,
+    /// How many levels of a proof to show
+    #[arg(long, value_name = "LEVELS", default_value_t = 12)]
+    depth: usize,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -71,6 +79,9 @@ struct Question {
     /// Where the requests of one entry or activity of the model to an entry come from
     #[arg(long, value_name = "ENTRY -> ENTRY")]
     request: Option<String>,
+    /// Why this fact holds, by the rule file before the traces; `_` stands for any value, nodes are named in double quotes
+    #[arg(long, value_name = "FACT")]
+    fact: Option<String>,
     /// Where the demand of this entry or activity of the model comes from
     #[arg(long, value_name = "ENTRY")]
     demand: Option<String>,
@@ -78,14 +89,17 @@ struct Question {
 
 impl Question {
     fn is_none(&self) -> bool {
-        [&self.node, &self.entry, &self.request, &self.demand].into_iter().all(Option::is_none)
+        [&self.node, &self.entry, &self.request, &self.demand, &self.fact].into_iter().all(Option::is_none)
     }
 }
 
 /// Explains a code, a node or an element of a model, or lists all codes.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let question = &arguments.question;
+    let facts =
+        arguments.all && question.is_none() && arguments.subjects.first().is_some_and(|file| is_rule_file(file));
     let text = match &arguments.subjects[..] {
+        _ if question.fact.is_some() || facts => fact::explain(arguments, terminal)?,
         [] if question.is_none() => match arguments.format {
             Form::Text => texts::list(terminal.look(&arguments.output)),
             Form::Json => texts::json(texts::all()),
@@ -139,7 +153,7 @@ fn model(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> 
 fn no_question(trace: &Path) -> Diagnostic {
     let place = Place::File { file: input::shown(trace) };
     Diagnostic::error(codes::ARGUMENTS, place, "it is not said what of the traces to explain")
-        .with_hint("`--node NODE`, `--entry ENTRY`, `--request \"ENTRY -> ENTRY\"` or `--demand ENTRY`")
+        .with_hint("`--node NODE`, `--entry ENTRY`, `--request \"ENTRY -> ENTRY\"`, `--demand ENTRY`, or behind a rule file `--fact FACT`")
 }
 
 fn code(subject: &str, form: Form) -> Result<String, Failure> {

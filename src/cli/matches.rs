@@ -1,6 +1,7 @@
 //! `dyelog matches`.
 
 use clap::{Args, ValueEnum};
+use dyelog::pipeline::Keep;
 use dyelog::report;
 
 use crate::cli::Outcome;
@@ -34,7 +35,7 @@ pub struct Arguments {
 enum Format {
     /// A row each match, with a header
     Csv,
-    /// A list of objects
+    /// A list of objects, with the nodes and variables that each match binds
     Json,
     /// A table for people
     Text,
@@ -43,7 +44,8 @@ enum Format {
 /// Lists the committed matches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (input, reading) = (&arguments.input.traces, &arguments.input.reading);
-    let reduced = reduce::reduce(input, reading, &arguments.reduce, terminal)?;
+    let keep = if arguments.format == Format::Json { Keep::Bindings } else { Keep::Rows };
+    let reduced = reduce::reduce(input, reading, &arguments.reduce, keep, terminal)?;
     if let Some(Interactions { records, names, .. }) = &reduced.interactions {
         let text = match arguments.format {
             Format::Csv => report::interactions::csv(records, names),

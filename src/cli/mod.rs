@@ -21,6 +21,7 @@ mod diff;
 mod draw;
 mod exit;
 mod explain;
+mod fact;
 mod input;
 mod interrupt;
 mod lqn;
@@ -31,6 +32,7 @@ mod messages;
 mod model;
 mod output;
 mod progress;
+mod query;
 mod reduce;
 mod report;
 mod rule_files;
@@ -132,6 +134,7 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Simulate(arguments) => simulate::run(arguments, terminal),
         Command::Whatif(arguments) => whatif::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
+        Command::Query(arguments) => query::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Merge(arguments) => merge::run(arguments, terminal),
         Command::Config(command) => config::run(command, terminal),

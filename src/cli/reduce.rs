@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dyelog::pipeline::{self, Analysis as Way, Listener, Options, Reading, Reduced};
+use dyelog::pipeline::{self, Analysis as Way, Keep, Listener, Options, Reading, Reduced};
 pub use dyelog::pipeline::{Interactions, count};
 
 use crate::cli::args::{Analysis, ReadingArguments, ReduceArguments};
@@ -23,7 +23,7 @@ pub fn reading(arguments: &ReadingArguments) -> Reading {
 pub fn with_options<T>(
     reading_arguments: &ReadingArguments,
     arguments: &ReduceArguments,
-    keep_matches: bool,
+    keep_matches: Keep,
     work: impl FnOnce(&Options) -> T,
 ) -> T {
     let load = |listener: &mut dyn Listener| {
@@ -51,9 +51,10 @@ pub fn reduce(
     files: &[PathBuf],
     reading: &ReadingArguments,
     arguments: &ReduceArguments,
+    keep: Keep,
     terminal: &mut Terminal,
 ) -> Result<Reduced, Failure> {
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
     let inputs = input::inputs(files);
-    Ok(with_options(reading, arguments, true, |options| pipeline::reduce(&inputs, None, options, terminal))?)
+    Ok(with_options(reading, arguments, keep, |options| pipeline::reduce(&inputs, None, options, terminal))?)
 }

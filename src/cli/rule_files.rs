@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
+use dyelog::datalog::ast::Program;
+use dyelog::datalog::syntax;
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -57,4 +59,27 @@ pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>
         source(name, text);
     }
     rules
+}
+
+/// A rule file by itself, with what it uses: its relations ask for no templates.
+pub fn alone(file: &Path, sources: &mut Sources) -> Result<Program, Diagnostics> {
+    let name = input::shown(file);
+    let text: Arc<str> = match input::text(file) {
+        Ok(text) => text.into(),
+        Err(finding) => shipped_text(&file.to_string_lossy()).ok_or(Diagnostics(vec![finding]))?,
+    };
+    sources.insert(Arc::clone(&name), Arc::clone(&text));
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let found = RefCell::new(Vec::new());
+    let resolve = |used: &str| -> Option<Arc<str>> {
+        let beside = || std::fs::read_to_string(folder.join(used)).ok().map(Arc::<str>::from);
+        let text = shipped_text(used).or_else(beside)?;
+        found.borrow_mut().push((Arc::<str>::from(used), Arc::clone(&text)));
+        Some(text)
+    };
+    let program = syntax::load(&name, &text, &resolve);
+    for (name, text) in found.into_inner() {
+        sources.insert(name, text);
+    }
+    program
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dyelog::lqn::submodel::SubModel;
 use dyelog::model::Configuration;
-use dyelog::pipeline;
+use dyelog::pipeline::{self, Keep};
 pub use dyelog::pipeline::{Given, Questioned, Source, is_model, with_defaults};
 
 use crate::cli::args::{ReadingArguments, ReduceArguments, SourceArguments};
@@ -26,7 +26,7 @@ fn load_keeping(arguments: &SourceArguments, matches: bool, terminal: &mut Termi
     let SourceArguments { files, reading, reduce, config } = arguments;
     input::check_stdin_once(files.iter().chain(&reduce.rules).chain(config))?;
     let (inputs, config) = (input::inputs(files), config.as_deref().map(input::input));
-    Ok(with_options(reading, reduce, matches, |options| pipeline::model(&inputs, config.as_ref(), options, terminal))?)
+    Ok(with_options(reading, reduce, matches.into(), |options| pipeline::model(&inputs, config.as_ref(), options, terminal))?)
 }
 
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
@@ -40,7 +40,7 @@ pub fn subjects(
     let sets: Vec<_> = sets.iter().map(|files| input::inputs(files)).collect();
     let sets: Vec<_> = sets.iter().map(Vec::as_slice).collect();
     let config = config.as_deref().map(input::input);
-    Ok(with_options(reading, reduce, false, |options| pipeline::subjects(&sets, config.as_ref(), options, terminal))?)
+    Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::subjects(&sets, config.as_ref(), options, terminal))?)
 }
 
 /// Reads what configurations are made from.
@@ -51,7 +51,7 @@ pub fn given(
     terminal: &mut Terminal,
 ) -> Result<Given, Failure> {
     let inputs = input::inputs(files);
-    Ok(with_options(reading, reduce, false, |options| pipeline::given(&inputs, options, terminal))?)
+    Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::given(&inputs, options, terminal))?)
 }
 
 /// The sub-model of traces, or of saved sub-models, and how its entries were told apart.
@@ -62,7 +62,7 @@ pub fn submodel(
     terminal: &mut Terminal,
 ) -> Result<(SubModel, String), Failure> {
     let inputs = input::inputs(files);
-    Ok(with_options(reading, reduce, false, |options| pipeline::submodel(&inputs, options, terminal))?)
+    Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::submodel(&inputs, options, terminal))?)
 }
 
 /// Reads a configuration; shows what there is to say about it.

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::pipeline::codes;
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
-use crate::pipeline::options::{Analysis as Way, Options, Reading};
+use crate::pipeline::options::{Analysis as Way, Keep, Options, Reading};
 use crate::pipeline::reduce::{Interactions, Reduced, count};
 use crate::same::threads::Threads;
 use crate::same::{self, Analysis, Same};
@@ -228,7 +228,7 @@ pub fn reduce(
     let mut analysis = Analysis::default();
     for trace in std::mem::take(&mut messages.traces) {
         let same_options =
-            same::Options { merge: options.merge_of_messages(), records: options.keep_matches, links: false };
+            same::Options { merge: options.merge_of_messages(), records: options.keep_matches != Keep::Nothing, links: false };
         let files = trace.iter().map(|source| Arc::clone(source.file())).collect();
         let same = Same::new(same_options, files);
         let finished = if services {

@@ -20,7 +20,7 @@ mod submodels;
 pub use input::{HEAD, Input, Reader, read_text};
 pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
-pub use options::{Analysis, Options, Reading, RuleLoader};
+pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
 pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce};
 pub use solution::Solution;
 pub use source::{

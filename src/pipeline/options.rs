@@ -50,10 +50,28 @@ pub struct Options<'r> {
     pub engine: EngineKind,
     /// How many threads may work. The result does not depend on it.
     pub threads: usize,
-    /// Whether to keep each match of a template, and each interaction among messages.
-    pub keep_matches: bool,
+    /// What is kept of each match of a template, and of each interaction among messages.
+    pub keep_matches: Keep,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
+}
+
+/// What is kept of matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// A row each.
+    Rows,
+    /// A row each, with what it binds.
+    Bindings,
+}
+
+impl From<bool> for Keep {
+    fn from(rows: bool) -> Self {
+        if rows { Self::Rows } else { Self::Nothing }
+    }
 }
 
 impl Default for Options<'_> {
@@ -65,7 +83,7 @@ impl Default for Options<'_> {
             guess_threads: false,
             engine: EngineKind::Plans,
             threads: 1,
-            keep_matches: false,
+            keep_matches: Keep::Nothing,
             rules: None,
         }
     }

@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::messages::{self, Opened};
-use crate::pipeline::options::{Analysis, Options};
+use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::same::Record;
 use crate::tlc::rules::{SHIPPED, shipped_text};
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
@@ -119,7 +119,8 @@ pub fn reduce(
         engine: options.engine,
         policy: Policy { strict: options.reading.strict },
         threads: options.threads,
-        keep_matches: options.keep_matches,
+        keep_matches: options.keep_matches != Keep::Nothing,
+        keep_bindings: options.keep_matches == Keep::Bindings,
     };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, reduce_options);

@@ -12,9 +12,10 @@ use crate::report::json::pretty;
 use crate::report::table::Table;
 
 /// The texts, by what their codes are about.
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
     include_str!("codes/traces.md"),
     include_str!("codes/rules.md"),
+    include_str!("codes/queries.md"),
     include_str!("codes/models.md"),
     include_str!("codes/lqn.md"),
     include_str!("codes/solvers.md"),

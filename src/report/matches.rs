@@ -1,12 +1,12 @@
 //! Committed matches as CSV, JSON and text. Scripts rely on the names of columns and keys.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::report::Look;
 use crate::report::csv::Rows;
 use crate::report::json::pretty;
 use crate::report::table::Table;
-use crate::tlc::MatchRow;
+use crate::tlc::{BoundTo, MatchRow};
 
 const COLUMNS: [&str; 6] = ["scenario", "run", "thread", "node", "template", "entry"];
 
@@ -21,19 +21,35 @@ pub fn csv(matches: &[MatchRow]) -> String {
     rows.finish()
 }
 
-/// A list of objects with the same names.
+/// A list of objects with the same names, and what each match binds where that was kept: `nodes` and `variables` by name.
 pub fn json(matches: &[MatchRow]) -> String {
     let list: Value = matches
         .iter()
         .map(|row| {
-            json!({
+            let mut object = json!({
                 "scenario": &*row.scenario,
                 "run": &*row.run,
                 "thread": row.thread,
                 "node": row.node,
                 "template": &*row.template,
                 "entry": row.entry.map(|entry| format!("E{entry}")),
-            })
+            });
+            if let Some(bindings) = &row.bindings {
+                let nodes = bindings.nodes.iter();
+                let nodes: Map<String, Value> = nodes
+                    .map(|(name, thread, node)| (name.clone(), json!({ "thread": thread, "node": node })))
+                    .collect();
+                let variable = |value: &BoundTo| match value {
+                    BoundTo::Number(number) => json!(number),
+                    BoundTo::Text(text) => json!(text),
+                };
+                let variables = bindings.variables.iter();
+                let variables: Map<String, Value> =
+                    variables.map(|(name, value)| (name.clone(), variable(value))).collect();
+                object["nodes"] = Value::Object(nodes);
+                object["variables"] = Value::Object(variables);
+            }
+            object
         })
         .collect();
     pretty(&list)

@@ -4,6 +4,7 @@
 //! forms; a utilisation is a mean number of busy servers.
 
 pub mod agreement;
+pub mod answers;
 pub mod bottleneck;
 pub mod codes;
 pub mod compare;

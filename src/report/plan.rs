@@ -2,8 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::datalog::ast::Quantifier;
 use crate::report::json::pretty;
-use crate::tlc::plan::{Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, Slot, Step, Value};
+use crate::tlc::plan::{
+    Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
+};
 
 /// Plans as text for people.
 pub fn text(plans: &[&Plan], all: &[Plan]) -> String {
@@ -124,13 +127,55 @@ impl<'p> Words<'p> {
             Step::Holds { negated, relation, arguments } => {
                 let arguments: Vec<String> = arguments.iter().map(|argument| self.argument(argument)).collect();
                 let not = if *negated { "not " } else { "" };
-                format!("ask that {not}{relation}({})", arguments.join(", "))
+                match self.plan.body(relation) {
+                    Some(body) => format!("ask that {}", body.text),
+                    None => format!("ask that {not}{relation}({})", arguments.join(", ")),
+                }
             }
             Step::NotStarts(template, slot) => {
                 let name = self.all.get(*template as usize).map_or("?", |plan| &*plan.name);
                 format!("check that {name} has no match that starts at {}", self.slot(*slot))
             }
+            Step::Round(condition) | Step::Rounds(condition) => self.rounds(condition, matches!(step, Step::Rounds(_))),
+            Step::Seen(number) => match self.on_some_round(*number) {
+                Some(condition) => format!("check that some round was found in which {}", self.all_of(condition)),
+                None => "check that some round was found".to_owned(),
+            },
+            Step::Recall { to, .. } => format!("{} is that of the round walked first", self.slot(*to)),
         }
+    }
+
+    fn rounds(&self, condition: &RoundCondition, after: bool) -> String {
+        let which = match (condition.quantifier, condition.pair) {
+            (Quantifier::Every, false) => "in every round",
+            (Quantifier::Every, true) => "in every two rounds that follow each other",
+            (Quantifier::Some, false) => "in some round",
+            (Quantifier::Some, true) => "in some two rounds that follow each other",
+        };
+        match (condition.quantifier, after) {
+            (Quantifier::Some, false) => format!("note whether {}", self.all_of(condition)),
+            _ => format!("check that {which} {}", self.all_of(condition)),
+        }
+    }
+
+    /// What a condition on rounds needs.
+    fn all_of(&self, condition: &RoundCondition) -> String {
+        let needs = condition.steps.iter().map(|step| {
+            let words = self.step(step);
+            let plain = words.strip_prefix("check that ").or_else(|| words.strip_prefix("ask that "));
+            plain.unwrap_or(&words).to_owned()
+        });
+        needs.collect::<Vec<_>>().join(" and ")
+    }
+
+    /// The condition on some round of that number.
+    fn on_some_round(&self, number: u8) -> Option<&RoundCondition> {
+        self.plan.repetition.as_ref()?.steps.iter().find_map(|step| match step {
+            Step::Round(condition) if condition.quantifier == Quantifier::Some && condition.number == number => {
+                Some(&**condition)
+            }
+            _ => None,
+        })
     }
 
     pub(super) fn edge(&self, edge: Edge) -> String {
@@ -169,6 +214,7 @@ impl<'p> Words<'p> {
             Value::Field(slot, field, offset) => plus(format!("{}.{}", self.slot(slot), word(field)), offset),
             Value::Carry(number, offset) => plus(format!("carried[{number}]"), offset),
             Value::Integer(number) => number.to_string(),
+            Value::Count(offset) => plus("the number of rounds".to_owned(), offset),
             Value::Symbol(number) => {
                 format!("{:?}", self.plan.symbols.get(number as usize).map_or("?", |symbol| symbol))
             }
@@ -181,6 +227,7 @@ impl<'p> Words<'p> {
             RelationArgument::TaskName(slot) => format!("{}.task", self.slot(*slot)),
             RelationArgument::Name(slot, field) => format!("{}.{}", self.slot(*slot), word(*field)),
             RelationArgument::Symbol(number) => self.value(Value::Symbol(*number)),
+            RelationArgument::Computed(expression) => self.expression(expression),
             RelationArgument::Free => "_".to_owned(),
         }
     }

@@ -124,7 +124,7 @@ fn relations(text: &mut String, program: &Program, file: u32) {
     while let Some(condition) = open.pop() {
         match &condition.value {
             Condition::Atom { atom, .. } => asked.push(&atom.relation.value),
-            Condition::Aggregate { body, .. } => open.extend(body),
+            Condition::Aggregate { body, .. } | Condition::Rounds { body, .. } => open.extend(body),
             Condition::Compare(..) | Condition::NotStarts { .. } => {}
         }
     }

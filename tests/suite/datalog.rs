@@ -4,16 +4,18 @@ use std::ops::ControlFlow;
 
 use dyelog::datalog::ast::Program;
 use dyelog::datalog::base::{BaseFacts, BaseRelation, BaseSchema, Type};
-use dyelog::datalog::eval::{Cause, CompiledRules, Derivation, Evaluator, Limits, Relation, compile};
+use dyelog::datalog::eval::{Cause, CompiledRules, Derivation, Evaluator, Limits, Relation, Watch, compile};
 use dyelog::datalog::syntax::load;
 use dyelog::datalog::value::Value;
+use dyelog::diagnostic::Place;
 use dyelog::names::Names;
 use proptest::prelude::*;
 
 /// Facts in lists, looked through from end to end unless the first column is known.
 #[derive(Default)]
-struct Lists {
-    schema: BaseSchema,
+pub struct Lists {
+    /// Their names and columns.
+    pub schema: BaseSchema,
     names: Names,
     relations: Vec<Vec<Vec<Value>>>,
 }
@@ -26,9 +28,17 @@ impl Lists {
         self.relations.push(rows);
     }
 
-    fn edges(mut self, name: &str, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
+    /// With a relation of two numbers.
+    pub fn edges(mut self, name: &str, edges: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let rows = edges.into_iter().map(|(from, to)| vec![Value::from(from), Value::from(to)]);
-        self.add(name, &[Type::Any, Type::Any], rows);
+        self.add(name, &[Type::Integer, Type::Integer], rows);
+        self
+    }
+
+    fn numbers(mut self, name: &str, rows: &[(u32, f64)]) -> Self {
+        let number = |number| Value::float(number).expect("a number");
+        let rows: Vec<_> = rows.iter().map(|(first, second)| vec![Value::from(*first), number(*second)]).collect();
+        self.add(name, &[Type::Integer, Type::Number], rows);
         self
     }
 
@@ -69,7 +79,7 @@ impl BaseFacts for Lists {
     }
 }
 
-fn program(text: &str) -> Program {
+pub fn program(text: &str) -> Program {
     load("test.dl", text, &|_| None).expect("the rules can be read")
 }
 
@@ -166,6 +176,227 @@ fn aggregates_range_over_distinct_bindings() {
     assert_eq!(rows(text, &facts, "alone", None), [[3]]);
 }
 
+/// All rows of a relation as text.
+fn printed(text: &str, facts: &Lists, relation: &str) -> Vec<String> {
+    let rules = compiled(text, facts);
+    let relation = rules.relation(relation).expect("the relation exists");
+    let found = Evaluator::new(&rules, facts).query(relation, &vec![None; rules.arity(relation)]);
+    let line = |row: &Vec<Value>| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    found.expect("no limit is reached").iter().map(line).collect()
+}
+
+#[test]
+fn fractions_and_whole_numbers_are_numbers() {
+    let facts =
+        Lists::default().numbers("took", &[(1, 1.5), (2, 4.0), (3, 0.1), (4, -2.5)]).edges("size", [(1, 4), (2, 7)]);
+    let text = "slow(X) :- took(X, T), T > 1.25.
+        whole(X) :- took(X, 4).
+        equal(X) :- took(X, T), T = 8.0 / 2.
+        half(X, T / 2) :- took(X, T).
+        bytes(X, S / 2) :- size(X, S).
+        rate(X, S / T) :- size(X, S), took(X, T).
+        later(X, T + 1) :- took(X, T).
+        tiny(2e-3, -0.5).
+        third(X, D / 3) :- tiny(X, _), D = 1.0.
+        total(T) :- T = sum D { took(_, D) }.
+        mean(T) :- T = mean D { took(_, D) }.
+        wholemean(T) :- T = mean S { size(_, S) }.
+        most(T) :- T = max D { took(_, D) }.
+        middle(T) :- T = p50 D { took(_, D) }.
+        high(T) :- T = p95 D { took(_, D) }.
+        none(T) :- T = mean D { took(9, D) }.";
+    for (relation, expected) in [
+        ("slow", &["1", "2"][..]),
+        ("whole", &["2"]),
+        ("equal", &["2"]),
+        ("half", &["1 0.75", "2 2", "3 0.05", "4 -1.25"]),
+        ("bytes", &["1 2", "2 3"]),
+        ("rate", &["1 2.666666666666666", "2 1.75"]),
+        ("later", &["1 2.5", "2 5", "3 1.1", "4 -1.5"]),
+        ("tiny", &["0.002 -0.5"]),
+        ("third", &["0.002 0.3333333333333333"]),
+        ("total", &["3.1"]),
+        ("mean", &["0.775"]),
+        ("wholemean", &["5.5"]),
+        ("most", &["4"]),
+        ("middle", &["0.1"]),
+        ("high", &["4"]),
+        ("none", &[]),
+    ] {
+        assert_eq!(printed(text, &facts, relation), expected, "{relation}");
+    }
+}
+
+#[test]
+fn what_no_value_holds_is_none() {
+    assert_eq!([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX].map(Value::float), [None; 4]);
+    assert_eq!(Value::float(-0.0), Value::integer(0));
+    assert_eq!(Value::float(2.0), Value::integer(2));
+    let beyond = Value::float(2f64.powi(61)).expect("a number");
+    assert!(Value::integer(Value::MAX).expect("the greatest") < beyond, "{beyond:?}");
+    assert_eq!(Value::float(-(2f64.powi(61))), Value::integer(Value::MIN));
+}
+
+const LONGEST: &str = "longest(X, 0) :- edge(X, _), !edge(_, X).
+    longest(Y, D) :- D = max L { edge(X, Y), longest(X, P), L = P + 1 }.";
+const NEAREST: &str = "near(0, 0).
+    near(Y, D + 1) :- D = min P { edge(X, Y), near(X, P) }.";
+
+#[test]
+fn best_values_of_a_recursion() {
+    let facts = Lists::default().edges("edge", [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3), (5, 3)]);
+    let text =
+        format!("{LONGEST}\n{NEAREST}\n end(D) :- D = max L {{ longest(_, L) }}.\n late(X) :- longest(X, D), D > 2.");
+    let all = [[0, 0], [1, 1], [2, 2], [3, 3], [5, 0]];
+    assert_eq!(rows(&text, &facts, "longest", None), all);
+    assert_eq!(rows(&text, &facts, "longest", Some(2)), [[2, 2]]);
+    assert_eq!(rows(&text, &facts, "near", None), [[0, 0], [1, 1], [2, 1], [3, 1]]);
+    assert_eq!(rows(&text, &facts, "end", None), [[3]]);
+    assert_eq!(rows(&text, &facts, "late", Some(3)), [[3]]);
+    let mutual = format!("{LONGEST}\n far(X) :- longest(X, _). longest(X, 1) :- far(X).");
+    assert_eq!(rows(&mutual, &facts, "far", Some(2)), [[2]]);
+    assert_eq!(rows(&mutual, &facts, "longest", None), [[0, 1], [1, 2], [2, 3], [3, 4], [5, 1]]);
+    let rules = compiled(&text, &facts);
+    let longest = rules.relation("longest").expect("it exists");
+    let mut evaluator = Evaluator::new(&rules, &facts);
+    assert_eq!(evaluator.holds(longest, &[Value::from(3), Value::from(1)]), Ok(false), "1 is not the greatest");
+}
+
+/// Worked off in the order of rounds, each of n rows would get better n / 2 times.
+#[test]
+fn best_values_cost_as_much_as_there_are_rows() {
+    const NODES: u32 = 200_000;
+    let facts = Lists::default().edges("edge", (0..NODES).flat_map(|n| [(n, n + 1), (n, n + 2)]));
+    let rules = compiled(LONGEST, &facts);
+    let longest = rules.relation("longest").expect("it exists");
+    let limits = Limits { steps: u64::from(NODES) * 20, ..Limits::default() };
+    let mut evaluator = Evaluator::with_limits(&rules, &facts, limits);
+    let row = [Value::from(NODES + 1), Value::from(NODES)];
+    assert_eq!(evaluator.holds(longest, &row), Ok(true));
+}
+
+#[test]
+fn best_values_that_get_better_for_ever_are_an_error() {
+    let facts = Lists::default().edges("edge", (0..50_000).map(|n| (n, (n + 1) % 50_000)).chain([(60_000, 0)]));
+    let rules = compiled(LONGEST, &facts);
+    let longest = rules.relation("longest").expect("it exists");
+    let mut evaluator = Evaluator::new(&rules, &facts);
+    for pattern in [[None, None], [Some(Value::from(1)), None]] {
+        let error = evaluator.query(longest, &pattern).expect_err("there is no longest way");
+        assert_eq!(error.0[0].code.0, "R045");
+        assert!(matches!(error.0[0].place, dyelog::diagnostic::Place::Range { .. }));
+    }
+}
+
+#[test]
+fn best_values_are_read_once_they_are_final() {
+    let facts = Lists::default().edges("edge", [(0, 1)]);
+    for (rules, refused) in [
+        ("far(X) :- longest(X, D), D > 2.", false),
+        ("longest(X, 9) :- far(X). far(X) :- longest(X, _).", false),
+        ("longest(X, 9) :- far(X). far(X) :- longest(X, D), D > 2.", true),
+        ("longest(X, D) :- longest(X, D), edge(X, _).", true),
+        ("longest(Y, D) :- D = min L { edge(X, Y), longest(X, L) }.", true),
+        ("longest(Y, D) :- edge(Y, _), D = max L { edge(X, Y), longest(X, L), L < 5 }, D > 2.", true),
+        ("longest(Y, D) :- D = max L { edge(X, Y), longest(X, L), L < 5 }.", true),
+        ("longest(Y, D) :- D = max (L * 2) { edge(X, Y), longest(X, L) }.", true),
+        ("longest(Y, D) :- D = max (7 - L) { edge(X, Y), longest(X, L) }.", true),
+        ("longest(Y, D) :- D = max L { edge(X, Y), longest(X, L), edge(L, _) }.", true),
+        ("longest(Y, D) :- D = max L { edge(X, Y), longest(X, L), longest(Y, L) }.", true),
+        ("longest(Y, D * 2) :- D = max L { edge(X, Y), longest(X, L) }.", true),
+        ("longest(Y, N) :- edge(Y, _), N = count { longest(Y, _) }.", true),
+        ("longest(Y, 1) :- edge(Y, _), !longest(Y, 0).", true),
+        ("longest(Y, D) :- D = max (L + W) { edge(X, Y), longest(X, L), edge(X, W) }.", false),
+    ] {
+        let text = format!("{LONGEST}\n{rules}");
+        let found = compile(&program(&text), &facts.schema);
+        let codes: Vec<&str> =
+            found.as_ref().err().map_or(Vec::new(), |errors| errors.0.iter().map(|d| d.code.0).collect());
+        assert_eq!(codes.first().copied(), refused.then_some("R024"), "{rules}: {codes:?}");
+    }
+}
+
+#[test]
+fn rows_are_handed_on_as_they_are_found() {
+    let facts = Lists::default().edges("edge", (0..3_000).map(|n| (n, n + 1)));
+    let rules = compiled(REACH, &facts);
+    let reach = rules.relation("reach").expect("it exists");
+    let mut evaluator = Evaluator::new(&rules, &facts);
+    let mut seen = Vec::new();
+    let stopped = evaluator.stream(reach, &mut |row| {
+        seen.push(row.to_vec());
+        if seen.len() == 5_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!((stopped, seen.len()), (Ok(()), 5_000));
+    let mut count = 0;
+    let narrow = Limits { bytes: 4_000_000, ..Limits::default() };
+    let all = Evaluator::with_limits(&rules, &facts, narrow).stream(reach, &mut |row| {
+        assert!(count >= seen.len() || seen[count] == row, "the order is always the same");
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!((all, count), (Ok(()), 4_501_500));
+}
+
+#[test]
+fn ids_and_any_values_are_distinct_rows() {
+    let facts = Lists::default().edges("edge", (0..100).map(|n| (n, n + 1)));
+    let text = "big(0, 1000). big(Y, S) :- big(X, R), edge(X, Y), S = R * 3 - R / 2.
+        wide(Y, X) :- big(X, Y). wide(X, 1) :- edge(X, 4).
+        one(X) :- big(_, X). one(X + 1) :- one(X), X < 1100. one(X / 2.0) :- big(X, _).";
+    for relation in ["big", "wide", "one"] {
+        let rules = compiled(text, &facts);
+        let relation = rules.relation(relation).expect("it exists");
+        let pattern = vec![None; rules.arity(relation)];
+        let whole = Evaluator::new(&rules, &facts).query(relation, &pattern);
+        let asked = Evaluator::new(&rules, &facts).with_explanations().query(relation, &pattern);
+        assert!(whole.as_ref().is_ok_and(|rows| rows.len() > 30), "{whole:?}");
+        assert_eq!(whole, asked);
+    }
+}
+
+#[test]
+fn a_profile_says_where_the_work_is() {
+    let facts = Lists::default().edges("edge", (0..100).map(|n| (n, n + 1))).edges("mark", [(1, 1), (2, 2)]);
+    let text = format!("{REACH}\n pair(X, Y) :- mark(X, _), edge(Y, _).\n many(N) :- N = count {{ reach(_, _) }}.");
+    let rules = compiled(&text, &facts);
+    let wanted = ["pair", "many"].map(|name| rules.relation(name).expect("it exists"));
+    let time = std::cell::Cell::new(0);
+    let clock = || {
+        time.set(time.get() + 1);
+        time.get()
+    };
+    let watch = Watch { clock: &clock, interrupted: &|| false };
+    let mut rows = [0, 0];
+    let profile = Evaluator::new(&rules, &facts)
+        .stream_each(&wanted, Some(&watch), &mut |place, _| {
+            rows[place] += 1;
+            ControlFlow::Continue(())
+        })
+        .expect("no limit is reached");
+    assert_eq!(rows, [200, 1]);
+    let lines: Vec<String> = profile
+        .rules
+        .iter()
+        .map(|rule| {
+            let literals = rule.orders.iter().flatten().map(|literal| {
+                let (taken, given) = (literal.taken, literal.given);
+                format!("{:?} {taken}→{given}{}", literal.literal, if literal.product { " product" } else { "" })
+            });
+            let literals: Vec<String> = literals.collect();
+            let inside = if rule.aggregate { " inside" } else { "" };
+            format!("{}{inside}: {} rounds, {} rows, {}", rule.rule, rule.rounds, rule.rows, literals.join(", "))
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    0: 1 rounds, 100 rows, Some(0) 1→100
+    1: 100 rounds, 4950 rows, Some(0) 100→5050, Some(1) 5050→4950
+    2: 1 rounds, 200 rows, Some(0) 1→2, Some(1) 2→200 product
+    3: 1 rounds, 1 rows, Some(0) 1→1
+    3 inside: 1 rounds, 5050 rows, Some(0) 1→5050
+    ");
+}
+
 #[test]
 fn symbols_of_facts_and_rule_file_are_one() {
     let facts = Lists::default().symbols("name", &[(1, "get"), (2, "put"), (3, "get")]);
@@ -239,7 +470,23 @@ fn a_limit_is_an_error_and_stays_one() {
         for _ in 0..2 {
             let error = evaluator.query(reach, &[None, None]).expect_err("a million rows are too many");
             assert_eq!(error.0[0].code.0, code);
+            let Place::Range { start, end, .. } = error.0[0].place else { panic!("{error:?}") };
+            assert!(REACH[start..end].starts_with("reach(X, "), "the rule that gave most rows");
         }
+    }
+}
+
+/// What no check can tell is stopped with the rule that gave the rows.
+#[test]
+fn a_recursion_without_end_is_stopped_with_its_place() {
+    let facts = Lists::default().edges("edge", [(1, 2), (2, 1)]);
+    for text in ["n(0).\nn(X + 1) :- n(X), X % 2 < 9.", "n(X) :- edge(X, _).\nn(X + 1) :- n(X), !edge(X, X).\n"] {
+        let rules = compiled(text, &facts);
+        let limits = Limits { rows: 10_000, ..Limits::default() };
+        let n = rules.relation("n").expect("it exists");
+        let error = Evaluator::with_limits(&rules, &facts, limits).query(n, &[None]).expect_err("it never ends");
+        let Place::Range { start, end, .. } = error.0[0].place else { panic!("{error:?}") };
+        assert_eq!(&text[start..end], "n(X + 1)");
     }
 }
 
@@ -263,6 +510,7 @@ fn explains_by_the_first_way_found() {
             Cause::Given => "given".into(),
             Cause::Rule(rule) => format!("rule {rule}"),
             Cause::Absent => "absent".into(),
+            Cause::Aggregate(..) => "aggregate".into(),
         };
         lines.push(format!("{}{}({}) {cause}", "  ".repeat(depth), name.unwrap_or("fact"), row.join(", ")));
         open.extend(step.premises.iter().rev().map(|premise| (*premise, depth + 1)));
@@ -292,7 +540,7 @@ fn base_relations_can_be_asked_too() {
 }
 
 /// A small random graph and a random program over it, for comparison with other evaluations.
-fn graph() -> impl Strategy<Value = Vec<(u32, u32)>> {
+pub fn graph() -> impl Strategy<Value = Vec<(u32, u32)>> {
     prop::collection::vec((0..8u32, 0..8u32), 0..20)
 }
 
@@ -328,7 +576,69 @@ mod reference {
     }
 }
 
+/// Least distances from 0 and longest ways, where there are any, by trying all numbers of steps.
+fn distances(edges: &[(u32, u32)]) -> (Vec<Vec<i64>>, Option<Vec<Vec<i64>>>) {
+    let starts: Vec<u32> =
+        edges.iter().map(|(from, _)| *from).filter(|from| !edges.iter().any(|(_, to)| to == from)).collect();
+    let mut least: Vec<Option<i64>> = vec![None; 8];
+    least[0] = Some(0);
+    let mut greatest: Vec<Option<i64>> = (0..8).map(|node| starts.contains(&node).then_some(0)).collect();
+    for _ in 0..9 {
+        for (from, to) in edges.iter().map(|(from, to)| (*from as usize, *to as usize)) {
+            least[to] = least[from].map(|d| least[to].map_or(d + 1, |known| known.min(d + 1))).or(least[to]);
+            greatest[to] =
+                greatest[from].map(|d| greatest[to].map_or(d + 1, |known| known.max(d + 1))).or(greatest[to]);
+        }
+    }
+    let rows = |all: &[Option<i64>]| -> Vec<Vec<i64>> {
+        all.iter().enumerate().filter_map(|(node, d)| Some(vec![node as i64, (*d)?])).collect()
+    };
+    let endless = greatest.iter().flatten().any(|d| *d > 7);
+    (rows(&least), (!endless).then(|| rows(&greatest)))
+}
+
 proptest! {
+    #[test]
+    fn best_values_agree_with_trying_all_ways(edges in graph(), first in 0..8u32) {
+        let (least, greatest) = distances(&edges);
+        let facts = Lists::default().edges("edge", edges);
+        let text = format!("{LONGEST}\n{NEAREST}");
+        prop_assert_eq!(&rows(&text, &facts, "near", None), &least);
+        let one: Vec<Vec<i64>> = least.into_iter().filter(|row| row[0] == i64::from(first)).collect();
+        prop_assert_eq!(rows(&text, &facts, "near", Some(first)), one);
+        let rules = compiled(&text, &facts);
+        let longest = rules.relation("longest").expect("it exists");
+        let found = Evaluator::new(&rules, &facts).query(longest, &[None, None]);
+        match greatest {
+            Some(greatest) => prop_assert_eq!(rows(&text, &facts, "longest", None), greatest),
+            None => prop_assert_eq!(found.expect_err("it has no end").0[0].code.0, "R045"),
+        }
+    }
+
+    #[test]
+    fn fourteen_digits_survive(digits in -99_999_999_999_999i64..=99_999_999_999_999, exponent in -300..280i32) {
+        let text = format!("{digits}e{exponent}");
+        let number: f64 = text.parse().expect("a number");
+        let value = Value::float(number).expect("finite");
+        let back: f64 = value.to_string().parse().expect("a number");
+        prop_assert_eq!(back, number, "{} for {}", value, text);
+        prop_assert_eq!(Value::float(back), Some(value));
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_size(a in any::<f64>(), b in any::<f64>(), c in any::<i64>()) {
+        let values: Vec<Value> = [Value::float(a), Value::float(b), Value::integer(c >> 2)].into_iter().flatten().collect();
+        for (first, second) in values.iter().zip(values.iter().skip(1)) {
+            let (left, right) = (first.as_number().expect("a number"), second.as_number().expect("a number"));
+            if left < right {
+                prop_assert!(first < second);
+            } else if left > right {
+                prop_assert!(first > second);
+            }
+            prop_assert_eq!(first.cmp(second), second.cmp(first).reverse());
+        }
+    }
+
     #[test]
     fn agrees_with_crepe(edges in graph()) {
         let (reach, same) = reference::run(&edges);
@@ -350,6 +660,17 @@ proptest! {
         let mut shared = Evaluator::with_limits(&rules, &facts, limits).with_explanations();
         for (name, expected) in expected {
             let relation = rules.relation(&name).expect("it has rules");
+            let streamed = || {
+                let mut rows = Vec::new();
+                let done = Evaluator::with_limits(&rules, &facts, limits).stream(relation, &mut |row| {
+                    rows.push(row.to_vec());
+                    ControlFlow::Continue(())
+                });
+                done.map(|()| rows)
+            };
+            let first = streamed();
+            prop_assert_eq!(first.as_ref().map(Vec::len), Ok(expected.len()), "each row once: {} in\n{}", name, text);
+            prop_assert_eq!(first, streamed(), "always in one order");
             // Every combination of known columns, those without rows too.
             for mask in 0..4u32 {
                 for first in 0..9i64 {
@@ -389,7 +710,7 @@ fn grounded(derivation: &Derivation) -> bool {
     }
 }
 
-mod naive {
+pub mod naive {
     //! Random stratified programs, and their meaning by the book: every rule over everything, until nothing is new.
 
     use std::collections::{BTreeMap, BTreeSet};
@@ -527,6 +848,7 @@ mod naive {
                             Aggregate::Sum => Some(values.iter().sum()),
                             Aggregate::Min => values.iter().min().copied(),
                             Aggregate::Max => values.iter().max().copied(),
+                            Aggregate::Mean | Aggregate::Percentile(_) => None,
                         };
                         let with = |value| {
                             let mut bindings = bindings.clone();
@@ -535,7 +857,7 @@ mod naive {
                         };
                         value.map(with).into_iter().collect()
                     }
-                    Condition::NotStarts { .. } => Vec::new(),
+                    Condition::NotStarts { .. } | Condition::Rounds { .. } => Vec::new(),
                 }
             };
             all = all.iter().flat_map(step).collect();
@@ -605,7 +927,7 @@ mod naive {
                     Operator::Remainder => left.checked_rem(right),
                 }
             }
-            Term::Wildcard | Term::Symbol(_) => None,
+            Term::Wildcard | Term::Float(_) | Term::Symbol(_) => None,
         }
     }
 }

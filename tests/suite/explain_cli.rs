@@ -217,3 +217,148 @@ fn a_request_of_a_round_is_made_at_its_own_node() {
     let (one, other) = (made_at(&told.out), made_at(&first.out));
     assert!(!one.is_empty() && one != other, "{}\n{}", told.out, first.out);
 }
+
+const CALLS: &str = "examples/rules/calls.dl";
+
+#[test]
+fn a_fact_is_proved_down_to_the_lines_of_the_trace() {
+    let one = run(&["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(\"1,2\", \"1,5\")"]);
+    assert_eq!((one.code, one.err.as_str()), (0, ""));
+    insta::assert_snapshot!(one.out, @r#"
+    rpc run=1
+    reaches("traces/rpc.angio:11", "traces/rpc.angio:14")  by examples/rules/calls.dl:5
+      reaches("traces/rpc.angio:11", "traces/rpc.angio:13")  by examples/rules/calls.dl:5
+        reaches("traces/rpc.angio:11", "traces/rpc.angio:12")  by examples/rules/calls.dl:4
+          edge("traces/rpc.angio:11", "traces/rpc.angio:12")  a fact
+        edge("traces/rpc.angio:12", "traces/rpc.angio:13")  a fact
+      edge("traces/rpc.angio:13", "traces/rpc.angio:14")  a fact
+    "#);
+    let deep = run(&["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(\"1,2\", \"1,5\")", "--depth", "1"]);
+    insta::assert_snapshot!(deep.out, @r#"
+    rpc run=1
+    reaches("traces/rpc.angio:11", "traces/rpc.angio:14")  by examples/rules/calls.dl:5
+      reaches("traces/rpc.angio:11", "traces/rpc.angio:13")  by examples/rules/calls.dl:5; 2 premises left out
+      edge("traces/rpc.angio:13", "traces/rpc.angio:14")  a fact
+    "#);
+    let absent = run(&["explain", CALLS, "traces/rpc.angio", "--fact", "hands_over(_, _)"]);
+    insta::assert_snapshot!(absent.out, @r#"
+    rpc run=1
+    hands_over("traces/rpc.angio:11", "traces/rpc.angio:12")  by examples/rules/calls.dl:8
+      edge("traces/rpc.angio:11", "traces/rpc.angio:12")  a fact
+      task("traces/rpc.angio:11", "client", 2)  a fact
+      task("traces/rpc.angio:12", "server", 1)  a fact
+      no forks("traces/rpc.angio:11", _)  no such row
+    "#);
+    let counted = run(&["explain", CALLS, "traces/rpc.angio", "--fact", "spread(\"1,2\", _)"]);
+    insta::assert_snapshot!(counted.out, @r#"
+    rpc run=1
+    spread("traces/rpc.angio:11", 2)  by examples/rules/calls.dl:11
+      node("traces/rpc.angio:11")  a fact
+      count = 2  over 2 rows
+        touches("traces/rpc.angio:11", "server")  by examples/rules/calls.dl:12
+          reaches("traces/rpc.angio:11", "traces/rpc.angio:12")  by examples/rules/calls.dl:4
+            edge("traces/rpc.angio:11", "traces/rpc.angio:12")  a fact
+          task("traces/rpc.angio:12", "server", 1)  a fact
+        touches("traces/rpc.angio:11", "client")  by examples/rules/calls.dl:12
+          reaches("traces/rpc.angio:11", "traces/rpc.angio:15")  by examples/rules/calls.dl:4
+            edge("traces/rpc.angio:11", "traces/rpc.angio:15")  a fact
+          task("traces/rpc.angio:15", "client", 3)  a fact
+    "#);
+    let all = run(&["explain", CALLS, "traces/rpc.angio", "--all", "--format", "json"]);
+    assert_eq!((all.code, all.err.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&all.out).expect("it is JSON");
+    assert_eq!(document["dyelog-proofs"], 1);
+    for proof in document["proofs"].as_array().expect("a list") {
+        let rows = proof["rows"].as_array().expect("a list");
+        for row in rows {
+            for premise in row["premises"].as_array().expect("a list") {
+                assert!(premise.as_u64().is_some_and(|place| (place as usize) < rows.len()), "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn why_not_of_a_fact_shows_the_nearest_rule() {
+    let not = run(&["why-not", CALLS, "reaches(\"1,5\", \"1,2\")", "traces/rpc.angio"]);
+    assert_eq!((not.code, not.err.as_str()), (0, ""));
+    insta::assert_snapshot!(not.out, @r#"
+    rpc run=1
+    reaches("traces/rpc.angio:14", "traces/rpc.angio:11") does not hold
+    rule examples/rules/calls.dl:5, the nearest of 2 rules: 1 of 2 literals hold
+    with X = "traces/rpc.angio:14", Z = "traces/rpc.angio:11", Y = "traces/rpc.angio:15"
+    stops: `edge(Y, Z)`: there is no edge("traces/rpc.angio:15", "traces/rpc.angio:11")
+      edge("traces/rpc.angio:10", "traces/rpc.angio:11")  differs in column 1
+      edge("traces/rpc.angio:15", "traces/rpc.angio:16")  differs in column 2
+    rows that hold and differ in one column:
+      reaches("traces/rpc.angio:10", "traces/rpc.angio:11")  differs in column 1
+      reaches("traces/rpc.angio:14", "traces/rpc.angio:15")  differs in column 2
+      reaches("traces/rpc.angio:14", "traces/rpc.angio:16")  differs in column 2
+    "#);
+    let compared = run(&["why-not", CALLS, "hands_over(\"1,1\", _)", "traces/rpc.angio"]);
+    insta::assert_snapshot!(compared.out, @r#"
+    rpc run=1
+    hands_over("traces/rpc.angio:10", _) does not hold
+    rule examples/rules/calls.dl:8: 4 of 5 literals hold
+    with X = "traces/rpc.angio:10", Y = "traces/rpc.angio:11", A = "client", B = "client"
+    stops: `A != B`: the left is "client", the right is "client"
+    "#);
+    let counted = run(&["why-not", CALLS, "spread(\"1,2\", 77)", "traces/rpc.angio"]);
+    insta::assert_snapshot!(counted.out, @r#"
+    rpc run=1
+    spread("traces/rpc.angio:11", 77) does not hold
+    rule examples/rules/calls.dl:11: 1 of 2 literals hold
+    with X = "traces/rpc.angio:11", n = 77
+    stops: `n = count { touches(X, T) }`: it is 2, not 77
+    rows that hold and differ in one column:
+      spread("traces/rpc.angio:11", 2)  differs in column 2
+    "#);
+    let json = run(&["why-not", CALLS, "spread(\"1,2\", 77)", "traces/rpc.angio", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!(
+        (&document["dyelog-why-not-facts"], &document["facts"][0]["holds"]),
+        (&Value::from(1), &Value::from(false))
+    );
+    let does = run(&["why-not", CALLS, "reaches(\"1,2\", \"1,5\")", "traces/rpc.angio"]);
+    assert!(does.out.contains("does hold"), "{}", does.out);
+}
+
+#[test]
+fn facts_that_cannot_be_asked_are_refused() {
+    let refused = [
+        (vec!["explain", CALLS, "traces/rpc.angio", "--fact", "raeches(_, _)"], "did you mean `reaches`?"),
+        (vec!["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(_)"], "has 2 columns, not 1"),
+        (vec!["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(X, _)"], "`X` is no value"),
+        (vec!["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(_, _) :- x("], "is no fact"),
+        (vec!["explain", "traces/rpc.angio", "--fact", "reaches(_, _)"], "no rule file"),
+        (vec!["explain", CALLS, "--fact", "reaches(_, _)"], "there is no trace"),
+        (vec!["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(\"9,9\", _)"], "no row agrees"),
+        (vec!["why-not", CALLS, "reaches(\"9,9\", _)", "traces/rpc.angio"], "no value or node"),
+    ];
+    for (arguments, words) in refused {
+        let said = run(&arguments);
+        assert_eq!(said.code, 2, "{arguments:?}\n{}{}", said.out, said.err);
+        assert!(said.err.contains(words), "{arguments:?}\n{}", said.err);
+    }
+}
+
+/// A proof of ten thousand levels neither fills the stack nor the screen.
+#[test]
+fn a_deep_proof_is_cut() {
+    let folder = Folder::new();
+    let mut trace = "operation s run=1\ns,1,1,Be | A,1\n".to_owned();
+    for node in 2..10_000 {
+        trace.push_str(&format!("s,1,{node},Ac | A,{node}\n"));
+    }
+    trace.push_str("s,1,10000,Ed | A,10000\n");
+    let trace = folder.file("long.angio", &trace);
+    let rules = folder
+        .file("from.dl", "from(X) :- thread(X, _, 1).\nfrom(Y) :- from(X), next_in_thread(X, Y).\noutput from.\n");
+    let cut = run(&["explain", &rules, &trace, "--fact", "from(\"1,10000\")"]);
+    assert_eq!((cut.code, cut.out.lines().count()), (0, 26), "{}{}", cut.out, cut.err);
+    let deep = run(&["explain", &rules, &trace, "--fact", "from(\"1,10000\")", "--depth", "100000"]);
+    assert!(deep.out.ends_with("rows more\n") && deep.out.lines().count() == 202, "{}", deep.out);
+    let json = run(&["explain", &rules, &trace, "--fact", "from(\"1,10000\")", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    assert_eq!(document["proofs"][0]["rows"].as_array().map(Vec::len), Some(20_000));
+}

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use dyelog::datalog::ast::{
     Aggregate, Argument, Atom, Comparison, Condition, Damage, Ident, Index, KindPattern, MatchItem, NodePattern,
-    NodeReference, Operator, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
+    NodeReference, Operator, Output, Quantifier, Repeat, Rule, Span, Spanned, Statement, Template, Term, Variable,
 };
-use dyelog::datalog::syntax::{Item, Use};
+use dyelog::datalog::syntax::{Export, Item, Outputs, Use};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::strategy::Union;
 
 /// Pieces that texts near to rule files are made of.
-pub const WORDS: [&str; 58] = [
+pub const WORDS: [&str; 62] = [
     "template",
     "t",
     "{",
@@ -54,6 +54,10 @@ pub const WORDS: [&str; 58] = [
     "newEntry",
     "use",
     "include",
+    "export",
+    "output",
+    "export p.",
+    "output p(x), q.",
     ":-",
     ".",
     "!",
@@ -91,7 +95,7 @@ fn at<T>(value: T) -> Spanned<T> {
 fn ident() -> impl Strategy<Value = Ident> {
     prop_oneof![
         4 => "[a-zA-Zä][a-zA-Z0-9_']{0,3}",
-        1 => "(template|match|repeat|for|count|max|order|use|_x|in|min|newEntry|Ac|starts2)",
+        1 => "(template|match|repeat|for|count|max|order|use|export|output|_x|in|min|newEntry|Ac|starts2)",
     ]
     .prop_map(|name| at(name.into()))
 }
@@ -183,8 +187,12 @@ fn body_condition() -> impl Strategy<Value = Spanned<Condition>> {
 }
 
 fn where_condition() -> impl Strategy<Value = Spanned<Condition>> {
-    let starts = (ident(), ident()).prop_map(|(template, node)| at(Condition::NotStarts { template, node }));
-    prop_oneof![4 => simple_condition(), 1 => starts]
+    let starts = || (ident(), ident()).prop_map(|(template, node)| at(Condition::NotStarts { template, node }));
+    let one = || prop_oneof![4 => simple_condition(), 1 => starts()];
+    let quantifier = prop_oneof![Just(Quantifier::Every), Just(Quantifier::Some)];
+    let rounds = (quantifier, ident(), prop::collection::vec(one(), 1..3))
+        .prop_map(|(quantifier, index, body)| at(Condition::Rounds { quantifier, index, body }));
+    prop_oneof![5 => one(), 1 => rounds]
 }
 
 fn rule() -> impl Strategy<Value = Item> {
@@ -277,5 +285,12 @@ fn template() -> impl Strategy<Value = Item> {
 /// The items of a file.
 pub fn items() -> impl Strategy<Value = Vec<Item>> {
     let used = text().prop_map(|file| Item::Use(Use { file, span: Span::default() }));
-    prop::collection::vec(prop_oneof![2 => template(), 3 => rule(), 1 => used], 0..4)
+    let span = Span::default();
+    let export =
+        prop::collection::vec(ident(), 1..3).prop_map(move |relations| Item::Export(Export { relations, span }));
+    let output = (ident(), option::of(prop::collection::vec(ident(), 0..3)))
+        .prop_map(move |(relation, columns)| Output { relation, columns, span });
+    let outputs =
+        prop::collection::vec(output, 1..3).prop_map(move |relations| Item::Output(Outputs { relations, span }));
+    prop::collection::vec(prop_oneof![2 => template(), 3 => rule(), 1 => used, 1 => export, 1 => outputs], 0..4)
 }

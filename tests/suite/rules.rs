@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dyelog::datalog::ast::{Program, Statement, Template};
+use dyelog::datalog::ast::{Output, Program, Statement, Template};
 use dyelog::datalog::base::{BaseSchema, Type};
 use dyelog::datalog::check::check;
 use dyelog::datalog::syntax::{Item, load, parse_file, print, print_items};
@@ -253,7 +253,7 @@ fn a_file_with_ten_errors_reports_each_once() {
     23 | tempate third { }
        | ^^^^^^^
        |
-       = note: a file holds `template name { … }`, `use "file"` and rules `head(…) :- body.`
+       = note: a file holds `template name { … }`, `use "file"`, rules `head(…) :- body.`, `export name.` and `output name.`
        = help: did you mean `template`?
 
     10 errors
@@ -376,6 +376,15 @@ template a { where { far(m) } }
 template b { order 1 }
 ";
     insta::assert_snapshot!(checked(text), @r"
+    warning[R036]: `reach` never holds
+     --> test.dl:2:1
+      |
+    2 | reach(X, Y) :- edge(X, Y).
+      | ^^^^^^^^^^^
+      |
+      = note: each of its rules needs a relation that never holds, or itself
+      = help: add a rule that begins with relations of the facts
+
     error[R021]: `reach` has 1 column here, but 2 columns elsewhere
      --> test.dl:3:1
       |
@@ -384,13 +393,22 @@ template b { order 1 }
     3 | reach(X) :- edge(X, _).
       | ^^^^^^^^
 
+    warning[R036]: `far` never holds
+     --> test.dl:4:1
+      |
+    4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
+      | ^^^^^^^^^
+      |
+      = note: each of its rules needs a relation that never holds, or itself
+      = help: add a rule that begins with relations of the facts
+
     error[R020]: no relation is called `raech`
      --> test.dl:4:14
       |
     4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
       |              ^^^^^
       |
-      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+      = note: a relation is defined by rules of this file, exported by a used one, or one of the facts
       = help: did you mean `reach`?
 
     error[R021]: `edge` has 2 columns, not 3
@@ -407,7 +425,7 @@ template b { order 1 }
     4 | far(X, Y) :- raech(X, Y), edge(X, Y, 1), starts(X, Y).
       |                                          ^^^^^^
       |
-      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+      = note: a relation is defined by rules of this file, exported by a used one, or one of the facts
       = help: `starts` exists in the form `!starts(template, node)` only, under `where`
 
     error[R029]: `edge` is a relation of the facts
@@ -419,13 +437,32 @@ template b { order 1 }
       = note: rules can use it, but not add to it
       = help: give the rule's relation another name
 
-    warning[R026]: no template uses `count`
+    warning[R036]: `edge` never holds
+     --> test.dl:5:1
+      |
+    5 | edge(X, X) :- reach(X, X).
+      | ^^^^^^^^^^
+      |
+      = note: each of its rules needs a relation that never holds, or itself
+      = help: add a rule that begins with relations of the facts
+
+    warning[R026]: nothing uses `count`
      --> test.dl:6:1
       |
     6 | count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
       | ^^^^^
       |
-      = help: use it under `where`, remove it, or call it `_count`
+      = note: a relation is used under `where`, by `output` and `export`, and by relations that are used
+      = help: use it, remove it, or call it `_count`
+
+    warning[R036]: `count` never holds
+     --> test.dl:6:1
+      |
+    6 | count(X) :- edge(X, Y), edge(x[1], X), X = 4611686018427387904.
+      | ^^^^^^^^
+      |
+      = note: each of its rules needs a relation that never holds, or itself
+      = help: add a rule that begins with relations of the facts
 
     warning[R027]: variable `Y` occurs once
      --> test.dl:6:21
@@ -457,7 +494,7 @@ template b { order 1 }
     7 | template a { order 1  where { nothing(m) } }
       |                               ^^^^^^^
       |
-      = note: a relation is defined by rules of this file or a used one, or is one of the facts
+      = note: a relation is defined by rules of this file, exported by a used one, or one of the facts
 
     error[R025]: a second template `a`
      --> test.dl:8:10
@@ -487,8 +524,196 @@ template b { order 1 }
     8 | template a { where { far(m) } }
       |                      ^^^^^^
 
-    10 errors, 3 warnings
+    10 errors, 7 warnings
     ");
+}
+
+#[test]
+fn outputs_are_known_and_told_apart() {
+    let sound = program("r(X, 1) :- edge(X, _).\noutput r(node, count), s.\ns(X) :- edge(X, _).");
+    let columns = |output: &Output| {
+        output.columns.as_ref().map(|columns| columns.iter().map(|column| column.value.to_string()).collect())
+    };
+    let outputs: Vec<(&str, Option<Vec<String>>)> =
+        sound.outputs.iter().map(|output| (&*output.relation.value, columns(output))).collect();
+    assert_eq!(outputs, [("r", Some(vec!["node".to_owned(), "count".to_owned()])), ("s", None)]);
+    insta::assert_snapshot!(checked(
+        "slow(X, 1) :- edge(X, _).\noutput slwo.\noutput slow(node).\noutput slow.\nlate(X, 2) :- edge(X, _).\noutput late(a, a)."
+    ), @r"
+    error[R020]: no relation is called `slwo`
+     --> test.dl:2:8
+      |
+    2 | output slwo.
+      |        ^^^^
+      |
+      = note: a relation is defined by rules of this file, exported by a used one, or one of the facts
+      = help: did you mean `slow`?
+
+    error[R021]: `slow` has 2 columns, but 1 is named here
+     --> test.dl:3:8
+      |
+    3 | output slow(node).
+      |        ^^^^^^^^^^
+      |
+      = help: name each column once, in its order
+
+    error[R032]: a second `output slow`
+     --> test.dl:4:8
+      |
+    3 | output slow(node).
+      |        ---------- the first one
+    4 | output slow.
+      |        ^^^^
+      |
+      = help: keep one of them
+
+    error[R032]: a second column `a`
+     --> test.dl:6:16
+      |
+    6 | output late(a, a).
+      |                ^
+      |
+      = note: a table's columns are told apart by their names
+      = help: rename one of them
+
+    4 errors
+    ");
+    insta::assert_snapshot!(rendered("output slow(X, 1).\nexport slow(X) :- edge(X, _).\noutput slow\nexport slow."), @r"
+    error[R005]: expected the name of a column, found `1`
+     --> test.dl:1:16
+      |
+    1 | output slow(X, 1).
+      |                ^ expected the name of a column
+
+    error[R005]: expected `,` or `.`, found `(`
+     --> test.dl:2:12
+      |
+    2 | export slow(X) :- edge(X, _).
+      |            ^ expected `,` or `.`
+      |
+      = note: `export` takes names of relations; their rules stand by themselves
+      = help: write `export name.` in a line of its own
+
+    error[R005]: declaration without its full stop
+     --> test.dl:3:8
+      |
+    3 | output slow
+      | ------ ^^^^ expected `,` or `.` after this
+      | |
+      | in the declaration that begins here
+
+    3 errors
+    ");
+}
+
+/// Each rule that turns any row into a greater one; and none that something may stop.
+#[test]
+fn recursion_that_never_ends_is_found() {
+    let endless = [
+        "n(X + 1) :- n(X).",
+        "n(X - 1) :- n(X).",
+        "n(X) :- n(X + 2).",
+        "n(Y) :- n(X), Y = X + 1.",
+        "n(Y) :- n(X), Z = X + 5, Z = Y + 2.",
+        "n(X + 1) :- m(X). m(X) :- n(X).",
+        "n(X + 3) :- m(X). m(X - 2) :- n(X).",
+        "n(X + 1) :- n(X). m(X) :- n(X), place(X, _).",
+    ];
+    let pairs = ["p(X, Y + 1) :- p(X, Y).", "p(Y, X + 1) :- p(X, Y).", "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _)."];
+    for (text, start) in endless.map(|text| (text, "n(0).")).into_iter().chain(pairs.map(|text| (text, "p(0, 0)."))) {
+        let said = checked(&format!("{start}\n{text}"));
+        assert!(said.contains("R035"), "{text}\n{said}");
+    }
+    let ending = [
+        "n(X + 1) :- n(X), X < 8.",
+        "n(X + 1) :- n(X), X != 8.",
+        "n(X + 1) :- n(X), X % 2 = 0.",
+        "n(X + 1) :- n(X), place(_, X).",
+        "n(X + 1) :- n(X), !place(_, X).",
+        "n(Y) :- n(X), Y = X + 1, Y < 9.",
+        "n(X + 1) :- m(X). m(X) :- n(X), place(_, X).",
+        "n(X + 1) :- m(X). m(X - 1) :- n(X).",
+        "n(X * 2) :- n(X).",
+        "n(X / 2) :- n(X).",
+        "n(X + 4611686018427387) :- n(X).",
+        "n(X + 1) :- n(X), N = count { place(_, X) }, N > 0.",
+    ];
+    let pairs =
+        ["p(0, Y + 1) :- p(1, Y).", "p(X + 1, X) :- p(X, X).", "p(Y, X + Y) :- p(X, Y).", "p(X + 1, 3) :- p(_, X)."];
+    for (text, start) in ending.map(|text| (text, "n(0).")).into_iter().chain(pairs.map(|text| (text, "p(0, 0)."))) {
+        let said = checked(&format!("{start}\n{text}"));
+        assert!(!said.contains("error"), "{text}\n{said}");
+    }
+    let depth = "p(X, 0) :- edge(X, _).\np(Y, D + 1) :- p(X, D), edge(X, Y).";
+    assert!(!checked(depth).contains("error"), "{}", checked(depth));
+    insta::assert_snapshot!(checked("up(0).\nup(X + 1) :- down(X).\ndown(X) :- up(X)."), @r"
+    error[R035]: this recursion of `up` never ends
+     --> test.dl:2:1
+      |
+    2 | up(X + 1) :- down(X).
+      | ^^^^^^^^^
+      |
+      = note: each row gives another one with a greater number in column 1, and nothing in the body stops that
+      = help: bound the number, for instance by `X < 100`, or take it from a relation
+
+    1 error
+    ");
+}
+
+/// What is accepted must say something: bodies that never hold, literals that always do, rules that stand twice.
+#[test]
+fn what_is_said_in_vain_is_found() {
+    let vain = [
+        ("R036", "r(X) :- place(X, P), P < 3, P > 5."),
+        ("R036", "r(X) :- place(X, P), P < 3, Q = P + 1, Q > 4."),
+        ("R036", "r(X) :- place(X, P), place(X, Q), P < Q, Q <= P."),
+        ("R036", "r(X) :- place(X, P), P != P."),
+        ("R036", "r(X) :- place(X, P), P = P + 1."),
+        ("R036", "r(X) :- edge(X, _), \"a\" = \"b\"."),
+        ("R036", "r(X) :- edge(X, _), 1 > 2."),
+        ("R036", "r(X) :- name(X, S), S = \"a\", S = \"b\"."),
+        ("R036", "r(X) :- name(X, S), S != \"a\", S = \"a\"."),
+        ("R036", "r(X) :- edge(X, Y), !edge(X, Y)."),
+        ("R036", "r(X) :- place(X, P), Q = P / 0, Q > 1."),
+        ("R036", "r(X) :- edge(X, _), n = count { place(X, P), P > 1, P < 1 }, n = 0."),
+        ("R036", "r(X) :- r(Y), edge(X, Y)."),
+        ("R037", "r(X) :- edge(X, Y), edge(Y, X).\nr(A) :- edge(A, B), edge(B, A)."),
+        ("R037", "r(1).\nr(1)."),
+        ("R039", "r(X) :- edge(X, _), r(X).\nr(X) :- edge(_, X)."),
+        ("R039", "r(X) :- place(X, P), P = P."),
+        ("R039", "r(X) :- place(X, P), P < P + 1."),
+        ("R039", "r(X) :- edge(X, _), 1 < 2."),
+        ("R039", "r(X) :- edge(X, Y), edge(Y, X), edge(X, Y)."),
+        ("R039", "r(X) :- edge(X, Y), n = count { edge(X, Y) }, n > 0."),
+        ("R039", "r(X, s) :- place(X, P), s = sum P { edge(X, _) }."),
+        ("R039", "r(n) :- n = count { }."),
+        ("R004", "r(X) :- place(X, P), P > 4611686018427387904."),
+        ("R004", "r(P + 4611686018427387904) :- place(_, P)."),
+        ("R022", "r(X) :- name(X, S), S < 1."),
+        ("R023", "r(_) :- edge(_, _)."),
+        ("R023", "r(X)."),
+        ("R023", "m(M) :- M = max P { edge(_, _) }."),
+        ("R023", "m(X, n) :- n = count { edge(X, _) }."),
+        ("R029", "edge(X, Y) :- name(X, _), name(Y, _)."),
+    ];
+    for (code, text) in vain {
+        let said = checked(text);
+        assert!(said.contains(code), "{text}\n{said}");
+        assert_eq!(said.matches("[R").count(), 1, "{text}\n{said}");
+    }
+    let sound = [
+        "r(X) :- place(X, P), P > 3, P < 4.",
+        "r(X) :- place(X, P), P >= 3, P <= 3.",
+        "r(X) :- place(X, P), place(X, Q), P <= Q, Q <= P.",
+        "r(X) :- edge(X, Y), !edge(Y, X).",
+        "r(X) :- edge(X, _), edge(_, X).",
+        "r(X, n) :- edge(X, _), n = count { edge(X, _) }.",
+        "r(s) :- s = sum P { place(_, P) }.",
+        "r(X) :- edge(X, _).\nr(X) :- edge(_, X).",
+    ];
+    for text in sound {
+        assert_eq!(checked(text), "", "{text}");
+    }
 }
 
 #[test]
@@ -673,13 +898,14 @@ template t {
 }
 "#;
     insta::assert_snapshot!(checked(text), @r#"
-    warning[R026]: no template uses `a`
+    warning[R026]: nothing uses `a`
      --> test.dl:2:1
       |
     2 | a(X) :- name(X, S), S > 1.
       | ^
       |
-      = help: use it under `where`, remove it, or call it `_a`
+      = note: a relation is used under `where`, by `output` and `export`, and by relations that are used
+      = help: use it, remove it, or call it `_a`
 
     error[R022]: a symbol where a whole number belongs
      --> test.dl:2:21
@@ -689,13 +915,14 @@ template t {
       |
       = note: column 2 of `name` holds symbols
 
-    warning[R026]: no template uses `b`
+    warning[R026]: nothing uses `b`
      --> test.dl:3:1
       |
     3 | b(X) :- edge(X, Y), place(X, Y).
       | ^
       |
-      = help: use it under `where`, remove it, or call it `_b`
+      = note: a relation is used under `where`, by `output` and `export`, and by relations that are used
+      = help: use it, remove it, or call it `_b`
 
     error[R022]: a node where a whole number belongs
      --> test.dl:3:30
@@ -706,13 +933,14 @@ template t {
       = note: column 2 of `edge` holds nodes
       = note: column 2 of `place` holds whole numbers
 
-    warning[R026]: no template uses `d`
+    warning[R026]: nothing uses `d`
      --> test.dl:5:1
       |
     5 | d(X) :- c(X, Y), place(X, Y).
       | ^
       |
-      = help: use it under `where`, remove it, or call it `_d`
+      = note: a relation is used under `where`, by `output` and `export`, and by relations that are used
+      = help: use it, remove it, or call it `_d`
 
     error[R022]: a symbol where a whole number belongs
      --> test.dl:5:27
@@ -723,13 +951,14 @@ template t {
       = note: column 2 of `name` holds symbols
       = note: column 2 of `place` holds whole numbers
 
-    warning[R026]: no template uses `e`
+    warning[R026]: nothing uses `e`
      --> test.dl:6:1
       |
     6 | e("text"). e(1).
       | ^
       |
-      = help: use it under `where`, remove it, or call it `_e`
+      = note: a relation is used under `where`, by `output` and `export`, and by relations that are used
+      = help: use it, remove it, or call it `_e`
 
     error[R022]: a whole number where a symbol belongs
      --> test.dl:6:14

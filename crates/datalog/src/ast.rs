@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use dyelog_diagnostic::Place;
+
 /// A byte range of a rule file, with the file's number in the program's list of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
@@ -64,8 +66,46 @@ pub struct Program {
     pub templates: Vec<Template>,
     /// Datalog rules, in the order of the text.
     pub rules: Vec<Rule>,
+    /// Relations that the files answer with, in the order of the text.
+    pub outputs: Vec<Output>,
+    /// Relations that files show to those that use them.
+    pub exports: Vec<Ident>,
+    /// Which file uses which, in the order of the text.
+    pub uses: Vec<UsedFile>,
     /// What is missing of it.
     pub lost: Lost,
+}
+
+impl Program {
+    /// The place of a span, for findings.
+    pub fn place(&self, span: Span) -> Place {
+        match self.files.get(span.file as usize) {
+            Some(file) => {
+                Place::Range { file: Arc::clone(&file.name), start: span.start as usize, end: span.end as usize }
+            }
+            None => Place::Nowhere,
+        }
+    }
+}
+
+/// A file's use of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedFile {
+    /// The file that is used, by its place in [`Program::files`]. The file that uses it is that of the span.
+    pub file: u32,
+    /// The file's name after `use`.
+    pub span: Span,
+}
+
+/// `slow(trace, span, ms)` after `output`: a relation that a file answers with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The relation.
+    pub relation: Ident,
+    /// Names of its columns, where the author gave some.
+    pub columns: Option<Vec<Ident>>,
+    /// The whole text.
+    pub span: Span,
 }
 
 /// What could not be read of a program: what is said of the rest must not follow from that.
@@ -238,6 +278,8 @@ pub enum Term {
     Wildcard,
     /// A whole number.
     Integer(i64),
+    /// A number with a fraction or an exponent.
+    Float(f64),
     /// A string in quotes: a symbol.
     Symbol(Arc<str>),
     /// A variable plus a constant; the constant is mostly 0.
@@ -255,7 +297,7 @@ pub enum Operator {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`, towards zero; by zero nothing holds.
+    /// `/`: between whole numbers towards zero; by zero nothing holds.
     Divide,
     /// `%`
     Remainder,
@@ -313,6 +355,16 @@ pub enum Condition {
         /// The node.
         node: Ident,
     },
+    /// `every x { cond, … }`, `some x { cond, … }`, under `where` only: all of it holds of every round of the sequence, or of
+    /// one of them.
+    Rounds {
+        /// Of how many.
+        quantifier: Quantifier,
+        /// The sequence's index variable.
+        index: Ident,
+        /// What has to hold of a round.
+        body: Vec<Spanned<Condition>>,
+    },
     /// `n = count { atom, … }`, `m = max x { … }`, in rules only: over what a lower stratum holds.
     Aggregate {
         /// The variable that gets the value.
@@ -326,6 +378,25 @@ pub enum Condition {
     },
 }
 
+/// Of how many rounds of a sequence a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// Of each of them, and of none at all.
+    Every,
+    /// Of one at least.
+    Some,
+}
+
+impl Quantifier {
+    /// The word that says so.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Every => "every",
+            Self::Some => "some",
+        }
+    }
+}
+
 /// An aggregate over a lower stratum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregate {
@@ -337,6 +408,10 @@ pub enum Aggregate {
     Min,
     /// The greatest.
     Max,
+    /// The sum divided by the count.
+    Mean,
+    /// The least value that as many percent of the bindings do not exceed: 1 to 99.
+    Percentile(u8),
 }
 
 /// A relation with arguments.
@@ -434,6 +509,19 @@ impl fmt::Display for Operator {
             Self::Divide => "/",
             Self::Remainder => "%",
         })
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count => f.write_str("count"),
+            Self::Sum => f.write_str("sum"),
+            Self::Min => f.write_str("min"),
+            Self::Max => f.write_str("max"),
+            Self::Mean => f.write_str("mean"),
+            Self::Percentile(percent) => write!(f, "p{percent}"),
+        }
     }
 }
 

@@ -11,10 +11,15 @@ use crate::value::Value;
 pub enum Type {
     /// A whole number.
     Integer,
+    /// A number, whole or not.
+    Number,
     /// A symbol.
     Symbol,
     /// A node of a graph: a number that is only compared for equality.
     Node,
+    /// Another thing that facts are about, with its noun: `a span`. A number that is only compared for equality, and with
+    /// things of the same noun.
+    Entity(&'static str),
     /// Any of them.
     Any,
 }

@@ -56,8 +56,26 @@ pub const BASE_RULE: Code = Code("R029");
 pub const RULE_SIZE: Code = Code("R030");
 /// A variable with an index in a rule.
 pub const INDEXED: Code = Code("R031");
+/// A relation or a column that `output` names twice.
+pub const OUTPUT: Code = Code("R032");
+/// A relation of another file that does not export it to this one.
+pub const PRIVATE: Code = Code("R033");
+/// A name that means two relations in one file.
+pub const NAME_AGAIN: Code = Code("R034");
+/// A recursion that never ends.
+pub const ENDLESS: Code = Code("R035");
+/// A body, or a relation, that never holds.
+pub const NEVER: Code = Code("R036");
+/// A rule that stands twice.
+pub const RULE_AGAIN: Code = Code("R037");
+/// A literal or an aggregate that says nothing.
+pub const IN_VAIN: Code = Code("R039");
+/// A `use` that brings nothing that is used.
+pub const UNUSED_USE: Code = Code("R038");
 
 /// The rules keep more rows than the limit allows.
 pub const ROW_LIMIT: Code = Code("R040");
 /// The rules look at more rows than the limit allows.
 pub const STEP_LIMIT: Code = Code("R041");
+/// Least or greatest values of a recursion that get better for ever.
+pub const NO_BEST: Code = Code("R045");

@@ -35,5 +35,6 @@ pub mod base;
 pub mod check;
 pub mod codes;
 pub mod eval;
+pub mod scope;
 pub mod syntax;
 pub mod value;

@@ -267,7 +267,7 @@ impl Body<'_> {
                 };
                 Some(format!("({} {operator} {})", self.expression(&left.value)?, self.expression(&right.value)?))
             }
-            Term::Wildcard | Term::Symbol(_) => None,
+            Term::Wildcard | Term::Float(_) | Term::Symbol(_) => None,
         }
     }
 

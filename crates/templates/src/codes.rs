@@ -65,6 +65,9 @@ pub const NOT_REQUESTED: Code = Code("R082");
 /// A node that is work of another entry already.
 pub const CLAIMED_AGAIN: Code = Code("R083");
 
+/// Conditions that can never hold together.
+pub const NEVER: Code = Code("R084");
+
 /// A node that no template matches.
 pub const UNMATCHED: Code = Code("R090");
 /// A thread that moves to another task with no request that a template recognises.

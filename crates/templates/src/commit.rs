@@ -376,7 +376,7 @@ impl<'a> Commit<'a> {
         let (node, field, offset) = match value {
             ModelValue::Fixed(Value::Field(slot, field, offset)) => (this.found.slot(slot), field, offset),
             ModelValue::Fixed(Value::Integer(value)) => return value,
-            ModelValue::Fixed(Value::Carry(..) | Value::Symbol(_)) => return -1,
+            ModelValue::Fixed(Value::Carry(..) | Value::Symbol(_) | Value::Count(_)) => return -1,
             ModelValue::Round { node, position, field, offset } => (this.round_node(node, position), field, offset),
         };
         if node == NONE { -1 } else { label_field(self.toeg, node, field).saturating_add(offset) }

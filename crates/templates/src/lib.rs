@@ -71,6 +71,6 @@ pub mod summary;
 #[doc(hidden)]
 pub mod visits;
 
-pub use reducer::{EngineKind, MatchRow, ReduceOptions, Reducer, Reduction};
+pub use reducer::{Bindings, BoundTo, EngineKind, MatchRow, ReduceOptions, Reducer, Reduction};
 pub use rules::Rules;
 pub use summary::{EntryMerge, Summary};

@@ -4,10 +4,13 @@
 
 use std::cell::Cell;
 
-use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, Slot, Step, Value};
+use crate::plan::{
+    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, Step, Value,
+    apply,
+};
 use crate::program::{Instruction, Program, Repetition, Routine, Target, Test, Way, kind_index};
 use crate::visits::Visits;
-use dyelog_datalog::ast::Operator;
+use dyelog_datalog::ast::Quantifier;
 use dyelog_trace::toeg::{NONE, Thread};
 use dyelog_trace::{Event, Kind, NodeId, Toeg, TraceNames};
 
@@ -96,12 +99,14 @@ pub struct Registers<'a> {
     carry: Vec<i64>,
     /// What it will carry then.
     next_carry: Vec<i64>,
+    /// Which conditions on some round have held of one, a bit each.
+    seen: u64,
 }
 
 impl<'a> Registers<'a> {
     /// Registers for a graph, with anything in them.
     pub fn of(toeg: &'a Toeg) -> Self {
-        Self { events: [toeg.event(toeg.root()); REGISTERS], carry: Vec::new(), next_carry: Vec::new() }
+        Self { events: [toeg.event(toeg.root()); REGISTERS], carry: Vec::new(), next_carry: Vec::new(), seen: 0 }
     }
 }
 
@@ -280,6 +285,7 @@ impl<'a> Run<'_, 'a> {
         let program = self.matcher.program;
         let Some(repetition) = &program.repetitions[template as usize] else { return false };
         self.found.rounds.clear();
+        self.found.count = 0;
         let none = repetition.tail_of_none.is_some_and(|tail| repetition.min == 0 && self.all(tail));
         let mut best = none.then_some((0, self.found.slots));
         if !none || repetition.longest {
@@ -288,6 +294,7 @@ impl<'a> Run<'_, 'a> {
         let found = &mut *self.found;
         let Some((count, slots)) = best else {
             found.rounds.clear();
+            found.count = 0;
             return false;
         };
         found.slots = slots;
@@ -304,6 +311,7 @@ impl<'a> Run<'_, 'a> {
 
     fn rounds(&mut self, repetition: &Repetition, best: &mut Option<(u32, [NodeId; REGISTERS])>) {
         self.set_carry(&repetition.carry);
+        self.registers.seen = 0;
         let mut count = 0;
         while self.all(repetition.round) {
             let budget = self.matcher.budget.get();
@@ -313,6 +321,7 @@ impl<'a> Run<'_, 'a> {
             self.matcher.budget.set(budget - 1);
             count += 1;
             let found = &mut *self.found;
+            found.count = count;
             found.rounds.extend(repetition.nodes.iter().map(|slot| found.slots[*slot as usize % REGISTERS]));
             if count >= repetition.min && self.all(repetition.tail) {
                 *best = Some((count, self.found.slots));
@@ -335,7 +344,11 @@ impl<'a> Run<'_, 'a> {
     #[inline(never)]
     fn step(&mut self, number: u32) -> bool {
         let program = self.matcher.program;
-        match &program.steps[number as usize] {
+        self.passes(&program.steps[number as usize])
+    }
+
+    fn passes(&mut self, step: &Step) -> bool {
+        match step {
             Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
             Step::Equal(left, right) => self.value(*left) == self.value(*right),
             Step::Compare(left, comparison, right) => comparison.holds(self.value(*left), self.value(*right)),
@@ -346,11 +359,70 @@ impl<'a> Run<'_, 'a> {
                 }
             }
             Step::Distinct(left, right) => self.found.slot(*left) != self.found.slot(*right),
-            Step::Holds { negated, relation, arguments } => self.relation(relation, arguments) != *negated,
+            Step::Holds { negated, relation, arguments } => self.relation(relation, arguments) == Some(!*negated),
             Step::NotStarts(template, slot) => {
                 let node = self.found.slot(*slot);
                 !self.matcher.try_at(*template as usize, node, None, &mut Match::default())
             }
+            Step::Round(condition) => self.round(condition),
+            Step::Rounds(condition) => self.all_rounds(condition),
+            Step::Seen(number) => self.registers.seen >> number & 1 != 0,
+            Step::Recall { to, node } => {
+                let Some(&node) = self.found.rounds.get(*node as usize) else { return false };
+                self.put(*to, node);
+                true
+            }
+        }
+    }
+
+    /// Puts a node into a register.
+    fn put(&mut self, to: Slot, node: NodeId) {
+        self.found.slots[to as usize % REGISTERS] = node;
+        self.registers.events[to as usize % REGISTERS] = self.matcher.toeg.event(node);
+    }
+
+    /// What has to hold of the round that is being walked.
+    fn round(&mut self, condition: &RoundCondition) -> bool {
+        let some = condition.quantifier == Quantifier::Some;
+        if some && self.registers.seen >> condition.number & 1 != 0 {
+            return true;
+        }
+        let before = self.found.rounds.len().checked_sub(condition.size.into());
+        if condition.pair {
+            // The first round has none before it.
+            let Some(before) = before else { return true };
+            self.put_round(&condition.here, before);
+        }
+        let holds = condition.steps.iter().all(|step| self.passes(step));
+        if some {
+            self.registers.seen |= u64::from(holds) << condition.number;
+        }
+        holds || some
+    }
+
+    /// What has to hold of rounds that have been walked.
+    fn all_rounds(&mut self, condition: &RoundCondition) -> bool {
+        let some = condition.quantifier == Quantifier::Some;
+        for (here, next) in condition.places(self.found.rounds.len()) {
+            let budget = self.matcher.budget.get();
+            if budget == 0 {
+                return false;
+            }
+            self.matcher.budget.set(budget - 1);
+            self.put_round(&condition.here, here);
+            self.put_round(&condition.next, next);
+            if condition.steps.iter().all(|step| self.passes(step)) == some {
+                return some;
+            }
+        }
+        !some
+    }
+
+    /// Puts nodes of the round that begins there among all nodes of rounds into registers.
+    fn put_round(&mut self, nodes: &[(Slot, u8)], from: usize) {
+        for (to, node) in nodes {
+            let node = self.found.rounds[from + usize::from(*node)];
+            self.put(*to, node);
         }
     }
 
@@ -419,6 +491,7 @@ impl<'a> Run<'_, 'a> {
             }
             Value::Integer(value) => value,
             Value::Symbol(symbol) => self.matcher.symbols.0[symbol as usize],
+            Value::Count(offset) => i64::from(self.found.count).saturating_add(offset),
         }
     }
 
@@ -438,24 +511,19 @@ impl<'a> Run<'_, 'a> {
                 ExpressionPart::Value(value) => stack.push(self.value(*value)),
                 ExpressionPart::Apply(operator) => {
                     let (right, left) = (stack.pop()?, stack.pop()?);
-                    stack.push(match operator {
-                        Operator::Add => left.checked_add(right)?,
-                        Operator::Subtract => left.checked_sub(right)?,
-                        Operator::Multiply => left.checked_mul(right)?,
-                        Operator::Divide => left.checked_div(right)?,
-                        Operator::Remainder => left.checked_rem(right)?,
-                    });
+                    stack.push(apply(*operator, left, right)?);
                 }
             }
         }
         stack.pop()
     }
 
-    fn relation(&self, relation: &str, arguments: &[RelationArgument]) -> bool {
+    /// Whether a relation holds; none where an argument has no value.
+    fn relation(&self, relation: &str, arguments: &[RelationArgument]) -> Option<bool> {
         let names = self.matcher.names;
-        let arguments: Vec<Option<Argument>> = arguments
-            .iter()
-            .map(|argument| match argument {
+        let mut values: Vec<Option<Argument>> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(match argument {
                 RelationArgument::Integer(value) => Some(Argument::Integer(self.value(*value))),
                 RelationArgument::TaskName(slot) => Some(Argument::Name(names.task(self.event(*slot).task).name)),
                 RelationArgument::Name(slot, Field::Service) => Some(Argument::Name(self.event(*slot).service)),
@@ -467,10 +535,11 @@ impl<'a> Run<'_, 'a> {
                         Err(_) => Argument::Unknown,
                     })
                 }
+                RelationArgument::Computed(expression) => Some(Argument::Integer(self.expression(expression)?)),
                 RelationArgument::Free => None,
-            })
-            .collect();
-        self.matcher.relations.holds(relation, &arguments)
+            });
+        }
+        Some(self.matcher.relations.holds(relation, &values))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::plan::{Field, KindTag};
 use dyelog_datalog::ast::{
     Condition, Index, KindPattern, MatchItem, NodePattern, Program, Repeat, Span, Spanned, Template, Term, Variable,
 };
+use dyelog_datalog::scope::Scopes;
 use dyelog_diagnostic::{Code, Diagnostic, Place};
 
 /// What the index of a variable says, seen from where it stands.
@@ -111,6 +112,8 @@ pub struct Pattern {
 /// Collects findings about one template of a program.
 pub struct Findings<'p> {
     program: &'p Program,
+    /// What names of relations mean.
+    pub scopes: Scopes<'p>,
     /// The findings.
     pub list: Vec<Diagnostic>,
 }
@@ -118,7 +121,12 @@ pub struct Findings<'p> {
 impl<'p> Findings<'p> {
     /// None yet.
     pub fn new(program: &'p Program) -> Self {
-        Self { program, list: Vec::new() }
+        Self { program, scopes: Scopes::of(program), list: Vec::new() }
+    }
+
+    /// The program that the template is of.
+    pub fn program(&self) -> &'p Program {
+        self.program
     }
 
     /// The place of a span.
@@ -149,6 +157,13 @@ impl<'p> Findings<'p> {
         } else {
             Diagnostic::error(codes::UNBOUND, place, format!("no node binds `{name}`")).with_similar(name, names)
         };
+        self.list.push(finding);
+    }
+
+    /// Adds that the template has no node of that name, of which it has `names`.
+    pub fn no_node<'n>(&mut self, name: &str, span: Span, names: impl Iterator<Item = &'n str>) {
+        let message = format!("the template has no node `{name}`");
+        let finding = Diagnostic::error(codes::UNBOUND, self.place(span), message).with_similar(name, names);
         self.list.push(finding);
     }
 
@@ -342,7 +357,7 @@ impl Scope {
                     Solved::Wildcard
                 }
             },
-            Term::Arithmetic(..) => {
+            Term::Float(_) | Term::Arithmetic(..) => {
                 findings
                     .error(codes::NOT_LINEAR, term.span, "a pattern can only say a variable plus or minus a constant")
                     .hints
@@ -399,6 +414,7 @@ pub fn condition_terms(condition: &Condition) -> Vec<&Spanned<Term>> {
         Condition::Compare(left, _, right) => terms.extend([left, right]),
         Condition::Atom { atom, .. } => terms.extend(&atom.arguments),
         Condition::NotStarts { .. } => {}
+        Condition::Rounds { body, .. } => terms.extend(body.iter().flat_map(|part| condition_terms(&part.value))),
         Condition::Aggregate { over, body, .. } => {
             terms.extend(over);
             terms.extend(body.iter().flat_map(|part| condition_terms(&part.value)));

@@ -7,13 +7,15 @@
 use std::sync::Arc;
 
 use crate::effects::Effects;
-use dyelog_datalog::ast::{Comparison, Operator};
+use dyelog_datalog::ast::{Comparison, Operator, Quantifier, Rule};
+use dyelog_datalog::eval::calculated;
 use dyelog_lqn::submodel::Interaction;
 
 /// A register that holds a node during a match.
 pub type Slot = u8;
 
-/// The most nodes that a template may have, peeked ones included.
+/// The most nodes that a template may have, peeked ones included. Conditions on rounds may take a few registers more, up to
+/// [`crate::matcher::REGISTERS`].
 pub const MAX_SLOTS: usize = 24;
 
 /// What a node pattern says of the type label, without the thread of a fork or join.
@@ -67,6 +69,8 @@ pub enum Value {
     Integer(i64),
     /// A symbol of [`Plan::symbols`]: the number of that name in the trace.
     Symbol(u32),
+    /// How many rounds have been walked, plus a constant.
+    Count(i64),
 }
 
 /// How a node is reached.
@@ -107,6 +111,11 @@ pub enum ExpressionPart {
     Apply(Operator),
 }
 
+/// The result of an operator, as rules calculate it.
+pub fn apply(operator: Operator, left: i64, right: i64) -> Option<i64> {
+    calculated(left, operator, right)?.as_integer()
+}
+
 /// An argument of a relation in a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RelationArgument {
@@ -118,6 +127,8 @@ pub enum RelationArgument {
     Name(Slot, Field),
     /// Bound: a symbol of [`Plan::symbols`].
     Symbol(u32),
+    /// Bound: computed. Without a value the condition does not hold, negated or not.
+    Computed(Expression),
     /// Free: some value.
     Free,
 }
@@ -155,6 +166,65 @@ pub enum Step {
     },
     /// No candidate of a template starts at a node.
     NotStarts(u16, Slot),
+    /// Within a round: what has to hold of it, or of it and the round walked before.
+    Round(Box<RoundCondition>),
+    /// After the rounds: what has to hold of all or some of them.
+    Rounds(Box<RoundCondition>),
+    /// After the rounds: the [`Step::Round`] of that number has held of one.
+    Seen(u8),
+    /// After the rounds: binds a node of the round that was walked first.
+    Recall {
+        /// The register.
+        to: Slot,
+        /// Which of the round's nodes.
+        node: u8,
+    },
+}
+
+/// What has to hold of rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundCondition {
+    /// Of how many rounds. What has to hold of every round fails with the first of which it does not.
+    pub quantifier: Quantifier,
+    /// Of conditions on some round, the number of this one.
+    pub number: u8,
+    /// Whether it speaks of two rounds that follow each other.
+    pub pair: bool,
+    /// How many nodes a round has.
+    pub size: u8,
+    /// Whether rounds are walked from the last to the first.
+    pub backward: bool,
+    /// Registers for nodes of the round: which of its nodes goes into which. Within a round, of the one walked before.
+    pub here: Vec<(Slot, u8)>,
+    /// After the rounds: the same for the round that follows in the sequence.
+    pub next: Vec<(Slot, u8)>,
+    /// What has to hold.
+    pub steps: Vec<Step>,
+}
+
+impl RoundCondition {
+    /// Where the rounds begin that it is asked of, each with the one after it in the sequence, among so many nodes of
+    /// rounds in the order of the walk.
+    pub fn places(&self, nodes: usize) -> impl Iterator<Item = (usize, usize)> {
+        let size = usize::from(self.size.max(1));
+        let (pair, backward) = (self.pair, self.backward);
+        let last = (nodes / size).saturating_sub(usize::from(pair));
+        let place = move |round: usize| match (pair, backward) {
+            (false, _) => (round * size, round * size),
+            (true, false) => (round * size, (round + 1) * size),
+            (true, true) => ((round + 1) * size, round * size),
+        };
+        (0..last).map(place)
+    }
+}
+
+/// Literals of a template's conditions that are asked together: a rule whose head has a column for each bound variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// The rule. The name of its head's relation is no name of the language.
+    pub rule: Rule,
+    /// The literals, as the template has them.
+    pub text: Arc<str>,
 }
 
 /// The repetition of a plan.
@@ -197,6 +267,8 @@ pub struct Plan {
     pub tail: Vec<Step>,
     /// Steps after no round at all, where that is allowed.
     pub tail_of_none: Option<Vec<Step>>,
+    /// What conditions ask beside relations of the rule file.
+    pub bodies: Vec<Body>,
     /// What a match does.
     pub effects: Effects,
 }
@@ -327,6 +399,21 @@ impl Plan {
     pub fn asks_relations(&self) -> bool {
         let rounds = self.repetition.iter().flat_map(|repetition| &repetition.steps);
         let none = self.tail_of_none.iter().flatten();
-        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(|step| matches!(step, Step::Holds { .. }))
+        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(Step::asks_relations)
+    }
+
+    /// The literals that are asked together by that name.
+    pub fn body(&self, relation: &str) -> Option<&Body> {
+        self.bodies.iter().find(|body| *body.rule.head.relation.value == *relation)
+    }
+}
+
+impl Step {
+    fn asks_relations(&self) -> bool {
+        match self {
+            Self::Holds { .. } => true,
+            Self::Round(condition) | Self::Rounds(condition) => condition.steps.iter().any(Self::asks_relations),
+            _ => false,
+        }
     }
 }

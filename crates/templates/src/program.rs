@@ -381,6 +381,11 @@ impl Program {
 
     /// Plans number their symbols each for itself, the program numbers them all.
     fn with_own_symbols(&mut self, plan: &Plan, step: &Step) -> Step {
+        if let Step::Round(condition) | Step::Rounds(condition) = step {
+            let mut condition = condition.clone();
+            condition.steps = condition.steps.iter().map(|step| self.with_own_symbols(plan, step)).collect();
+            return if matches!(step, Step::Round(_)) { Step::Round(condition) } else { Step::Rounds(condition) };
+        }
         let mut step = step.clone();
         let mut renumber = |symbol: &mut u32| {
             let name = Arc::clone(&plan.symbols[*symbol as usize]);
@@ -407,7 +412,13 @@ impl Program {
                     }
                 }
             }
-            Step::Go { .. } | Step::Distinct(..) | Step::NotStarts(..) => {}
+            Step::Go { .. }
+            | Step::Distinct(..)
+            | Step::NotStarts(..)
+            | Step::Round(_)
+            | Step::Rounds(_)
+            | Step::Seen(_)
+            | Step::Recall { .. } => {}
         }
         step
     }

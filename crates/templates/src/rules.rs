@@ -10,7 +10,7 @@ use crate::pattern::{self, Findings, Pattern};
 use crate::plan::{KindTag, Plan};
 use crate::program::Program as TemplateProgram;
 use crate::{check, planner};
-use dyelog_datalog::ast::{Damage, Program, Template};
+use dyelog_datalog::ast::{Damage, Program, Rule, Template};
 use dyelog_datalog::eval::CompiledRules;
 use dyelog_datalog::{self as datalog, syntax};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Severity};
@@ -24,6 +24,9 @@ pub const MAX_TEMPLATES: usize = 1000;
 /// The shipped files that are loaded by default.
 pub const DEFAULT_NAMES: [&str; 3] = dyelog_rules::DEFAULT;
 
+/// The name of the file that uses all others.
+const ROOT: &str = "(rules)";
+
 /// The text of a shipped rule file; `rules/tlc.dl` and `tlc.dl` are the same.
 pub fn shipped_text(name: &str) -> Option<Arc<str>> {
     let name = name.strip_prefix("rules/").unwrap_or(name);
@@ -35,7 +38,7 @@ pub fn shipped_templates() -> Vec<Arc<str>> {
     let items = SHIPPED.iter().flat_map(|(name, text)| syntax::parse_file(0, &Arc::from(*name), text).0);
     let names = items.filter_map(|item| match item {
         syntax::Item::Template(template) => Some(template.name.value),
-        syntax::Item::Rule(_) | syntax::Item::Use(_) => None,
+        _ => None,
     });
     names.collect()
 }
@@ -81,7 +84,7 @@ impl Rules {
             let given = files.iter().find(|(name, _)| &**name == used).map(|(_, text)| Arc::clone(text));
             given.or_else(|| resolver(used)).or_else(|| shipped_text(used))
         };
-        let syntax::Loaded { mut program, diagnostics } = syntax::read("(rules)", &root, &find);
+        let syntax::Loaded { mut program, diagnostics } = syntax::read(ROOT, &root, &find);
         prefer_the_users(&mut program);
         Self::compile(program, default_only, diagnostics)
     }
@@ -102,9 +105,10 @@ impl Rules {
             findings.push(Diagnostic::error(datalog::codes::TOO_LARGE, place, message));
             return Err(Diagnostics(findings));
         }
-        // Files with templates of their own tell what their relations are for; others are there to be used.
-        let templates = program.templates.iter().map(|template| template.span.file);
-        let own: Vec<u32> = templates.filter(|file| !from_default(&program, *file)).collect();
+        // Those with templates, exports or outputs tell what their relations are for.
+        let shipped = |name: &str| shipped_text(name).is_some();
+        let files = program.files.iter().enumerate().filter(|(_, file)| !shipped(&file.name) && &*file.name != ROOT);
+        let own: Vec<u32> = files.map(|(number, _)| number as u32).collect();
         findings.extend(datalog::check::check_own(&program, facts::schema(), &own));
         let (plans, more) = compile_all(&program);
         findings.extend(more);
@@ -121,7 +125,13 @@ impl Rules {
             order.iter().copied().filter(fits).collect()
         });
         let asks = plans.iter().any(Plan::asks_relations);
-        let relations = if asks { Some(Arc::new(datalog::eval::compile(&program, facts::schema())?)) } else { None };
+        let relations = if asks {
+            let asked = plans.iter().flat_map(|plan| &plan.bodies).map(|body| body.rule.clone());
+            let asked: Vec<Rule> = asked.collect();
+            Some(Arc::new(datalog::eval::compile_asked(&program, &asked, facts::schema())?))
+        } else {
+            None
+        };
         let code = TemplateProgram::of(&plans, &by_kind);
         Ok(Self { program, plans, by_kind, code, warnings: findings, default_only, relations })
     }
@@ -205,6 +215,7 @@ fn plan(program: &Program, template: &Template, findings: &mut Findings<'_>) -> 
         repetition: route.repetition,
         tail: route.tail,
         tail_of_none: route.tail_of_none,
+        bodies: route.bodies,
         effects,
     })
 }
@@ -216,6 +227,7 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::NO_NODES,
         codes::INDEX,
         codes::UNBOUND,
+        datalog::codes::UNSAFE,
         codes::USED_ONCE,
         codes::ENTRY_TASK,
         codes::ENTRY_TASK_AGAIN,
@@ -224,8 +236,15 @@ fn follows(code: Code, damage: Damage) -> bool {
         codes::UNORDERED,
         codes::WRONG_TASK,
     ];
-    let of_conditions =
-        [codes::NOT_NAVIGABLE, codes::UNBOUND, codes::USED_ONCE, codes::SAME_TASK, codes::UNORDERED, codes::WRONG_TASK];
+    let of_conditions = [
+        codes::NOT_NAVIGABLE,
+        codes::UNBOUND,
+        datalog::codes::UNSAFE,
+        codes::USED_ONCE,
+        codes::SAME_TASK,
+        codes::UNORDERED,
+        codes::WRONG_TASK,
+    ];
     let of_statements = [
         codes::USED_ONCE,
         codes::ENTRY,

@@ -38,6 +38,7 @@ pub mod named;
 pub mod quality;
 pub mod read;
 pub mod recorded;
+pub mod retained;
 pub mod spans;
 pub mod stat;
 pub mod toeg;
@@ -48,4 +49,5 @@ pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNa
 pub use format::Format;
 pub use named::NodeName;
 pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read};
+pub use retained::{SpanTree, Wanted};
 pub use toeg::{NodeId, Toeg};

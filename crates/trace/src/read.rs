@@ -3,16 +3,27 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::{Operation, TraceNames, angio, codes, messages, spans, unpack};
+use crate::{Operation, SpanTree, TraceNames, Wanted, angio, codes, messages, spans, unpack};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
 
 /// Takes operations as they come out of a reader.
 pub trait Sink {
     /// Takes one operation; `Break` ends the reading early.
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()>;
+
+    /// What it takes of spans beside their operations. Asked once an input, before anything is read.
+    fn wanted(&self) -> Arc<Wanted> {
+        Arc::default()
+    }
+
+    /// Takes the spans of the operation that comes next, where it wants spans.
+    fn spans(&mut self, names: &TraceNames, spans: SpanTree) {
+        let _ = (names, spans);
+    }
 }
 
 impl<F: FnMut(&TraceNames, Operation) -> ControlFlow<()>> Sink for F {

@@ -18,26 +18,14 @@ pub(super) fn sentence(study: &Study<'_>, plan: &Plan, attempt: &Attempt, failur
         Part::Round if failure.rounds > 0 => format!("after {}, ", counted(failure.rounds, "round")),
         _ => String::new(),
     };
-    let step = step(plan, failure);
+    let step = failure.step_of(plan);
     format!("{after}{}", saying.why(attempt, step, &failure.why))
-}
-
-/// The step that failed; none for the kind of the glue node.
-pub(super) fn step<'p>(plan: &'p Plan, failure: &Failure) -> Option<&'p Step> {
-    let steps = match failure.part {
-        Part::Glue => return None,
-        Part::Head => &plan.head,
-        Part::Round => &plan.repetition.as_ref()?.steps,
-        Part::Tail => &plan.tail,
-        Part::TailOfNone => plan.tail_of_none.as_ref()?,
-    };
-    steps.get(failure.step)
 }
 
 /// What was compared with what: the words of the plan and the values found.
 pub(super) fn operands(study: &Study<'_>, plan: &Plan, failure: &Failure) -> Vec<(String, String)> {
     let saying = Saying { study, words: Words { plan, all: study.rules.plans() } };
-    match (step(plan, failure), &failure.why) {
+    match (failure.step_of(plan), &failure.why) {
         (Some(step), Why::Values(left, right)) => saying.operands(step, *left, *right),
         _ => Vec::new(),
     }
@@ -87,6 +75,22 @@ impl Saying<'_, '_> {
                 format!("{needs}, but both are `{}`", self.label(*node))
             }
             Why::Relation(arguments) => self.relation(step, arguments),
+            Why::NoValue => {
+                let needs = step.map_or_else(String::new, |step| self.needs(step));
+                format!("{needs}, but an argument has no value there")
+            }
+            Why::OfRound { step: place, why, slots, .. } => {
+                let inner = match step {
+                    Some(Step::Round(condition) | Step::Rounds(condition)) => condition.steps.get(*place),
+                    _ => None,
+                };
+                let attempt = Attempt { slots: slots.clone(), ..attempt.clone() };
+                format!("of every round, {}", self.why(&attempt, inner, why))
+            }
+            Why::OfNoRound => {
+                let needs = step.map_or_else(String::new, |step| self.needs(step));
+                format!("{needs}, but there is none")
+            }
             Why::Starts(node) => {
                 let needs = step.map_or_else(String::new, |step| self.needs(step));
                 format!("{needs}, but it has one at `{}`", self.label(*node))
@@ -135,6 +139,10 @@ impl Saying<'_, '_> {
             .collect();
         let needs = step.map_or_else(String::new, |step| self.needs(step));
         let verb = if *negated { "holds" } else { "does not hold" };
+        if self.words.plan.body(relation).is_some() {
+            // Which of the literals fails, and with which values, the lines after this one tell.
+            return format!("{needs}, but that does not hold");
+        }
         format!("{needs}, but {relation}({}) {verb}", values.join(", "))
     }
 

@@ -3,10 +3,13 @@
 pub mod coverage;
 pub mod element;
 pub mod evidence;
+pub mod facts;
 mod failure;
 pub mod node;
 mod reading;
 mod view;
 pub mod why_not;
+
+pub use view::place_words;
 
 use view::{Described, match_words};

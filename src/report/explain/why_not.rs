@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::report::explain::failure::{operands, sentence, step};
+use crate::report::explain::failure::{operands, sentence};
 use crate::report::explain::reading::rule;
 use crate::report::explain::view::{role_in, slot_name};
 use crate::report::explain::{Described, match_words};
@@ -11,7 +11,7 @@ use crate::report::look::{Look, Tone};
 use crate::report::plan::Words;
 use crate::report::table::Table;
 use crate::report::words::counted;
-use crate::tlc::explain::{Study, Try, WhyNot};
+use crate::tlc::explain::{Is, Nearest, Study, Try, WhyNot, nearest};
 use crate::tlc::plan::Plan;
 use crate::trace::toeg::NONE;
 
@@ -37,6 +37,9 @@ pub fn text(study: &Study<'_>, answer: &WhyNot, look: Look) -> String {
         text.push_str(&nodes(study, plan, one).render(look));
         if let Some(reason) = reason(study, plan, one) {
             text.push_str(&format!("{}: {reason}\n", look.paint(Tone::Caution, "stops")));
+        }
+        for nearest in nearest(study, plan, &one.attempt) {
+            text.push_str(&format!("  {}\n", near_line(study, &nearest)));
         }
         for line in taken_lines(study, plan, one) {
             text.push_str(&format!("{line}\n"));
@@ -91,6 +94,49 @@ fn reason(study: &Study<'_>, plan: &Plan, one: &Try) -> Option<String> {
     Some(sentence(study, plan, &one.attempt, failure))
 }
 
+/// Which literal fails, of the template's condition or of the nearest rule, and with which values.
+fn near_line(study: &Study<'_>, nearest: &Nearest) -> String {
+    let verb = if nearest.negated { "fails, as it holds" } else { "fails" };
+    let values: Vec<String> =
+        nearest.bindings.iter().map(|(name, is)| format!("{name} = {}", value(study, is))).collect();
+    let with = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
+    let fails = format!("`{}` {verb}{with}", nearest.fails.trim_start_matches('!'));
+    match &nearest.rule {
+        None => fails,
+        Some((rule, span)) => {
+            let file = study.rules.program().files.get(span.file as usize);
+            let line = |text: &str| text[..span.start as usize].matches('\n').count() + 1;
+            let file = file.map_or_else(String::new, |file| format!(" ({}:{})", file.name, line(&file.text)));
+            format!(
+                "nearest rule, {} of {}: {rule}{file}: {fails}",
+                nearest.passed,
+                counted(nearest.literals as u64, "literal")
+            )
+        }
+    }
+}
+
+fn value(study: &Study<'_>, is: &Is) -> String {
+    match is {
+        Is::Node(node) => Described::new(study, *node).stamp(),
+        Is::Number(number) => number.to_string(),
+        Is::Name(name) => format!("{:?}", study.names.names.text(*name)),
+        Is::Text(text) => format!("{text:?}"),
+    }
+}
+
+fn near_json(study: &Study<'_>, nearest: &Nearest) -> Value {
+    let bindings: serde_json::Map<String, Value> =
+        nearest.bindings.iter().map(|(name, is)| (name.to_string(), value(study, is).into())).collect();
+    json!({
+        "rule": nearest.rule.as_ref().map(|(rule, _)| rule),
+        "passed": nearest.passed,
+        "literals": nearest.literals,
+        "fails": nearest.fails,
+        "bindings": bindings,
+    })
+}
+
 fn nodes(study: &Study<'_>, plan: &Plan, one: &Try) -> Table {
     let mut table = Table::new(&["NODE", "IS", ">TIME (s)", "NAMES", "SPAN", "WHERE"]);
     for (name, node) in named(plan, one) {
@@ -142,7 +188,8 @@ fn taken_lines(study: &Study<'_>, plan: &Plan, one: &Try) -> Vec<String> {
 }
 
 /// One JSON document, ending in a newline: `{"dyelog-why-not": 1, "template", "node", "matches", "taken_by", "tries": [{"role",
-/// "glue", "passed", "steps", "nodes", "stops", "step", "values", "taken"}]}`.
+/// "glue", "passed", "steps", "nodes", "stops", "step", "values", "nearest", "taken"}]}`. What is `nearest` is a literal that fails with the
+/// values of variables: of the condition that stops the template, then of the rule that comes nearest to what it asks.
 pub fn json(study: &Study<'_>, answers: &[WhyNot]) -> String {
     let all: Vec<Value> = answers.iter().map(|answer| one_json(study, answer)).collect();
     pretty(&json!({ "dyelog-why-not": 1, "answers": all }))
@@ -183,8 +230,9 @@ fn one_json(study: &Study<'_>, answer: &WhyNot) -> Value {
                 "steps": one.attempt.steps,
                 "nodes": nodes.collect::<Value>(),
                 "stops": reason(study, plan, one),
-                "step": failure.and_then(|failure| step(plan, failure)).map(|step| words.step(step)),
+                "step": failure.and_then(|failure| failure.step_of(plan)).map(|step| words.step(step)),
                 "values": values,
+                "nearest": nearest(study, plan, &one.attempt).iter().map(|near| near_json(study, near)).collect::<Value>(),
                 "taken": taken.collect::<Value>(),
             })
         })

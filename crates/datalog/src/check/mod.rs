@@ -2,21 +2,27 @@
 //!
 //! What templates mean (whether their nodes hang together, what their operations are) is checked in `dyelog-templates`.
 
+mod bodies;
+mod endless;
+mod monotone;
 mod names;
 mod safety;
+mod scopes;
 mod strata;
 mod types;
 
+pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
+pub use safety::unsafe_bodies;
+pub use types::column_types;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::ast::{Atom, Condition, Program, Rule, Span, Spanned, Term};
-use crate::base::BaseSchema;
+use crate::base::{BaseSchema, Type};
 use crate::codes;
+use crate::scope::Scopes;
 use dyelog_diagnostic::{Code, Diagnostic, Place, Severity};
 
 /// Columns that a relation may have.
@@ -35,15 +41,25 @@ pub fn check(program: &Program, schema: &BaseSchema) -> Vec<Diagnostic> {
 /// As [`check`], where the author's own files have these numbers.
 pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Diagnostic> {
     let mut checker = Checker::new(program, schema, own);
+    checker.scopes();
     checker.names();
+    checker.unused_uses();
     checker.safety();
     checker.strata();
+    checker.endless();
     checker.types();
+    checker.bodies();
     checker.drop_consequences();
     checker
         .found
         .sort_by(|(a, first), (b, second)| (a, &first.code, &first.message).cmp(&(b, &second.code, &second.message)));
     checker.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+}
+
+/// What the columns of the relations that rules define are, by the relations' numbers in
+/// [`Scopes`](crate::scope::Scopes).
+pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
+    Checker::new(program, schema, &[]).column_types()
 }
 
 /// Calls `found` with each variable of a term, from left to right; index variables are none of them.
@@ -54,22 +70,17 @@ pub fn variables(term: &Term, found: &mut impl FnMut(&Arc<str>)) {
             variables(&left.value, found);
             variables(&right.value, found);
         }
-        Term::Wildcard | Term::Integer(_) | Term::Symbol(_) => {}
+        Term::Wildcard | Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => {}
     }
-}
-
-/// A relation that rules define.
-struct Defined<'p> {
-    arity: usize,
-    /// The head that defined it first.
-    first: &'p Atom,
 }
 
 struct Checker<'p> {
     program: &'p Program,
     schema: &'p BaseSchema,
-    /// In the order of first definition: the index numbers the relation.
-    defined: IndexMap<&'p str, Defined<'p>>,
+    /// The relations that rules define, and what names mean where.
+    scopes: Scopes<'p>,
+    /// The component of dependencies that each relation belongs to.
+    components: Vec<u32>,
     found: Vec<(Span, Diagnostic)>,
     /// The files whose author asks.
     own: &'p [u32],
@@ -77,21 +88,11 @@ struct Checker<'p> {
 
 impl<'p> Checker<'p> {
     fn new(program: &'p Program, schema: &'p BaseSchema, own: &'p [u32]) -> Self {
-        let mut defined = IndexMap::new();
-        for rule in &program.rules {
-            let head = &rule.head;
-            defined.entry(&*head.relation.value).or_insert(Defined { arity: head.arguments.len(), first: head });
-        }
-        Self { program, schema, defined, found: Vec::new(), own }
+        Self { program, schema, scopes: Scopes::of(program), components: Vec::new(), found: Vec::new(), own }
     }
 
     fn place(&self, span: Span) -> Place {
-        match self.program.files.get(span.file as usize) {
-            Some(file) => {
-                Place::Range { file: Arc::clone(&file.name), start: span.start as usize, end: span.end as usize }
-            }
-            None => Place::Nowhere,
-        }
+        self.program.place(span)
     }
 
     fn report(
@@ -110,7 +111,10 @@ impl<'p> Checker<'p> {
     fn drop_consequences(&mut self) {
         let errors = self.found.iter().filter(|(_, diagnostic)| diagnostic.severity == Severity::Error);
         let wrong: HashSet<Span> = errors.map(|(span, _)| *span).collect();
-        self.found.retain(|(span, diagnostic)| diagnostic.code != codes::ONCE || !wrong.contains(span));
+        let follows = [codes::ONCE, codes::NEVER];
+        self.found.retain(|(span, diagnostic)| {
+            diagnostic.severity == Severity::Error || !follows.contains(&diagnostic.code) || !wrong.contains(span)
+        });
     }
 
     fn error(&mut self, code: Code, span: Span, message: String, more: impl FnOnce(Diagnostic) -> Diagnostic) {
@@ -128,6 +132,7 @@ fn atoms<'c>(conditions: &'c [Spanned<Condition>], found: &mut dyn FnMut(&'c Ato
         match &condition.value {
             Condition::Atom { negated, atom } => found(atom, *negated),
             Condition::Aggregate { body, .. } => atoms(body, &mut |atom, _| found(atom, true)),
+            Condition::Rounds { body, .. } => atoms(body, found),
             Condition::Compare(..) | Condition::NotStarts { .. } => {}
         }
     }
@@ -151,6 +156,7 @@ fn condition_terms<'c>(conditions: &'c [Spanned<Condition>], found: &mut dyn FnM
                 over.iter().for_each(&mut *found);
                 condition_terms(body, found);
             }
+            Condition::Rounds { body, .. } => condition_terms(body, found),
             Condition::NotStarts { .. } => {}
         }
     }

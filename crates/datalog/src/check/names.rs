@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::ast::{Atom, Condition, Damage, Rule, Span, Spanned, Template, Term};
+use crate::ast::{Atom, Condition, Damage, Ident, Output, Rule, Span, Spanned, Template, Term};
 use crate::check::{Checker, MAX_ARITY, MAX_BODY, atoms, terms};
 use crate::codes;
 use crate::value::Value;
+use dyelog_diagnostic::Place;
 
 impl<'p> Checker<'p> {
     pub(super) fn names(&mut self) {
@@ -21,6 +22,10 @@ impl<'p> Checker<'p> {
         }
         for template in &self.program.templates {
             self.body(&template.conditions);
+            super::condition_terms(&template.conditions, &mut |term| self.number(term));
+        }
+        for (place, output) in self.program.outputs.iter().enumerate() {
+            self.output(output, &self.program.outputs[..place]);
         }
         self.template_names();
         self.template_orders();
@@ -34,10 +39,10 @@ impl<'p> Checker<'p> {
             });
             return;
         }
-        let (arity, first) = {
-            let defined = &self.defined[name];
-            (defined.arity, defined.first.span)
+        let Some(first) = self.scopes.relation(&head.relation).map(|relation| self.scopes.first(relation)) else {
+            return; // every head defines a relation
         };
+        let (arity, first) = (first.arguments.len(), first.span);
         if head.arguments.len() != arity {
             let place = self.place(first);
             let message =
@@ -50,14 +55,20 @@ impl<'p> Checker<'p> {
         atoms(conditions, &mut |atom, _| self.atom(atom));
     }
 
+    /// The number of columns of a relation, and where rules define it.
+    fn known(&self, relation: &Ident) -> Option<(usize, Option<Place>)> {
+        let name = &*relation.value;
+        if let Some(base) = self.schema.get(name) {
+            return Some((self.schema.columns(base).1.len(), None));
+        }
+        let first = self.scopes.first(self.scopes.relation(relation)?);
+        Some((first.arguments.len(), Some(self.place(first.span))))
+    }
+
     fn atom(&mut self, atom: &'p Atom) {
         let name = &*atom.relation.value;
-        let (arity, place) = if let Some(base) = self.schema.get(name) {
-            (self.schema.columns(base).1.len(), None)
-        } else if let Some(defined) = self.defined.get(name) {
-            (defined.arity, Some(self.place(defined.first.span)))
-        } else {
-            self.unknown(atom);
+        let Some((arity, place)) = self.known(&atom.relation) else {
+            self.unknown(&atom.relation);
             return;
         };
         let given = atom.arguments.len();
@@ -70,20 +81,34 @@ impl<'p> Checker<'p> {
         }
     }
 
-    fn unknown(&mut self, atom: &Atom) {
-        let name = &*atom.relation.value;
-        if self.program.lost.may_define(name) {
+    /// What a file answers with is known, named once, and has as many columns as are named.
+    fn output(&mut self, output: &'p Output, before: &'p [Output]) {
+        let name = &*output.relation.value;
+        let Some((arity, _)) = self.known(&output.relation) else {
+            self.unknown(&output.relation);
+            return;
+        };
+        let same = |other: &&Output| other.span.file == output.span.file && other.relation == output.relation;
+        if let Some(first) = before.iter().find(same) {
+            let place = self.place(first.span);
+            self.error(codes::OUTPUT, output.span, format!("a second `output {name}`"), |d| {
+                d.with_place(place, "the first one").with_hint("keep one of them")
+            });
             return;
         }
-        let schema = self.schema;
-        let known: Vec<&str> = self.defined.keys().copied().chain(schema.names()).collect();
-        self.error(codes::RELATION, atom.relation.span, format!("no relation is called `{name}`"), |d| {
-            let d = match name {
-                "starts" => d.with_hint("`starts` exists in the form `!starts(template, node)` only, under `where`"),
-                _ => d.with_similar(name, known),
-            };
-            d.with_note("a relation is defined by rules of this file or a used one, or is one of the facts")
-        });
+        let Some(given) = &output.columns else { return };
+        if given.len() != arity {
+            let message = format!("`{name}` has {}, but {} named here", columns(arity), named(given.len()));
+            self.error(codes::ARITY, output.span, message, |d| d.with_hint("name each column once, in its order"));
+        }
+        for (place, column) in given.iter().enumerate() {
+            if given[..place].contains(column) {
+                let message = format!("a second column `{}`", column.value);
+                self.error(codes::OUTPUT, column.span, message, |d| {
+                    d.with_note("a table's columns are told apart by their names").with_hint("rename one of them")
+                });
+            }
+        }
     }
 
     fn sizes(&mut self, rule: &Rule) {
@@ -121,14 +146,28 @@ impl<'p> Checker<'p> {
         }
     }
 
-    /// Numbers within range, no indices.
-    fn term(&mut self, term: &Spanned<Term>) {
+    /// Numbers within range.
+    fn number(&mut self, term: &Spanned<Term>) {
         match &term.value {
-            Term::Integer(number) if Value::integer(*number).is_none() => {
+            Term::Integer(number) | Term::Variable(_, number) if Value::integer(*number).is_none() => {
                 self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| {
                     d.with_note(format!("numbers in rules lie between {} and {}", Value::MIN, Value::MAX))
                 });
             }
+            Term::Float(number) if Value::float(*number).is_none() => {
+                self.error(codes::NUMBER, term.span, "number out of range".to_owned(), |d| d);
+            }
+            Term::Arithmetic(left, _, right) => {
+                self.number(left);
+                self.number(right);
+            }
+            _ => {}
+        }
+    }
+
+    /// Numbers within range, no indices.
+    fn term(&mut self, term: &Spanned<Term>) {
+        match &term.value {
             Term::Variable(variable, _) if variable.index.is_some() => {
                 let message = format!("`{}` with an index in a rule", variable.name);
                 self.error(codes::INDEXED, term.span, message, |d| {
@@ -139,7 +178,7 @@ impl<'p> Checker<'p> {
                 self.term(left);
                 self.term(right);
             }
-            _ => {}
+            _ => self.number(term),
         }
     }
 
@@ -209,4 +248,12 @@ impl<'p> Checker<'p> {
 
 fn columns(count: usize) -> String {
     if count == 1 { "1 column".to_owned() } else { format!("{count} columns") }
+}
+
+fn named(count: usize) -> String {
+    match count {
+        0 => "none is".to_owned(),
+        1 => "1 is".to_owned(),
+        count => format!("{count} are"),
+    }
 }

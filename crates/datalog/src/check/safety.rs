@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use crepe::crepe;
 
+use crate::ast::Program;
 use crate::ast::{Comparison, Condition, Rule, Span, Spanned, Term};
+use crate::base::BaseSchema;
 use crate::check::{Checker, variables};
 use crate::codes;
+use dyelog_diagnostic::Diagnostic;
 
 crepe! {
     @input
@@ -55,12 +58,28 @@ struct Facts {
     wildcards: Vec<(Span, Need)>,
 }
 
+/// What is unsafe in bodies that are asked with all columns of their heads known, such as conditions of templates.
+pub fn unsafe_bodies(program: &Program, schema: &BaseSchema, bodies: &[Rule]) -> Vec<Diagnostic> {
+    let mut checker = Checker::new(program, schema, &[]);
+    let mut facts = Facts::default();
+    for rule in bodies {
+        facts.asked(rule);
+    }
+    checker.report_unsafe(facts);
+    checker.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+}
+
 impl Checker<'_> {
     pub(super) fn safety(&mut self) {
         let mut facts = Facts::default();
-        for rule in &self.program.rules {
-            facts.rule(rule);
+        let monotone = self.monotone(&self.components());
+        for (number, rule) in self.program.rules.iter().enumerate() {
+            facts.rule(rule, &|place| monotone.aggregates.contains(&(number, place)));
         }
+        self.report_unsafe(facts);
+    }
+
+    fn report_unsafe(&mut self, mut facts: Facts) {
         let known = facts.known();
         let roots = facts.roots(&known);
         let mut reported = HashSet::new();
@@ -135,14 +154,41 @@ impl Facts {
         *self.numbers.entry((scope, Arc::clone(name))).or_insert(next)
     }
 
-    fn rule(&mut self, rule: &Rule) {
+    /// A rule whose head is known.
+    fn asked(&mut self, rule: &Rule) {
+        let scope = self.scope();
+        let outside = outside(rule);
+        for term in &rule.head.arguments {
+            variables(&term.value, &mut |name| {
+                let variable = self.number(scope, name);
+                self.binds.push(Binds(variable));
+            });
+        }
+        for condition in &rule.body {
+            self.condition(scope, &condition.value, &outside);
+        }
+    }
+
+    /// `best` tells which aggregates are recursive: what stands in their braces binds as the body does.
+    fn rule(&mut self, rule: &Rule, best: &dyn Fn(usize) -> bool) {
         let scope = self.scope();
         let outside = outside(rule);
         for term in &rule.head.arguments {
             self.need(scope, term, Need::Head);
         }
-        for condition in &rule.body {
-            self.condition(scope, &condition.value, &outside);
+        for (place, condition) in rule.body.iter().enumerate() {
+            match &condition.value {
+                Condition::Aggregate { result, over: Some(over), body, .. } if best(place) => {
+                    for part in body {
+                        self.condition(scope, &part.value, &outside);
+                    }
+                    self.need(scope, over, Need::Computed);
+                    let mut names = Vec::new();
+                    variables(&over.value, &mut |name| names.push(Arc::clone(name)));
+                    self.source(scope, &names, &result.value);
+                }
+                condition => self.condition(scope, condition, &outside),
+            }
         }
     }
 
@@ -183,7 +229,7 @@ impl Facts {
                 }
                 self.aggregate(scope, inner, &result.value, over.as_ref(), body, outside);
             }
-            Condition::NotStarts { .. } => {}
+            Condition::NotStarts { .. } | Condition::Rounds { .. } => {}
         }
     }
 
@@ -248,7 +294,7 @@ impl Facts {
                 self.need(scope, left, need);
                 self.need(scope, right, need);
             }
-            Term::Integer(_) | Term::Symbol(_) => {}
+            Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => {}
         }
     }
 }
@@ -265,7 +311,7 @@ pub(crate) fn outside(rule: &Rule) -> HashSet<Arc<str>> {
                 add(right);
             }
             Condition::Atom { atom, .. } => atom.arguments.iter().for_each(&mut add),
-            Condition::Aggregate { .. } | Condition::NotStarts { .. } => {}
+            Condition::Aggregate { .. } | Condition::NotStarts { .. } | Condition::Rounds { .. } => {}
         }
     }
     for condition in &rule.body {

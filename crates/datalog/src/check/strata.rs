@@ -6,7 +6,8 @@ use crepe::crepe;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
-use crate::ast::{Damage, Span, Template};
+use crate::ast::{Atom, Condition, Damage, Ident, Span, Template};
+use crate::check::monotone::Monotone;
 use crate::check::{Checker, atoms};
 use crate::codes;
 
@@ -44,11 +45,15 @@ struct Edge {
 
 impl Checker<'_> {
     pub(super) fn strata(&mut self) {
-        let edges = self.edges();
+        self.components = self.components();
+        let components = &self.components;
+        let monotone = self.monotone(components);
+        let edges = self.edges(&monotone);
         let mut runtime = Crepe::new();
         runtime.extend(edges.iter().map(|edge| Depends(edge.head, edge.needed)));
         runtime.extend(edges.iter().filter(|edge| edge.negative).map(|edge| DependsNegatively(edge.head, edge.needed)));
-        runtime.extend(components(self.defined.len(), &edges));
+        let numbered = components.iter().enumerate();
+        runtime.extend(numbered.map(|(relation, component)| Component(relation as u32, *component)));
         runtime.extend(self.asked());
         let (unstratified, used) = runtime.run();
         let unstratified: HashSet<(u32, u32)> = unstratified.into_iter().map(|Unstratified(a, b)| (a, b)).collect();
@@ -59,37 +64,57 @@ impl Checker<'_> {
                 self.unstratified(edge, &edges);
             }
         }
+        for (span, reason) in monotone.refused {
+            self.error(codes::UNSTRATIFIED, span, "a best value is read before it is final".to_owned(), |d| {
+                d.with_note(reason).with_hint("give what reads it a relation of its own, outside the recursion")
+            });
+        }
         let used: HashSet<u32> = used.into_iter().map(|Used(relation)| relation).collect();
         self.unused(&used);
     }
 
-    fn edges(&self) -> Vec<Edge> {
+    /// The component of each relation: of those that need each other, whichever way.
+    pub(super) fn components(&self) -> Vec<u32> {
+        components(self.scopes.len(), &self.edges(&Monotone::default()))
+    }
+
+    /// Recursive aggregates that are monotone need no more than atoms do, but for what they negate.
+    fn edges(&self, monotone: &Monotone) -> Vec<Edge> {
         let mut edges = Vec::new();
-        for rule in &self.program.rules {
-            let head = self.defined.get_index_of(&*rule.head.relation.value);
-            atoms(&rule.body, &mut |atom, negative| {
-                let needed = self.defined.get_index_of(&*atom.relation.value);
+        for (number, rule) in self.program.rules.iter().enumerate() {
+            let head = self.scopes.relation(&rule.head.relation);
+            let mut add = |atom: &Atom, negative| {
+                let needed = self.scopes.relation(&atom.relation);
                 if let (Some(head), Some(needed)) = (head, needed) {
-                    edges.push(Edge { head: head as u32, needed: needed as u32, negative, span: atom.span });
+                    edges.push(Edge { head, needed, negative, span: atom.span });
                 }
-            });
+            };
+            for (place, condition) in rule.body.iter().enumerate() {
+                match &condition.value {
+                    Condition::Aggregate { body, .. } if monotone.aggregates.contains(&(number, place)) => {
+                        atoms(body, &mut add);
+                    }
+                    _ => atoms(std::slice::from_ref(condition), &mut add),
+                }
+            }
         }
         edges
     }
 
     fn asked(&self) -> Vec<Asked> {
-        let mut asked = Vec::new();
+        let outputs = self.program.outputs.iter().map(|output| &output.relation);
+        let named = outputs.chain(&self.program.exports);
+        let mut asked: Vec<Asked> = named.filter_map(|name| self.scopes.relation(name)).map(Asked).collect();
         for template in &self.program.templates {
             atoms(&template.conditions, &mut |atom, _| {
-                let relation = self.defined.get_index_of(&*atom.relation.value);
-                asked.extend(relation.map(|relation| Asked(relation as u32)));
+                asked.extend(self.scopes.relation(&atom.relation).map(Asked));
             });
         }
         asked
     }
 
     fn unstratified(&mut self, edge: &Edge, edges: &[Edge]) {
-        let name = |relation: u32| *self.defined.get_index(relation as usize).expect("edges join relations").0;
+        let name = |relation: u32| self.scopes.shown(relation);
         let mut cycle = format!("`{}` needs all of `{}`", name(edge.head), name(edge.needed));
         for pair in path(edge.needed, edge.head, edges).windows(2) {
             cycle.push_str(&format!(", `{}` needs `{}`", name(pair[0]), name(pair[1])));
@@ -102,44 +127,49 @@ impl Checker<'_> {
         });
     }
 
-    /// Only in the user's own files, and only where templates say what is used.
+    /// Only in the user's own files, and only in those that say what their relations are for: by templates, `export` or
+    /// `output`.
     fn unused(&mut self, used: &HashSet<u32>) {
-        let templates = &self.program.templates;
+        let program = self.program;
+        let templates = &program.templates;
         let may_use = |template: &Template| template.damage.is_in(Damage::CONDITIONS);
-        if templates.is_empty() || self.program.lost.anything() || templates.iter().any(may_use) {
+        if program.lost.anything() || templates.iter().any(may_use) {
             return;
         }
-        let unused: Vec<(String, Span)> = self
-            .defined
-            .values()
-            .enumerate()
-            .filter(|(number, defined)| {
-                !used.contains(&(*number as u32)) && self.own.contains(&defined.first.span.file)
-            })
-            .map(|(_, defined)| (defined.first.relation.value.to_string(), defined.first.relation.span))
-            .filter(|(name, _)| !name.starts_with('_'))
+        let mut telling: HashSet<u32> = templates.iter().map(|template| template.span.file).collect();
+        telling.extend(program.outputs.iter().map(|output| output.span.file));
+        telling.extend(program.exports.iter().map(|export| export.span.file));
+        let unused: Vec<&Ident> = (0..self.scopes.len() as u32)
+            .filter(|relation| !used.contains(relation))
+            .map(|relation| &self.scopes.first(relation).relation)
+            .filter(|name| self.own.contains(&name.span.file) && telling.contains(&name.span.file))
+            .filter(|name| !name.value.starts_with('_'))
             .collect();
-        for (name, span) in unused {
-            self.warning(codes::UNUSED, span, format!("no template uses `{name}`"), |d| {
-                d.with_hint(format!("use it under `where`, remove it, or call it `_{name}`"))
+        for name in unused {
+            let (name, span) = (&name.value, name.span);
+            self.warning(codes::UNUSED, span, format!("nothing uses `{name}`"), |d| {
+                d.with_note(
+                    "a relation is used under `where`, by `output` and `export`, and by relations that are used",
+                )
+                .with_hint(format!("use it, remove it, or call it `_{name}`"))
             });
         }
     }
 }
 
-fn components(relations: usize, edges: &[Edge]) -> Vec<Component> {
+fn components(relations: usize, edges: &[Edge]) -> Vec<u32> {
     let mut graph = DiGraph::<(), ()>::new();
     let nodes: Vec<_> = (0..relations).map(|_| graph.add_node(())).collect();
     for edge in edges {
         graph.add_edge(nodes[edge.head as usize], nodes[edge.needed as usize], ());
     }
-    let components = kosaraju_scc(&graph);
-    let numbered = components.into_iter().enumerate();
-    numbered
-        .flat_map(|(number, members)| {
-            members.into_iter().map(move |node| Component(node.index() as u32, number as u32))
-        })
-        .collect()
+    let mut components = vec![0; relations];
+    for (number, members) in kosaraju_scc(&graph).into_iter().enumerate() {
+        for node in members {
+            components[node.index()] = number as u32;
+        }
+    }
+    components
 }
 
 /// The shortest way from one relation to another along dependencies, both included.

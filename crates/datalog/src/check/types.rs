@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::ast::{Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Span, Spanned, Term};
-use crate::base::Type;
+use crate::ast::{
+    Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Term,
+};
+use crate::base::{BaseSchema, Type};
 use crate::check::Checker;
 use crate::codes;
 
@@ -46,13 +48,40 @@ struct Clash {
 
 type Scope = HashMap<Arc<str>, u32>;
 
+/// What the columns of each relation that rules define hold, by the numbers of the relations; [`Type::Any`] where nothing tells.
+pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
+    Checker::new(program, schema, &[]).column_types()
+}
+
 impl Checker<'_> {
     pub(super) fn types(&mut self) {
+        let mut classes = self.classes();
+        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
+        let clashes = std::mem::take(&mut classes.clashes);
+        self.clashes(clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)));
+    }
+
+    /// What the columns of the relations of rules are, as far as that can be told.
+    pub(super) fn column_types(&self) -> Vec<Vec<Type>> {
+        let mut classes = self.classes();
+        let firsts = classes.columns.clone();
+        let columns = firsts.iter().enumerate().map(|(relation, first)| {
+            let count = self.scopes.first(relation as u32).arguments.len() as u32;
+            let kind = |column| {
+                let root = classes.root(first + column);
+                classes.all[root as usize].kind.unwrap_or(Type::Any)
+            };
+            (0..count).map(kind).collect()
+        });
+        columns.collect()
+    }
+
+    fn classes(&self) -> Classes {
         let mut classes = Classes::default();
-        for defined in self.defined.values() {
+        for relation in 0..self.scopes.len() as u32 {
             let first = classes.all.len() as u32;
             classes.columns.push(first);
-            for _ in 0..defined.arity {
+            for _ in &self.scopes.first(relation).arguments {
                 classes.fresh();
             }
         }
@@ -71,8 +100,11 @@ impl Checker<'_> {
             }
             self.condition_types(&template.conditions, &mut scope, &mut classes);
         }
-        let wrong: HashSet<Span> = self.found.iter().map(|(span, _)| *span).collect();
-        for clash in classes.clashes.into_iter().filter(|clash| !wrong.contains(&clash.span)) {
+        classes
+    }
+
+    fn clashes(&mut self, clashes: impl Iterator<Item = Clash>) {
+        for clash in clashes {
             let message = format!("{} where {} belongs", words(&clash.found), words(&clash.expected));
             let mut more = Vec::new();
             for side in [&clash.found, &clash.expected] {
@@ -109,15 +141,19 @@ impl Checker<'_> {
             }
             for (number, (term, column)) in atom.arguments.iter().zip(columns).enumerate() {
                 let class = classes.term(term, scope);
-                if *column != Type::Any {
-                    let words =
-                        format!("column {} of `{name}` holds {}s", number + 1, noun(*column).replacen("a ", "", 1));
+                if matches!((&term.value, column), (Term::Float(number), Type::Integer) if number.fract() != 0.0) {
+                    classes.whole(
+                        term.span,
+                        Because::Column(format!("column {} of `{name}` holds whole numbers", number + 1)),
+                    );
+                } else if *column != Type::Any {
+                    let words = format!("column {} of `{name}` holds {}", number + 1, plural(*column));
                     classes.expect(class, *column, term.span, Because::Column(words));
                 }
             }
-        } else if let Some(relation) = self.defined.get_index_of(name) {
-            let first = classes.columns[relation];
-            if self.defined[relation].arity != atom.arguments.len() {
+        } else if let Some(relation) = self.scopes.relation(&atom.relation) {
+            let first = classes.columns[relation as usize];
+            if self.scopes.first(relation).arguments.len() != atom.arguments.len() {
                 return;
             }
             for (number, term) in atom.arguments.iter().enumerate() {
@@ -136,19 +172,20 @@ impl Checker<'_> {
                     if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
                         classes.unify(second, first, right.span);
                     } else {
-                        classes.expect(first, Type::Integer, left.span, Because::Place(condition.span));
-                        classes.expect(second, Type::Integer, right.span, Because::Place(condition.span));
+                        classes.expect(first, Type::Number, left.span, Because::Place(condition.span));
+                        classes.expect(second, Type::Number, right.span, Because::Place(condition.span));
                     }
                 }
                 Condition::Aggregate { result, function, over, body } => {
                     self.condition_types(body, scope, classes);
                     let class = classes.variable(&result.value, scope);
-                    classes.expect(class, Type::Integer, result.span, Because::Place(condition.span));
+                    classes.expect(class, Type::Number, result.span, Because::Place(condition.span));
                     if let (Some(over), true) = (over, *function != Aggregate::Count) {
                         let class = classes.term(over, scope);
-                        classes.expect(class, Type::Integer, over.span, Because::Place(condition.span));
+                        classes.expect(class, Type::Number, over.span, Because::Place(condition.span));
                     }
                 }
+                Condition::Rounds { body, .. } => self.condition_types(body, scope, classes),
                 Condition::NotStarts { .. } => {}
             }
         }
@@ -178,6 +215,11 @@ impl Classes {
         let mut field = |term: &Spanned<Term>, kind: Type, words: &'static str| {
             let class = self.term(term, scope);
             self.expect(class, kind, term.span, Because::Field(term.span, words));
+            if let Term::Float(_) = term.value
+                && kind == Type::Integer
+            {
+                self.whole(term.span, Because::Field(term.span, words));
+            }
         };
         if let KindPattern::Fork(thread) | KindPattern::Join(thread) = &node.kind.value {
             field(thread, Type::Integer, "a thread");
@@ -195,20 +237,21 @@ impl Classes {
         match &term.value {
             Term::Wildcard => self.fresh(),
             Term::Integer(_) => self.constant(Type::Integer, term.span),
+            Term::Float(_) => self.constant(Type::Number, term.span),
             Term::Symbol(_) => self.constant(Type::Symbol, term.span),
             Term::Variable(variable, offset) => {
                 let class = self.variable(&variable.name, scope);
                 if *offset != 0 {
-                    self.expect(class, Type::Integer, term.span, Because::Place(term.span));
+                    self.expect(class, Type::Number, term.span, Because::Place(term.span));
                 }
                 class
             }
             Term::Arithmetic(left, _, right) => {
                 for part in [left, right] {
                     let class = self.term(part, scope);
-                    self.expect(class, Type::Integer, part.span, Because::Place(term.span));
+                    self.expect(class, Type::Number, part.span, Because::Place(term.span));
                 }
-                self.constant(Type::Integer, term.span)
+                self.constant(Type::Number, term.span)
             }
         }
     }
@@ -234,13 +277,19 @@ impl Classes {
         let found = &mut self.all[root as usize];
         match found.kind {
             None => (found.kind, found.because) = (Some(kind), because),
-            Some(known) if known != kind && !found.failed => {
+            Some(known) if !agree(known, kind) && !found.failed => {
                 found.failed = true;
                 let found = (known, found.because.clone());
                 self.clashes.push(Clash { span, found, expected: (kind, because) });
             }
             Some(_) => {}
         }
+    }
+
+    /// A number with a fraction stands where only whole ones are.
+    fn whole(&mut self, span: Span, because: Because) {
+        let found = (Type::Number, Because::Place(span));
+        self.clashes.push(Clash { span, found, expected: (Type::Integer, because) });
     }
 
     fn unify(&mut self, class: u32, with: u32, span: Span) {
@@ -254,7 +303,7 @@ impl Classes {
         target.failed |= moved.failed;
         match (target.kind, moved.kind) {
             (None, _) => (target.kind, target.because) = (moved.kind, moved.because),
-            (Some(expected), Some(found)) if expected != found && !target.failed => {
+            (Some(expected), Some(found)) if !agree(expected, found) && !target.failed => {
                 target.failed = true;
                 let (found, expected) = ((found, moved.because), (expected, target.because.clone()));
                 self.clashes.push(Clash { span, found, expected });
@@ -266,6 +315,12 @@ impl Classes {
 
 const TASK: &str = "a task";
 
+/// Whether values of the one type may be values of the other.
+fn agree(first: Type, second: Type) -> bool {
+    let number = |kind| matches!(kind, Type::Integer | Type::Number);
+    first == second || (number(first) && number(second))
+}
+
 /// A type in the words of what says so.
 fn words((kind, because): &(Type, Because)) -> &'static str {
     match because {
@@ -274,11 +329,19 @@ fn words((kind, because): &(Type, Because)) -> &'static str {
     }
 }
 
+fn plural(kind: Type) -> String {
+    let noun = noun(kind);
+    let noun = noun.strip_prefix("an ").or_else(|| noun.strip_prefix("a ")).unwrap_or(noun);
+    noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"))
+}
+
 fn noun(kind: Type) -> &'static str {
     match kind {
         Type::Integer => "a whole number",
+        Type::Number => "a number",
         Type::Symbol => "a symbol",
         Type::Node => "a node",
+        Type::Entity(noun) => noun,
         Type::Any => "a value",
     }
 }

@@ -17,10 +17,12 @@ use rustc_hash::FxHashMap;
 use crate::base::BaseFacts;
 use crate::codes;
 use crate::eval::plan::{Context, Plan, Step, plan};
+use crate::eval::profile::{Profile, Watch};
 use crate::eval::program::{CompiledRules, Relation};
-use crate::eval::rows::NONE;
+use crate::eval::rows::{NONE, Rows};
 use crate::eval::steps::unify;
 use crate::eval::store::{Reason, Store};
+use crate::eval::whole::{self, Table};
 use crate::value::Value;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -31,11 +33,13 @@ pub struct Limits {
     pub rows: usize,
     /// Rows looked at.
     pub steps: u64,
+    /// Bytes that whole relations take while they are computed.
+    pub bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rows: 20_000_000, steps: 2_000_000_000 }
+        Self { rows: 20_000_000, steps: 2_000_000_000, bytes: 2_000_000_000 }
     }
 }
 
@@ -44,6 +48,10 @@ impl Default for Limits {
 pub(super) enum Exhausted {
     Rows,
     Steps,
+    /// Best values get better for ever, by the rule of this number.
+    Endless(u32),
+    /// The caller wants no more.
+    Stopped,
 }
 
 pub(super) type Run<T> = Result<T, Exhausted>;
@@ -68,12 +76,16 @@ pub struct Evaluator<'p> {
     pub(super) level: u32,
     pub(super) steps: u64,
     explaining: bool,
+    /// How many rows each rule gave first, for those who ask where they come from.
+    given: Vec<u64>,
     pub(super) scratch: Vec<Value>,
     pub(super) pattern: Vec<Option<Value>>,
     pub(super) row: Vec<Value>,
     spare: Vec<Value>,
     /// A limit that was reached: what is kept is then incomplete for good.
     failed: Option<Exhausted>,
+    /// Relations that are computed whole, once they were asked.
+    closed: FxHashMap<u32, Table>,
 }
 
 impl<'p> Evaluator<'p> {
@@ -103,11 +115,13 @@ impl<'p> Evaluator<'p> {
             level: 0,
             steps: 0,
             explaining: false,
+            given: vec![0; rules.rules.len()],
             scratch: Vec::new(),
             pattern: Vec::new(),
             row: Vec::new(),
             spare: Vec::new(),
             failed: None,
+            closed: FxHashMap::default(),
         }
     }
 
@@ -166,7 +180,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// All rows that agree with the pattern, each once: sorted, numbers by size before symbols by their place in the
-    /// facts' table.
+    /// facts' table. Where nothing is known, the whole relation is computed anew.
     ///
     /// # Errors
     /// When a limit is reached.
@@ -176,6 +190,12 @@ impl<'p> Evaluator<'p> {
             return Ok(rows);
         }
         match relation {
+            Relation::Derived(_) if !self.explaining && pattern.iter().all(Option::is_none) => {
+                self.stream(relation, &mut |row| {
+                    rows.push(row.to_vec());
+                    ControlFlow::Continue(())
+                })?;
+            }
             Relation::Base(base) => self.facts.lookup(base, pattern, &mut |row| {
                 rows.push(row.to_vec());
                 ControlFlow::Continue(())
@@ -194,6 +214,102 @@ impl<'p> Evaluator<'p> {
         rows.sort_unstable();
         rows.dedup();
         Ok(rows)
+    }
+
+    /// Hands on each row of a relation once, as it is found, until `out` says `Break`. The whole relation is computed anew,
+    /// and what is not read again is not kept. The order of rows depends on rules and facts alone.
+    ///
+    /// # Errors
+    /// When a limit is reached. Rows handed on until then do hold, unless best values got better for ever.
+    pub fn stream(
+        &mut self,
+        relation: Relation,
+        out: &mut dyn FnMut(&[Value]) -> ControlFlow<()>,
+    ) -> Result<(), Diagnostics> {
+        self.stream_each(&[relation], None, &mut |_, row| out(row)).map(drop)
+    }
+
+    /// The same of several relations at once, which are told apart by their place in the list. What they share is computed
+    /// once. With a watch, says what it cost; without one, times are 0.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn stream_each(
+        &mut self,
+        relations: &[Relation],
+        watch: Option<&Watch<'_>>,
+        out: &mut dyn FnMut(usize, &[Value]) -> ControlFlow<()>,
+    ) -> Result<Profile, Diagnostics> {
+        let (profile, done) = self.profile(relations, watch, out);
+        done.map(|()| profile)
+    }
+
+    /// The same, with what was measured until a limit was reached.
+    pub fn profile(
+        &mut self,
+        relations: &[Relation],
+        watch: Option<&Watch<'_>>,
+        out: &mut dyn FnMut(usize, &[Value]) -> ControlFlow<()>,
+    ) -> (Profile, Result<(), Diagnostics>) {
+        let mut profile = Profile::default();
+        for (place, relation) in relations.iter().enumerate() {
+            let Relation::Base(base) = relation else { continue };
+            let mut stopped = false;
+            let mut seen = Rows::new(self.rules.arity(*relation));
+            self.facts.lookup(*base, &vec![None; self.rules.arity(*relation)], &mut |row| {
+                stopped = seen.insert(row).1 && out(place, row).is_break();
+                if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if stopped {
+                return (profile, Ok(()));
+            }
+        }
+        let derived = |relation: &Relation| match relation {
+            Relation::Derived(number) => Some(*number),
+            Relation::Base(_) => None,
+        };
+        let wanted: Vec<u32> = relations.iter().filter_map(derived).collect();
+        let place = |number: u32| relations.iter().position(|relation| derived(relation) == Some(number));
+        let mut places: Vec<usize> = vec![0; self.rules.derived.len()];
+        for number in &wanted {
+            places[*number as usize] = place(*number).expect("it comes from the list");
+        }
+        let mut sink = |number: u32, row: &[Value]| out(places[number as usize], row);
+        let done = whole::stream(self.input(watch), &wanted, &mut sink, &mut profile);
+        let done = match done {
+            Ok(()) | Err(Exhausted::Stopped) => Ok(()),
+            Err(limit) => Err(self.exhausted(limit, wanted[0]).into()),
+        };
+        (profile, done)
+    }
+
+    fn input<'i>(&'i self, watch: Option<&'i Watch<'i>>) -> whole::Input<'i> {
+        let (rules, facts, limits) = (self.rules, self.facts, self.limits);
+        whole::Input { rules, facts, symbols: &self.symbols, limits, watch }
+    }
+
+    /// Answers a question about a relation that is computed whole.
+    fn look_up_closed(&mut self, goal: u32, question: u32) -> Run<()> {
+        let found = &self.store.goals[goal as usize];
+        let (relation, mask) = (found.relation, found.mask);
+        let mut key = found.keys.row(question).iter();
+        let arity = self.rules.derived[relation as usize].arity;
+        let pattern: Vec<Option<Value>> =
+            (0..arity).map(|column| if mask >> column & 1 == 1 { key.next().copied() } else { None }).collect();
+        let mut table = match self.closed.remove(&relation) {
+            Some(table) => table,
+            None => whole::closed(self.input(None), relation)?,
+        };
+        let rule = self.rules.derived[relation as usize].rules.first();
+        let source = rule.map_or(0, |rule| self.rules.rules[*rule as usize].source);
+        for row in table.matching(&pattern) {
+            self.step()?;
+            let free = (0..arity).filter(|column| pattern[*column].is_none()).map(|column| table.cell(row, column));
+            let answer: Vec<Value> = std::iter::once(Value::from(question)).chain(free).collect();
+            self.answer(goal, question, &answer, || Reason::Fact(source));
+        }
+        self.closed.insert(relation, table);
+        Ok(())
     }
 
     /// Questions, answers and waiting rules kept so far: what [`Limits::rows`] limits.
@@ -228,6 +344,12 @@ impl<'p> Evaluator<'p> {
         let name = &self.rules.derived[relation as usize].name;
         let largest = self.store.goals.iter().max_by_key(|goal| goal.answers.len() + goal.questions.len());
         let most = largest.map_or(name, |goal| &self.rules.derived[goal.relation as usize].name);
+        // The first of those that gave most.
+        let rule = self.given.iter().enumerate().max_by_key(|(number, given)| (**given, std::cmp::Reverse(*number)));
+        let place = rule.filter(|(_, given)| **given > 0).map(|(number, given)| {
+            let source = self.rules.rules[number].source as usize;
+            (self.rules.places[source].clone(), *given)
+        });
         let (code, message) = match limit {
             Exhausted::Rows => {
                 (codes::ROW_LIMIT, format!("`{name}` needs more than {} rows to be kept", self.limits.rows))
@@ -235,10 +357,23 @@ impl<'p> Evaluator<'p> {
             Exhausted::Steps => {
                 (codes::STEP_LIMIT, format!("`{name}` needs more than {} rows to be looked at", self.limits.steps))
             }
+            Exhausted::Endless(rule) => {
+                let place = self.rules.places[rule as usize].clone();
+                return Diagnostic::error(codes::NO_BEST, place, "best values that get better for ever".to_owned())
+                    .with_note("a row's value rests on itself, and each time round it gets better")
+                    .with_hint("leave circles out of what it follows, or add what makes a value worse");
+            }
+            Exhausted::Stopped => unreachable!("nothing stops a question"),
         };
-        Diagnostic::error(code, Place::Nowhere, message)
-            .with_note(format!("most of them belong to `{most}`"))
-            .with_hint("ask with more columns known, or bind variables by a selective relation")
+        let finding = match place {
+            Some((place, given)) => {
+                Diagnostic::error(code, place, message).with_label(format!("this rule gave {given} of them"))
+            }
+            None => Diagnostic::error(code, Place::Nowhere, message),
+        };
+        finding.with_note(format!("most of them belong to `{most}`")).with_hint(
+            "ask with more columns known, bind variables by a selective relation, or bound a recursion over numbers",
+        )
     }
 
     pub(super) fn enqueue(&mut self, goal: u32, question: u32) {
@@ -365,6 +500,9 @@ impl<'p> Evaluator<'p> {
 
     /// The first work on a question: rows of the rule file, then the plans of the relation's rules.
     fn start(&mut self, goal: u32, question: u32) -> Run<()> {
+        if self.rules.derived[self.store.goals[goal as usize].relation as usize].closed {
+            return self.look_up_closed(goal, question);
+        }
         self.start_facts(goal, question)?;
         let plans = self.plans_of(goal);
         let key = self.store.goals[goal as usize].keys.row(question).to_vec();
@@ -449,14 +587,15 @@ impl<'p> Evaluator<'p> {
         row.push(Value::from(question));
         row.extend(plan.result.iter().map_while(|expression| expression.value(registers)));
         if row.len() == plan.result.len() + 1 {
-            self.answer(plan.goal, question, &row, || Reason::Plan(number, registers.into()));
+            let new = self.answer(plan.goal, question, &row, || Reason::Plan(number, registers.into()));
+            self.given[plan.rule as usize] += u64::from(new);
         }
         self.row = row;
     }
 
-    fn answer(&mut self, goal: u32, question: u32, row: &[Value], reason: impl FnOnce() -> Reason) {
+    fn answer(&mut self, goal: u32, question: u32, row: &[Value], reason: impl FnOnce() -> Reason) -> bool {
         if !self.store.answer(goal, question, row) {
-            return;
+            return false;
         }
         if self.explaining {
             self.store.goals[goal as usize].reasons.push(reason());
@@ -464,6 +603,7 @@ impl<'p> Evaluator<'p> {
         if !self.store.at(goal, question).waiters.is_empty() {
             self.enqueue(goal, question);
         }
+        true
     }
 }
 

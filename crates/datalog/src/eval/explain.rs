@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 
+use crate::ast::Aggregate;
 use crate::base::BaseRelation;
 use crate::eval::evaluator::Evaluator;
-use crate::eval::plan::{Argument, Expression, Step, shifted};
+use crate::eval::number::shifted;
+use crate::eval::plan::{Argument, Expression, Step};
 use crate::eval::program::Relation;
 use crate::eval::rows::NONE;
 use crate::eval::steps::unify;
@@ -43,6 +45,9 @@ pub enum Cause {
     Rule(usize),
     /// It does not hold: that is the premise.
     Absent,
+    /// The value that an aggregate has over its premises; its relation and row are what it ranges over, as far as that
+    /// is known.
+    Aggregate(Aggregate, Option<Value>),
 }
 
 /// An answer, by its goal and number.
@@ -56,7 +61,7 @@ struct Explaining<'e, 'p> {
 }
 
 impl Evaluator<'_> {
-    /// Why a row holds, if it does. The premises of an aggregate are the rows it ranges over.
+    /// Why a row holds, if it does.
     ///
     /// # Errors
     /// When a limit is reached.
@@ -140,12 +145,10 @@ impl Explaining<'_, '_> {
                     let place = self.absent(*goal, key, registers);
                     premises.push((*literal, place));
                 }
-                Step::Aggregate { goal, group, .. } => {
+                Step::Aggregate { goal, group, function, result } => {
                     let key: Vec<Value> = group.iter().map(|register| registers[*register as usize]).collect();
-                    for found in self.answers(*goal, &key) {
-                        let place = self.answer((*goal, found));
-                        premises.push((*literal, place));
-                    }
+                    let place = self.aggregate(*goal, &key, *function, result.value(registers));
+                    premises.push((*literal, place));
                 }
                 Step::Compare(..) | Step::Assign(..) => {}
             }
@@ -153,6 +156,21 @@ impl Explaining<'_, '_> {
         premises.sort_by_key(|(literal, _)| *literal); // in the order of the text
         let place = self.places[&answer];
         self.steps[place].premises = premises.into_iter().map(|(_, place)| place).collect();
+    }
+
+    /// An aggregate over the answers to a question.
+    fn aggregate(&mut self, goal: u32, key: &[Value], function: Aggregate, value: Option<Value>) -> usize {
+        let found = &self.evaluator.store.goals[goal as usize];
+        let mut row: Vec<Option<Value>> = key.iter().copied().map(Some).collect();
+        row.resize(key.len() + found.free, None);
+        let relation = Relation::Derived(found.relation);
+        let place = self.steps.len();
+        let because = Cause::Aggregate(function, value);
+        self.steps.push(DerivationStep { relation, row, because, premises: Vec::new() });
+        let answers = self.answers(goal, key);
+        let premises = answers.into_iter().map(|answer| self.answer((goal, answer))).collect();
+        self.steps[place].premises = premises;
+        place
     }
 
     fn base(&mut self, relation: BaseRelation, arguments: &[Argument], registers: &[Value], cause: Cause) -> usize {

@@ -42,25 +42,46 @@
 //! # Ok::<(), dyelog_diagnostic::Diagnostics>(())
 //! ```
 //!
+//! # Whole relations
+//! [`Evaluator::stream`] computes a relation whole, from the facts upwards, and hands on its rows as it finds them. That is
+//! how a question is answered, too, that knows nothing; others are answered from what they know.
+//!
 //! # Arithmetic
 //! Whole numbers lie within [`Value::MIN`](crate::value::Value::MIN) and
-//! [`Value::MAX`](crate::value::Value::MAX). What leaves that range, divides by zero or calculates with symbols
-//! has no value, and a literal without a value does not hold: there is no row. `x = y + 1` and `p(x + 1)` are solved for
+//! [`Value::MAX`](crate::value::Value::MAX); [`value`](crate::value) says what other numbers are. `/`
+//! goes towards zero where both sides can only be whole, as far as rules and columns tell. What leaves the range, divides
+//! by zero or calculates with symbols has no value, and a literal without a value does not hold: there is no row. `x = y + 1` and `p(x + 1)` are solved for
 //! whichever side is unknown. Symbols are equal or not; `<` and its kin hold between numbers only.
 //!
 //! # Aggregates
 //! `n = count { edge(X, Y) }` ranges over the distinct bindings of the variables that occur within its braces only (each
 //! `_` in a positive atom is one); those that occur outside too must be bound there, and group. Over nothing, count and sum are
-//! 0, and min and max do not hold.
+//! 0, and the others do not hold. Fractions are added in the order of their size, whole numbers exactly.
+//!
+//! # Best values
+//! A `min` or `max` may range over relations that need its own rule. Such a relation keeps one row for each value of its
+//! other columns, the best that its rules give; the checker sees to it that a better value never makes another one worse.
+//! It is computed whole whatever is asked, in linear time where rows do not rest on each other in circles.
 
 mod evaluator;
 mod explain;
+mod fractions;
+mod nearest;
+mod number;
 mod plan;
+mod profile;
 mod program;
 mod rows;
 mod steps;
 mod store;
+mod whole;
+mod why_not;
 
 pub use evaluator::{Evaluator, Limits};
 pub use explain::{Cause, Derivation, DerivationStep};
+pub use nearest::Miss;
+pub use number::calculated;
+pub use profile::{LiteralProfile, Profile, RuleProfile, Watch};
 pub use program::{CompiledRules, Relation, compile};
+pub use program::{CompiledRules, Relation, compile, compile_asked};
+pub use why_not::{Attempt, Failure, Near, Pattern, WhyNot};

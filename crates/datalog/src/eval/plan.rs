@@ -1,7 +1,8 @@
 //! The order in which a rule's body is worked off, given which columns of its head are known.
 
-use crate::ast::{Aggregate, Comparison, Operator};
+use crate::ast::{Aggregate, Comparison};
 use crate::base::{BaseFacts, BaseRelation};
+use crate::eval::number::{Calculation, shifted};
 use crate::eval::program::{Literal, Relation, Rule, Term};
 use crate::value::Value;
 
@@ -23,7 +24,7 @@ pub(super) enum Argument {
 pub(super) enum Expression {
     Constant(Value),
     Register(u32, i64),
-    Arithmetic(Box<Expression>, Operator, Box<Expression>),
+    Arithmetic(Box<Expression>, Calculation, Box<Expression>),
 }
 
 /// A step of a plan.
@@ -92,7 +93,8 @@ const ALL_KNOWN: u64 = 8;
 const SOME_KNOWN: u64 = 1_000;
 const NONE_KNOWN: u64 = 10_000_000;
 
-struct Planner<'p, 'c> {
+/// What is known while the literals of a rule are put in order.
+pub(super) struct Planner<'p, 'c> {
     context: &'p mut Context<'c>,
     /// What is known of each register.
     bound: Vec<Option<Origin>>,
@@ -100,7 +102,7 @@ struct Planner<'p, 'c> {
 
 /// Plans a rule for the goal number `goal`, which asks for the columns outside the bit mask `mask`.
 pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut Context<'_>) -> Plan {
-    let mut planner = Planner { context, bound: vec![None; rule.registers.len()] };
+    let mut planner = Planner::new(rule, context);
     let (mut given, mut late) = (Vec::new(), Vec::new());
     for (_, term) in rule.head.iter().enumerate().filter(|(column, _)| mask >> column & 1 == 1) {
         let place = given.len();
@@ -133,17 +135,22 @@ pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut
     plan
 }
 
-impl Planner<'_, '_> {
-    fn known(&self, term: &Term) -> bool {
+impl<'p, 'c> Planner<'p, 'c> {
+    /// For a rule of which nothing is known yet.
+    pub(super) fn new(rule: &Rule, context: &'p mut Context<'c>) -> Self {
+        Self { context, bound: vec![None; rule.registers.len()] }
+    }
+
+    pub(super) fn known(&self, term: &Term) -> bool {
         match term {
             Term::Any => false,
-            Term::Constant(_) => true,
+            Term::Constant(_) | Term::Fraction(_) => true,
             Term::Register(register, _) => self.bound[*register as usize].is_some(),
             Term::Arithmetic(left, _, right) => self.known(left) && self.known(right),
         }
     }
 
-    fn mask(&self, terms: &[Term]) -> u32 {
+    pub(super) fn mask(&self, terms: &[Term]) -> u32 {
         terms.iter().enumerate().map(|(column, term)| u32::from(self.known(term)) << column).sum()
     }
 
@@ -157,7 +164,7 @@ impl Planner<'_, '_> {
     /// Where the value of a known term comes from.
     fn origin(&self, term: &Term) -> Origin {
         match term {
-            Term::Any | Term::Constant(_) => Origin::Rows,
+            Term::Any | Term::Constant(_) | Term::Fraction(_) => Origin::Rows,
             Term::Register(register, offset) => match self.bound[*register as usize] {
                 Some(Origin::Rows) | None => Origin::Rows,
                 Some(Origin::Question) if *offset == 0 => Origin::Question,
@@ -174,11 +181,11 @@ impl Planner<'_, '_> {
     fn cost(&self, literal: &Literal) -> u64 {
         match literal {
             Literal::Compare(left, comparison, right) => {
-                let solvable = |unknown: &Term, known: &Term| {
-                    *comparison == Comparison::Equal && matches!(unknown, Term::Register(..)) && self.known(known)
-                };
-                let ready = (self.known(left) && self.known(right)) || solvable(left, right) || solvable(right, left);
-                if ready { 0 } else { u64::MAX }
+                if self.decides(left, *comparison, right) {
+                    0
+                } else {
+                    u64::MAX
+                }
             }
             Literal::Holds(Relation::Base(relation), terms) => {
                 self.context.facts.estimate(*relation, self.mask(terms)).min(u64::MAX - 2) + 1
@@ -190,19 +197,33 @@ impl Planner<'_, '_> {
                     _ => SOME_KNOWN,
                 }
             }
-            Literal::Fails(relation, terms) => {
-                let ready = terms.iter().all(|term| matches!(term, Term::Any) || self.known(term));
-                match relation {
-                    _ if !ready => u64::MAX,
-                    Relation::Base(_) => 1,
-                    Relation::Derived(_) => ALL_KNOWN - 1,
-                }
-            }
+            Literal::Fails(relation, terms) => match relation {
+                _ if !self.deniable(terms) => u64::MAX,
+                Relation::Base(_) => 1,
+                Relation::Derived(_) => ALL_KNOWN - 1,
+            },
             Literal::Aggregate { group, .. } => {
-                let ready = group.iter().all(|register| self.bound[*register as usize].is_some());
+                let ready = group.iter().all(|register| self.knows(*register));
                 if ready { ALL_KNOWN } else { u64::MAX }
             }
         }
+    }
+
+    /// Whether a comparison can be made, or solved for what is not known.
+    pub(super) fn decides(&self, left: &Term, comparison: Comparison, right: &Term) -> bool {
+        let solvable = |unknown: &Term, known: &Term| {
+            comparison == Comparison::Equal && matches!(unknown, Term::Register(..)) && self.known(known)
+        };
+        (self.known(left) && self.known(right)) || solvable(left, right) || solvable(right, left)
+    }
+
+    /// Whether all columns of a literal that must not hold are known, but for its wildcards.
+    pub(super) fn deniable(&self, terms: &[Term]) -> bool {
+        terms.iter().all(|term| matches!(term, Term::Any) || self.known(term))
+    }
+
+    pub(super) fn knows(&self, register: u32) -> bool {
+        self.bound[register as usize].is_some()
     }
 
     fn step(&mut self, literal: &Literal) -> Step {
@@ -246,7 +267,7 @@ impl Planner<'_, '_> {
         (goal, key.collect(), rest.collect())
     }
 
-    fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> Step {
+    pub(super) fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> Step {
         let (unknown, known) = if self.known(left) { (right, left) } else { (left, right) };
         match unknown {
             Term::Register(register, offset) if !self.known(unknown) => {
@@ -262,7 +283,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn arguments(&mut self, terms: &[Term]) -> Vec<Argument> {
+    pub(super) fn arguments(&mut self, terms: &[Term]) -> Vec<Argument> {
         let mut new = Vec::new();
         let arguments: Vec<Argument> = terms.iter().map(|term| self.argument(term, &mut new)).collect();
         for argument in &arguments {
@@ -272,7 +293,7 @@ impl Planner<'_, '_> {
     }
 
     /// `new` collects the registers that this row itself binds.
-    fn argument(&self, term: &Term, new: &mut Vec<u32>) -> Argument {
+    pub(super) fn argument(&self, term: &Term, new: &mut Vec<u32>) -> Argument {
         match term {
             Term::Any | Term::Arithmetic(..) if !self.known(term) => Argument::Any,
             Term::Register(register, offset) if !self.known(term) => {
@@ -286,7 +307,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn bind(&mut self, argument: &Argument) {
+    pub(super) fn bind(&mut self, argument: &Argument) {
         if let Argument::Bind(register, _) = argument {
             self.bound[*register as usize] = Some(Origin::Rows);
         }
@@ -301,13 +322,14 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn expression(&self, term: &Term) -> Expression {
+    pub(super) fn expression(&self, term: &Term) -> Expression {
         match term {
             // Safe rules have no wildcard here; nothing equals what nothing is known about.
             Term::Any => Expression::Constant(Value::own(u32::MAX)),
             Term::Constant(value) => {
                 Expression::Constant(value.as_own().map_or(*value, |number| self.context.symbols[number as usize]))
             }
+            Term::Fraction(value) => Expression::Constant(*value),
             Term::Register(register, offset) => Expression::Register(*register, *offset),
             Term::Arithmetic(left, operator, right) => {
                 Expression::Arithmetic(Box::new(self.expression(left)), *operator, Box::new(self.expression(right)))
@@ -347,7 +369,7 @@ fn mark_existence(plan: &mut Plan) {
 }
 
 impl Argument {
-    fn registers(&self, read: &mut [bool]) {
+    pub(super) fn registers(&self, read: &mut [bool]) {
         match self {
             Self::Known(expression) => expression.registers(read),
             Self::Same(register, _) => read[*register as usize] = true,
@@ -357,7 +379,7 @@ impl Argument {
 }
 
 impl Expression {
-    fn registers(&self, read: &mut [bool]) {
+    pub(super) fn registers(&self, read: &mut [bool]) {
         match self {
             Self::Constant(_) => {}
             Self::Register(register, _) => read[*register as usize] = true,
@@ -368,31 +390,13 @@ impl Expression {
         }
     }
 
-    /// The value; none where it is no whole number within range.
+    /// The value; none where it is no number within range.
     pub(super) fn value(&self, registers: &[Value]) -> Option<Value> {
         match self {
             Self::Constant(value) => Some(*value),
             Self::Register(register, 0) => Some(registers[*register as usize]),
             Self::Register(register, offset) => shifted(registers[*register as usize], *offset),
-            Self::Arithmetic(left, operator, right) => {
-                let (left, right) = (left.value(registers)?.as_integer()?, right.value(registers)?.as_integer()?);
-                let number = match operator {
-                    Operator::Add => left.checked_add(right),
-                    Operator::Subtract => left.checked_sub(right),
-                    Operator::Multiply => left.checked_mul(right),
-                    Operator::Divide => left.checked_div(right),
-                    Operator::Remainder => left.checked_rem(right),
-                };
-                Value::integer(number?)
-            }
+            Self::Arithmetic(left, operator, right) => operator.apply(left.value(registers)?, right.value(registers)?),
         }
     }
-}
-
-/// A number plus an offset; a symbol only where the offset is 0.
-pub(super) fn shifted(value: Value, offset: i64) -> Option<Value> {
-    if offset == 0 {
-        return Some(value);
-    }
-    Value::integer(value.as_integer()?.checked_add(offset)?)
 }

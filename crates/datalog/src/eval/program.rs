@@ -1,6 +1,7 @@
 //! Checked rules in the form that evaluation works on: variables are registers, relations numbers.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -8,11 +9,15 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rustc_hash::FxHashMap;
 
-use crate::ast::{self, Aggregate, Atom, Comparison, Condition, Operator, Program, Spanned};
+use crate::ast::{self, Aggregate, Comparison, Condition, Ident, Program, Spanned};
 use crate::base::{BaseRelation, BaseSchema};
 use crate::check;
+use crate::eval::fractions;
+use crate::eval::number::Calculation;
+use crate::eval::whole::Best;
+use crate::scope::Scopes;
 use crate::value::Value;
-use dyelog_diagnostic::{Diagnostics, Severity};
+use dyelog_diagnostic::{Diagnostics, Place, Severity};
 
 /// A relation: of the facts, or of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,8 +33,10 @@ pub enum Relation {
 pub(super) enum Term {
     Any,
     Constant(Value),
+    /// A number that was written with a dot or an exponent.
+    Fraction(Value),
     Register(u32, i64),
-    Arithmetic(Box<Term>, Operator, Box<Term>),
+    Arithmetic(Box<Term>, Calculation, Box<Term>),
 }
 
 /// A part of a rule's body.
@@ -47,10 +54,21 @@ pub(super) enum Literal {
     },
 }
 
+/// Where a literal of a rule's body comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The condition of the rule's text.
+    pub(super) condition: u32,
+    /// Whether it is that condition; what calculates the condition's arguments is not.
+    pub(super) written: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) head: Vec<Term>,
     pub(super) body: Vec<Literal>,
+    /// Where each literal of the body comes from.
+    pub(super) origins: Vec<Origin>,
     /// Names of the registers; empty for those that the text does not name.
     pub(super) registers: Vec<Arc<str>>,
     /// The rule's place in the program; for a part of an aggregate, that of the rule it stands in.
@@ -64,6 +82,16 @@ pub(super) struct Derived {
     pub(super) arity: usize,
     pub(super) rules: Vec<u32>,
     pub(super) facts: Facts,
+    /// Columns in which one of these rows was written with a dot or an exponent; those after the last are not.
+    pub(super) fractions: Vec<bool>,
+    /// Whether it holds what an aggregate ranges over.
+    pub(super) aggregate: bool,
+    /// Whether that can be found for a known group only: a comparison or what must not hold speaks of it.
+    pub(super) grouped: bool,
+    /// With a recursive `min` or `max`: the column of which only the best value of a key is kept.
+    pub(super) best: Option<Best>,
+    /// Whether it is computed whole whatever is asked: it needs best values, and they need it.
+    pub(super) closed: bool,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -103,9 +131,15 @@ impl Facts {
 pub struct CompiledRules {
     pub(super) rules: Vec<Rule>,
     pub(super) derived: Vec<Derived>,
+    /// How many relations have a name; those behind are of aggregates.
+    named: u32,
+    /// Where each rule of the program begins, by its head.
+    pub(super) places: Vec<Place>,
     pub(super) symbols: IndexSet<Arc<str>>,
     pub(super) levels: u32,
     names: IndexMap<Arc<str>, Relation>,
+    /// Where each rule of the program stands.
+    pub(super) places: Vec<Place>,
     /// Columns of the base relations.
     pub(super) base_arity: Vec<usize>,
 }
@@ -115,25 +149,70 @@ pub struct CompiledRules {
 /// # Errors
 /// Every error that [`check::check`] finds.
 pub fn compile(program: &Program, schema: &BaseSchema) -> Result<CompiledRules, Diagnostics> {
+    compile_asked(program, &[], schema)
+}
+
+/// As [`compile`], with rules beside those of the program that are only ever asked with all columns of their heads known:
+/// conditions of templates. Their heads' relations have names that no text can have, and are known by these.
+///
+/// # Errors
+/// Every error that [`check::check`] finds in the program. Of the rules beside it [`check::unsafe_bodies`] tells.
+pub fn compile_asked(
+    program: &Program,
+    asked: &[ast::Rule],
+    schema: &BaseSchema,
+) -> Result<CompiledRules, Diagnostics> {
     let mut errors = check::check(program, schema);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(Diagnostics(errors));
     }
-    let mut compiler = Compiler::new(schema);
-    for rule in &program.rules {
-        compiler.declare(&rule.head);
+    let scopes = Scopes::of(program);
+    let mut compiler = Compiler::new(schema, &scopes);
+    compiler.monotone = check::best_values(program, schema);
+    compiler.declare();
+    for rule in asked {
+        compiler.declare_asked(&rule.head);
     }
-    for (number, rule) in program.rules.iter().enumerate() {
+    for (number, rule) in program.rules.iter().chain(asked).enumerate() {
+        compiler.rules.places.push(program.place(rule.head.span));
         compiler.rule(number as u32, rule);
     }
-    Ok(compiler.finish())
+    let mut rules = compiler.finish();
+    fractions::find(&mut rules, schema);
+    Ok(rules)
 }
 
 impl CompiledRules {
-    /// The relation of this name.
+    /// The relation of this name: one of the facts, what the first file means by it, or else the only one of that name.
+    /// Where several files have one, `NAME of FILE` is it.
     pub fn relation(&self, name: &str) -> Option<Relation> {
         self.names.get(name).copied()
+    }
+
+    /// The name of a relation of the rules, with its file where several have one of that name; none of one of the facts.
+    pub fn name(&self, relation: Relation) -> Option<&str> {
+        match relation {
+            Relation::Base(_) => None,
+            Relation::Derived(number) => Some(&self.derived[number as usize].name),
+        }
+    }
+
+    /// Whether a relation is what an aggregate ranges over, which has no name of its own.
+    pub fn is_aggregated(&self, relation: Relation) -> bool {
+        matches!(relation, Relation::Derived(number) if number >= self.named)
+    }
+
+    /// The variables that give the columns of what an aggregate ranges over; empty where no variable does.
+    pub fn variables(&self, relation: Relation) -> Vec<Arc<str>> {
+        let Relation::Derived(number) = relation else { return Vec::new() };
+        let Some(rule) = self.derived[number as usize].rules.first() else { return Vec::new() };
+        let rule = &self.rules[*rule as usize];
+        let name = |term: &Term| match term {
+            Term::Register(register, 0) => Arc::clone(&rule.registers[*register as usize]),
+            _ => "".into(),
+        };
+        rule.head.iter().map(name).collect()
     }
 
     /// How many columns a relation has.
@@ -145,8 +224,15 @@ impl CompiledRules {
     }
 }
 
-struct Compiler {
+struct Compiler<'s, 'p> {
+    scopes: &'s Scopes<'p>,
     rules: CompiledRules,
+    monotone: check::Monotone,
+}
+
+/// Whether a rule file can name a relation so.
+fn is_identifier(name: &str) -> bool {
+    name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 /// The registers of a rule while it is compiled.
@@ -173,8 +259,8 @@ impl Registers {
     }
 }
 
-impl Compiler {
-    fn new(schema: &BaseSchema) -> Self {
+impl<'s, 'p> Compiler<'s, 'p> {
+    fn new(schema: &BaseSchema, scopes: &'s Scopes<'p>) -> Self {
         let mut names = IndexMap::new();
         let mut base_arity = Vec::new();
         for name in schema.names() {
@@ -183,44 +269,110 @@ impl Compiler {
             base_arity.push(schema.columns(relation).1.len());
         }
         let (rules, derived, symbols) = (Vec::new(), Vec::new(), IndexSet::new());
-        Self { rules: CompiledRules { rules, derived, symbols, levels: 0, names, base_arity } }
+        Self {
+            scopes,
+            rules: CompiledRules {
+                rules,
+                derived,
+                named: scopes.len() as u32,
+                places: Vec::new(),
+                symbols,
+                levels: 0,
+                names,
+                base_arity,
+            },
+            monotone: check::Monotone::default(),
+        }
     }
 
-    fn declare(&mut self, head: &Atom) {
-        let name = &head.relation.value;
-        let next = self.rules.derived.len() as u32;
-        if *self.rules.names.entry(Arc::clone(name)).or_insert(Relation::Derived(next)) == Relation::Derived(next) {
-            let arity = head.arguments.len();
+    /// A derived relation's number is that of its scope.
+    fn declare(&mut self) {
+        for number in 0..self.scopes.len() as u32 {
+            let (first, shown) = (self.scopes.first(number), self.scopes.shown(number));
+            self.rules.names.entry(shown.as_str().into()).or_insert(Relation::Derived(number));
+            let arity = first.arguments.len();
+            let best = self.monotone.best.get(&number);
+            let best = best.map(|(column, function)| Best { column: *column, greatest: *function == Aggregate::Max });
+            self.rules.derived.push(Derived { name: shown.into(), arity, best, ..Derived::default() });
+        }
+        for number in 0..self.scopes.len() as u32 {
+            let name = &self.scopes.first(number).relation.value;
+            if self.scopes.only(name) == Some(number) {
+                self.rules.names.entry(Arc::clone(name)).or_insert(Relation::Derived(number));
+            }
+        }
+    }
+
+    /// A rule beside the program's: its relation has no scope, and a name that no text can have.
+    fn declare_asked(&mut self, head: &Atom) {
+        let (name, arity) = (&head.relation.value, head.arguments.len());
+        let number = self.rules.derived.len() as u32;
+        if let indexmap::map::Entry::Vacant(entry) = self.rules.names.entry(Arc::clone(name)) {
+            entry.insert(Relation::Derived(number));
             self.rules.derived.push(Derived { name: Arc::clone(name), arity, ..Derived::default() });
         }
     }
 
+    fn relation(&self, name: &Ident) -> Option<Relation> {
+        let known = self.rules.names.get(&name.value).copied();
+        if let Some(Relation::Base(base)) = known {
+            return Some(Relation::Base(base));
+        }
+        let scoped = self.scopes.relation(name).map(Relation::Derived);
+        scoped.or_else(|| known.filter(|_| !is_identifier(&name.value)))
+    }
+
     fn rule(&mut self, source: u32, rule: &ast::Rule) {
-        let Some(Relation::Derived(relation)) = self.rules.relation(&rule.head.relation.value) else {
+        let Some(Relation::Derived(relation)) = self.relation(&rule.head.relation) else {
             return; // a base relation has no rules: checked before
         };
         let mut registers = Registers::default();
         let outside = check::outside(rule);
-        let head = self.terms(&rule.head.arguments, &mut registers, false);
+        let mut head = self.terms(&rule.head.arguments, &mut registers, false);
         if rule.body.is_empty() {
             let row: Option<Vec<Value>> = head.iter().map(Term::constant).collect();
             if let Some(row) = row {
-                self.rules.derived[relation as usize].facts.add(row, source);
+                let derived = &mut self.rules.derived[relation as usize];
+                derived.fractions.resize(row.len(), false);
+                for (column, term) in derived.fractions.iter_mut().zip(&head) {
+                    *column |= matches!(term, Term::Fraction(_));
+                }
+                derived.facts.add(row, source);
                 return;
             }
         }
-        let mut body = Vec::new();
-        for condition in &rule.body {
-            let literal = self.literal(source, &condition.value, &mut registers, &outside, false);
-            body.extend(literal);
+        let (mut body, mut origins) = (Vec::new(), Vec::new());
+        for (place, condition) in rule.body.iter().enumerate() {
+            let origin = |written| Origin { condition: place as u32, written };
+            match &condition.value {
+                Condition::Aggregate { over: Some(over), body: inner, .. }
+                    if self.monotone.aggregates.contains(&(source as usize, place)) =>
+                {
+                    // The best of the aggregate's values is the best of what all its bindings would give the head.
+                    for part in inner {
+                        let literal = self.literal(source, &part.value, &mut registers, &outside, false);
+                        body.extend(literal);
+                        body.append(&mut registers.extra);
+                    }
+                    let over = self.term(&over.value, &mut registers);
+                    let (column, _) = self.monotone.best[&relation];
+                    head[column] = added(over, &head[column]);
+                }
+                condition => {
+                    let literal = self.literal(source, condition, &mut registers, &outside, false);
+                    body.extend(literal);
+                }
+            }
+            origins.resize(body.len(), origin(true));
             body.append(&mut registers.extra);
+            origins.resize(body.len(), origin(false));
         }
-        self.push_rule(relation, head, body, registers, source);
+        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source });
     }
 
-    fn push_rule(&mut self, relation: u32, head: Vec<Term>, body: Vec<Literal>, registers: Registers, source: u32) {
+    fn push_rule(&mut self, relation: u32, rule: Rule) {
         let number = self.rules.rules.len() as u32;
-        self.rules.rules.push(Rule { head, body, registers: registers.into_names(), source });
+        self.rules.rules.push(rule);
         self.rules.derived[relation as usize].rules.push(number);
     }
 
@@ -237,7 +389,7 @@ impl Compiler {
                 Literal::Compare(self.term(&left.value, registers), *comparison, self.term(&right.value, registers))
             }
             Condition::Atom { negated, atom } => {
-                let relation = self.rules.relation(&atom.relation.value)?;
+                let relation = self.relation(&atom.relation)?;
                 let terms = self.terms(&atom.arguments, registers, count_wildcards && !negated);
                 let terms = terms.into_iter().map(|term| flat(term, registers)).collect();
                 if *negated { Literal::Fails(relation, terms) } else { Literal::Holds(relation, terms) }
@@ -248,7 +400,7 @@ impl Compiler {
                 let result = registers.named(&result.value);
                 Literal::Aggregate { function: *function, relation, group, result }
             }
-            Condition::NotStarts { .. } => return None, // has no place in rules: the parser says so
+            Condition::NotStarts { .. } | Condition::Rounds { .. } => return None, // have no place in rules: the parser says so
         })
     }
 
@@ -262,10 +414,13 @@ impl Compiler {
         outside: &HashSet<Arc<str>>,
     ) -> (u32, Vec<Arc<str>>) {
         let mut inner = Registers::default();
-        let mut literals = Vec::new();
-        for condition in body {
+        let (mut literals, mut origins) = (Vec::new(), Vec::new());
+        for (number, condition) in body.iter().enumerate() {
+            let origin = |written| Origin { condition: number as u32, written };
             literals.extend(self.literal(source, &condition.value, &mut inner, outside, true));
+            origins.resize(literals.len(), origin(true));
             literals.append(&mut inner.extra);
+            origins.resize(literals.len(), origin(false));
         }
         let value = over.map(|over| self.term(&over.value, &mut inner));
         let (shared, own): (Vec<u32>, Vec<u32>) =
@@ -274,8 +429,14 @@ impl Compiler {
         let head: Vec<Term> =
             shared.iter().chain(&own).map(|register| Term::Register(*register, 0)).chain(value).collect();
         let relation = self.rules.derived.len() as u32;
-        self.rules.derived.push(Derived { name: "aggregate".into(), arity: head.len(), ..Derived::default() });
-        self.push_rule(relation, head, literals, inner, source);
+        self.rules.derived.push(Derived {
+            name: "aggregate".into(),
+            arity: head.len(),
+            aggregate: true,
+            grouped: !binds_all(&literals, inner.names.len()),
+            ..Derived::default()
+        });
+        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source });
         (relation, group)
     }
 
@@ -296,13 +457,16 @@ impl Compiler {
             ast::Term::Integer(number) => {
                 Term::Constant(Value::integer(*number).expect("numbers beyond the range are refused by the checks"))
             }
+            ast::Term::Float(number) => {
+                Term::Fraction(Value::float(*number).expect("numbers beyond the range are refused by the checks"))
+            }
             ast::Term::Symbol(text) => {
                 Term::Constant(Value::own(self.rules.symbols.insert_full(Arc::clone(text)).0 as u32))
             }
             ast::Term::Variable(variable, offset) => Term::Register(registers.named(&variable.name), *offset),
             ast::Term::Arithmetic(left, operator, right) => Term::Arithmetic(
                 Box::new(self.term(&left.value, registers)),
-                *operator,
+                (*operator).into(),
                 Box::new(self.term(&right.value, registers)),
             ),
         }
@@ -314,21 +478,16 @@ impl Compiler {
         let nodes: Vec<_> = (0..self.rules.derived.len() as u32).map(|number| graph.add_node(number)).collect();
         for (number, derived) in self.rules.derived.iter().enumerate() {
             let body = derived.rules.iter().flat_map(|rule| &self.rules.rules[*rule as usize].body);
-            for literal in body {
-                let needed = match literal {
-                    Literal::Holds(Relation::Derived(needed), _) | Literal::Fails(Relation::Derived(needed), _) => {
-                        needed
-                    }
-                    Literal::Aggregate { relation, .. } => relation,
-                    _ => continue,
-                };
-                graph.add_edge(nodes[number], nodes[*needed as usize], ());
+            for needed in body.filter_map(Literal::derived) {
+                graph.add_edge(nodes[number], nodes[needed as usize], ());
             }
         }
         // Components come in such an order that what one needs comes before it.
         for (level, component) in kosaraju_scc(&graph).into_iter().enumerate() {
+            let closed = component.iter().any(|node| self.rules.derived[graph[*node] as usize].best.is_some());
             for node in component {
-                self.rules.derived[graph[node] as usize].level = level as u32;
+                let derived = &mut self.rules.derived[graph[node] as usize];
+                (derived.level, derived.closed) = (level as u32, closed);
             }
             self.rules.levels = level as u32 + 1;
         }
@@ -336,10 +495,65 @@ impl Compiler {
     }
 }
 
+impl Literal {
+    /// The relation of rules that it needs.
+    pub(super) fn derived(&self) -> Option<u32> {
+        match self {
+            Self::Holds(Relation::Derived(needed), _) | Self::Fails(Relation::Derived(needed), _) => Some(*needed),
+            Self::Aggregate { relation, .. } => Some(*relation),
+            Self::Holds(Relation::Base(_), _) | Self::Fails(Relation::Base(_), _) | Self::Compare(..) => None,
+        }
+    }
+}
+
+/// Whether a body gives all its registers a value.
+fn binds_all(body: &[Literal], registers: usize) -> bool {
+    let mut known = vec![false; registers];
+    let bind = |term: &Term, known: &mut Vec<bool>| {
+        term.register().is_some_and(|register| !std::mem::replace(&mut known[register as usize], true))
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for literal in body {
+            match literal {
+                Literal::Holds(_, terms) => terms.iter().for_each(|term| changed |= bind(term, &mut known)),
+                Literal::Compare(left, Comparison::Equal, right) => {
+                    changed |= left.known(&known) && bind(right, &mut known);
+                    changed |= right.known(&known) && bind(left, &mut known);
+                }
+                _ => {}
+            }
+        }
+    }
+    known.into_iter().all(|known| known)
+}
+
+/// What an aggregate is over, with what the head adds to its result.
+fn added(over: Term, head: &Term) -> Term {
+    let Term::Register(_, offset @ (..=-1 | 1..)) = head else { return over };
+    let offset = Term::Constant(Value::integer(*offset).unwrap_or(Value::own(u32::MAX)));
+    Term::Arithmetic(Box::new(over), Calculation::Add, Box::new(offset))
+}
+
 impl Term {
+    /// The variable, where it is one, with an offset or without.
+    pub(super) fn register(&self) -> Option<u32> {
+        if let Self::Register(register, _) = self { Some(*register) } else { None }
+    }
+
+    fn known(&self, registers: &[bool]) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Constant(_) | Self::Fraction(_) => true,
+            Self::Register(register, _) => registers[*register as usize],
+            Self::Arithmetic(left, _, right) => left.known(registers) && right.known(registers),
+        }
+    }
+
     fn constant(&self) -> Option<Value> {
         match self {
-            Self::Constant(value) => Some(*value),
+            Self::Constant(value) | Self::Fraction(value) => Some(*value),
             _ => None,
         }
     }

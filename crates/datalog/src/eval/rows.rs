@@ -29,6 +29,10 @@ impl Rows {
         &self.values[start..start + self.width]
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.values.capacity() * size_of::<Value>() + self.slots.capacity() * size_of::<u32>()
+    }
+
     /// The number of a row, and whether it is new.
     pub(super) fn insert(&mut self, row: &[Value]) -> (u32, bool) {
         debug_assert_eq!(row.len(), self.width, "all rows have the set's width");

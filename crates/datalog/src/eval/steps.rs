@@ -1,12 +1,14 @@
 //! Working off the steps of a plan.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::ast::{Aggregate, Comparison};
 use crate::base::BaseRelation;
 use crate::eval::evaluator::{Evaluator, Exhausted, Run};
-use crate::eval::plan::{Argument, Expression, Plan, Step, shifted};
+use crate::eval::number::{Total, shifted, unshifted};
+use crate::eval::plan::{Argument, Expression, Plan, Step};
 use crate::eval::rows::NONE;
 use crate::value::Value;
 
@@ -193,25 +195,17 @@ impl Evaluator<'_> {
     }
 
     /// The aggregate of all answers to a question; none where there is none, or it is out of range.
-    fn aggregate(&mut self, goal: u32, question: u32, function: Aggregate) -> Run<Option<Value>> {
+    pub(super) fn aggregate(&mut self, goal: u32, question: u32, function: Aggregate) -> Run<Option<Value>> {
         let mut answer = self.store.at(goal, question).answers.first;
-        let (mut total, mut some) = (0i64, matches!(function, Aggregate::Count | Aggregate::Sum));
+        let mut total = Total::new(function);
         while answer != NONE {
             self.step()?;
             let goal = &self.store.goals[goal as usize];
-            let value = goal.answers.row(answer).last().and_then(|value| value.as_integer());
-            let next = match (function, value) {
-                (Aggregate::Count, _) => total.checked_add(1),
-                (_, None) => return Ok(None),
-                (Aggregate::Sum, Some(value)) => total.checked_add(value),
-                (Aggregate::Min, Some(value)) => Some(if some { total.min(value) } else { value }),
-                (Aggregate::Max, Some(value)) => Some(if some { total.max(value) } else { value }),
-            };
-            let Some(next) = next else { return Ok(None) };
-            (total, some) = (next, true);
+            // The question's number stands first: a row is never empty.
+            total.add(*goal.answers.row(answer).last().expect("answers name their question"));
             answer = goal.next[answer as usize];
         }
-        Ok(if some { Value::integer(total) } else { None })
+        Ok(total.value())
     }
 }
 
@@ -220,7 +214,7 @@ pub(super) fn unify(arguments: &[Argument], row: &[Value], registers: &mut [Valu
     arguments.iter().zip(row).all(|(argument, value)| unify_one(argument, *value, registers))
 }
 
-fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool {
+pub(super) fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool {
     match argument {
         Argument::Any => true,
         Argument::Known(Expression::Register(register, 0)) => registers[*register as usize] == value,
@@ -236,18 +230,12 @@ fn unify_one(argument: &Argument, value: Value, registers: &mut [Value]) -> bool
     }
 }
 
-/// A number minus an offset; a symbol only where the offset is 0.
-fn unshifted(value: Value, offset: i64) -> Option<Value> {
-    if offset == 0 { Some(value) } else { Value::integer(value.as_integer()?.checked_sub(offset)?) }
-}
-
-fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
+pub(super) fn compare(left: &Expression, comparison: Comparison, right: &Expression, registers: &[Value]) -> bool {
     let (Some(left), Some(right)) = (left.value(registers), right.value(registers)) else { return false };
     match comparison {
         Comparison::Equal => return left == right,
         Comparison::NotEqual => return left != right,
         _ => {}
     }
-    let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) else { return false };
-    comparison.holds(left, right)
+    left.compare_numbers(right).is_some_and(|order| comparison.holds(order, Ordering::Equal))
 }

@@ -301,11 +301,12 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Whether a `template` or `use` begins here. No other construct contains these sequences of tokens.
+    /// Whether a `template`, `use`, `export` or `output` begins here. No other construct contains these sequences of tokens.
     pub(super) fn at_item(&self) -> bool {
         match self.word(0) {
             Some("template") => self.peek(1) == Some(TokenKind::Word),
             Some("use" | "include") => matches!(self.peek(1), Some(TokenKind::Text | TokenKind::OpenText)),
+            Some("export" | "output") => self.peek(1) == Some(TokenKind::Word) && self.at_margin(),
             _ => false,
         }
     }

@@ -2,8 +2,8 @@
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take, take_while, take_while1};
-use nom::character::complete::satisfy;
-use nom::combinator::{recognize, value};
+use nom::character::complete::{char, one_of, satisfy};
+use nom::combinator::{opt, recognize, value};
 use nom::sequence::{pair, preceded};
 use nom::{IResult, Parser};
 
@@ -14,6 +14,8 @@ pub enum TokenKind {
     Word,
     /// A whole number without a sign.
     Number,
+    /// A number with a fraction, an exponent or both, without a sign: `1.5`, `2e-3`.
+    Float,
     /// A string with both its quotes.
     Text,
     /// A string that ends with its line instead of a quote.
@@ -121,8 +123,21 @@ fn word(input: &str) -> Lexed<'_> {
     Ok((rest, if word == "_" { TokenKind::Underscore } else { TokenKind::Word }))
 }
 
+/// A dot belongs to a number only between digits: `1..n` is a range, and `p(1).` ends a rule.
 fn number(input: &str) -> Lexed<'_> {
-    value(TokenKind::Number, take_while1(|c: char| c.is_ascii_digit())).parse(input)
+    let (rest, _) = digits(input)?;
+    let fraction = recognize(pair(char('.'), digits)).parse(rest);
+    let (rest, float) = fraction.map_or((rest, false), |(after, _)| (after, true));
+    let sign = opt(one_of::<_, _, nom::error::Error<&str>>("+-"));
+    let exponent = recognize((one_of("eE"), sign, digits)).parse(rest);
+    Ok(match exponent {
+        Ok((after, _)) => (after, TokenKind::Float),
+        Err(_) => (rest, if float { TokenKind::Float } else { TokenKind::Number }),
+    })
+}
+
+fn digits(input: &str) -> IResult<&str, &str> {
+    take_while1(|c: char| c.is_ascii_digit()).parse(input)
 }
 
 /// `///` is a doc comment, but a ruler of four slashes or more is not.

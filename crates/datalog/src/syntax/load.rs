@@ -1,9 +1,9 @@
 //! A rule file with all that it uses.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ast::{Lost, Program, SourceFile};
+use crate::ast::{Lost, Program, SourceFile, UsedFile};
 use crate::codes;
 use crate::syntax::{Item, ReadFile, read_file};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
@@ -35,7 +35,7 @@ pub struct Loaded {
 
 /// As [`load`], and gives what could be read whatever is wrong with the rest, so that it can be checked.
 pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Loaded {
-    let mut loading = Loading { loaded: Loaded::default(), seen: HashSet::new() };
+    let mut loading = Loading { loaded: Loaded::default(), seen: HashMap::new() };
     // The items still to be placed, of the file and of those that use it.
     let mut open = vec![loading.read(name, text.into())];
     while let Some(items) = open.last_mut() {
@@ -43,9 +43,13 @@ pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>)
             None => drop(open.pop()),
             Some(Item::Template(template)) => loading.loaded.program.templates.push(template),
             Some(Item::Rule(rule)) => loading.loaded.program.rules.push(rule),
+            Some(Item::Export(export)) => loading.loaded.program.exports.extend(export.relations),
+            Some(Item::Output(outputs)) => loading.loaded.program.outputs.extend(outputs.relations),
             Some(Item::Use(used)) => {
                 let file = &*used.file.value;
-                if loading.seen.contains(file) {
+                if let Some(known) = loading.seen.get(file) {
+                    let link = known.map(|file| UsedFile { file, span: used.file.span });
+                    loading.loaded.program.uses.extend(link);
                     continue;
                 }
                 let user = &loading.loaded.program.files[used.span.file as usize];
@@ -58,7 +62,11 @@ pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>)
                     break;
                 }
                 match resolver(file) {
-                    Some(text) => open.push(loading.read(file, text)),
+                    Some(text) => {
+                        let number = loading.loaded.program.files.len() as u32;
+                        loading.loaded.program.uses.push(UsedFile { file: number, span: used.file.span });
+                        open.push(loading.read(file, text));
+                    }
                     None => loading.no_file(file, place),
                 }
             }
@@ -69,7 +77,8 @@ pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>)
 
 struct Loading {
     loaded: Loaded,
-    seen: HashSet<Arc<str>>,
+    /// The numbers of files by their names; none where there is no such file.
+    seen: HashMap<Arc<str>, Option<u32>>,
 }
 
 impl Loading {
@@ -79,7 +88,7 @@ impl Loading {
         let ReadFile { items, diagnostics, lost } = read_file(number, &name, &text);
         self.loaded.diagnostics.extend(diagnostics);
         self.lost().names.extend(lost);
-        self.seen.insert(Arc::clone(&name));
+        self.seen.insert(Arc::clone(&name), Some(number));
         self.loaded.program.files.push(SourceFile { name, text });
         items.into_iter()
     }
@@ -89,7 +98,7 @@ impl Loading {
     }
 
     fn no_file(&mut self, file: &str, place: Place) {
-        self.seen.insert(file.into()); // report a missing file once
+        self.seen.insert(file.into(), None); // report a missing file once
         self.lost().files = true;
         self.loaded.diagnostics.push(
             Diagnostic::error(codes::NO_FILE, place, format!("no rule file `{file}`"))

@@ -21,7 +21,7 @@ pub use print::{
     print, print_condition, print_items, print_kind, print_rule, print_statements, print_template, print_term,
 };
 
-use crate::ast::{Rule, Span, Spanned, Template};
+use crate::ast::{Ident, Output, Rule, Span, Spanned, Template};
 use crate::codes;
 use cursor::{Cursor, Parsed, Reported};
 use dyelog_diagnostic::{Diagnostic, Place};
@@ -32,9 +32,9 @@ use term::Setting;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Words that mean something of their own at some place. None is reserved: elsewhere each can be a name.
-pub const KEYWORDS: [&str; 17] = [
-    "template", "use", "include", "order", "longest", "expect", "match", "where", "model", "repeat", "in", "min",
-    "for", "starts", "count", "sum", "max",
+pub const KEYWORDS: [&str; 21] = [
+    "template", "use", "include", "export", "output", "order", "longest", "expect", "match", "where", "model",
+    "repeat", "in", "min", "for", "starts", "every", "some", "count", "sum", "max",
 ];
 
 /// What stands at the top level of a rule file.
@@ -46,9 +46,31 @@ pub enum Item {
     Rule(Rule),
     /// `use "file"`
     Use(Use),
+    /// `export reach, blocked.`
+    Export(Export),
+    /// `output slow(trace, ms), late.`
+    Output(Outputs),
 }
 
-/// `use "file"`: the file's items stand here.
+/// `export reach, blocked.`: files that use this one see these relations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Export {
+    /// The relations.
+    pub relations: Vec<Ident>,
+    /// The whole text.
+    pub span: Span,
+}
+
+/// `output slow(trace, ms), late.`: what the file answers with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    /// The relations.
+    pub relations: Vec<Output>,
+    /// The whole text.
+    pub span: Span,
+}
+
+/// `use "file"`: the file's templates and exported relations are known here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
     /// The file, as written.
@@ -102,14 +124,18 @@ impl Cursor<'_> {
             (Some(_), Some(Kind::OpenRound)) => self.rule().map(Item::Rule),
             (Some("template"), _) => self.template().map(Item::Template),
             (Some("use" | "include"), _) => self.use_item().map(Item::Use),
+            (Some("export"), _) => self.export().map(Item::Export),
+            (Some("output"), _) => self.outputs().map(Item::Output),
             (Some(word), _) => {
                 let span = self.here();
                 Err(self.error(codes::KEYWORD, span, format!("`{word}` begins nothing"), |d| {
-                    d.with_note("a file holds `template name { … }`, `use \"file\"` and rules `head(…) :- body.`")
-                        .with_similar(word, ["template", "use", "include"])
+                    d.with_note(
+                        "a file holds `template name { … }`, `use \"file\"`, rules `head(…) :- body.`, `export name.` and `output name.`",
+                    )
+                        .with_similar(word, ["template", "use", "include", "export", "output"])
                 }))
             }
-            _ => Err(self.unexpected("`template`, `use` or a rule")),
+            _ => Err(self.unexpected("`template`, `use`, `export`, `output` or a rule")),
         }
     }
 
@@ -118,6 +144,73 @@ impl Cursor<'_> {
         let file = self.text_value("the file's name in quotes")?;
         let span = start.to(file.span);
         Ok(Use { file, span })
+    }
+
+    fn export(&mut self) -> Parsed<Export> {
+        let start = self.bump();
+        let mut relations = Vec::new();
+        loop {
+            relations.push(self.ident("the name of a relation")?);
+            if self.is(Kind::OpenRound) {
+                return Err(self.unexpected_with("`,` or `.`", |d| {
+                    d.with_note("`export` takes names of relations; their rules stand by themselves")
+                        .with_hint("write `export name.` in a line of its own")
+                }));
+            }
+            if self.take(Kind::Comma).is_none() || self.is(Kind::Dot) {
+                break;
+            }
+        }
+        let dot = self.full_stop(start)?;
+        Ok(Export { relations, span: start.to(dot) })
+    }
+
+    fn outputs(&mut self) -> Parsed<Outputs> {
+        let start = self.bump();
+        let mut relations = Vec::new();
+        loop {
+            relations.push(self.output()?);
+            if self.take(Kind::Comma).is_none() || self.is(Kind::Dot) {
+                break;
+            }
+        }
+        let dot = self.full_stop(start)?;
+        Ok(Outputs { relations, span: start.to(dot) })
+    }
+
+    /// `slow(trace, ms)` or `slow`
+    fn output(&mut self) -> Parsed<Output> {
+        let relation = self.ident("the name of a relation")?;
+        let mut columns = None;
+        if let Some(open) = self.take(Kind::OpenRound) {
+            let mut names = Vec::new();
+            while self.take(Kind::CloseRound).is_none() {
+                if self.at_end() || self.at_item() {
+                    return Err(self.unclosed(open, "the columns"));
+                }
+                names.push(self.ident("the name of a column")?);
+                if !self.is(Kind::CloseRound) && !self.at_end() {
+                    self.expect(Kind::Comma, "`,` or `)`")?;
+                }
+            }
+            columns = Some(names);
+        }
+        let span = relation.span.to(self.before());
+        Ok(Output { relation, columns, span })
+    }
+
+    /// The full stop of a declaration that begins there.
+    fn full_stop(&mut self, start: Span) -> Parsed<Span> {
+        if let Some(dot) = self.take(Kind::Dot) {
+            return Ok(dot);
+        }
+        if self.already_at_end() || !self.at_margin() {
+            return Err(self.unexpected("`,` or `.`"));
+        }
+        let (begin, end) = (self.place(start), self.before());
+        Err(self.error(codes::UNEXPECTED, end, "declaration without its full stop", |d| {
+            d.with_label("expected `,` or `.` after this").with_place(begin, "in the declaration that begins here")
+        }))
     }
 
     fn rule(&mut self) -> Parsed<Rule> {

@@ -3,16 +3,18 @@
 use std::fmt::Write;
 
 use crate::ast::{
-    Aggregate, Argument, Atom, Condition, Index, KindPattern, MatchItem, NodePattern, Operator, Program, Repeat, Rule,
-    Spanned, Statement, Template, Term, Variable,
+    Argument, Atom, Condition, Ident, Index, KindPattern, MatchItem, NodePattern, Operator, Output, Program, Repeat,
+    Rule, Spanned, Statement, Template, Term, Variable,
 };
 use crate::syntax::Item;
 
-/// The text of a program as one file: its templates, then its rules.
+/// The text of a program as one file: its templates, then its rules, then what it exports and answers with.
 pub fn print(program: &Program) -> String {
     let templates = program.templates.iter().map(print_template);
     let rules = program.rules.iter().map(print_rule);
-    templates.chain(rules).collect::<Vec<_>>().join("\n")
+    let exports = (!program.exports.is_empty()).then(|| print_export(&program.exports));
+    let outputs = (!program.outputs.is_empty()).then(|| print_outputs(&program.outputs));
+    templates.chain(rules).chain(exports).chain(outputs).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a file's items, in their order.
@@ -21,17 +23,38 @@ pub fn print_items(items: &[Item]) -> String {
         Item::Template(template) => print_template(template),
         Item::Rule(rule) => print_rule(rule),
         Item::Use(used) => format!("use {}\n", Quoted(&used.file.value)),
+        Item::Export(export) => print_export(&export.relations),
+        Item::Output(outputs) => print_outputs(&outputs.relations),
     });
     let mut text = String::new();
     for (index, item) in texts.enumerate() {
-        let simple =
-            |item: &Item| matches!(item, Item::Rule(rule) if rule.doc.is_empty()) || matches!(item, Item::Use(_));
+        let simple = |item: &Item| match item {
+            Item::Template(_) => false,
+            Item::Rule(rule) => rule.doc.is_empty(),
+            Item::Use(_) | Item::Export(_) | Item::Output(_) => true,
+        };
         if index > 0 && !(simple(&items[index]) && simple(&items[index - 1])) {
             text.push('\n');
         }
         text.push_str(&item);
     }
     text
+}
+
+fn print_export(relations: &[Ident]) -> String {
+    let names: Vec<&str> = relations.iter().map(|relation| &*relation.value).collect();
+    format!("export {}.\n", names.join(", "))
+}
+
+fn print_outputs(outputs: &[Output]) -> String {
+    let texts = outputs.iter().map(|output| match &output.columns {
+        None => output.relation.value.to_string(),
+        Some(columns) => {
+            let names: Vec<&str> = columns.iter().map(|column| &*column.value).collect();
+            format!("{}({})", output.relation.value, names.join(", "))
+        }
+    });
+    format!("output {}.\n", texts.collect::<Vec<_>>().join(", "))
 }
 
 /// The text of a rule, ending in a newline.
@@ -259,13 +282,12 @@ fn condition(text: &mut String, condition: &Condition) {
         Condition::NotStarts { template, node } => {
             text.push_str(&format!("!starts({}, {})", template.value, node.value));
         }
+        Condition::Rounds { quantifier, index, body } => {
+            text.push_str(&format!("{} {} {{ ", quantifier.word(), index.value));
+            conditions(text, body);
+            text.push_str(" }");
+        }
         Condition::Aggregate { result, function, over, body } => {
-            let function = match function {
-                Aggregate::Count => "count",
-                Aggregate::Sum => "sum",
-                Aggregate::Min => "min",
-                Aggregate::Max => "max",
-            };
             text.push_str(&format!("{} = {function} ", result.value));
             if let Some(over) = over {
                 // Brackets where the term could not be told from one that goes on with the function's name.
@@ -306,6 +328,8 @@ fn term(text: &mut String, value: &Term) {
     match value {
         Term::Wildcard => text.push('_'),
         Term::Integer(number) => text.push_str(&number.to_string()),
+        // Debug keeps a fraction or an exponent, so that it reads back as what it is.
+        Term::Float(number) => text.push_str(&format!("{number:?}")),
         Term::Symbol(symbol) => text.push_str(&Quoted(symbol).to_string()),
         Term::Variable(name, offset) => {
             variable(text, name);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Aggregate, Atom, Comparison, Condition, Index, Operator, Span, Spanned, Term, Variable};
+use crate::ast::{Aggregate, Atom, Comparison, Condition, Index, Operator, Quantifier, Span, Spanned, Term, Variable};
 use crate::codes;
 use crate::syntax::cursor::{Cursor, MAX_NESTING, Parsed};
 use crate::syntax::lexer::TokenKind;
@@ -12,10 +12,28 @@ use crate::syntax::lexer::TokenKind;
 pub(super) enum Setting {
     /// Under `where` of a template.
     Where,
+    /// Within the braces of `every` or `some`.
+    Rounds,
     /// In the body of a rule.
     Body,
     /// Within the braces of an aggregate.
     Aggregate,
+}
+
+impl Setting {
+    /// Whether it is within the `where` of a template.
+    fn is_where(self) -> bool {
+        matches!(self, Self::Where | Self::Rounds)
+    }
+
+    /// The braces around it, in words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Where => "`where`",
+            Self::Rounds => "`every` or `some`",
+            Self::Body | Self::Aggregate => "the aggregate",
+        }
+    }
 }
 
 /// A term and how deep its tree is.
@@ -87,6 +105,15 @@ impl Cursor<'_> {
             Some(TokenKind::Number) => {
                 let (value, span) = self.integer(false)?;
                 flat(Term::Integer(value), span)
+            }
+            Some(TokenKind::Float) => {
+                let (value, span) = self.float(false)?;
+                flat(Term::Float(value), span)
+            }
+            Some(TokenKind::Minus) if self.peek(1) == Some(TokenKind::Float) => {
+                self.bump();
+                let (value, span) = self.float(true)?;
+                flat(Term::Float(value), start.to(span))
             }
             Some(TokenKind::Minus) if self.peek(1) == Some(TokenKind::Number) => {
                 self.bump();
@@ -169,6 +196,17 @@ impl Cursor<'_> {
         }
     }
 
+    /// A number with a fraction or an exponent, whose sign has been read already.
+    fn float(&mut self, negative: bool) -> Parsed<(f64, Span)> {
+        let span = self.expect(TokenKind::Float, "a number")?;
+        match self.slice(span).parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok((if negative { -value } else { value }, span)),
+            _ => Err(self.error(codes::NUMBER, span, "number out of range", |d| {
+                d.with_note("numbers with an exponent lie between -1.79e308 and 1.79e308")
+            })),
+        }
+    }
+
     /// A string in quotes.
     pub(super) fn text_value(&mut self, what: &str) -> Parsed<Spanned<Arc<str>>> {
         let span = self.expect(TokenKind::Text, what)?;
@@ -240,6 +278,8 @@ impl Cursor<'_> {
             }
         } else if self.looks_like(&[TokenKind::Word, TokenKind::OpenRound]) {
             Condition::Atom { negated: false, atom: self.atom()? }
+        } else if let Some(quantifier) = self.quantifier_ahead() {
+            self.rounds(quantifier, setting)?
         } else if let Some(function) = self.aggregate_ahead() {
             self.aggregate(function, setting)?
         } else {
@@ -292,13 +332,57 @@ impl Cursor<'_> {
         self.expect(TokenKind::Comma, "`,`")?;
         let node = self.ident("the name of a node")?;
         self.expect(TokenKind::CloseRound, "`)`")?;
-        if setting != Setting::Where {
+        if !setting.is_where() {
             let span = start.to(self.before());
             return Err(self.error(codes::MISPLACED, span, "`starts` in a rule", |d| {
                 d.with_note("rules know relations; whether a template starts at a node can be asked under `where` only")
             }));
         }
         Ok(Condition::NotStarts { template, node })
+    }
+
+    /// `every x {`, `some x {`: which of them begins here.
+    fn quantifier_ahead(&self) -> Option<Quantifier> {
+        if !self.looks_like(&[TokenKind::Word, TokenKind::Word, TokenKind::OpenCurly]) {
+            return None;
+        }
+        match self.word(0) {
+            Some("every") => Some(Quantifier::Every),
+            Some("some") => Some(Quantifier::Some),
+            _ => None,
+        }
+    }
+
+    fn rounds(&mut self, quantifier: Quantifier, setting: Setting) -> Parsed<Condition> {
+        let word = self.bump();
+        let index = self.ident("the index variable of `repeat`")?;
+        let open = self.expect(TokenKind::OpenCurly, "`{`")?;
+        if setting != Setting::Where {
+            let name = quantifier.word();
+            let (message, note) = if setting == Setting::Rounds {
+                (
+                    format!("`{name}` within `every` or `some`"),
+                    "a condition over rounds speaks of one round, and of the next one",
+                )
+            } else {
+                (
+                    format!("`{name}` in a rule"),
+                    "rounds belong to the `repeat` of a template, and are asked about under its `where`",
+                )
+            };
+            let _ = self.error(codes::MISPLACED, word.to(index.span), message, |d| d.with_note(note));
+            self.skip_braces();
+            return Err(super::cursor::Reported);
+        }
+        let faults = self.faults;
+        let body = self.conditions_in_braces(open, Setting::Rounds);
+        if body.is_empty() && self.faults == faults {
+            let span = word.to(self.before());
+            return Err(self.error(codes::UNEXPECTED, span, "no condition within the braces", |d| {
+                d.with_hint("write what has to hold of a round, such as `every x { good(g[x]) }`")
+            }));
+        }
+        Ok(Condition::Rounds { quantifier, index, body })
     }
 
     /// `n = count {`, `m = max x {`: the function, where an aggregate begins here.
@@ -311,13 +395,15 @@ impl Cursor<'_> {
             "sum" => Aggregate::Sum,
             "min" => Aggregate::Min,
             "max" => Aggregate::Max,
-            _ => return None,
+            "mean" => Aggregate::Mean,
+            word => Aggregate::Percentile(percentile(word)?),
         };
         // A variable may be called `max` as well: then an operator or the end of the condition follows.
         let begins = [
             TokenKind::OpenCurly,
             TokenKind::Word,
             TokenKind::Number,
+            TokenKind::Float,
             TokenKind::Text,
             TokenKind::OpenRound,
             TokenKind::Underscore,
@@ -349,7 +435,7 @@ impl Cursor<'_> {
                     d.with_note("it counts the distinct bindings of the variables within its braces")
                 }))
             }
-            (Aggregate::Sum | Aggregate::Min | Aggregate::Max, None) => {
+            (function, None) if function != Aggregate::Count => {
                 let name = self.slice(place);
                 Err(self.error(codes::UNEXPECTED, place, format!("`{name}` needs a term before its `{{`"), |d| {
                     d.with_hint(format!("write `{name} x {{ … }}` for the values of x"))
@@ -373,8 +459,7 @@ impl Cursor<'_> {
                 return conditions;
             }
             if self.at_end() || self.at_item() || self.after_conditions(setting) {
-                let what = if setting == Setting::Where { "`where`" } else { "the aggregate" };
-                self.unclosed(open, what);
+                self.unclosed(open, setting.words());
                 return conditions;
             }
             let read = self.condition(setting).and_then(|condition| {
@@ -392,7 +477,7 @@ impl Cursor<'_> {
 
     /// Whether what begins here can only follow a closing brace, which then is missing.
     fn after_conditions(&self, setting: Setting) -> bool {
-        if setting == Setting::Where { self.at_section() } else { self.is(TokenKind::Dot) }
+        if setting.is_where() { self.at_section() } else { self.is(TokenKind::Dot) }
     }
 
     fn comma_between_conditions(&mut self, setting: Setting) -> Parsed<()> {
@@ -404,6 +489,12 @@ impl Cursor<'_> {
         }
         self.expect(TokenKind::Comma, "`,` or `}`").map(drop)
     }
+}
+
+/// `p50`, `p95`: the percentage, from 1 to 99.
+fn percentile(word: &str) -> Option<u8> {
+    let digits = word.strip_prefix('p').filter(|digits| !digits.starts_with(['0', '+']))?;
+    digits.parse().ok().filter(|percent| (1..100).contains(percent))
 }
 
 /// A variable and a number make one linear term; all else is a tree.

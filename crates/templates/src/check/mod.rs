@@ -1,5 +1,7 @@
 //! Lints of templates: what can be proved wrong or doubtful from the text alone.
 
+mod contradiction;
+mod starts;
 mod subsumption;
 
 use std::collections::BTreeMap;
@@ -21,6 +23,7 @@ pub fn template(template: &Template, pattern: &Pattern, findings: &mut Findings<
     abandoned_threads(template, pattern, findings);
     same_task(template, pattern, findings);
     unordered(template, pattern, findings);
+    contradiction::contradictions(template, pattern, findings);
 }
 
 /// Variables of patterns that stand nowhere else: a slip, or a wildcard in disguise. The parts of a label that a node
@@ -209,6 +212,7 @@ fn chained(pattern: &Pattern, left: &Node, right: &Node) -> bool {
 
 /// Lints between templates: one order twice, and templates that can never match.
 pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
+    starts::circles(program, findings);
     let patterns: Vec<Option<Pattern>> =
         program.templates.iter().map(|template| Pattern::of(template, &mut Findings::new(program))).collect();
     let shapes: Vec<Shape<'_>> = program
@@ -288,7 +292,7 @@ fn flat(term: &Spanned<Term>) -> Vec<&Spanned<Term>> {
     leaves
 }
 
-fn statement_terms(statements: &[Statement], count: &mut dyn FnMut(&Spanned<Term>)) {
+pub(super) fn statement_terms(statements: &[Statement], count: &mut dyn FnMut(&Spanned<Term>)) {
     for statement in statements {
         match statement {
             Statement::NewEntry { task, .. } => count(task),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::facts;
 use crate::pattern::{Key, Node, Pattern, Scope, Solved};
 use crate::plan::{Field, KindTag};
 use dyelog_datalog::ast::{Atom, Comparison, Condition, Spanned, Template, Term};
@@ -150,12 +151,15 @@ impl Laying<'_> {
                         if same.value == template.value && node.value == *onto)
                 })
             }
-            Condition::Aggregate { .. } => false,
+            Condition::Aggregate { .. } | Condition::Rounds { .. } => false,
         }
     }
 
     fn atom_follows(&mut self, negated: bool, own: &Atom, other: &Atom) -> bool {
-        own.relation.value == other.relation.value
+        // In two files a name may mean two relations, unless it is one of the facts.
+        let same_file = own.relation.span.file == other.relation.span.file;
+        own.relation == other.relation
+            && (same_file || facts::schema().get(&own.relation.value).is_some())
             && own.arguments.len() == other.arguments.len()
             && own.arguments.iter().zip(&other.arguments).all(|(own, other)| match (&own.value, &other.value) {
                 (Term::Wildcard, Term::Wildcard) => true,
@@ -203,7 +207,7 @@ fn linear(term: &Spanned<Term>, shape: Shape<'_>) -> Option<Linear> {
                 None => Some((Base::Variable(Scope::of(shape.template).key(variable, false)?), *offset)),
             }
         }
-        Term::Wildcard | Term::Arithmetic(..) => None,
+        Term::Wildcard | Term::Float(_) | Term::Arithmetic(..) => None,
     }
 }
 

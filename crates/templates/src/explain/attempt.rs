@@ -6,9 +6,12 @@
 use std::cell::Cell;
 
 use crate::matcher::{Argument, Relations, label_field, tag};
-use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, Slot, Step, Value};
+use crate::plan::{
+    Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
+    apply,
+};
 use crate::visits::Visits;
-use dyelog_datalog::ast::{Comparison, Operator};
+use dyelog_datalog::ast::{Comparison, Quantifier};
 use dyelog_diagnostic::names::Name;
 use dyelog_trace::toeg::{NONE, Thread};
 use dyelog_trace::{Kind, NodeId, Toeg, TraceNames};
@@ -44,6 +47,20 @@ pub struct Failure {
     pub why: Why,
 }
 
+impl Failure {
+    /// The step of the plan that failed; none for the kind of the glue node.
+    pub fn step_of<'p>(&self, plan: &'p Plan) -> Option<&'p Step> {
+        let steps = match self.part {
+            Part::Glue => return None,
+            Part::Head => &plan.head,
+            Part::Round => &plan.repetition.as_ref()?.steps,
+            Part::Tail => &plan.tail,
+            Part::TailOfNone => plan.tail_of_none.as_ref()?,
+        };
+        steps.get(self.step)
+    }
+}
+
 /// Why a step fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
@@ -74,6 +91,21 @@ pub enum Why {
     OneNode(NodeId),
     /// A relation does not hold, or holds where it must not; its arguments.
     Relation(Vec<Option<Argument>>),
+    /// An argument of a relation has no value.
+    NoValue,
+    /// A condition on every round does not hold of one.
+    OfRound {
+        /// Of how many rounds before it in the order of the walk it holds.
+        before: u32,
+        /// Which of its steps failed.
+        step: usize,
+        /// Why.
+        why: Box<Why>,
+        /// The nodes by register, those of the rounds that it speaks of among them.
+        slots: Vec<NodeId>,
+    },
+    /// A condition on some round holds of none.
+    OfNoRound,
     /// A template starts at a node where it must not.
     Starts(NodeId),
     /// The sequence was followed for as long as matching follows any.
@@ -154,6 +186,8 @@ impl<'a> Trial<'a> {
             taken,
             depth,
             carry: Vec::new(),
+            count: 0,
+            seen: 0,
             attempt: Attempt {
                 glue,
                 slots: vec![NONE; plan.slot_names.len().max(1)],
@@ -175,6 +209,10 @@ struct Run<'r, 'a> {
     taken: &'r dyn Fn(NodeId) -> bool,
     depth: u32,
     carry: Vec<i64>,
+    /// How many rounds have been walked.
+    count: u32,
+    /// Conditions on some round that have held of one.
+    seen: u64,
     attempt: Attempt,
 }
 
@@ -253,6 +291,7 @@ impl Run<'_, '_> {
         furthest: &mut Option<(usize, Failure, Vec<NodeId>, usize)>,
     ) {
         self.set_carry(&repetition.carry);
+        self.seen = 0;
         let mut rounds = 0;
         // Of what gets equally far, the last: further on in the sequence.
         let mut note = |run: &Self, passed: usize, failure: Failure| {
@@ -281,6 +320,7 @@ impl Run<'_, '_> {
             let nodes = repetition.nodes.iter().map(|slot| self.attempt.slots[*slot as usize]);
             let nodes: Vec<NodeId> = nodes.collect();
             self.attempt.rounds.extend(nodes);
+            self.count = rounds;
             if rounds >= repetition.min {
                 match self.steps(&self.plan.tail) {
                     Ok(()) => {
@@ -326,8 +366,9 @@ impl Run<'_, '_> {
                 if left == right { Err(Why::OneNode(left)) } else { Ok(()) }
             }
             Step::Holds { negated, relation, arguments } => {
-                let arguments: Vec<Option<Argument>> =
+                let arguments: Result<Vec<Option<Argument>>, Why> =
                     arguments.iter().map(|argument| self.argument(argument)).collect();
+                let arguments = arguments?;
                 if self.trial.relations.holds(relation, &arguments) == *negated {
                     Err(Why::Relation(arguments))
                 } else {
@@ -341,6 +382,67 @@ impl Run<'_, '_> {
                     && self.trial.attempt_within(*template as usize, node, &free, self.depth - 1).failure.is_none();
                 if starts { Err(Why::Starts(node)) } else { Ok(()) }
             }
+            Step::Round(condition) => self.round(condition),
+            Step::Rounds(condition) => self.all_rounds(condition),
+            Step::Seen(number) if self.seen >> number & 1 != 0 => Ok(()),
+            Step::Seen(_) => Err(Why::OfNoRound),
+            Step::Recall { to, node } => match self.attempt.rounds.get(*node as usize) {
+                Some(node) => {
+                    self.attempt.slots[*to as usize] = *node;
+                    Ok(())
+                }
+                None => Err(Why::Nothing { to: *to }),
+            },
+        }
+    }
+
+    /// A condition on the round that is being walked, and maybe the one walked before.
+    fn round(&mut self, condition: &RoundCondition) -> Result<(), Why> {
+        let some = condition.quantifier == Quantifier::Some;
+        if condition.pair {
+            let Some(before) = self.attempt.rounds.len().checked_sub(condition.size.into()) else { return Ok(()) };
+            self.put_round(&condition.here, before);
+        }
+        match self.steps(&condition.steps) {
+            Ok(()) => {
+                self.seen |= u64::from(some) << condition.number;
+                Ok(())
+            }
+            Err(_) if some => Ok(()),
+            // Why the round itself fails is why its step does.
+            Err(stop) if !condition.pair && condition.steps.len() == 1 => Err(stop.why),
+            Err(stop) => Err(self.of_round(self.count, stop)),
+        }
+    }
+
+    /// A condition on rounds that have been walked.
+    fn all_rounds(&mut self, condition: &RoundCondition) -> Result<(), Why> {
+        let some = condition.quantifier == Quantifier::Some;
+        for (before, (here, next)) in (0..).zip(condition.places(self.attempt.rounds.len())) {
+            let budget = self.trial.budget.get();
+            if budget == 0 {
+                return Err(Why::Budget);
+            }
+            self.trial.budget.set(budget - 1);
+            self.put_round(&condition.here, here);
+            self.put_round(&condition.next, next);
+            match self.steps(&condition.steps) {
+                Ok(()) if some => return Ok(()),
+                Err(stop) if !some => return Err(self.of_round(before, stop)),
+                _ => {}
+            }
+        }
+        if some { Err(Why::OfNoRound) } else { Ok(()) }
+    }
+
+    fn of_round(&self, before: u32, stop: Stop) -> Why {
+        let slots = self.attempt.slots.clone();
+        Why::OfRound { before, step: stop.passed, why: Box::new(stop.why), slots }
+    }
+
+    fn put_round(&mut self, nodes: &[(Slot, u8)], from: usize) {
+        for (to, node) in nodes {
+            self.attempt.slots[*to as usize] = self.attempt.rounds[from + usize::from(*node)];
         }
     }
 
@@ -412,6 +514,7 @@ impl Run<'_, '_> {
             }
             Value::Integer(value) => value,
             Value::Symbol(symbol) => self.symbol(symbol).map_or(-1, |name| i64::from(name.0)),
+            Value::Count(offset) => i64::from(self.count).saturating_add(offset),
         }
     }
 
@@ -447,26 +550,20 @@ impl Run<'_, '_> {
         stack.pop()
     }
 
-    fn argument(&self, argument: &RelationArgument) -> Option<Argument> {
+    /// An argument of a relation: bound or free, or none where it has no value.
+    fn argument(&self, argument: &RelationArgument) -> Result<Option<Argument>, Why> {
         let toeg = self.trial.toeg;
-        Some(match argument {
+        Ok(Some(match argument {
             RelationArgument::Integer(value) => Argument::Integer(self.value(*value)),
             RelationArgument::TaskName(slot) => Argument::Name(self.task_name(self.slot(*slot))),
             RelationArgument::Name(slot, Field::Service) => Argument::Name(toeg.event(self.slot(*slot)).service),
             RelationArgument::Name(slot, _) => Argument::Name(toeg.event(self.slot(*slot)).activity),
             RelationArgument::Symbol(symbol) => self.symbol(*symbol).map_or(Argument::Unknown, Argument::Name),
-            RelationArgument::Free => return None,
-        })
-    }
-}
-
-fn apply(operator: Operator, left: i64, right: i64) -> Option<i64> {
-    match operator {
-        Operator::Add => left.checked_add(right),
-        Operator::Subtract => left.checked_sub(right),
-        Operator::Multiply => left.checked_mul(right),
-        Operator::Divide => left.checked_div(right),
-        Operator::Remainder => left.checked_rem(right),
+            RelationArgument::Computed(expression) => {
+                Argument::Integer(self.expression(expression).ok_or(Why::NoValue)?)
+            }
+            RelationArgument::Free => return Ok(None),
+        }))
     }
 }
 

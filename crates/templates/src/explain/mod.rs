@@ -8,12 +8,14 @@ pub mod attempt;
 mod coverage;
 mod done;
 pub mod evidence;
+mod near;
 mod study;
 mod variables;
 mod why_not;
 
 pub use coverage::{Count, Coverage, Unprocessed};
 pub use done::{Caused, Done, done};
+pub use near::{Is, Nearest, nearest};
 pub use study::{Made, Studies, Study};
 pub use variables::{Bound, Variable, Variables};
 pub use why_not::{Try, WhyNot, why_not};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::operations::Compiler;
-use crate::pattern::{At, Node, Solved};
+use crate::pattern::{At, Node, Scope, Solved};
 use crate::plan::{EntryReference, Position};
-use dyelog_datalog::ast::{Comparison, Condition, Span, Template, Term};
+use dyelog_datalog::ast::{Comparison, Condition, Index, Span, Template, Term};
 use dyelog_diagnostic::Label;
 
 /// A task, as the terms of a template name it.
@@ -76,10 +76,15 @@ fn index(at: At, round: Position) -> Option<Position> {
 
 /// Names of variables that conditions of the template say differ.
 pub(super) fn names_apart(template: &Template) -> Vec<[Arc<str>; 2]> {
+    let scope = Scope::of(template);
     let pair = |condition: &Condition| match condition {
         Condition::Compare(left, Comparison::NotEqual, right) => match (&left.value, &right.value) {
-            (Term::Variable(left, 0), Term::Variable(right, 0)) => {
-                Some([Arc::clone(&left.name), Arc::clone(&right.name)])
+            // Of two that have an index each it is not said which of the one differ from which of the other.
+            (Term::Variable(left, 0), Term::Variable(right, 0)) if left.index.is_none() || right.index.is_none() => {
+                let of_all = |index: &Option<Index>| {
+                    index.as_ref().is_none_or(|index| index.offset == 0 && index.variable == scope.index().cloned())
+                };
+                (of_all(&left.index) && of_all(&right.index)).then(|| [Arc::clone(&left.name), Arc::clone(&right.name)])
             }
             _ => None,
         },

@@ -56,7 +56,7 @@ impl Compiler<'_, '_, '_> {
                 };
                 Some(Solved::Variable((name, at), *offset))
             }
-            Term::Arithmetic(..) => {
+            Term::Float(_) | Term::Arithmetic(..) => {
                 self.findings.error(
                     codes::NOT_LINEAR,
                     term.span,

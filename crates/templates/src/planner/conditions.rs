@@ -1,144 +1,356 @@
 //! Conditions of templates: when they can be decided, and as which steps.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::pattern::{Findings, Solved, bad_index, condition_terms};
-use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, Step, Value};
-use crate::planner::{FUNCTIONAL_RELATIONS, Planner};
-use dyelog_datalog::ast::{Atom, Comparison, Condition, Operator, Spanned, Term};
-use dyelog_diagnostic::Diagnostic;
+use crate::facts;
+use crate::pattern::{At, Findings, Solved, condition_terms};
+use crate::plan::{
+    Body, Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, RoundCondition, Slot, Step, Value,
+};
+use crate::planner::Planner;
+use crate::planner::places::{Context, Fetched};
+use crate::planner::units::{Literals, Meaning, Meanings, When, deciding};
+use dyelog_datalog::ast::{Atom, Comparison, Condition, Ident, Operator, Quantifier, Rule, Spanned, Term, Variable};
+use dyelog_datalog::check::{MAX_ARITY, MAX_BODY, unsafe_bodies};
+use dyelog_datalog::syntax::{print_condition, print_term};
 
-impl Planner<'_> {
-    /// Emits the conditions whose variables are known; at the end, all that are left.
-    pub(super) fn conditions(&mut self, findings: &mut Findings<'_>, end: bool) {
-        let template = self.template;
-        loop {
-            let mut emitted = false;
-            for (index, condition) in template.conditions.iter().enumerate() {
-                if !self.used[index] && self.ready(&condition.value, end) {
-                    self.used[index] = true;
-                    emitted |= self.emit(condition, findings);
+/// How far the planner is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// A node was bound: what is cheap is decided as early as it can be.
+    Node,
+    /// All nodes before the sequence are bound.
+    Head,
+    /// All nodes of a round are bound.
+    Round,
+    /// All is bound.
+    End,
+}
+
+impl<'t> Planner<'t> {
+    /// Emits the conditions that can be decided now.
+    pub(super) fn conditions(&mut self, findings: &mut Findings<'_>, stage: Stage) {
+        let bound = if self.in_round { Context::Walk } else { Context::Outside };
+        self.in_context(bound, |planner| while planner.simple(findings) {});
+        match stage {
+            Stage::Node => {}
+            Stage::Head => self.asked(When::Once, Context::Outside),
+            Stage::Round => {
+                self.asked(When::Every, Context::Walk);
+                for context in [Context::Walk, Context::Pair] {
+                    self.rounds(context);
                 }
             }
-            if !emitted {
-                break;
-            }
-        }
-        if end {
-            for (index, condition) in template.conditions.iter().enumerate() {
-                if !self.used[index] {
-                    self.report_unbound(condition, findings);
+            Stage::End => {
+                self.asked(When::Once, Context::Outside);
+                for pair in [false, true] {
+                    self.rounds(Context::After { pair });
                 }
+                self.undecided(findings);
             }
         }
     }
 
-    fn ready(&self, condition: &Condition, end: bool) -> bool {
-        match condition {
-            Condition::Atom { negated: false, atom } if deciding(atom).is_some() => {
-                atom.arguments.iter().take(deciding(atom).unwrap_or(0)).all(|argument| self.known(argument))
+    pub(super) fn in_context<T>(&mut self, context: Context, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.context, context);
+        let done = work(self);
+        self.context = before;
+        done
+    }
+
+    /// Emits what needs no relation, and navigation; says whether that may have made others ready.
+    fn simple(&mut self, findings: &mut Findings<'_>) -> bool {
+        let mut bound = false;
+        for number in 0..self.units.len() {
+            let unit = &self.units[number];
+            let now = match unit.when {
+                When::Once => true,
+                When::Every => self.in_round,
+                When::Some => false,
+            };
+            let [literals] = &unit.bodies[..] else { continue };
+            let [literal] = literals[..] else { continue };
+            if self.used[number] || !now {
+                continue;
             }
-            // Relations may leave variables open, and cost most, so they come last.
-            Condition::Atom { negated, atom } => {
-                end && (!negated
-                    || atom.arguments.iter().all(|argument| self.known(argument) || argument.value == Term::Wildcard))
+            if unit.navigates {
+                if self.leads_on(literal) {
+                    self.used[number] = true;
+                    bound |= self.navigate(literal, findings);
+                }
+            } else if !matches!(literal.value, Condition::Atom { .. })
+                && self.decidable(literal)
+                && self.is_closed(literal)
+                && !has_fraction(literal)
+            {
+                self.used[number] = true;
+                self.emit(&[literal]);
             }
-            Condition::NotStarts { node, .. } => self.slot_of(&node.value).is_some(),
-            Condition::Compare(..) => condition_terms(condition).iter().all(|term| self.known(term)),
-            Condition::Aggregate { .. } => end,
+        }
+        bound
+    }
+
+    /// Emits what asks relations, the cheapest first.
+    fn asked(&mut self, when: When, context: Context) {
+        self.in_context(context, |planner| {
+            let ready = |number: &usize| planner.is_ready(*number, when);
+            let mut numbers: Vec<usize> = (0..planner.units.len()).filter(ready).collect();
+            numbers.sort_by_key(|number| planner.cost(*number));
+            for number in numbers {
+                planner.used[number] = true;
+                for literals in planner.units[number].bodies.clone() {
+                    planner.emit(&literals);
+                }
+            }
+        });
+    }
+
+    fn is_ready(&self, number: usize, when: When) -> bool {
+        let unit = &self.units[number];
+        !self.used[number]
+            && !unit.navigates
+            && unit.when == when
+            && unit.bodies.iter().flatten().all(|literal| self.decidable(literal))
+    }
+
+    /// What asks least goes first.
+    fn cost(&self, number: usize) -> u32 {
+        let literals = self.units[number].bodies.iter();
+        let of_body = |literals: &Literals<'_>| match &literals[..] {
+            [Spanned { value: Condition::Atom { atom, .. }, .. }] if self.is_direct(atom) => {
+                if facts::schema().get(&atom.relation.value).is_some() { 1 } else { 2 }
+            }
+            [literal] if self.is_closed(literal) && !matches!(literal.value, Condition::Atom { .. }) => 0,
+            _ => 3,
+        };
+        literals.map(of_body).max().unwrap_or(0)
+    }
+
+    /// Emits what speaks of rounds and takes more than a step within them.
+    fn rounds(&mut self, context: Context) {
+        let Some(round) = &self.pattern.round else { return };
+        let size = round.nodes.len() as u8;
+        let after = matches!(context, Context::After { .. });
+        let pair = matches!(context, Context::Pair | Context::After { pair: true });
+        for number in 0..self.units.len() {
+            let when = self.units[number].when;
+            let now = match when {
+                When::Once => false,
+                // What has to hold of every round is a step of it, if it speaks of no other.
+                When::Every => context != Context::Walk,
+                When::Some => true,
+            };
+            if !now || !self.in_context(context, |planner| planner.is_ready(number, when)) {
+                continue;
+            }
+            self.used[number] = true;
+            let outer = std::mem::take(&mut self.steps);
+            let bodies = self.units[number].bodies.clone();
+            self.in_context(context, |planner| {
+                for literals in &bodies {
+                    planner.emit(literals);
+                }
+            });
+            let steps = std::mem::replace(&mut self.steps, outer);
+            let quantifier = if when == When::Some { Quantifier::Some } else { Quantifier::Every };
+            let mut own = 0;
+            if when == When::Some && !after {
+                own = self.seen;
+                self.seen = self.seen.saturating_add(1);
+            }
+            let from = |from: Fetched| {
+                let nodes = self.fetched.iter().filter(|((own, _), _)| *own == from);
+                nodes.map(|((_, node), slot)| (*slot, *node)).collect::<Vec<_>>()
+            };
+            let here = from(if after { Fetched::Here } else { Fetched::Before });
+            let next = if after { from(Fetched::Next) } else { Vec::new() };
+            let condition =
+                RoundCondition { quantifier, number: own, pair, size, backward: self.backward, here, next, steps };
+            let condition = Box::new(condition);
+            self.steps.push(if after { Step::Rounds(condition) } else { Step::Round(condition) });
         }
     }
 
-    fn known(&self, term: &Spanned<Term>) -> bool {
-        match &term.value {
-            Term::Integer(_) | Term::Symbol(_) => true,
-            Term::Wildcard => false,
+    /// A variable without an index is the same in all rounds, where a round is the first to say what it is.
+    pub(super) fn same_in_all(&mut self, known: &BTreeMap<crate::pattern::Key, Value>) {
+        let Some(round) = &self.pattern.round else { return };
+        let size = round.nodes.len() as u8;
+        let found: Vec<(u8, Field)> = self
+            .route
+            .round_sites
+            .iter()
+            .filter(|(key, _)| key.1 == At::Scalar && !known.contains_key(*key))
+            .map(|(_, (node, field, _))| (*node, *field))
+            .collect();
+        for (node, field) in found {
+            let before = self.fetched(Fetched::Before, node);
+            let own = self.route.round_slots[node as usize];
+            let steps = vec![Step::Equal(Value::Field(own, field, 0), Value::Field(before, field, 0))];
+            self.steps.push(Step::Round(Box::new(RoundCondition {
+                quantifier: Quantifier::Every,
+                number: 0,
+                pair: true,
+                size,
+                backward: self.backward,
+                here: vec![(before, node)],
+                next: Vec::new(),
+                steps,
+            })));
+        }
+    }
+
+    /// Whether all that a condition says of bound variables is known.
+    fn decidable(&self, literal: &Spanned<Condition>) -> bool {
+        if let Condition::NotStarts { node, .. } = &literal.value {
+            return self.node_slot(&node.value).is_some();
+        }
+        condition_terms(&literal.value).iter().all(|term| match &term.value {
             Term::Variable(variable, _) => {
-                self.slot_of(&variable.name).is_some()
-                    || self.scope.key(variable, self.in_round).is_some_and(|key| self.route.sites.contains_key(&key))
+                self.meanings.of_variable(variable) == Meaning::Open || self.locate(variable).is_some()
             }
-            Term::Arithmetic(left, _, right) => self.known(left) && self.known(right),
-        }
+            _ => true,
+        })
+    }
+
+    /// Whether a condition has names or wildcards that may lack a value.
+    fn may_be_unsafe(&self, literal: &Spanned<Condition>) -> bool {
+        let plain = |term: &Spanned<Term>| matches!(term.value, Term::Wildcard);
+        let wild = match &literal.value {
+            Condition::Atom { atom, .. } => {
+                let within = |term: &&Spanned<Term>| matches!(term.value, Term::Arithmetic(..));
+                atom.arguments.iter().filter(within).any(has_wildcard)
+            }
+            _ => condition_terms(&literal.value).into_iter().any(plain),
+        };
+        wild || !self.is_closed(literal)
+    }
+
+    fn is_closed(&self, literal: &Spanned<Condition>) -> bool {
+        self.meanings.open(&literal.value).is_empty()
     }
 
     pub(super) fn slot_of(&self, name: &str) -> Option<Slot> {
         self.bound.iter().find(|bound| &*bound.node.name == name).map(|bound| bound.slot)
     }
 
-    /// Emits a condition; says whether it may have made others ready.
-    fn emit(&mut self, condition: &Spanned<Condition>, findings: &mut Findings<'_>) -> bool {
-        match &condition.value {
-            Condition::Compare(left, comparison, right) => {
-                self.compare(left, *comparison, right);
-                false
-            }
-            Condition::Atom { negated: false, atom } if deciding(atom).is_some() => {
-                let arguments: Vec<Option<Solved>> = atom
-                    .arguments
-                    .iter()
-                    .map(|argument| match &argument.value {
-                        Term::Wildcard => Some(Solved::Wildcard),
-                        Term::Symbol(name) => Some(Solved::Symbol(Arc::clone(name))),
-                        _ => self.plain(argument),
-                    })
-                    .collect();
-                let Some(arguments) = arguments.into_iter().collect::<Option<Vec<Solved>>>() else {
-                    findings.error(
-                        codes::NOT_LINEAR,
-                        condition.span,
-                        "only a variable plus or minus a constant can stand here",
-                    );
-                    return false;
-                };
-                let Some(thread) = self.value(&arguments[0]) else { return false };
-                let slot = self.new_slot(&atom.relation.value);
-                let (edge, kind) = match &*atom.relation.value {
-                    "begins" => (Edge::First(thread), KindTag::Begin),
-                    "ends" => (Edge::Last(thread), KindTag::End),
-                    _ => {
-                        let Some(position) = self.value(&arguments[1]) else { return false };
-                        (Edge::Accepted(thread, position), KindTag::Begin)
-                    }
-                };
-                self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
-                let fields: &[Field] =
-                    if matches!(edge, Edge::Accepted(..)) { &[Field::Thread] } else { &[Field::Task, Field::Counter] };
-                for (field, argument) in fields.iter().zip(&arguments[arguments.len() - fields.len()..]) {
-                    self.unify(slot, *field, argument);
-                }
-                true
-            }
-            Condition::Atom { negated, atom } => {
-                let arguments = atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
-                let relation = Arc::clone(&atom.relation.value);
-                self.steps.push(Step::Holds { negated: *negated, relation, arguments });
-                false
-            }
-            Condition::NotStarts { template, node } => {
-                let slot = self.slot_of(&node.value).expect("a condition is emitted when its node is bound");
-                match self.program.templates.iter().position(|other| other.name.value == template.value) {
-                    Some(number) => self.steps.push(Step::NotStarts(number as u16, slot)),
-                    None if self.program.lost.may_define(&template.value) => {}
-                    None => {
-                        let place = findings.place(template.span);
-                        let message = format!("there is no template `{}`", template.value);
-                        let names = self.program.templates.iter().map(|other| &*other.name.value);
-                        let finding =
-                            Diagnostic::error(codes::STARTS, place, message).with_similar(&template.value, names);
-                        findings.list.push(finding);
-                    }
-                }
-                false
-            }
-            Condition::Aggregate { .. } => {
-                findings
-                    .error(codes::NOT_LINEAR, condition.span, "aggregates stand in rules only")
-                    .hints
-                    .push("write a rule with the aggregate and ask its relation here".to_owned());
-                false
-            }
+    fn node_slot(&self, name: &str) -> Option<super::places::Site> {
+        let outer = self.pattern.nodes.iter().any(|node| *node.name == *name);
+        if outer {
+            return self.slot_of(name).map(|slot| super::places::Site::Value(Value::Field(slot, Field::Node, 0)));
         }
+        self.locate_node(name, At::Here)
+    }
+
+    /// Whether what decides a navigating relation is known.
+    fn leads_on(&self, literal: &Spanned<Condition>) -> bool {
+        let Condition::Atom { atom, .. } = &literal.value else { return false };
+        let deciding = deciding(atom).unwrap_or(0);
+        atom.arguments
+            .iter()
+            .take(deciding)
+            .all(|argument| self.plain(argument).is_some_and(|argument| self.value(&argument).is_some()))
+    }
+
+    /// Goes to the node that a relation leads to; says whether it did.
+    fn navigate(&mut self, literal: &Spanned<Condition>, findings: &mut Findings<'_>) -> bool {
+        let Condition::Atom { atom, .. } = &literal.value else { return false };
+        let arguments = atom.arguments.iter().map(|argument| match &argument.value {
+            Term::Wildcard => Some(Solved::Wildcard),
+            Term::Symbol(name) => Some(Solved::Symbol(Arc::clone(name))),
+            _ => self.plain(argument),
+        });
+        let Some(arguments) = arguments.collect::<Option<Vec<Solved>>>() else {
+            let message = "only a variable plus or minus a constant can stand here";
+            findings.error(codes::NOT_LINEAR, literal.span, message);
+            return false;
+        };
+        let Some(thread) = self.value(&arguments[0]) else { return false };
+        let slot = self.new_slot(&atom.relation.value);
+        let (edge, kind) = match &*atom.relation.value {
+            "begins" => (Edge::First(thread), KindTag::Begin),
+            "ends" => (Edge::Last(thread), KindTag::End),
+            _ => {
+                let Some(position) = self.value(&arguments[1]) else { return false };
+                (Edge::Accepted(thread, position), KindTag::Begin)
+            }
+        };
+        self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
+        let fields: &[Field] =
+            if matches!(edge, Edge::Accepted(..)) { &[Field::Thread] } else { &[Field::Task, Field::Counter] };
+        for (field, argument) in fields.iter().zip(&arguments[arguments.len() - fields.len()..]) {
+            self.unify(slot, *field, argument);
+        }
+        true
+    }
+
+    /// Emits literals that are asked together.
+    fn emit(&mut self, literals: &[&'t Spanned<Condition>]) {
+        match literals {
+            [Spanned { value: Condition::Compare(left, comparison, right), .. }]
+                if self.is_closed(literals[0]) && !has_fraction(literals[0]) =>
+            {
+                self.compare(left, *comparison, right);
+            }
+            [Spanned { value: Condition::NotStarts { template, node }, .. }] => {
+                self.not_starts(template, &node.value);
+            }
+            [Spanned { value: Condition::Atom { negated, atom }, .. }] if self.is_direct(atom) => {
+                let arguments = atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
+                let name = &atom.relation.value;
+                let relation = Arc::clone(self.relations.get(name).unwrap_or(name));
+                self.steps.push(Step::Holds { negated: *negated, relation, arguments });
+            }
+            _ => self.ask(literals),
+        }
+    }
+
+    fn not_starts(&mut self, template: &Ident, node: &str) {
+        let site = self.node_slot(node).expect("a condition is emitted when its node is bound");
+        let Value::Field(slot, ..) = self.settle(site) else { return };
+        // That there is such a template has been checked, unless what defines it could not be read.
+        if let Some(number) = self.program.templates.iter().position(|other| other.name.value == template.value) {
+            self.steps.push(Step::NotStarts(number as u16, slot));
+        }
+    }
+
+    /// Whether a relation can be asked as it stands: no open variable joins it with another literal, or with itself. Strings
+    /// that the trace may not know are compared by the rules.
+    fn is_direct(&self, atom: &Atom) -> bool {
+        let base = facts::schema().get(&atom.relation.value).is_some();
+        atom.arguments.iter().all(|argument| match &argument.value {
+            Term::Wildcard | Term::Integer(_) => true,
+            Term::Symbol(_) => base,
+            _ => {
+                let mut open = false;
+                let mut work = vec![argument];
+                while let Some(term) = work.pop() {
+                    match &term.value {
+                        Term::Arithmetic(left, _, right) => work.extend([&**left, &**right]),
+                        Term::Variable(variable, _) => open |= self.meanings.of_variable(variable) == Meaning::Open,
+                        Term::Wildcard | Term::Symbol(_) | Term::Float(_) => open = true,
+                        Term::Integer(_) => {}
+                    }
+                }
+                !open
+            }
+        })
+    }
+
+    /// Asks literals as the body of a rule whose head has a column for each bound variable.
+    fn ask(&mut self, literals: &[&'t Spanned<Condition>]) {
+        let (body, columns) = self.meanings.body(self.template, literals);
+        let arguments = columns.iter().map(|variable| {
+            let term = Term::Variable(variable.clone(), 0);
+            self.relation_argument(&Spanned { value: term, span: literals[0].span })
+        });
+        let arguments = arguments.collect();
+        let relation = Arc::clone(&body.rule.head.relation.value);
+        if self.route.bodies.iter().all(|other| other.rule.head.relation.value != relation) {
+            self.route.bodies.push(body);
+        }
+        self.steps.push(Step::Holds { negated: false, relation, arguments });
     }
 
     fn compare(&mut self, left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) {
@@ -158,16 +370,6 @@ impl Planner<'_> {
         }
     }
 
-    fn term_value(&self, term: &Spanned<Term>) -> Option<Value> {
-        if let Term::Variable(variable, 0) = &term.value
-            && variable.index.is_none()
-            && let Some(slot) = self.slot_of(&variable.name)
-        {
-            return Some(Value::Field(slot, Field::Node, 0));
-        }
-        self.value(&self.plain(term)?)
-    }
-
     fn expression(&mut self, term: &Spanned<Term>) -> Expression {
         enum Work<'w> {
             Term(&'w Spanned<Term>),
@@ -185,6 +387,7 @@ impl Planner<'_> {
                     let symbol = self.symbol(name);
                     parts.push(ExpressionPart::Value(symbol));
                 }
+                // What has no value is an error told elsewhere.
                 Work::Term(term) => {
                     parts.push(ExpressionPart::Value(self.term_value(term).unwrap_or(Value::Integer(0))));
                 }
@@ -194,39 +397,143 @@ impl Planner<'_> {
     }
 
     fn relation_argument(&mut self, term: &Spanned<Term>) -> RelationArgument {
-        if let Term::Symbol(name) = &term.value {
-            return RelationArgument::Symbol(self.symbol_number(name));
-        }
-        match self.term_value(term) {
-            Some(Value::Field(slot, Field::Task | Field::TaskName, 0)) => RelationArgument::TaskName(slot),
-            Some(Value::Field(slot, field @ (Field::Activity | Field::Service), 0)) => {
-                RelationArgument::Name(slot, field)
-            }
-            Some(value) => RelationArgument::Integer(value),
-            None => RelationArgument::Free,
+        match &term.value {
+            Term::Wildcard => RelationArgument::Free,
+            Term::Symbol(name) => RelationArgument::Symbol(self.symbol_number(name)),
+            Term::Arithmetic(..) => RelationArgument::Computed(self.expression(term)),
+            _ => match self.term_value(term) {
+                Some(Value::Field(slot, Field::Task | Field::TaskName, 0)) => RelationArgument::TaskName(slot),
+                Some(Value::Field(slot, field @ (Field::Activity | Field::Service), 0)) => {
+                    RelationArgument::Name(slot, field)
+                }
+                value => RelationArgument::Integer(value.unwrap_or(Value::Integer(0))),
+            },
         }
     }
 
-    fn report_unbound(&self, condition: &Spanned<Condition>, findings: &mut Findings<'_>) {
-        for term in condition_terms(&condition.value) {
-            if let Term::Variable(variable, _) = &term.value
-                && !self.known(term)
-            {
-                if variable.index.is_some() && self.scope.key(variable, false).is_none() {
-                    bad_index(term.span, variable, findings);
-                    continue;
+    /// Tells of conditions that nothing could decide, where that is not because nodes could not be reached.
+    fn undecided(&self, findings: &mut Findings<'_>) {
+        let reached = self.pattern.round.is_none() || self.route.repetition.is_some();
+        for (unit, used) in self.units.iter().zip(&self.used) {
+            let literal = unit.bodies.first().and_then(|literals| literals.first());
+            let Some(literal) = literal.filter(|_| !used && reached) else { continue };
+            let finding = findings.error(codes::INDEX, literal.span, "this cannot be told of a round");
+            finding.notes.push(
+                "what `begins`, `ends` and `visit` find in a round is known while that round is walked, and not after it"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+impl<'t> Meanings<'t> {
+    /// Literals as a rule, and the variables that its columns are.
+    pub(super) fn body(
+        &self,
+        template: &dyelog_datalog::ast::Template,
+        literals: &[&'t Spanned<Condition>],
+    ) -> (Body, Vec<Variable>) {
+        let mut columns: Vec<Variable> = Vec::new();
+        let renamed: Vec<Spanned<Condition>> = literals
+            .iter()
+            .map(|literal| {
+                let value = match &literal.value {
+                    Condition::Compare(left, comparison, right) => Condition::Compare(
+                        self.column(left, &mut columns),
+                        *comparison,
+                        self.column(right, &mut columns),
+                    ),
+                    Condition::Atom { negated, atom } => {
+                        let arguments = atom.arguments.iter().map(|term| self.column(term, &mut columns)).collect();
+                        let atom = Atom { relation: atom.relation.clone(), arguments, span: atom.span };
+                        Condition::Atom { negated: *negated, atom }
+                    }
+                    other => other.clone(),
+                };
+                Spanned { value, span: literal.span }
+            })
+            .collect();
+        let text = literals.iter().map(|literal| print_condition(&literal.value)).collect::<Vec<_>>().join(", ");
+        let span = literals[0].span.to(literals[literals.len() - 1].span);
+        let arguments = columns.iter().map(|variable| Spanned { value: named(variable), span }).collect();
+        // Names of relations have no brackets.
+        let name: Arc<str> = format!("{text} (of template {})", template.name.value).into();
+        let head = Atom { relation: Spanned { value: name, span }, arguments, span };
+        let rule = Rule { doc: String::new(), head, body: renamed, span };
+        (Body { rule, text: text.into() }, columns)
+    }
+
+    /// A term with plain names for bound variables, which become columns.
+    fn column(&self, term: &Spanned<Term>, columns: &mut Vec<Variable>) -> Spanned<Term> {
+        let value = match &term.value {
+            Term::Variable(variable, offset) if self.of_variable(variable) != Meaning::Open => {
+                if !columns.contains(variable) {
+                    columns.push(variable.clone());
                 }
-                let names = self.route.sites.keys().map(|(name, _)| &**name);
-                findings.unbound(&variable.name, term.span, self.pattern, names);
+                match named(variable) {
+                    Term::Variable(variable, _) => Term::Variable(variable, *offset),
+                    other => other,
+                }
             }
+            // No deeper than the parser allows.
+            Term::Arithmetic(left, operator, right) => {
+                let (left, right) = (self.column(left, columns), self.column(right, columns));
+                Term::Arithmetic(Box::new(left), *operator, Box::new(right))
+            }
+            other => other.clone(),
+        };
+        Spanned { value, span: term.span }
+    }
+}
+
+/// A variable by its name and index, as one name.
+fn named(variable: &Variable) -> Term {
+    let name = print_term(&Term::Variable(variable.clone(), 0)).into();
+    Term::Variable(Variable { name, index: None }, 0)
+}
+
+/// What is unsafe in the conditions of a template, and too large.
+pub(super) fn check_bodies(planner: &Planner<'_>, findings: &mut Findings<'_>) {
+    let literals = planner.units.iter().filter(|unit| !unit.navigates).flat_map(|unit| &unit.bodies);
+    let asked = literals.filter(|literals| {
+        !planner.meanings.is_told(literals) && literals.iter().any(|literal| planner.may_be_unsafe(literal))
+    });
+    let rules: Vec<Rule> = asked.map(|literals| planner.meanings.body(planner.template, literals).0.rule).collect();
+    for rule in &rules {
+        if rule.head.arguments.len() > MAX_ARITY || rule.body.len() > MAX_BODY {
+            let finding =
+                findings.error(dyelog_datalog::codes::RULE_SIZE, rule.span, "too many conditions asked together");
+            finding.notes.push(format!(
+                "conditions that share open variables have at most {MAX_ARITY} bound ones and {MAX_BODY} literals"
+            ));
+            finding.hints.push("give parts a rule of their own".to_owned());
         }
-        if let Condition::NotStarts { node, .. } = &condition.value {
-            let place = findings.place(node.span);
-            let message = format!("the template has no node `{}`", node.value);
-            let names = self.pattern.nodes.iter().map(|other| &*other.name);
-            let finding = Diagnostic::error(codes::UNBOUND, place, message).with_similar(&node.value, names);
-            findings.list.push(finding);
-        }
+    }
+    if !rules.is_empty() {
+        findings.list.extend(unsafe_bodies(planner.program, facts::schema(), &rules));
+    }
+    let some = planner.units.iter().filter(|unit| unit.when == When::Some).nth(MOST_SOME);
+    if let Some(literal) = some.and_then(|unit| unit.bodies.first()?.first()) {
+        let finding = findings.error(dyelog_datalog::codes::RULE_SIZE, literal.span, "too many `some` in one template");
+        finding.notes.push(format!("a template has at most {MOST_SOME} of them"));
+    }
+}
+
+/// Conditions on some round that a template may have: a bit each.
+const MOST_SOME: usize = u64::BITS as usize;
+
+/// Whether arithmetic has a wildcard in it.
+/// Whether a condition calculates with a fraction, which rules do and steps of a plan do not.
+fn has_fraction(literal: &Spanned<Condition>) -> bool {
+    condition_terms(&literal.value).iter().any(|term| matches!(term.value, Term::Float(_)))
+}
+
+fn has_wildcard(term: &Spanned<Term>) -> bool {
+    match &term.value {
+        Term::Wildcard => true,
+        // No deeper than the parser allows.
+        Term::Arithmetic(left, _, right) => has_wildcard(left) || has_wildcard(right),
+        _ => false,
     }
 }
 
@@ -241,11 +548,4 @@ pub(super) fn by_name(value: Value) -> Value {
         Value::Field(slot, Field::Task, 0) => Value::Field(slot, Field::TaskName, 0),
         other => other,
     }
-}
-
-/// How many arguments of a relation that is navigation decide the others.
-fn deciding(atom: &Atom) -> Option<usize> {
-    let this =
-        |relation: &&(&str, usize, usize)| *relation.0 == *atom.relation.value && relation.1 == atom.arguments.len();
-    FUNCTIONAL_RELATIONS.iter().find(this).map(|relation| relation.2)
 }

@@ -4,17 +4,23 @@
 //! comparisons come early. A repetition becomes a loop walked from the side from which its rounds are functional.
 
 mod conditions;
+mod places;
 mod terms;
+mod units;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codes;
+use crate::matcher::REGISTERS;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
-use crate::plan::{Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
-use conditions::{by_name, is_name};
+use crate::plan::{Body, Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
+use conditions::{Stage, by_name, check_bodies, is_name};
 use dyelog_datalog::ast::{Comparison, Condition, Program, Spanned, Template, Term};
+use dyelog_datalog::scope::Scopes;
+use places::{Context, Fetched, Site};
 use terms::{apart, is_first, linked, plus, replace_values};
+use units::{Meanings, Unit, may_navigate};
 
 /// Relations that the planner itself turns into navigation, with their columns, and how many of these decide the others:
 /// `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`.
@@ -45,6 +51,8 @@ pub struct Route {
     pub slot_names: Vec<Arc<str>>,
     /// Symbols compared with.
     pub symbols: Vec<Arc<str>>,
+    /// What conditions ask beside relations of the rule file.
+    pub bodies: Vec<Body>,
     /// Whether it leads to all nodes. Where it does not, it still tells which variables the nodes have.
     pub sound: bool,
 }
@@ -52,27 +60,53 @@ pub struct Route {
 /// Finds the route of a pattern; what cannot be reached is among the findings. `None` where there are too many nodes for one.
 pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) -> Option<Route> {
     let count = pattern.nodes.len() + pattern.round.as_ref().map_or(0, |round| round.nodes.len());
-    if count + template.conditions.len() > MAX_SLOTS {
+    if count + may_navigate(template) > MAX_SLOTS {
         let message = format!("template `{}` has {count} nodes", template.name.value);
         findings.error(codes::TOO_MANY_NODES, template.name.span, message).notes.push(format!(
-            "nodes and conditions of a template share {MAX_SLOTS} registers; use a `repeat` for sequences"
+            "nodes of a template, and those that `begins`, `ends` and `visit` look at, share {MAX_SLOTS} registers; use a `repeat` \
+             for sequences"
         ));
         return None;
     }
     let scope = Scope::of(template);
+    let good = findings.list.len();
+    let equations = equations(template, &scope);
+    let names = equations.iter().map(|(name, _)| Arc::clone(name)).collect();
+    let mut meanings = Meanings::of(template, pattern, names);
+    let units = meanings.units(findings);
     let mut planner = Planner {
         program,
         template,
         pattern,
         scope,
-        route: Route { slots: vec![Slot::MAX; pattern.nodes.len()], ..Route::default() },
+        route: Route {
+            slots: vec![Slot::MAX; pattern.nodes.len()],
+            round_sites: round_sites(pattern, &equations),
+            ..Route::default()
+        },
         bound: Vec::new(),
-        used: vec![false; template.conditions.len()],
+        used: vec![false; units.len()],
+        meanings,
+        units,
+        equations,
         steps: Vec::new(),
         in_round: false,
+        context: Context::Outside,
+        backward: false,
+        fetched: BTreeMap::new(),
+        recalls: Vec::new(),
+        seen: 0,
+        compared: Vec::new(),
+        relations: relations(template, &findings.scopes),
     };
-    let good = findings.list.len();
+    check_bodies(&planner, findings);
     planner.plan(findings);
+    if planner.route.slot_names.len() > REGISTERS {
+        let message = format!("the conditions of template `{}` look at too many nodes", template.name.value);
+        findings.error(codes::TOO_MANY_NODES, template.name.span, message).notes.push(format!(
+            "nodes of a template, and those of other rounds that its conditions look at, share {REGISTERS} registers"
+        ));
+    }
     let failed = findings.list[good..].iter().any(|finding| finding.severity == dyelog_diagnostic::Severity::Error);
     planner.route.sound = !failed;
     Some(planner.route)
@@ -92,9 +126,86 @@ struct Planner<'t> {
     scope: Scope,
     route: Route,
     bound: Vec<Bound<'t>>,
+    meanings: Meanings<'t>,
+    units: Vec<Unit<'t>>,
+    /// Which units have been emitted.
     used: Vec<bool>,
+    equations: Vec<(Arc<str>, i64)>,
     steps: Vec<Step>,
     in_round: bool,
+    /// Of which rounds the conditions are that are being emitted.
+    context: Context,
+    /// Whether rounds are walked from the last to the first.
+    backward: bool,
+    /// Registers for nodes of other rounds than the one that is being walked.
+    fetched: BTreeMap<(Fetched, u8), Slot>,
+    /// What brings nodes of the round walked first back.
+    recalls: Vec<Step>,
+    /// How many conditions on some round are noted while rounds are walked.
+    seen: u8,
+    /// Variables of the ends of the sequence that are compared with its rounds.
+    compared: Vec<Key>,
+    /// The relations of rules that conditions ask, by their names in the template's file: with their names in the program.
+    relations: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+/// The names in the program of the relations of rules that a template's conditions ask.
+fn relations(template: &Template, scopes: &Scopes<'_>) -> BTreeMap<Arc<str>, Arc<str>> {
+    let mut open: Vec<&Spanned<Condition>> = template.conditions.iter().collect();
+    let mut found = BTreeMap::new();
+    while let Some(condition) = open.pop() {
+        match &condition.value {
+            Condition::Atom { atom, .. } => {
+                if let Some(relation) = scopes.relation(&atom.relation) {
+                    found.insert(Arc::clone(&atom.relation.value), scopes.shown(relation).into());
+                }
+            }
+            Condition::Rounds { body, .. } => open.extend(body),
+            Condition::Compare(..) | Condition::NotStarts { .. } | Condition::Aggregate { .. } => {}
+        }
+    }
+    found
+}
+
+/// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does.
+fn equations(template: &Template, scope: &Scope) -> Vec<(Arc<str>, i64)> {
+    let mut equations = Vec::new();
+    for condition in &template.conditions {
+        let Condition::Compare(left, Comparison::Equal, right) = &condition.value else { continue };
+        let solved = |term: &Spanned<Term>| match &term.value {
+            Term::Variable(variable, offset) => Some((scope.key(variable, true)?, *offset)),
+            _ => None,
+        };
+        let (Some(left), Some(right)) = (solved(left), solved(right)) else { continue };
+        let (next, here) = if left.0.1 == At::Next { (left, right) } else { (right, left) };
+        if next.0.1 == At::Next
+            && here.0.1 == At::Here
+            && next.0.0 == here.0.0
+            && let Some(step) = here.1.checked_sub(next.1)
+            && !equations.iter().any(|(name, _)| *name == next.0.0)
+        {
+            equations.push((next.0.0, step));
+        }
+    }
+    equations
+}
+
+/// Variables of a round, each read off the first of its nodes that has it.
+fn round_sites(pattern: &Pattern, equations: &[(Arc<str>, i64)]) -> BTreeMap<Key, (u8, Field, i64)> {
+    let mut sites = BTreeMap::new();
+    for (number, node) in pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate()) {
+        for (field, term) in node.terms() {
+            if let Solved::Variable(key, offset) = term {
+                sites.entry(key.clone()).or_insert((number as u8, field, -offset));
+            }
+        }
+    }
+    for (name, step) in equations {
+        if let Some((node, field, offset)) = sites.get(&(Arc::clone(name), At::Here)).copied() {
+            sites.entry((Arc::clone(name), At::Next)).or_insert((node, field, offset.saturating_add(*step)));
+        }
+    }
+    sites
 }
 
 /// An edge with its cost and the fields that it makes sure of.
@@ -111,8 +222,11 @@ impl<'t> Planner<'t> {
         let glue = self.new_slot(&pattern.nodes[pattern.glue].name);
         self.route.slots[pattern.glue] = glue;
         self.arrive(&pattern.nodes[pattern.glue], glue, &[]);
-        self.conditions(findings, false);
+        self.conditions(findings, Stage::Node);
         self.reach_all();
+        if pattern.round.is_some() {
+            self.conditions(findings, Stage::Head);
+        }
         let walked = self.round(findings);
         if walked {
             self.reach_all();
@@ -132,10 +246,12 @@ impl<'t> Planner<'t> {
         if !(walked && missed.is_empty()) {
             self.pretend();
         }
-        self.conditions(findings, true);
+        self.ends();
+        self.conditions(findings, Stage::End);
         let steps = std::mem::take(&mut self.steps);
         if self.route.repetition.is_some() {
-            self.route.tail = steps;
+            self.route.tail = std::mem::take(&mut self.recalls);
+            self.route.tail.extend(steps);
         } else {
             self.route.head = steps;
         }
@@ -153,7 +269,7 @@ impl<'t> Planner<'t> {
             let Some((_, index, way)) = next else { return };
             let slot = self.go(&pattern.nodes[index], way);
             self.route.slots[index] = slot;
-            self.conditions(&mut Findings::new(self.program), false);
+            self.conditions(&mut Findings::new(self.program), Stage::Node);
         }
     }
 
@@ -198,10 +314,38 @@ impl<'t> Planner<'t> {
         finding.hints.push(hint);
     }
 
+    /// Compares what nodes outside the sequence say of its first and last round with that round, where the walk does not.
+    fn ends(&mut self) {
+        let (Some(round), Some(repetition)) = (&self.pattern.round, &self.route.repetition) else { return };
+        let reached = repetition.next_carry.clone();
+        let linked = self.links(round);
+        for node in &self.pattern.nodes {
+            for (_, term) in node.terms() {
+                let Solved::Variable(key @ (name, at @ (At::First | At::Last | At::After)), _) = term else { continue };
+                let Some(site @ Value::Field(slot, ..)) = self.route.sites.get(key).copied() else { continue };
+                // The walk begins with what is known of one end.
+                let (begins, ends) = if self.backward { (At::After, At::First) } else { (At::First, At::After) };
+                let walked = self.route.round_slots.contains(&slot) || (linked.contains(name) && *at == begins);
+                if walked || self.compared.contains(key) {
+                    continue;
+                }
+                // What links the rounds is what the walk has come to, also where there is no round.
+                let link = linked.iter().position(|other| other == name).filter(|_| *at == ends);
+                let inside = link.map(|link| Site::Value(reached[link])).or_else(|| self.locate_at_end(key));
+                let Some(inside) = inside else { continue };
+                self.compared.push(key.clone());
+                let inside = self.settle(inside);
+                if site != inside {
+                    self.steps.push(Step::Equal(site, inside));
+                }
+            }
+        }
+    }
+
     /// Variables that link a round with the next: by its nodes, or by an equation.
     fn links(&self, round: &Round) -> Vec<Arc<str>> {
         let mut names = linked(&round.nodes);
-        for (name, _) in self.equations() {
+        for (name, _) in self.equations.clone() {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -235,7 +379,7 @@ impl<'t> Planner<'t> {
                 slot
             })
             .collect();
-        self.conditions(&mut Findings::new(self.program), false);
+        self.conditions(&mut Findings::new(self.program), Stage::Node);
         self.in_round = false;
         self.leave_round(true, &linked, outer);
     }
@@ -260,7 +404,7 @@ impl<'t> Planner<'t> {
     /// Plans the repetition: backward if its end is known, else forward.
     fn round(&mut self, findings: &mut Findings<'_>) -> bool {
         let Some(round) = &self.pattern.round else { return true };
-        let equations = self.equations();
+        let equations = self.equations.clone();
         let linked = self.links(round);
         for backward in [true, false] {
             let (outside, known, unknown) =
@@ -272,6 +416,8 @@ impl<'t> Planner<'t> {
                 continue;
             }
             let saved = (self.bound.len(), self.route.clone(), self.used.clone());
+            let known_before = self.route.sites.clone();
+            self.backward = backward;
             let head = std::mem::take(&mut self.steps);
             self.in_round = true;
             for (number, name) in linked.iter().enumerate() {
@@ -291,6 +437,10 @@ impl<'t> Planner<'t> {
                 }
             }
             let reached = self.reach_round(&round.nodes.iter().collect::<Vec<_>>());
+            if reached {
+                self.same_in_all(&known_before);
+                self.conditions(findings, Stage::Round);
+            }
             self.in_round = false;
             let next: Option<Vec<Value>> =
                 linked.iter().map(|name| self.route.sites.get(&(Arc::clone(name), unknown)).copied()).collect();
@@ -307,38 +457,19 @@ impl<'t> Planner<'t> {
                     nodes: self.route.round_slots.clone(),
                     longest: self.template.longest,
                 });
-                self.conditions(findings, false);
+                self.ends();
+                self.steps.extend((0..self.seen).map(Step::Seen));
+                self.conditions(findings, Stage::Node);
                 return true;
             }
             self.bound.truncate(saved.0);
             self.route = saved.1;
             self.used = saved.2;
+            self.fetched.clear();
+            self.seen = 0;
             self.steps = head;
         }
         false
-    }
-
-    /// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does.
-    fn equations(&self) -> Vec<(Arc<str>, i64)> {
-        let mut equations = Vec::new();
-        for condition in &self.template.conditions {
-            let Condition::Compare(left, Comparison::Equal, right) = &condition.value else { continue };
-            let solved = |term: &Spanned<Term>| match &term.value {
-                Term::Variable(variable, offset) => Some((self.scope.key(variable, true)?, *offset)),
-                _ => None,
-            };
-            let (Some(left), Some(right)) = (solved(left), solved(right)) else { continue };
-            let (next, here) = if left.0.1 == At::Next { (left, right) } else { (right, left) };
-            if next.0.1 == At::Next
-                && here.0.1 == At::Here
-                && next.0.0 == here.0.0
-                && let Some(step) = here.1.checked_sub(next.1)
-                && !equations.iter().any(|(name, _)| *name == next.0.0)
-            {
-                equations.push((next.0.0, step));
-            }
-        }
-        equations
     }
 
     fn reach_round(&mut self, nodes: &[&'t Node]) -> bool {
@@ -351,7 +482,7 @@ impl<'t> Planner<'t> {
             let Some((_, index, way)) = next else { return false };
             let slot = self.go(nodes[index], way);
             self.route.round_slots[index] = slot;
-            self.conditions(&mut Findings::new(self.program), false);
+            self.conditions(&mut Findings::new(self.program), Stage::Node);
         }
         true
     }
@@ -381,14 +512,6 @@ impl<'t> Planner<'t> {
             }
             self.route.sites.entry(outside).or_insert(value);
         }
-        // Under `model` a variable of a round is read off the first of its nodes that has it, whatever the walk used.
-        for (number, node) in self.pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate()) {
-            for (field, term) in node.terms() {
-                if let Solved::Variable(key, offset) = term {
-                    self.route.round_sites.entry(key.clone()).or_insert((number as u8, field, -offset));
-                }
-            }
-        }
         // Nodes of the round stay bound as those of the round walked last, but only through the variables above.
         self.bound.truncate(outer);
     }
@@ -399,24 +522,34 @@ impl<'t> Planner<'t> {
         if repetition.min > 0 {
             return;
         }
-        let slots: Vec<Slot> = self.route.round_slots.clone();
+        // Nor is there a round to go back to.
+        let recalled = self.route.tail.iter().filter_map(|step| match step {
+            Step::Recall { to, .. } => Some(*to),
+            _ => None,
+        });
+        let slots: Vec<Slot> = self.route.round_slots.iter().copied().chain(recalled).collect();
         let carry = repetition.carry.clone();
         let next = repetition.next_carry.clone();
-        let replaced = |value: Value| match value {
-            Value::Field(slot, field, offset) if slots.contains(&slot) => {
-                let place = next
-                    .iter()
-                    .position(|other| matches!(other, Value::Field(s, f, _) if *s == slot && *f == field))?;
-                let (Value::Field(_, _, base), Value::Field(outer, outer_field, outer_offset)) =
-                    (next[place], carry[place])
-                else {
-                    return None;
-                };
-                Some(Value::Field(outer, outer_field, outer_offset + offset - base))
+        let replaced = |value: Value| {
+            let same = |other: &Value| match (value, other) {
+                (Value::Field(slot, field, offset), Value::Field(s, f, base)) if slot == *s && field == *f => {
+                    Some(offset - base)
+                }
+                (Value::Carry(number, offset), Value::Carry(n, base)) if number == *n => Some(offset - base),
+                _ => None,
+            };
+            match value {
+                Value::Field(slot, ..) if !slots.contains(&slot) => Some(value),
+                Value::Field(..) | Value::Carry(..) => {
+                    let (place, offset) =
+                        next.iter().enumerate().find_map(|(place, other)| Some((place, same(other)?)))?;
+                    Some(plus(carry[place], offset))
+                }
+                other => Some(other),
             }
-            other => Some(other),
         };
-        let steps: Option<Vec<Step>> = self.route.tail.iter().map(|step| replace_values(step, &replaced)).collect();
+        let kept = self.route.tail.iter().filter(|step| !matches!(step, Step::Recall { .. }));
+        let steps: Option<Vec<Step>> = kept.map(|step| replace_values(step, &replaced)).collect();
         if steps.is_none() {
             findings.warning(
                 codes::REPEAT_WITHOUT_MIN,

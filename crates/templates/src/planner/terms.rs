@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::pattern::{At, Key, Node, Solved};
-use crate::plan::{Edge, Expression, ExpressionPart, KindTag, Step, Value};
+use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, Step, Value};
+use dyelog_datalog::ast::Quantifier;
 
 pub(super) fn is_first(node: &Node) -> bool {
     node.kind == KindTag::Begin || node.position == Solved::Integer(1)
@@ -15,6 +16,7 @@ pub(super) fn plus(site: Value, offset: i64) -> Value {
         Value::Carry(number, own) => Value::Carry(number, own + offset),
         Value::Integer(value) => Value::Integer(value + offset),
         Value::Symbol(symbol) => Value::Symbol(symbol),
+        Value::Count(own) => Value::Count(own + offset),
     }
 }
 
@@ -48,7 +50,32 @@ pub(super) fn linked(nodes: &[Node]) -> Vec<Arc<str>> {
     names
 }
 
+/// A step with other values; none where one of them has no other. Of conditions on rounds, as there is no round.
 pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Value>) -> Option<Step> {
+    let expression = |parts: &Expression| {
+        let parts: Option<Vec<ExpressionPart>> = parts
+            .0
+            .iter()
+            .map(|part| match part {
+                ExpressionPart::Value(value) => replaced(*value).map(ExpressionPart::Value),
+                apply @ ExpressionPart::Apply(_) => Some(*apply),
+            })
+            .collect();
+        parts.map(Expression)
+    };
+    let same = |slot: Slot, field: Field| match replaced(Value::Field(slot, field, 0))? {
+        Value::Field(slot, other, 0) if other == field => Some(slot),
+        _ => None,
+    };
+    let argument = |argument: &RelationArgument| {
+        Some(match argument {
+            RelationArgument::Integer(value) => RelationArgument::Integer(replaced(*value)?),
+            RelationArgument::TaskName(slot) => RelationArgument::TaskName(same(*slot, Field::Task)?),
+            RelationArgument::Name(slot, field) => RelationArgument::Name(same(*slot, *field)?, *field),
+            RelationArgument::Computed(parts) => RelationArgument::Computed(expression(parts)?),
+            other @ (RelationArgument::Symbol(_) | RelationArgument::Free) => other.clone(),
+        })
+    };
     Some(match step {
         Step::Go { to, edge, kind, consumed } => {
             let edge = match edge {
@@ -65,19 +92,15 @@ pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Val
         Step::Equal(left, right) => Step::Equal(replaced(*left)?, replaced(*right)?),
         Step::Compare(left, comparison, right) => Step::Compare(replaced(*left)?, *comparison, replaced(*right)?),
         Step::CompareExpressions(left, comparison, right) => {
-            let expression = |parts: &Expression| {
-                let parts: Option<Vec<ExpressionPart>> = parts
-                    .0
-                    .iter()
-                    .map(|part| match part {
-                        ExpressionPart::Value(value) => replaced(*value).map(ExpressionPart::Value),
-                        apply @ ExpressionPart::Apply(_) => Some(*apply),
-                    })
-                    .collect();
-                parts.map(Expression)
-            };
             Step::CompareExpressions(expression(left)?, *comparison, expression(right)?)
         }
-        other => other.clone(),
+        Step::Holds { negated, relation, arguments } => {
+            let arguments = arguments.iter().map(argument).collect::<Option<Vec<_>>>()?;
+            Step::Holds { negated: *negated, relation: Arc::clone(relation), arguments }
+        }
+        Step::NotStarts(template, slot) => Step::NotStarts(*template, same(*slot, Field::Node)?),
+        Step::Rounds(condition) if condition.quantifier == Quantifier::Every => step.clone(),
+        Step::Rounds(_) | Step::Round(_) | Step::Seen(_) | Step::Recall { .. } => return None,
+        Step::Distinct(..) => step.clone(),
     })
 }

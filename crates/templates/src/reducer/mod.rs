@@ -39,6 +39,8 @@ pub struct ReduceOptions {
     pub threads: usize,
     /// Whether to keep a row for each committed match.
     pub keep_matches: bool,
+    /// Whether to keep with each row what the match binds, which takes a second run of the control algorithm.
+    pub keep_bindings: bool,
 }
 
 impl Default for ReduceOptions {
@@ -49,6 +51,7 @@ impl Default for ReduceOptions {
             policy: Policy::default(),
             threads: 1,
             keep_matches: false,
+            keep_bindings: false,
         }
     }
 }
@@ -69,6 +72,26 @@ pub struct MatchRow {
     /// The entry that owns the glue node, by its number within the operation: the paper's E0, E1, …; `None` for a node
     /// on a task that its thread came to with no recognised request.
     pub entry: Option<u32>,
+    /// What it binds, where that was asked for.
+    pub bindings: Option<Bindings>,
+}
+
+/// What a match binds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bindings {
+    /// Nodes by the names that the template gives them, with the round of a `repeat`, `f[2]`: thread and thread node counter.
+    pub nodes: Vec<(String, u32, u32)>,
+    /// Variables: a thread, a counter, a task, a name.
+    pub variables: Vec<(String, BoundTo)>,
+}
+
+/// What a variable is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoundTo {
+    /// A thread or a counter.
+    Number(i64),
+    /// A task or a name.
+    Text(String),
 }
 
 /// What a reduction comes to.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::driver::{self, Committed, Irregularity, Observer, Outcome, Plans};
+use crate::explain::{Bound, Study, Variable, Variables};
 use crate::facts::{GraphFacts, NoRelations, RuleRelations};
 use crate::matcher::{Matcher, Relations, Symbols};
-use crate::reducer::{ERRORS, EngineKind, MatchRow, Pending, ReduceOptions};
+use crate::reducer::{Bindings, BoundTo, ERRORS, EngineKind, MatchRow, Pending, ReduceOptions};
 #[cfg(feature = "reference")]
 use crate::reference::Reference;
 use crate::rules::Rules;
@@ -137,8 +138,17 @@ impl Worker {
             visits: Visits::default(),
         };
         let outcome = if options.keep_matches {
+            let first = self.report.matches.len();
             let mut keep = Keep { rows: &mut self.report.matches, names };
-            control(rules, options, toeg, matcher, &mut keep)
+            let outcome = control(rules, options, toeg, matcher, &mut keep);
+            if options.keep_bindings {
+                let study = Study::new(rules, names, toeg, relations);
+                // Both engines commit the same matches in the same order.
+                for (row, made) in self.report.matches[first..].iter_mut().zip(&study.matches) {
+                    row.bindings = Some(bindings(&study, &Variables::of(&study, made)));
+                }
+            }
+            outcome
         } else {
             control(rules, options, toeg, matcher, &mut ())
         };
@@ -201,7 +211,27 @@ impl Observer for Keep<'_> {
             node: event.index,
             template: Arc::clone(&committed.plan.name),
             entry: (committed.entry < driver::STRAY).then_some(committed.entry),
+            bindings: None,
         });
+    }
+}
+
+fn bindings(study: &Study<'_>, variables: &Variables) -> Bindings {
+    let node = |(name, node): &(String, NodeId)| {
+        let event = study.toeg.event(*node);
+        (name.clone(), event.thread, event.index)
+    };
+    let variable = |variable: &Variable| {
+        let value = match variable.value {
+            Bound::Thread(number) | Bound::Number(number) => BoundTo::Number(number),
+            Bound::Task(task) => BoundTo::Text(study.names.task_label(task)),
+            Bound::Name(name) => BoundTo::Text(study.names.names.text(name).to_owned()),
+        };
+        (variable.name.clone(), value)
+    };
+    Bindings {
+        nodes: variables.nodes.iter().map(node).collect(),
+        variables: variables.list.iter().map(variable).collect(),
     }
 }
 

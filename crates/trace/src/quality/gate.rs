@@ -1,9 +1,10 @@
 //! A sink that lets well-formed operations through to another.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::{QualityReport, Repeat, Runs, Verdict, examine};
-use crate::{Operation, Sink, Toeg, TraceNames};
+use crate::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Severity};
 
 /// What to do about damaged operations.
@@ -19,6 +20,7 @@ pub struct Gate<'a> {
     next: &'a mut dyn Sink,
     report: QualityReport,
     runs: Runs,
+    spans: Option<SpanTree>,
     errors: Vec<Diagnostic>,
 }
 
@@ -28,7 +30,14 @@ const ERRORS: usize = 20;
 impl<'a> Gate<'a> {
     /// A gate in front of a sink.
     pub fn new(policy: Policy, next: &'a mut dyn Sink) -> Self {
-        Self { policy, next, report: QualityReport::default(), runs: Runs::default(), errors: Vec::new() }
+        Self { policy, next, report: QualityReport::default(), runs: Runs::default(), spans: None, errors: Vec::new() }
+    }
+
+    fn pass(&mut self, names: &TraceNames, spans: Option<SpanTree>, operation: Operation) -> ControlFlow<()> {
+        if let Some(spans) = spans {
+            self.next.spans(names, spans);
+        }
+        self.next.operation(names, operation)
     }
 
     /// Goes on without an operation, unless that is an error.
@@ -53,7 +62,16 @@ impl<'a> Gate<'a> {
 }
 
 impl Sink for Gate<'_> {
+    fn wanted(&self) -> Arc<Wanted> {
+        self.next.wanted()
+    }
+
+    fn spans(&mut self, _: &TraceNames, spans: SpanTree) {
+        self.spans = Some(spans);
+    }
+
     fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        let spans = self.spans.take();
         if let Some(repeat) = self.runs.repeat(&operation) {
             let finding = repeat.diagnostic(&operation, names);
             self.report.repeated(repeat, &operation, names, finding.clone());
@@ -65,14 +83,14 @@ impl Sink for Gate<'_> {
             Ok(graph) => {
                 let operation = graph.into_operation();
                 self.report.sound(&operation);
-                return self.next.operation(names, operation);
+                return self.pass(names, spans, operation);
             }
             Err(refused) => *refused,
         };
         let verdict = examine(&mut operation, names);
         self.report.record(&operation, names, &verdict);
         match verdict {
-            Verdict::Sound | Verdict::Restored(_) => self.next.operation(names, operation),
+            Verdict::Sound | Verdict::Restored(_) => self.pass(names, spans, operation),
             Verdict::Damaged(damage) => self.damaged(damage.diagnostic(&operation, names, false)),
         }
     }

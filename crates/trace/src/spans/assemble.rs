@@ -9,6 +9,7 @@
 //!   name the same missing parent, it is put in their place; what remains are roots;
 //! - each root is an operation.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -127,7 +128,10 @@ fn name_services(work: &mut Work<'_>) {
 
 fn sort(work: &mut Work<'_>) {
     let mut sorted: Vec<u32> = (0..work.spans.spans.len() as u32).collect();
-    sorted.sort_unstable_by(|a, b| work.spans.compare(work.names, work.span(*a), work.span(*b)));
+    sorted.sort_unstable_by(|a, b| {
+        let order = work.spans.compare(work.names, work.span(*a), work.span(*b));
+        order.then_with(|| work.spans.kept.as_ref().map_or(Ordering::Equal, |kept| kept.compare(work.names, *a, *b)))
+    });
     work.sorted = sorted;
 }
 

@@ -1,4 +1,4 @@
-//! The attributes that matter, by all their names; the rest is skipped unread.
+//! The attributes that matter, by all their names; the rest is skipped unread, but for those that a sink wants.
 //!
 //! | what | attributes, the first that is given wins |
 //! |---|---|
@@ -10,8 +10,12 @@
 //! | message role | `messaging.operation.type`, `messaging.operation`, `messaging.operation.name` |
 //! | CPU time | `thread.cpu_time`, `cpu.time`, `cpu_time`, `process.cpu.time` in seconds, or with the suffix `_ns`, `_us` or `_ms` |
 
-use crate::spans::json::Scalar;
+use rustc_hash::FxHashSet;
+
+use crate::retained::{Attribute, Data, Keys, Status};
+use crate::spans::json::{Scalar, Shape};
 use crate::spans::model::{Messaging, SpanKind};
+use dyelog_diagnostic::names::{Name, Names};
 
 /// What an attribute tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,6 +147,76 @@ pub struct Attributes {
     pub cpu: f64,
     /// CPU time that was left out because it is negative, in seconds.
     pub bad_cpu: Option<f64>,
+    /// What is kept of all attributes, where anything is.
+    pub keeping: Option<Keeping>,
+}
+
+/// Attributes that are kept as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Keeping {
+    wanted: Keys,
+    /// Those that are wanted.
+    pub attributes: Vec<Attribute>,
+    /// The keys of all, of whatever span or resource.
+    pub seen: FxHashSet<Name>,
+    /// How the span ended, as far as attributes say it.
+    pub status: Status,
+    /// The name of an event, where an attribute tells it.
+    pub event: Name,
+    /// How many of them were left out, as they are lists or maps.
+    pub composite: u64,
+}
+
+impl Keeping {
+    /// Nothing so far, of what is wanted.
+    pub fn new(wanted: &Keys) -> Self {
+        Self { wanted: wanted.clone(), ..Self::default() }
+    }
+
+    fn take(&mut self, key: Key, value: &mut Scalar, names: &mut Names) {
+        let data = match value.shape {
+            Shape::Whole => value.whole().map(Data::Whole),
+            Shape::Float => value.float().map(Data::Float),
+            Shape::Bool => Some(Data::Bool(value.truth())),
+            Shape::Text => value.text().map(|text| match canonical(text) {
+                Some(number) => Data::Whole(number),
+                None => Data::Text(names.intern(text)),
+            }),
+            Shape::Array | Shape::Object => {
+                self.composite += u64::from(key.wanted);
+                None
+            }
+            Shape::Null => None,
+        };
+        let Some(value) = data else { return };
+        let text = match value {
+            Data::Text(text) => names.text(text),
+            Data::Bool(true) => "true",
+            _ => "",
+        };
+        match names.text(key.name) {
+            "event" => self.event = if let Data::Text(text) = value { text } else { Name::NONE },
+            "otel.status_code" => self.status = Status::parse(text),
+            "error" if self.status == Status::Unset && text.eq_ignore_ascii_case("true") => self.status = Status::Error,
+            _ => {}
+        }
+        if key.wanted {
+            self.attributes.push(Attribute { key: key.name, value });
+        }
+    }
+}
+
+/// The key of an attribute that is kept, or looked at for the status.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    name: Name,
+    wanted: bool,
+}
+
+/// The whole number that a text is, written as numbers are. Some tracers write all values as texts.
+fn canonical(text: &str) -> Option<i64> {
+    let number: i64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 impl Default for Attributes {
@@ -161,11 +235,17 @@ impl Default for Attributes {
             kind: SpanKind::Unspecified,
             cpu: f64::NAN,
             bad_cpu: None,
+            keeping: None,
         }
     }
 }
 
 impl Attributes {
+    /// Nothing so far; keeps what is wanted.
+    pub fn keeping(keeping: Option<Keeping>) -> Self {
+        Self { keeping, ..Self::default() }
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         for ranked in [
@@ -184,6 +264,31 @@ impl Attributes {
         self.kind = SpanKind::Unspecified;
         self.cpu = f64::NAN;
         self.bad_cpu = None;
+        if let Some(keeping) = &mut self.keeping {
+            keeping.attributes.clear();
+            (keeping.status, keeping.event) = (Status::Unset, Name::NONE);
+        }
+    }
+
+    /// The name of an event, where an attribute tells it.
+    pub fn event_name(&self) -> Name {
+        self.keeping.as_ref().map_or(Name::NONE, |keeping| keeping.event)
+    }
+
+    /// Whether the attribute of that key is to be kept.
+    pub fn keeps(&mut self, key: &str, names: &mut Names) -> Option<Key> {
+        let keeping = self.keeping.as_mut()?;
+        let name = names.intern(key);
+        keeping.seen.insert(name);
+        let wanted = keeping.wanted.has(key);
+        (wanted || matches!(key, "error" | "otel.status_code" | "event")).then_some(Key { name, wanted })
+    }
+
+    /// Keeps an attribute.
+    pub fn keep(&mut self, key: Key, value: &mut Scalar, names: &mut Names) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.take(key, value, names);
+        }
     }
 
     /// Takes in one attribute.

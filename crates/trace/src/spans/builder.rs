@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::spans::attributes::Attributes;
+use crate::retained::{Attribute, SpanEvent, Status, Wanted};
+use crate::spans::attributes::{Attributes, Keeping};
 use crate::spans::ids::SpanId;
 use crate::spans::jaeger::Reference;
 use crate::spans::json::{Scalar, Shape};
@@ -16,6 +17,17 @@ const MOST_PARALLEL: f64 = 64.0;
 
 /// The resolution of the coarsest clocks that are in use, seconds.
 const COARSE: f64 = 1e-3;
+
+/// What of a span is kept while it is read.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Its events.
+    pub events: Vec<SpanEvent>,
+    /// Their attributes.
+    pub event_attributes: Vec<Attribute>,
+    /// Its status, as far as a member of its own says it.
+    pub status: Status,
+}
 
 /// Collects the spans of one input.
 pub struct Builder<'a> {
@@ -33,6 +45,11 @@ pub struct Builder<'a> {
     pub resource: Attributes,
     /// What is known of the span that is being read.
     pub attributes: Attributes,
+    /// What is known of the event that is being read.
+    pub event: Attributes,
+    /// What is kept of the span that is being read, but for its attributes.
+    pub open: Open,
+    wanted: Arc<Wanted>,
     /// The references of the span that is being read (Jaeger).
     pub(crate) references: Vec<Reference>,
     /// Spans that wait for the table of processes of their trace, with their key in it (Jaeger).
@@ -44,14 +61,23 @@ pub struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Nothing read so far.
     pub fn new(file: &str, names: &'a mut Names) -> Self {
+        Self::keeping(file, names, &Arc::default())
+    }
+
+    /// Nothing read so far; keeps what is wanted.
+    pub fn keeping(file: &str, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
+        let keeping = |keys| Attributes::keeping(wanted.spans.then(|| Keeping::new(keys)));
         Self {
             file: file.into(),
             names,
-            spans: Spans::default(),
+            spans: Spans { kept: wanted.spans.then(Box::default), ..Spans::default() },
             report: ReadReport::default(),
             scalar: Scalar::default(),
-            resource: Attributes::default(),
-            attributes: Attributes::default(),
+            resource: keeping(&wanted.resources),
+            attributes: keeping(&wanted.attributes),
+            event: keeping(&wanted.event_attributes),
+            open: Open::default(),
+            wanted: Arc::clone(wanted),
             references: Vec::new(),
             waiting: Vec::new(),
             foreign: None,
@@ -118,6 +144,7 @@ impl<'a> Builder<'a> {
         }
         self.much_cpu(&span);
         self.spans.spans.push(span);
+        self.close();
     }
 
     /// Counts a span with more CPU time than a machine could have given it.
@@ -134,6 +161,81 @@ impl<'a> Builder<'a> {
                 .with_note("it counts as it is, and makes its service busier than it can have been")
                 .with_hint("the attribute is in seconds; the suffixes `_ms`, `_us` and `_ns` tell other units")
         });
+    }
+
+    /// What of spans is kept.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// Another span begins.
+    pub fn open(&mut self) {
+        self.attributes.clear();
+        self.open.events.clear();
+        self.open.event_attributes.clear();
+        self.open.status = Status::Unset;
+    }
+
+    /// Keeps what is wanted of the span that was taken last.
+    fn close(&mut self) {
+        let (Some(kept), Some(own)) = (&mut self.spans.kept, &mut self.attributes.keeping) else { return };
+        if self.open.status == Status::Unset {
+            self.open.status = own.status;
+        }
+        let Open { events, event_attributes, status } = &mut self.open;
+        kept.close(*status, &mut own.attributes, events, event_attributes);
+    }
+
+    /// An event of the span ends, of which attributes were read into `event`.
+    pub fn close_event(&mut self, name: Name, time: Option<i64>) {
+        let Some(own) = &mut self.event.keeping else { return };
+        if self.wanted.events {
+            let event = SpanEvent::new(name, time, self.open.event_attributes.len(), own.attributes.len());
+            self.open.events.push(event);
+            self.open.event_attributes.append(&mut own.attributes);
+        }
+    }
+
+    /// Keeps what is wanted of the resource that was read last; gives its number.
+    pub fn keep_resource(&mut self) -> u32 {
+        match (&mut self.spans.kept, &mut self.resource.keeping) {
+            (Some(kept), Some(own)) => kept.resource(&mut own.attributes),
+            _ => 0,
+        }
+    }
+
+    /// Says of which resource spans are.
+    pub fn belongs(&mut self, spans: std::ops::Range<usize>, resource: u32) {
+        if let Some(kept) = &mut self.spans.kept {
+            kept.belongs(spans, resource);
+        }
+    }
+
+    /// Forgets the spans and links behind the first so many.
+    pub fn truncate(&mut self, (spans, links): (usize, usize)) {
+        self.spans.spans.truncate(spans);
+        self.spans.links.truncate(links);
+        self.waiting.retain(|(index, _)| *index < spans);
+        if let Some(kept) = &mut self.spans.kept {
+            kept.truncate(spans);
+        }
+    }
+
+    /// The spans and what there is to say about them.
+    pub fn finish_input(mut self) -> (Spans, ReadReport, Option<&'static str>) {
+        let [attributes, resource, event] = [self.attributes, self.resource, self.event].map(|it| it.keeping);
+        if let (Some(kept), Some(attributes), Some(resource), Some(event)) =
+            (&mut self.spans.kept, attributes, resource, event)
+        {
+            let composite = attributes.composite + resource.composite + event.composite;
+            if composite > 0 {
+                self.report.counted.insert("attribute that is a list or a map", composite);
+            }
+            kept.seen.attributes = attributes.seen;
+            kept.seen.resources = resource.seen;
+            kept.seen.event_attributes = event.seen;
+        }
+        (self.spans, self.report, self.foreign)
     }
 
     /// Interns the buffered scalar where it is a text.

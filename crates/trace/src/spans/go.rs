@@ -5,7 +5,7 @@ use serde::de::MapAccess;
 use crate::spans::builder::Builder;
 use crate::spans::json::{ArrayOf, Members, ObjectOf, ScalarInto, Shape, skip};
 use crate::spans::model::{Span, SpanKind};
-use crate::spans::otlp::{AttributeList, LinkList, span_id, trace_id};
+use crate::spans::otlp::{AttributeList, LinkList, events, span_id, status, trace_id};
 use crate::spans::time::from_rfc3339;
 
 /// What is known of such a span; nothing, in a document of another form.
@@ -54,15 +54,17 @@ impl GoSpan {
                 self.end = builder.scalar.text().and_then(from_rfc3339);
             }
             "Attributes" => {
-                let mut list = AttributeList::new(&mut builder.attributes, &mut builder.scalar);
+                let mut list = AttributeList::new(&mut builder.attributes, &mut builder.scalar, builder.names);
                 let shape = map.next_value_seed(ArrayOf(&mut list))?;
                 builder.expect(Shape::Array, shape, "Attributes");
             }
             "Resource" => {
-                let mut list = AttributeList::new(&mut builder.resource, &mut builder.scalar);
+                let mut list = AttributeList::new(&mut builder.resource, &mut builder.scalar, builder.names);
                 let shape = map.next_value_seed(ArrayOf(&mut list))?;
                 builder.expect(Shape::Array, shape, "Resource");
             }
+            "Status" if builder.wanted().spans => status(builder, map)?,
+            "Events" if builder.wanted().events => events(builder, map)?,
             "Links" => {
                 self.span.first_link = builder.spans.links.len() as u32;
                 map.next_value_seed(ArrayOf(&mut LinkList { builder }))?;
@@ -81,9 +83,12 @@ impl GoSpan {
         let mut span = std::mem::take(&mut self.span);
         [span.service, span.instance, span.host] = builder.resource_names();
         builder.apply_attributes(&mut span);
-        builder.attributes.clear();
-        builder.resource.clear();
+        let resource = builder.keep_resource();
+        let before = builder.spans.spans.len();
         builder.finish(span, self.start.take(), self.end.take());
+        builder.belongs(before..builder.spans.spans.len(), resource);
+        builder.open();
+        builder.resource.clear();
     }
 }
 

@@ -89,9 +89,7 @@ fn lines<F: Format>(builder: &mut Builder<'_>, mut input: impl BufRead, strict: 
         let mut deserializer = serde_json::Deserializer::from_slice(&line);
         let read = F::document(builder, &mut deserializer).and_then(|()| deserializer.end());
         if let Err(error) = read {
-            builder.spans.spans.truncate(before.0);
-            builder.spans.links.truncate(before.1);
-            builder.waiting.retain(|(index, _)| *index < before.0);
+            builder.truncate(before);
             let finding = syntax(&builder.file, &error, number - 1);
             if strict {
                 return Err(finding.into());

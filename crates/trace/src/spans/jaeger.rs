@@ -21,7 +21,7 @@ use crate::spans::otlp::{AttributeList, span_id, trace_id};
 use crate::spans::{SpanOptions, input, pipeline};
 use crate::{ReadReport, Sink, TraceNames};
 use dyelog_diagnostic::Diagnostics;
-use dyelog_diagnostic::names::Name;
+use dyelog_diagnostic::names::{Name, Names};
 
 /// Reads the spans of a Jaeger JSON input and gives out the operations that they form.
 ///
@@ -34,9 +34,9 @@ pub fn read_jaeger(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let mut builder = Builder::new(file, &mut names.names);
+    let mut builder = Builder::keeping(file, &mut names.names, &sink.wanted());
     input::documents::<Jaeger>(&mut builder, input, options.strict)?;
-    let (spans, report, foreign) = (builder.spans, builder.report, builder.foreign);
+    let (spans, report, foreign) = builder.finish_input();
     pipeline::operations(file, "Jaeger", foreign, spans, report, options, names, sink)
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Jaeger;
 
 impl input::Format for Jaeger {
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
-        builder.attributes.clear();
+        builder.open();
         let mut node = Node::new(builder);
         let shape = EitherOf(&mut node).deserialize(deserializer)?;
         node.finish();
@@ -67,10 +67,19 @@ struct Node<'r, 'n> {
     /// The key of the span's process in the table of its trace.
     process: Name,
     /// The process of the span itself, where it stands inline.
-    inline: Option<[Name; 3]>,
+    inline: Option<Recorder>,
     /// The table of processes, and since when the spans are waiting for it.
-    processes: FxHashMap<Name, [Name; 3]>,
+    processes: FxHashMap<Name, Recorder>,
     waiting: usize,
+}
+
+/// The process that recorded spans.
+#[derive(Clone, Copy, Debug)]
+struct Recorder {
+    /// Service, instance and machine.
+    names: [Name; 3],
+    /// What is kept of it.
+    resource: u32,
 }
 
 /// One of the references of a span.
@@ -107,7 +116,10 @@ impl<'r, 'n> Node<'r, 'n> {
             for (index, key) in builder.waiting.drain(self.waiting..) {
                 let span = &mut builder.spans.spans[index];
                 if let Some(process) = self.processes.get(&key) {
-                    [span.service, span.instance, span.host] = *process;
+                    [span.service, span.instance, span.host] = process.names;
+                    if let Some(kept) = &mut builder.spans.kept {
+                        kept.belongs(index..index + 1, process.resource);
+                    }
                 }
             }
         }
@@ -132,13 +144,15 @@ impl<'r, 'n> Node<'r, 'n> {
         span.links = builder.spans.links.len() as u32 - span.first_link;
         builder.apply_attributes(&mut span);
         if let Some(process) = inline {
-            [span.service, span.instance, span.host] = process;
+            [span.service, span.instance, span.host] = process.names;
         }
         let before = builder.spans.spans.len();
         let end = start.zip(duration).map(|(start, duration)| start.saturating_add(duration));
         builder.finish(span, start, end);
-        if builder.spans.spans.len() > before && inline.is_none() {
-            builder.waiting.push((before, process));
+        match inline {
+            Some(inline) => builder.belongs(before..builder.spans.spans.len(), inline.resource),
+            None if builder.spans.spans.len() > before => builder.waiting.push((before, process)),
+            None => {}
         }
     }
 
@@ -158,7 +172,7 @@ impl<'r, 'n> Node<'r, 'n> {
 
 impl Elements for Node<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
-        self.builder.attributes.clear();
+        self.builder.open();
         let mut node = Node::new(self.builder);
         let Some(shape) = seq.next_element_seed(ObjectOf(&mut node))? else { return Ok(false) };
         node.finish();
@@ -200,7 +214,11 @@ impl Members for Node<'_, '_> {
             }
             "tags" | "tag" => {
                 let builder = &mut *self.builder;
-                tags(&mut builder.attributes, &mut builder.scalar, map)?;
+                tags(&mut builder.attributes, &mut builder.scalar, builder.names, map)?;
+            }
+            "logs" if self.builder.wanted().events => {
+                let shape = map.next_value_seed(ArrayOf(&mut Logs { builder: self.builder, time: None }))?;
+                self.builder.expect(Shape::Array, shape, "logs");
             }
             "processes" => {
                 let mut table = Processes { builder: self.builder, table: &mut self.processes };
@@ -260,10 +278,45 @@ impl Members for References<'_, '_> {
     }
 }
 
+/// The logs of a span, and each of them.
+struct Logs<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    time: Option<i64>,
+}
+
+impl Elements for Logs<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        self.builder.event.clear();
+        self.time = None;
+        let Some(shape) = seq.next_element_seed(ObjectOf(self))? else { return Ok(false) };
+        self.builder.expect(Shape::Object, shape, "logs[]");
+        if shape == Shape::Object {
+            let name = self.builder.event.event_name();
+            self.builder.close_event(name, self.time);
+        }
+        Ok(true)
+    }
+}
+
+impl Members for Logs<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let builder = &mut *self.builder;
+        match key {
+            "timestamp" => {
+                map.next_value_seed(ScalarInto(&mut builder.scalar))?;
+                self.time = builder.scalar.whole().map(|micros| micros.saturating_mul(1000));
+                Ok(())
+            }
+            "fields" => tags(&mut builder.event, &mut builder.scalar, builder.names, map),
+            _ => skip(map),
+        }
+    }
+}
+
 /// The table of processes of a trace.
 struct Processes<'r, 'n> {
     builder: &'r mut Builder<'n>,
-    table: &'r mut FxHashMap<Name, [Name; 3]>,
+    table: &'r mut FxHashMap<Name, Recorder>,
 }
 
 impl Members for Processes<'_, '_> {
@@ -281,11 +334,11 @@ struct Process<'r, 'n> {
 
 impl Process<'_, '_> {
     /// The service, instance and machine of a process.
-    fn read<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<[Name; 3], A::Error> {
+    fn read<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<Recorder, A::Error> {
         builder.resource.clear();
         let shape = map.next_value_seed(ObjectOf(&mut Process { builder }))?;
         builder.expect(Shape::Object, shape, "process");
-        Ok(builder.resource_names())
+        Ok(Recorder { names: builder.resource_names(), resource: builder.keep_resource() })
     }
 }
 
@@ -298,36 +351,46 @@ impl Members for Process<'_, '_> {
                 builder.resource.take(Meaning::Service, &mut builder.scalar);
                 Ok(())
             }
-            "tags" | "tag" => tags(&mut builder.resource, &mut builder.scalar, map),
+            "tags" | "tag" => tags(&mut builder.resource, &mut builder.scalar, builder.names, map),
             _ => skip(map),
         }
     }
 }
 
 /// Tags as a list of keys and values or as a map.
-fn tags<'de, A: MapAccess<'de>>(attributes: &mut Attributes, scalar: &mut Scalar, map: &mut A) -> Result<(), A::Error> {
-    map.next_value_seed(EitherOf(&mut Tags { attributes, scalar })).map(drop)
+fn tags<'de, A: MapAccess<'de>>(
+    attributes: &mut Attributes,
+    scalar: &mut Scalar,
+    names: &mut Names,
+    map: &mut A,
+) -> Result<(), A::Error> {
+    map.next_value_seed(EitherOf(&mut Tags { attributes, scalar, names })).map(drop)
 }
 
 struct Tags<'s> {
     attributes: &'s mut Attributes,
     scalar: &'s mut Scalar,
+    names: &'s mut Names,
 }
 
 impl Elements for Tags<'_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
-        AttributeList::new(self.attributes, self.scalar).element(seq)
+        AttributeList::new(self.attributes, self.scalar, self.names).element(seq)
     }
 }
 
 impl Members for Tags<'_> {
     fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         // Stores that take a dot for a path write `span@kind`.
-        let meaning = if key.contains('@') { meaning(&key.replace('@', ".")) } else { meaning(key) };
-        if meaning == Meaning::Nothing {
+        let dotted = key.replace('@', ".");
+        let (meaning, kept) = (meaning(&dotted), self.attributes.keeps(&dotted, self.names));
+        if meaning == Meaning::Nothing && kept.is_none() {
             return skip(map);
         }
         map.next_value_seed(AnyValueInto(self.scalar))?;
+        if let Some(kept) = kept {
+            self.attributes.keep(kept, self.scalar, self.names);
+        }
         self.attributes.take(meaning, self.scalar);
         Ok(())
     }

@@ -27,7 +27,8 @@ pub enum Shape {
     Object,
 }
 
-/// The name of a member, on the stack. A longer one than any that means something is cut short.
+/// The name of a member, on the stack. A longer one than any that means something is cut short; that of a tag of Jaeger, which
+/// may be a member, has seldom a third of the room.
 #[derive(Clone, Copy)]
 pub struct Key {
     bytes: [u8; Key::LONGEST],
@@ -35,7 +36,7 @@ pub struct Key {
 }
 
 impl Key {
-    const LONGEST: usize = 48;
+    const LONGEST: usize = 120;
 
     fn new(text: &str) -> Self {
         let mut bytes = [0; Self::LONGEST];
@@ -148,6 +149,11 @@ impl Scalar {
             Shape::Text => float(self.text.trim()),
             _ => None,
         }
+    }
+
+    /// Whether it is `true`.
+    pub fn truth(&self) -> bool {
+        self.shape == Shape::Bool && self.whole != 0
     }
 
     fn set(&mut self, shape: Shape) -> Shape {
@@ -274,7 +280,8 @@ macro_rules! fill {
             Ok(self.0.set(Shape::Float))
         }
 
-        fn visit_bool<E: Error>(self, _: bool) -> Result<Shape, E> {
+        fn visit_bool<E: Error>(self, truth: bool) -> Result<Shape, E> {
+            self.0.whole = i64::from(truth);
             Ok(self.0.set(Shape::Bool))
         }
 

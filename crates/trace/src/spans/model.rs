@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use crate::recorded::SpanKind;
+use crate::retained::Kept;
 use crate::spans::ids::{SpanId, TraceId};
 use dyelog_diagnostic::names::{Name, Names};
 
@@ -151,6 +152,8 @@ pub struct Spans {
     pub odd_spans: FxHashMap<SpanId, Arc<str>>,
     /// The text of trace identifiers that are no hexadecimal numbers.
     pub odd_traces: FxHashMap<TraceId, Arc<str>>,
+    /// What else is kept, where anything is.
+    pub kept: Option<Box<Kept>>,
 }
 
 impl Spans {

@@ -10,7 +10,8 @@ use std::io::Read;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
-use crate::spans::attributes::{Attributes, Meaning, meaning};
+use crate::retained::Status;
+use crate::spans::attributes::{self, Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
 use crate::spans::go::GoSpan;
 use crate::spans::ids::{SpanId, TraceId};
@@ -18,9 +19,11 @@ use crate::spans::json::{
     AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, TextTo, skip,
 };
 use crate::spans::model::{Link, Span, SpanKind};
+use crate::spans::time::from_rfc3339;
 use crate::spans::{SpanOptions, input, pipeline};
 use crate::{ReadReport, Sink, TraceNames};
 use dyelog_diagnostic::Diagnostics;
+use dyelog_diagnostic::names::{Name, Names};
 
 /// Reads the spans of an OTLP JSON input and gives out the operations that they form.
 ///
@@ -33,9 +36,9 @@ pub fn read_otlp(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let mut builder = Builder::new(file, &mut names.names);
+    let mut builder = Builder::keeping(file, &mut names.names, &sink.wanted());
     input::documents::<Otlp>(&mut builder, input, options.strict)?;
-    let (spans, report, foreign) = (builder.spans, builder.report, builder.foreign);
+    let (spans, report, foreign) = builder.finish_input();
     pipeline::operations(file, "OTLP", foreign, spans, report, options, names, sink)
 }
 
@@ -123,6 +126,8 @@ impl Elements for ResourceList<'_, '_> {
             }
             (span.instance, span.host) = (instance, host);
         }
+        let resource = self.builder.keep_resource();
+        self.builder.belongs(first..self.builder.spans.spans.len(), resource);
         Ok(true)
     }
 }
@@ -158,7 +163,7 @@ impl Members for Resource<'_, '_> {
         match key {
             "attributes" => {
                 let builder = &mut *self.builder;
-                let mut list = AttributeList::new(&mut builder.resource, &mut builder.scalar);
+                let mut list = AttributeList::new(&mut builder.resource, &mut builder.scalar, builder.names);
                 let shape = map.next_value_seed(ArrayOf(&mut list))?;
                 self.builder.expect(Shape::Array, shape, "resource.attributes");
                 Ok(())
@@ -199,7 +204,7 @@ struct SpanList<'r, 'n> {
 
 impl Elements for SpanList<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
-        self.builder.attributes.clear();
+        self.builder.open();
         let first_link = u32::try_from(self.builder.spans.links.len()).unwrap_or(u32::MAX);
         let span = Span { first_link, ..Span::default() };
         let mut reader = SpanReader { builder: self.builder, span, start: None, end: None };
@@ -264,14 +269,101 @@ impl Members for SpanReader<'_, '_> {
             }
             "attributes" => {
                 let builder = &mut *self.builder;
-                let mut list = AttributeList::new(&mut builder.attributes, &mut builder.scalar);
+                let mut list = AttributeList::new(&mut builder.attributes, &mut builder.scalar, builder.names);
                 let shape = map.next_value_seed(ArrayOf(&mut list))?;
                 self.builder.expect(Shape::Array, shape, "attributes");
             }
+            "status" if self.builder.wanted().spans => status(self.builder, map)?,
+            "events" if self.builder.wanted().events => events(self.builder, map)?,
             "links" => {
                 let shape = map.next_value_seed(ArrayOf(&mut LinkList { builder: self.builder }))?;
                 self.builder.expect(Shape::Array, shape, "links");
                 self.span.links = self.builder.spans.links.len() as u32 - self.span.first_link;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// `{"code": 2}`
+pub(crate) fn status<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<(), A::Error> {
+    map.next_value_seed(EitherOf(&mut StatusReader { builder })).map(drop)
+}
+
+struct StatusReader<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Elements for StatusReader<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        Ok(seq.next_element::<serde::de::IgnoredAny>()?.is_some())
+    }
+}
+
+impl Members for StatusReader<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        if !matches!(key, "code" | "Code") {
+            return skip(map);
+        }
+        let builder = &mut *self.builder;
+        map.next_value_seed(ScalarInto(&mut builder.scalar))?;
+        builder.open.status = builder.scalar.text().map_or(Status::Unset, Status::parse);
+        Ok(())
+    }
+}
+
+/// Events of a span.
+pub(crate) fn events<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<(), A::Error> {
+    let shape = map.next_value_seed(ArrayOf(&mut EventList { builder }))?;
+    builder.expect(Shape::Array, shape, "events");
+    Ok(())
+}
+
+struct EventList<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+}
+
+impl Elements for EventList<'_, '_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        self.builder.event.clear();
+        let mut reader = EventReader { builder: self.builder, name: Name::NONE, time: None };
+        let Some(shape) = seq.next_element_seed(ObjectOf(&mut reader))? else { return Ok(false) };
+        let (name, time) = (reader.name, reader.time);
+        self.builder.expect(Shape::Object, shape, "events[]");
+        if shape == Shape::Object {
+            self.builder.close_event(name, time);
+        }
+        Ok(true)
+    }
+}
+
+struct EventReader<'r, 'n> {
+    builder: &'r mut Builder<'n>,
+    name: Name,
+    time: Option<i64>,
+}
+
+impl Members for EventReader<'_, '_> {
+    fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let builder = &mut *self.builder;
+        match key {
+            "name" | "Name" => {
+                map.next_value_seed(ScalarInto(&mut builder.scalar))?;
+                self.name = builder.intern_scalar();
+            }
+            "timeUnixNano" | "time_unix_nano" => {
+                map.next_value_seed(ScalarInto(&mut builder.scalar))?;
+                self.time = builder.scalar.whole().filter(|time| *time != 0);
+            }
+            "Time" => {
+                map.next_value_seed(ScalarInto(&mut builder.scalar))?;
+                self.time = builder.scalar.text().and_then(from_rfc3339);
+            }
+            "attributes" | "Attributes" => {
+                let mut list = AttributeList::new(&mut builder.event, &mut builder.scalar, builder.names);
+                let shape = map.next_value_seed(ArrayOf(&mut list))?;
+                builder.expect(Shape::Array, shape, "events[].attributes");
             }
             _ => skip(map)?,
         }
@@ -336,24 +428,29 @@ impl Members for LinkReader<'_, '_> {
 pub(crate) struct AttributeList<'s> {
     attributes: &'s mut Attributes,
     scalar: &'s mut Scalar,
+    names: &'s mut Names,
     meaning: Option<Meaning>,
+    kept: Option<attributes::Key>,
 }
 
 impl<'s> AttributeList<'s> {
-    pub(crate) fn new(attributes: &'s mut Attributes, scalar: &'s mut Scalar) -> Self {
-        Self { attributes, scalar, meaning: None }
+    pub(crate) fn new(attributes: &'s mut Attributes, scalar: &'s mut Scalar, names: &'s mut Names) -> Self {
+        Self { attributes, scalar, names, meaning: None, kept: None }
     }
 }
 
 impl Elements for AttributeList<'_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
-        self.meaning = None;
+        (self.meaning, self.kept) = (None, None);
         let mut reader = AttributeReader { list: self, valued: false };
         if seq.next_element_seed(ObjectOf(&mut reader))?.is_none() {
             return Ok(false);
         }
         let valued = reader.valued;
         if let (true, Some(meaning)) = (valued, self.meaning) {
+            if let Some(kept) = self.kept {
+                self.attributes.keep(kept, self.scalar, self.names);
+            }
             self.attributes.take(meaning, self.scalar);
         }
         Ok(true)
@@ -369,10 +466,13 @@ impl Members for AttributeReader<'_, '_> {
     fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "key" | "Key" => {
-                let known = &mut self.list.meaning;
-                map.next_value_seed(TextTo(|key: &str| *known = Some(meaning(key))))?;
+                let AttributeList { attributes, names, meaning: known, kept, .. } = &mut *self.list;
+                map.next_value_seed(TextTo(|key: &str| {
+                    *known = Some(meaning(key));
+                    *kept = attributes.keeps(key, names);
+                }))?;
             }
-            "value" | "Value" if self.list.meaning == Some(Meaning::Nothing) => skip(map)?,
+            "value" | "Value" if self.list.meaning == Some(Meaning::Nothing) && self.list.kept.is_none() => skip(map)?,
             "value" | "Value" => {
                 self.valued = true;
                 map.next_value_seed(AnyValueInto(self.list.scalar))?;

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::retained::{Kept, RecordedSpan};
 use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
-use crate::spans::model::{Span, Spans};
+use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{Manner, NONE, Plan, What};
 use crate::spans::settle::{Tolerance, settle};
 use crate::spans::skew::{Observation, Skew};
 use crate::spans::toeg::Emitter;
-use crate::{Operation, Origins, ReadReport, Sink, SpanItem, TraceNames, codes};
+use crate::{Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -34,7 +35,8 @@ pub(super) fn operations(
         return Err(no_spans(&file, format, foreign, &report));
     }
     look_at_times(&file, &spans, &mut report);
-    let forest = assemble(&file, &mut names.names, spans, &mut report);
+    let mut forest = assemble(&file, &mut names.names, spans, &mut report);
+    let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
     let unknown = name_unknown_peers(&forest, &mut names.names);
     let mut tree = TreeView::default();
     let mut plan = Plan::default();
@@ -62,6 +64,9 @@ pub(super) fn operations(
         };
         report.operations += 1;
         report.events += operation.events.len() as u64;
+        if let Some((wanted, kept)) = &kept {
+            sink.spans(names, recorded(&forest, planted, &tree, &operation, wanted, kept));
+        }
         if sink.operation(names, operation) == ControlFlow::Break(()) {
             break;
         }
@@ -107,6 +112,41 @@ fn look_at_times(file: &Arc<str>, spans: &Spans, report: &mut ReadReport) {
 
 fn item(forest: &Forest, span: &Span) -> SpanItem {
     SpanItem { id: forest.spans.span_text(span.id), service: span.service, name: span.name, kind: span.kind }
+}
+
+/// The spans of an operation as they were recorded.
+fn recorded(
+    forest: &Forest,
+    planted: &Tree,
+    tree: &TreeView,
+    operation: &Operation,
+    wanted: &Wanted,
+    kept: &Arc<Kept>,
+) -> SpanTree {
+    let Origins::Items(items) = &operation.origins else {
+        unreachable!("operations of spans have spans as their origins");
+    };
+    let order = &forest.order[planted.first..planted.end];
+    let link = |link: &Link| (forest.spans.trace_text(link.trace), forest.spans.span_text(link.span));
+    let spans = order.iter().zip(&tree.parents).zip(items).map(|((&place, &parent), item)| {
+        let span = &forest.spans.spans[place as usize];
+        RecordedSpan {
+            id: Arc::clone(&item.id),
+            parent: (parent != NONE).then_some(parent),
+            service: span.service,
+            instance: span.instance,
+            host: span.host,
+            name: span.name,
+            peer: span.peer,
+            kind: span.kind,
+            start: span.start,
+            end: span.end,
+            cpu: span.cpu,
+            links: if wanted.links { forest.spans.links_of(span).iter().map(link).collect() } else { Vec::new() },
+            place,
+        }
+    });
+    SpanTree { spans: spans.collect(), kept: Arc::clone(kept) }
 }
 
 impl Missing {

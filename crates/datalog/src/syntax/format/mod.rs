@@ -41,7 +41,7 @@ pub fn format(name: &Arc<str>, text: &str) -> Result<String, Vec<Diagnostic>> {
         printer.lead(template || after_template);
         match item {
             Item::Template(_) => printer.template(),
-            Item::Rule(_) => printer.rule(),
+            Item::Rule(_) | Item::Export(_) | Item::Output(_) => printer.rule(),
             Item::Use(_) => printer.run(2),
         }
         after_template = template;

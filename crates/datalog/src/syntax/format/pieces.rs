@@ -97,7 +97,8 @@ fn names_kind(pieces: &[Piece<'_>], at: usize) -> bool {
 /// Whether a minus is the sign of what follows, not between two operands.
 fn is_sign(pieces: &[Piece<'_>], at: usize) -> bool {
     use TokenKind as K;
-    let operand = |kind| matches!(kind, K::Number | K::Text | K::CloseRound | K::CloseSquare | K::Underscore);
+    let operand =
+        |kind| matches!(kind, K::Number | K::Float | K::Text | K::CloseRound | K::CloseSquare | K::Underscore);
     match at.checked_sub(1).map(|before| &pieces[before]) {
         Some(before) if before.kind == K::Word => before.text == "order",
         Some(before) => !operand(before.kind),
@@ -110,7 +111,10 @@ fn is_offset(pieces: &[Piece<'_>], at: usize) -> bool {
     use TokenKind as K;
     let strong = |kind| matches!(kind, K::Star | K::Slash | K::Percent | K::Minus);
     let kind = |at: usize| pieces.get(at).map(|piece| piece.kind);
-    if !matches!(kind(at), Some(K::Plus | K::Minus)) || is_sign(pieces, at) || kind(at + 1) != Some(K::Number) {
+    if !matches!(kind(at), Some(K::Plus | K::Minus))
+        || is_sign(pieces, at)
+        || !matches!(kind(at + 1), Some(K::Number | K::Float))
+    {
         return false;
     }
     let mut first = at - 1;

@@ -1,0 +1,416 @@
+//! What rules say in vain: bodies that never hold, literals that always do, rules that stand twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::ast::{Aggregate, Atom, Comparison, Condition, Operator, Rule, Span, Spanned, Term};
+use crate::check::{Checker, condition_terms, safety, variables};
+use crate::codes;
+use crate::syntax::{print_condition, print_rule};
+
+/// A variable or, without a name, nought; and the number added to it.
+type Linear<'t> = (Option<&'t str>, i64);
+
+impl<'p> Checker<'p> {
+    pub(super) fn bodies(&mut self) {
+        self.rules_again();
+        for rule in &self.program.rules {
+            self.never(&rule.body);
+            self.in_vain(rule);
+            let outside = safety::outside(rule);
+            for condition in &rule.body {
+                if let Condition::Aggregate { function, over, body, .. } = &condition.value {
+                    self.aggregate(condition.span, *function, over.as_ref(), body, &outside);
+                }
+            }
+        }
+        self.without_beginning();
+    }
+
+    /// Rules that say the same in the same order, whatever their variables are called.
+    fn rules_again(&mut self) {
+        let mut first: HashMap<(Option<u32>, String), Span> = HashMap::new();
+        for rule in &self.program.rules {
+            let key = (self.scopes.relation(&rule.head.relation), plain(rule));
+            match first.get(&key) {
+                None => drop(first.insert(key, rule.span)),
+                Some(other) => {
+                    let place = self.place(*other);
+                    let what = if rule.body.is_empty() { "fact" } else { "rule" };
+                    self.warning(codes::RULE_AGAIN, rule.span, format!("this {what} stands here twice"), |d| {
+                        d.with_place(place, "the first time").with_hint("remove one of them")
+                    });
+                }
+            }
+        }
+    }
+
+    /// Literals that contradict each other, or themselves.
+    fn never(&mut self, body: &[Spanned<Condition>]) {
+        if let Some((spans, reason)) = contradiction(body) {
+            let last = spans.iter().copied().max().expect("a contradiction has a place");
+            let others: Vec<_> = spans.iter().filter(|span| **span != last).map(|span| self.place(*span)).collect();
+            self.warning(codes::NEVER, last, "this never holds".to_owned(), |d| {
+                let d = others.into_iter().fold(d, |d, place| d.with_place(place, "together with this"));
+                d.with_note(reason).with_hint("remove the rule, or mend its conditions")
+            });
+        }
+        for condition in body {
+            if let Condition::Aggregate { body, .. } = &condition.value {
+                self.never(body);
+            }
+        }
+    }
+
+    /// Literals that say nothing, and heads that say what the body has.
+    fn in_vain(&mut self, rule: &'p Rule) {
+        let mut seen: HashSet<String> = HashSet::new();
+        for condition in &rule.body {
+            let literal = &condition.value;
+            let written = print_condition(literal);
+            let again = !seen.insert(written.clone());
+            let reason = match literal {
+                Condition::Atom { negated: false, atom } if same(atom, &rule.head) => {
+                    Some("the rule derives only what it asks for")
+                }
+                Condition::Compare(left, comparison, right) if always(left, *comparison, right) => {
+                    Some("this always holds")
+                }
+                _ if again => Some("this stands in the body already"),
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                let message = format!("`{written}` says nothing here");
+                self.warning(codes::IN_VAIN, condition.span, message, |d| {
+                    d.with_note(reason).with_hint("remove it, or write what is meant")
+                });
+            }
+        }
+    }
+
+    /// An aggregate that has nothing to range over.
+    fn aggregate(
+        &mut self,
+        span: Span,
+        function: Aggregate,
+        over: Option<&Spanned<Term>>,
+        body: &[Spanned<Condition>],
+        outside: &HashSet<Arc<str>>,
+    ) {
+        if body.is_empty() {
+            self.error(codes::IN_VAIN, span, "an aggregate over nothing".to_owned(), |d| {
+                d.with_note("it ranges over the bindings of what stands within its braces")
+                    .with_hint("write relations there")
+            });
+            return;
+        }
+        let (mut own, mut any) = (false, false);
+        condition_terms(body, &mut |term| {
+            any |= matches!(term.value, Term::Wildcard);
+            variables(&term.value, &mut |name| own |= !outside.contains(name));
+        });
+        if !own && !any {
+            let note = "each of its variables occurs outside of the braces too, and so has one value there";
+            let hint = "give what is counted a name that occurs within the braces only";
+            let what = if function == Aggregate::Count { "it counts 0 or 1" } else { "it ranges over one value" };
+            self.warning(codes::IN_VAIN, span, format!("this aggregate groups by all it has: {what}"), |d| {
+                d.with_note(note).with_hint(hint)
+            });
+            return;
+        }
+        let Some(over) = over else { return };
+        let (mut some, mut varies) = (false, false);
+        variables(&over.value, &mut |name| {
+            some = true;
+            varies |= !outside.contains(name);
+        });
+        if some && !varies {
+            let written = crate::syntax::print_term(&over.value);
+            self.warning(
+                codes::IN_VAIN,
+                over.span,
+                format!("`{written}` is the same for all that is aggregated"),
+                |d| {
+                    d.with_note("its variables occur outside of the braces too, and so group")
+                        .with_hint("name the value that varies")
+                },
+            );
+        }
+    }
+
+    /// Relations whose every rule needs one that has no beginning either.
+    fn without_beginning(&mut self) {
+        let count = self.scopes.len();
+        let mut begun = vec![false; count];
+        // What each rule still waits for, and which rules wait for a relation.
+        let mut waiting: Vec<usize> = Vec::new();
+        let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut open = Vec::new();
+        let heads: Vec<Option<u32>> =
+            self.program.rules.iter().map(|rule| self.scopes.relation(&rule.head.relation)).collect();
+        for (number, rule) in self.program.rules.iter().enumerate() {
+            let mut needed = 0;
+            for condition in &rule.body {
+                if let Condition::Atom { negated: false, atom } = &condition.value
+                    && let Some(relation) = self.scopes.relation(&atom.relation)
+                {
+                    needed += 1;
+                    waiters[relation as usize].push(number);
+                }
+            }
+            waiting.push(needed);
+            if needed == 0 {
+                open.extend(heads[number]);
+            }
+        }
+        while let Some(relation) = open.pop() {
+            if std::mem::replace(&mut begun[relation as usize], true) {
+                continue;
+            }
+            for rule in &waiters[relation as usize] {
+                waiting[*rule] -= 1;
+                if waiting[*rule] == 0 {
+                    open.extend(heads[*rule]);
+                }
+            }
+        }
+        if self.program.lost.anything() {
+            return;
+        }
+        for relation in (0..count as u32).filter(|relation| !begun[*relation as usize]) {
+            let span = self.scopes.first(relation).span;
+            let name = self.scopes.shown(relation);
+            self.warning(codes::NEVER, span, format!("`{name}` never holds"), |d| {
+                d.with_note("each of its rules needs a relation that never holds, or itself")
+                    .with_hint("add a rule that begins with relations of the facts")
+            });
+        }
+    }
+}
+
+/// A rule's text with its variables numbered in the order of occurrence.
+fn plain(rule: &Rule) -> String {
+    let mut names: HashMap<Arc<str>, usize> = HashMap::new();
+    let mut copy = Rule { doc: String::new(), ..rule.clone() };
+    let mut rename = |name: &mut Arc<str>| {
+        let next = names.len();
+        let number = *names.entry(Arc::clone(name)).or_insert(next);
+        *name = format!("V{number}").into();
+    };
+    copy.head.arguments.iter_mut().for_each(|term| rename_term(&mut term.value, &mut rename));
+    rename_conditions(&mut copy.body, &mut rename);
+    print_rule(&copy)
+}
+
+fn rename_conditions(conditions: &mut [Spanned<Condition>], rename: &mut dyn FnMut(&mut Arc<str>)) {
+    for condition in conditions {
+        match &mut condition.value {
+            Condition::Compare(left, _, right) => {
+                rename_term(&mut left.value, rename);
+                rename_term(&mut right.value, rename);
+            }
+            Condition::Atom { atom, .. } => {
+                atom.arguments.iter_mut().for_each(|term| rename_term(&mut term.value, rename));
+            }
+            Condition::Aggregate { result, over, body, .. } => {
+                rename(&mut result.value);
+                if let Some(over) = over {
+                    rename_term(&mut over.value, rename);
+                }
+                rename_conditions(body, rename);
+            }
+            Condition::NotStarts { .. } => {}
+        }
+    }
+}
+
+fn rename_term(term: &mut Term, rename: &mut dyn FnMut(&mut Arc<str>)) {
+    match term {
+        Term::Variable(variable, _) => rename(&mut variable.name),
+        Term::Arithmetic(left, _, right) => {
+            rename_term(&mut left.value, rename);
+            rename_term(&mut right.value, rename);
+        }
+        _ => {}
+    }
+}
+
+fn same(atom: &Atom, head: &Atom) -> bool {
+    let wild = atom.arguments.iter().any(|term| matches!(term.value, Term::Wildcard));
+    !wild
+        && atom.relation == head.relation
+        && atom.relation.span.file == head.relation.span.file
+        && atom.arguments == head.arguments
+}
+
+/// Whether a comparison holds whatever its variables are. Arithmetic may have no value, and then does not.
+fn always(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) -> bool {
+    let equal = matches!(comparison, Comparison::Equal | Comparison::LessOrEqual | Comparison::GreaterOrEqual);
+    match (&left.value, &right.value) {
+        (Term::Integer(left), Term::Integer(right)) => comparison.holds(*left, *right),
+        (Term::Symbol(left), Term::Symbol(right)) => match comparison {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            _ => false,
+        },
+        (Term::Variable(one, less), Term::Variable(other, more)) if one == other => {
+            (less == more && equal) || (less != more && comparison.holds(*less, *more))
+        }
+        _ => false,
+    }
+}
+
+/// The places of literals that cannot hold together, with the reason.
+fn contradiction(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
+    let mut symbols: HashMap<&str, (&str, Span)> = HashMap::new();
+    let mut atoms: HashMap<(u32, String), (bool, Span)> = HashMap::new();
+    for condition in body {
+        match &condition.value {
+            Condition::Compare(left, comparison, right) => {
+                if let Some(reason) = alone(left, *comparison, right) {
+                    return Some((vec![condition.span], reason));
+                }
+                if let (Term::Variable(variable, 0), Term::Symbol(text))
+                | (Term::Symbol(text), Term::Variable(variable, 0)) = (&left.value, &right.value)
+                    && *comparison == Comparison::Equal
+                {
+                    let (known, span) = *symbols.entry(&variable.name).or_insert((text, condition.span));
+                    if known != &**text {
+                        let reason = format!("`{}` cannot be both \"{known}\" and \"{text}\"", variable.name);
+                        return Some((vec![span, condition.span], reason));
+                    }
+                }
+            }
+            Condition::Atom { negated, atom } => {
+                let text = print_condition(&Condition::Atom { negated: false, atom: atom.clone() });
+                let (other, span) =
+                    *atoms.entry((atom.relation.span.file, text.clone())).or_insert((*negated, condition.span));
+                if other != *negated {
+                    return Some((vec![span, condition.span], format!("`{text}` cannot both hold and not hold")));
+                }
+            }
+            _ => {}
+        }
+    }
+    for condition in body {
+        if let Condition::Compare(left, Comparison::NotEqual, right) = &condition.value
+            && let (Term::Variable(variable, 0), Term::Symbol(text)) | (Term::Symbol(text), Term::Variable(variable, 0)) =
+                (&left.value, &right.value)
+            && let Some((known, span)) = symbols.get(&*variable.name)
+            && *known == &**text
+        {
+            let reason = format!("`{}` cannot both be \"{text}\" and differ from it", variable.name);
+            return Some((vec![*span, condition.span], reason));
+        }
+    }
+    circle(body)
+}
+
+/// Why a comparison never holds by itself.
+fn alone(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) -> Option<String> {
+    for side in [left, right] {
+        if divides_by_zero(&side.value) {
+            return Some("division by 0 has no value".to_owned());
+        }
+    }
+    let never = match (&left.value, &right.value) {
+        (Term::Integer(left), Term::Integer(right)) => !comparison.holds(*left, *right),
+        (Term::Symbol(left), Term::Symbol(right)) => match comparison {
+            Comparison::Equal => left != right,
+            Comparison::NotEqual => left == right,
+            _ => false, // an error of types
+        },
+        (Term::Variable(one, less), Term::Variable(other, more)) if one == other => !comparison.holds(*less, *more),
+        _ => false,
+    };
+    never.then(|| "no value of its variables makes it true".to_owned())
+}
+
+fn divides_by_zero(term: &Term) -> bool {
+    let Term::Arithmetic(left, operator, right) = term else { return false };
+    (matches!(operator, Operator::Divide | Operator::Remainder) && right.value == Term::Integer(0))
+        || divides_by_zero(&left.value)
+        || divides_by_zero(&right.value)
+}
+
+/// A difference between two terms that is at most a number: `to - from <= most`, or less.
+struct Difference {
+    from: usize,
+    to: usize,
+    /// The number, and -1 where the difference is less than it.
+    most: (i128, i64),
+    span: Span,
+}
+
+/// Comparisons that go round in a circle downwards: `X < Y, Y < X`, `X < 3, X > 5`.
+fn circle(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
+    let mut numbers: HashMap<Option<&str>, usize> = HashMap::from([(None, 0)]);
+    let mut differences = Vec::new();
+    for condition in body {
+        let Condition::Compare(left, comparison, right) = &condition.value else { continue };
+        let (Some(left), Some(right)) = (linear(&left.value), linear(&right.value)) else { continue };
+        let mut add = |small: Linear<'_>, great: Linear<'_>, strict: i64, numbers: [usize; 2]| {
+            let most = (i128::from(great.1) - i128::from(small.1), -strict);
+            differences.push(Difference { from: numbers[1], to: numbers[0], most, span: condition.span });
+        };
+        let mut number = |name| {
+            let next = numbers.len();
+            *numbers.entry(name).or_insert(next)
+        };
+        let (first, second) = (number(left.0), number(right.0));
+        match comparison {
+            Comparison::Equal => {
+                add(left, right, 0, [first, second]);
+                add(right, left, 0, [second, first]);
+            }
+            Comparison::NotEqual => {}
+            Comparison::Less => add(left, right, 1, [first, second]),
+            Comparison::LessOrEqual => add(left, right, 0, [first, second]),
+            Comparison::Greater => add(right, left, 1, [second, first]),
+            Comparison::GreaterOrEqual => add(right, left, 0, [second, first]),
+        }
+    }
+    // Shortest ways from everywhere; who can still be shortened after as many rounds as there are terms is on a circle.
+    let count = numbers.len();
+    let mut least = vec![(0i128, 0i64); count];
+    let mut by: Vec<Option<usize>> = vec![None; count];
+    let mut shortened = None;
+    for _ in 0..=count {
+        shortened = None;
+        for (place, difference) in differences.iter().enumerate() {
+            let from = least[difference.from];
+            let way = (from.0 + difference.most.0, from.1 + difference.most.1);
+            if way < least[difference.to] {
+                least[difference.to] = way;
+                by[difference.to] = Some(place);
+                shortened = Some(difference.to);
+            }
+        }
+        shortened?;
+    }
+    let mut node = shortened?;
+    for _ in 0..count {
+        node = differences[by[node]?].from;
+    }
+    let start = node;
+    let mut spans = Vec::new();
+    loop {
+        let difference = &differences[by[node]?];
+        if !spans.contains(&difference.span) {
+            spans.push(difference.span);
+        }
+        node = difference.from;
+        if node == start {
+            break;
+        }
+    }
+    Some((spans, "no numbers make its comparisons true together".to_owned()))
+}
+
+fn linear(term: &Term) -> Option<Linear<'_>> {
+    match term {
+        Term::Integer(number) => Some((None, *number)),
+        Term::Variable(variable, offset) if variable.index.is_none() => Some((Some(&variable.name), *offset)),
+        _ => None,
+    }
+}

@@ -1,0 +1,48 @@
+//! What an evaluation costs: rows in and out, rounds and time of each rule and literal.
+
+/// What is asked of the world while an evaluation runs. The library itself reads no clock.
+pub struct Watch<'w> {
+    /// Nanoseconds since some moment.
+    pub clock: &'w dyn Fn() -> u64,
+    /// Whether to stop. What was measured until then is kept.
+    pub interrupted: &'w dyn Fn() -> bool,
+}
+
+/// What an evaluation cost, rule by rule in the order of the program, those without work too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// The rules.
+    pub rules: Vec<RuleProfile>,
+    /// Whether it ended before all rows were found.
+    pub interrupted: bool,
+}
+
+/// What a rule cost. A part of an aggregate is a rule of its own, at the place of the rule it stands in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleProfile {
+    /// The rule's place in [`crate::ast::Program::rules`].
+    pub rule: usize,
+    /// Whether this is the inside of one of its aggregates.
+    pub aggregate: bool,
+    /// How often it was worked off: once, or once a round of a recursion.
+    pub rounds: u64,
+    /// Nanoseconds.
+    pub time: u64,
+    /// Rows that it found, known ones included.
+    pub rows: u64,
+    /// The orders in which its literals were joined: one, or one for each recursive literal to begin with.
+    pub orders: Vec<Vec<LiteralProfile>>,
+}
+
+/// What a literal cost within one order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiteralProfile {
+    /// Its place in the body; none where evaluation split it off an argument.
+    pub literal: Option<usize>,
+    /// Rows that came to it.
+    pub taken: u64,
+    /// Rows that went on from it.
+    pub given: u64,
+    /// Whether it shares no column with what stands before it: each row meets each other one.
+    pub product: bool,
+}

@@ -1,0 +1,282 @@
+//! Conditions that can never hold together: a template that never matches is a slip.
+//!
+//! Comparisons of numbers are bounds on differences, which are kept closed under addition; equal tasks have one name. What
+//! arithmetic, relations and open variables allow is not looked into, except that a literal and its opposite exclude each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::codes;
+use crate::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, condition_terms};
+use crate::plan::{Field, KindTag};
+use dyelog_datalog::ast::{Comparison, Condition, Quantifier, Spanned, Template, Term};
+use dyelog_datalog::syntax::print_condition;
+
+/// Variables that are looked at together.
+const MAX_VARIABLES: usize = 96;
+/// Conditions that are.
+const MAX_CONDITIONS: usize = 200;
+
+/// Tells of conditions that exclude each other, or that never hold.
+pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+    let scope = Scope::of(template);
+    let mut once: Vec<&Spanned<Condition>> = Vec::new();
+    let mut every: Vec<&Spanned<Condition>> = Vec::new();
+    let mut some: Vec<Vec<&Spanned<Condition>>> = Vec::new();
+    let at = |condition: &Spanned<Condition>| furthest(&condition.value, &scope);
+    for condition in &template.conditions {
+        match &condition.value {
+            Condition::Rounds { quantifier: Quantifier::Some, body, .. } => some.push(body.iter().collect()),
+            Condition::Rounds { body, .. } => every.extend(body),
+            _ if at(condition).is_some() => every.push(condition),
+            _ => once.push(condition),
+        }
+    }
+    // Of the last round nothing is said that needs one after it, and without rounds nothing at all.
+    every.retain(|condition| at(condition) != Some(At::Next));
+    if pattern.round.as_ref().is_none_or(|round| round.min == 0) && some.is_empty() {
+        every.clear();
+    }
+    let mut known = Known::of(pattern, &scope);
+    if !known.is_possible() {
+        let message = format!("template `{}` can never match", template.name.value);
+        let finding = findings.error(codes::NEVER, template.name.span, message);
+        finding
+            .notes
+            .push("no node has such counters: they begin at 1, and a begin is the first of its thread".to_owned());
+        return;
+    }
+    for condition in once.into_iter().chain(every).take(MAX_CONDITIONS) {
+        if !known.add(condition, &scope) {
+            report(template, condition, findings);
+            return;
+        }
+    }
+    for body in some {
+        let mut known = known.clone();
+        if let Some(condition) = body.into_iter().take(MAX_CONDITIONS).find(|condition| !known.add(condition, &scope)) {
+            report(template, condition, findings);
+            return;
+        }
+    }
+}
+
+fn report(template: &Template, condition: &Spanned<Condition>, findings: &mut Findings<'_>) {
+    let message = format!("template `{}` can never match", template.name.value);
+    let text = print_condition(&condition.value);
+    let finding = findings.error(codes::NEVER, condition.span, message);
+    finding.label.push_str("this cannot hold");
+    finding.notes.push(format!("nothing fits `{text}` together with the nodes and the conditions before it"));
+}
+
+/// Whether a condition speaks of a round, and of the next one.
+fn furthest(condition: &Condition, scope: &Scope) -> Option<At> {
+    let of_rounds = condition_terms(condition).into_iter().filter_map(|term| match &term.value {
+        Term::Variable(variable, _) => scope.key(variable, true).map(|key| key.1),
+        _ => None,
+    });
+    of_rounds.filter(|at| matches!(at, At::Here | At::Next)).max()
+}
+
+/// What sort of value a variable has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Number,
+    /// A task: equal ones have one name, others may have it too.
+    Task,
+    Name,
+    Node,
+}
+
+/// What is known of the variables of a template.
+#[derive(Clone)]
+struct Known {
+    sorts: BTreeMap<Key, Sort>,
+    numbers: BTreeMap<Key, usize>,
+    /// How much a variable is more than another, at least; the first is 0.
+    apart: Vec<Vec<Option<i128>>>,
+    /// Variables that differ by more or less than a number.
+    unequal: Vec<(usize, usize, i128)>,
+    /// Variables and the strings that they are or are not.
+    strings: Vec<(usize, Arc<str>, bool)>,
+    atoms: Vec<String>,
+}
+
+impl Known {
+    fn of(pattern: &Pattern, scope: &Scope) -> Self {
+        let mut known = Self {
+            sorts: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            apart: vec![vec![Some(0)]],
+            unequal: Vec::new(),
+            strings: Vec::new(),
+            atoms: Vec::new(),
+        };
+        let nodes = || pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes));
+        for node in nodes() {
+            let at = if pattern.nodes.iter().any(|outer| outer.name == node.name) { At::Scalar } else { At::Here };
+            known.sorts.insert((Arc::clone(&node.name), at), Sort::Node);
+            for (field, term) in node.terms() {
+                if let Solved::Variable(key, _) = term {
+                    known.sorts.entry(key.clone()).or_insert(sort(field));
+                }
+            }
+        }
+        if let Some(count) = scope.count() {
+            let key = (Arc::clone(count), At::Scalar);
+            known.sorts.insert(key.clone(), Sort::Number);
+            let least = pattern.round.as_ref().map_or(0, |round| round.min);
+            if let Some(count) = known.number(&key) {
+                known.at_least(count, 0, least.into());
+            }
+        }
+        let mut seen = Vec::new();
+        for node in nodes() {
+            known.counters(node);
+            let at = if pattern.nodes.iter().any(|outer| outer.name == node.name) { At::Scalar } else { At::Here };
+            // Different names match different nodes.
+            let Some(number) = known.number(&(Arc::clone(&node.name), at)) else { continue };
+            // A second node of one name is told elsewhere.
+            if seen.contains(&number) {
+                continue;
+            }
+            known.unequal.extend(seen.iter().map(|other| (*other, number, 0)));
+            seen.push(number);
+        }
+        known
+    }
+
+    /// Both counters begin at 1.
+    fn counters(&mut self, node: &Node) {
+        for (field, term) in node.terms() {
+            let (Field::Position | Field::Counter, Solved::Variable(key, offset)) = (field, term) else { continue };
+            let Some(number) = self.number(key) else { continue };
+            self.at_least(number, 0, 1 - i128::from(*offset));
+            if field == Field::Position && node.kind == KindTag::Begin {
+                self.at_least(0, number, i128::from(*offset) - 1);
+            }
+        }
+    }
+
+    /// The number of a variable; none beyond so many.
+    fn number(&mut self, key: &Key) -> Option<usize> {
+        if let Some(number) = self.numbers.get(key) {
+            return Some(*number);
+        }
+        let number = self.apart.len();
+        if number > MAX_VARIABLES {
+            return None;
+        }
+        self.numbers.insert(key.clone(), number);
+        self.apart.iter_mut().for_each(|row| row.push(None));
+        self.apart.push(vec![None; number + 1]);
+        self.apart[number][number] = Some(0);
+        Some(number)
+    }
+
+    /// `x - y >= least`; whether that can be.
+    fn at_least(&mut self, x: usize, y: usize, least: i128) -> bool {
+        for from in 0..self.apart.len() {
+            for to in 0..self.apart.len() {
+                if let (Some(before), Some(after)) = (self.apart[from][x], self.apart[y][to]) {
+                    let bound = before.saturating_add(least).saturating_add(after);
+                    if self.apart[from][to].is_none_or(|known| known < bound) {
+                        self.apart[from][to] = Some(bound);
+                    }
+                }
+            }
+        }
+        self.is_possible()
+    }
+
+    fn is_possible(&self) -> bool {
+        let circles = (0..self.apart.len()).all(|one| self.apart[one][one].is_none_or(|bound| bound <= 0));
+        let equal = |x: usize, y: usize, by: i128| {
+            self.apart[x][y].is_some_and(|bound| bound >= by) && self.apart[y][x].is_some_and(|bound| bound >= -by)
+        };
+        let clash = |(x, name, is): &(usize, Arc<str>, bool), (y, other, other_is): &(usize, Arc<str>, bool)| {
+            equal(*x, *y, 0) && if name == other { is != other_is } else { *is && *other_is }
+        };
+        circles
+            && self.unequal.iter().all(|(x, y, by)| !equal(*x, *y, *by))
+            && self.strings.iter().all(|one| self.strings.iter().all(|other| !clash(one, other)))
+    }
+
+    /// Takes a condition in; whether it can hold.
+    fn add(&mut self, condition: &Spanned<Condition>, scope: &Scope) -> bool {
+        match &condition.value {
+            Condition::Compare(left, comparison, right) => self.compare(&left.value, *comparison, &right.value, scope),
+            Condition::Atom { .. } => {
+                let text = print_condition(&condition.value);
+                let opposite = text.strip_prefix('!').map_or_else(|| format!("!{text}"), str::to_owned);
+                let possible = !self.atoms.contains(&opposite);
+                self.atoms.push(text);
+                possible
+            }
+            _ => true,
+        }
+    }
+
+    fn compare(&mut self, left: &Term, comparison: Comparison, right: &Term, scope: &Scope) -> bool {
+        match (left, right) {
+            (Term::Symbol(left), Term::Symbol(right)) => match comparison {
+                Comparison::Equal => left == right,
+                Comparison::NotEqual => left != right,
+                _ => true,
+            },
+            (Term::Symbol(name), other) | (other, Term::Symbol(name)) => {
+                let Some((number, 0, _)) = self.linear(other, scope) else { return true };
+                match comparison {
+                    Comparison::Equal => self.strings.push((number, Arc::clone(name), true)),
+                    Comparison::NotEqual => self.strings.push((number, Arc::clone(name), false)),
+                    _ => return true,
+                }
+                self.is_possible()
+            }
+            _ => {
+                let (Some(left), Some(right)) = (self.linear(left, scope), self.linear(right, scope)) else {
+                    return true;
+                };
+                // A task beside a name stands for its own.
+                left.2 != right.2 || self.numbers(left.0, comparison, right.0, right.1 - left.1)
+            }
+        }
+    }
+
+    /// `x ? y + by`
+    fn numbers(&mut self, x: usize, comparison: Comparison, y: usize, by: i128) -> bool {
+        match comparison {
+            Comparison::Equal => self.at_least(x, y, by) && self.at_least(y, x, -by),
+            Comparison::NotEqual => {
+                self.unequal.push((x, y, by));
+                self.is_possible()
+            }
+            Comparison::Less => self.at_least(y, x, 1 - by),
+            Comparison::LessOrEqual => self.at_least(y, x, -by),
+            Comparison::Greater => self.at_least(x, y, by + 1),
+            Comparison::GreaterOrEqual => self.at_least(x, y, by),
+        }
+    }
+
+    /// A term as a variable plus a number; none where it is something else, or an open variable.
+    fn linear(&mut self, term: &Term, scope: &Scope) -> Option<(usize, i128, Sort)> {
+        match term {
+            Term::Integer(value) => Some((0, (*value).into(), Sort::Number)),
+            Term::Variable(variable, offset) => {
+                let key = scope.key(variable, true)?;
+                let sort = *self.sorts.get(&key)?;
+                Some((self.number(&key)?, (*offset).into(), sort))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn sort(field: Field) -> Sort {
+    match field {
+        Field::Thread | Field::Position | Field::Target | Field::Counter => Sort::Number,
+        Field::Task | Field::TaskName => Sort::Task,
+        Field::Activity | Field::Service => Sort::Name,
+        Field::Node => Sort::Node,
+    }
+}

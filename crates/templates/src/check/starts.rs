@@ -1,0 +1,75 @@
+//! Templates that ask by `!starts` for a template that asks for them in turn: no order could decide them.
+
+use std::sync::Arc;
+
+use crate::codes;
+use crate::pattern::Findings;
+use dyelog_datalog::ast::{Condition, Ident, Program, Template};
+
+/// Tells of templates that lead back to themselves, each circle once.
+pub fn circles(program: &Program, findings: &mut Findings<'_>) {
+    let asked: Vec<Vec<(usize, &Ident)>> = program.templates.iter().map(|template| asks(program, template)).collect();
+    let mut told = vec![false; asked.len()];
+    for start in 0..asked.len() {
+        if told[start] {
+            continue;
+        }
+        let Some(way) = way_back(start, &asked) else { continue };
+        let names: Vec<String> = way.iter().map(|(at, _)| format!("`{}`", program.templates[*at].name.value)).collect();
+        let name = Arc::clone(&program.templates[start].name.value);
+        let finding = findings.error(codes::STARTS, way[0].1.span, format!("`{name}` asks whether it starts itself"));
+        if names.len() > 1 {
+            finding.notes.push(format!("by way of {}", names[..names.len() - 1].join(", ")));
+        }
+        finding.hints.push("let one of them say what it needs by nodes and relations".to_owned());
+        for (at, _) in way {
+            told[at] = true;
+        }
+    }
+}
+
+/// The templates that a template asks for, and where.
+fn asks<'p>(program: &'p Program, template: &'p Template) -> Vec<(usize, &'p Ident)> {
+    let mut open: Vec<_> = template.conditions.iter().collect();
+    let mut found = Vec::new();
+    while let Some(condition) = open.pop() {
+        match &condition.value {
+            Condition::NotStarts { template, .. } => {
+                let place = program.templates.iter().position(|other| other.name.value == template.value);
+                found.extend(place.map(|place| (place, template)));
+            }
+            Condition::Rounds { body, .. } => open.extend(body),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The shortest way from a template back to itself: the templates that are asked for on it, itself last.
+fn way_back<'p>(start: usize, asked: &[Vec<(usize, &'p Ident)>]) -> Option<Vec<(usize, &'p Ident)>> {
+    let mut before: Vec<Option<(usize, &'p Ident)>> = vec![None; asked.len()];
+    let mut queue = std::collections::VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
+        for (next, place) in &asked[at] {
+            if before[*next].is_some() {
+                continue;
+            }
+            before[*next] = Some((at, place));
+            if *next == start {
+                let mut way = Vec::new();
+                let mut here = start;
+                while let Some((from, place)) = before[here] {
+                    way.push((here, place));
+                    here = from;
+                    if here == start {
+                        break;
+                    }
+                }
+                way.reverse();
+                return Some(way);
+            }
+            queue.push_back(*next);
+        }
+    }
+    None
+}

@@ -1,0 +1,230 @@
+//! Answers: rows of the relations that are asked for, as operations come.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::datalog::base::Type;
+use crate::datalog::eval::Evaluator;
+use crate::datalog::value::Value;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::query::codes;
+use crate::query::constants::Search;
+use crate::query::facts::{Questioned, TraceFacts};
+use crate::query::question::{Asked, Question, Scope};
+use crate::tlc::Rules;
+use crate::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'c> {
+    /// A whole number.
+    Whole(i64),
+    /// Another number.
+    Float(f64),
+    /// A text, or the name of a thing that facts are about: the identifier of a span, the thread and counter of a node.
+    Text(Cow<'c, str>),
+}
+
+/// Takes the rows of an answer.
+pub trait Rows {
+    /// Takes a row of the relation of that place in [`Question::asked`], with scenario and run where the scope is an operation;
+    /// `Break` ends the answer early.
+    fn row(&mut self, relation: usize, operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> ControlFlow<()>;
+}
+
+/// What there is to say about an answer.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// How many operations were asked about.
+    pub operations: u64,
+    /// How many rows each relation has.
+    pub rows: Vec<u64>,
+    /// Constants that the trace does not have, and relations without a row.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// Answers a question about the operations of a reader; they must be well formed.
+pub struct Answering<'q> {
+    question: &'q Question,
+    rules: &'q Rules,
+    rows: &'q mut dyn Rows,
+    spans: Option<SpanTree>,
+    /// Of the whole trace, where that is the scope.
+    kept: Vec<Questioned>,
+    search: Search<'q>,
+    told: Told,
+    failure: Option<Diagnostics>,
+    closed: bool,
+}
+
+impl<'q> Answering<'q> {
+    /// Answers by a question; templates match by the rules.
+    pub fn new(question: &'q Question, rules: &'q Rules, rows: &'q mut dyn Rows) -> Self {
+        let told = Told { rows: vec![0; question.asked.len()], ..Told::default() };
+        Self {
+            question,
+            rules,
+            rows,
+            spans: None,
+            kept: Vec::new(),
+            search: Search::new(&question.constants),
+            told,
+            failure: None,
+            closed: false,
+        }
+    }
+
+    /// All operations have come.
+    ///
+    /// # Errors
+    /// When the evaluation of the rules gives up.
+    pub fn finish(mut self, names: &TraceNames) -> Result<Told, Diagnostics> {
+        if self.question.scope == Scope::Trace && self.failure.is_none() {
+            let kept = std::mem::take(&mut self.kept);
+            let all: Vec<&Questioned> = kept.iter().collect();
+            let _ = self.answer(&all, names);
+        }
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let mut told = self.told;
+        if !self.closed {
+            told.findings.extend(self.search.finish());
+            let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| **rows == 0);
+            let empty: Vec<Diagnostic> = empty.map(|(asked, _)| no_rows(asked)).collect();
+            told.findings.extend(empty);
+        }
+        Ok(told)
+    }
+
+    /// Answers about one operation, or about several at once where the scope is the trace; [`Sink`] does so as they come.
+    ///
+    /// `Break` says that no more answers are wanted, or that there will be none.
+    pub fn answer(&mut self, operations: &[&Questioned], names: &TraceNames) -> ControlFlow<()> {
+        self.told.operations += operations.len() as u64;
+        let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
+        self.search.look(&facts, operations, names);
+        let key = match (self.question.scope, operations) {
+            (Scope::Operation, [only]) => {
+                let operation = only.toeg.operation();
+                Some((names.names.shared(operation.scenario), Arc::clone(&operation.run)))
+            }
+            _ => None,
+        };
+        let key = key.as_ref().map(|(scenario, run)| (&**scenario, &**run));
+        let mut evaluator = Evaluator::new(&self.question.rules, &facts);
+        let asked: Vec<&Asked> = self.question.asked.iter().collect();
+        for (number, asked) in asked.into_iter().enumerate() {
+            let rows = evaluator.query(asked.relation, &vec![None; asked.columns.len()]);
+            let failure = facts.failure();
+            match (rows, failure) {
+                (Ok(rows), None) => self.give(number, asked, key, rows, &facts)?,
+                (Err(failure), _) | (_, Some(failure)) => {
+                    self.failure = Some(failure);
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Gives out rows, texts in the order of letters.
+    fn give(
+        &mut self,
+        number: usize,
+        asked: &Asked,
+        key: Option<(&str, &str)>,
+        mut rows: Vec<Vec<Value>>,
+        facts: &TraceFacts<'_>,
+    ) -> ControlFlow<()> {
+        rows.sort_by(|left, right| {
+            let pairs = left.iter().zip(right);
+            pairs
+                .map(|(left, right)| compare(*left, *right, facts))
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal)
+        });
+        for row in rows {
+            let values = row.iter().zip(&asked.columns);
+            let shared: Vec<Shown> = values.map(|(value, column)| shown(*value, column.kind, facts)).collect();
+            let cells: Vec<Cell<'_>> = shared.iter().map(Shown::cell).collect();
+            self.told.rows[number] += 1;
+            if self.rows.row(number, key, &cells).is_break() {
+                self.closed = true;
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn no_rows(asked: &Asked) -> Diagnostic {
+    Diagnostic::warning(codes::NO_ROWS, Place::Nowhere, format!("`{}` has no row", asked.name))
+        .with_note("the rules were asked about all operations, and none derives one")
+}
+
+/// Numbers by size, then symbols by their texts.
+fn compare(left: Value, right: Value, facts: &TraceFacts<'_>) -> Ordering {
+    match (left.as_symbol(), right.as_symbol()) {
+        (Some(one), Some(other)) if one != other => facts.text(one).cmp(&facts.text(other)),
+        _ => left.cmp(&right),
+    }
+}
+
+/// A value with what it borrows.
+enum Shown {
+    Whole(i64),
+    Float(f64),
+    Shared(Arc<str>),
+    Text(String),
+}
+
+impl Shown {
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Whole(number) => Cell::Whole(*number),
+            Self::Float(number) => Cell::Float(*number),
+            Self::Shared(text) => Cell::Text(Cow::Borrowed(text)),
+            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
+        }
+    }
+}
+
+fn shown(value: Value, kind: Type, facts: &TraceFacts<'_>) -> Shown {
+    if let Some(symbol) = value.as_symbol() {
+        return Shown::Shared(facts.text(symbol));
+    }
+    if let Some(number) = value.as_float() {
+        return Shown::Float(number);
+    }
+    match facts.label(kind, value) {
+        Some(label) => Shown::Text(label),
+        None => Shown::Whole(value.as_integer().unwrap_or_default()),
+    }
+}
+
+impl Sink for Answering<'_> {
+    fn wanted(&self) -> Arc<Wanted> {
+        Arc::clone(&self.question.wanted)
+    }
+
+    fn spans(&mut self, _: &TraceNames, spans: SpanTree) {
+        self.spans = Some(spans);
+    }
+
+    fn operation(&mut self, names: &TraceNames, operation: Operation) -> ControlFlow<()> {
+        let spans = self.spans.take();
+        // The gate lets well-formed operations through only.
+        let Ok(toeg) = Toeg::build(operation) else { return ControlFlow::Continue(()) };
+        let questioned = Questioned { toeg, spans };
+        match self.question.scope {
+            Scope::Trace => {
+                self.kept.push(questioned);
+                ControlFlow::Continue(())
+            }
+            Scope::Operation => self.answer(&[&questioned], names),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What is asked: a program of rules, the relations to show, and over what.
+
+use std::sync::Arc;
+
+use crate::datalog::ast::{Atom, Condition, Program, Spanned, Term};
+use crate::datalog::base::Type;
+use crate::datalog::check::{check_own, column_types};
+use crate::datalog::eval::{CompiledRules, Relation, compile};
+use crate::datalog::scope::Scopes;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
+use crate::query::codes;
+use crate::query::constants::Constant;
+use crate::query::schema::{self, Own};
+use crate::trace::Wanted;
+
+/// Over what rules are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Over each operation by itself.
+    #[default]
+    Operation,
+    /// Over all operations at once.
+    Trace,
+}
+
+/// A column of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name: as the file declares it, else the variable of the first rule.
+    pub name: Arc<str>,
+    /// What it holds.
+    pub kind: Type,
+}
+
+/// A relation that is asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    pub(super) relation: Relation,
+}
+
+/// A question that is ready to be asked.
+#[derive(Debug)]
+pub struct Question {
+    /// What is asked for.
+    pub asked: Vec<Asked>,
+    /// Over what.
+    pub scope: Scope,
+    /// What there is to say about the rules.
+    pub warnings: Vec<Diagnostic>,
+    pub(super) rules: CompiledRules,
+    pub(super) wanted: Arc<Wanted>,
+    pub(super) constants: Vec<Constant>,
+}
+
+impl Question {
+    /// A question by a program, whose findings of reading are given. `chosen` are relations by name. Where none is chosen, those
+    /// are shown that the first file declares as output, and those whose rules stand at the byte `from` of it or behind: rules
+    /// that were added on the command line. Where there is neither, all that it defines, but for names that begin with `_`.
+    ///
+    /// # Errors
+    /// What is wrong with the rules, or with what is asked for.
+    pub fn new(
+        program: &Program,
+        findings: Vec<Diagnostic>,
+        from: usize,
+        chosen: &[String],
+        scope: Scope,
+    ) -> Result<Self, Diagnostics> {
+        let schema = schema::schema();
+        let mut found = findings;
+        found.extend(check_own(program, schema, &[0]));
+        for template in &program.templates {
+            let place = place(program, template.name.span);
+            let message = format!("template `{}` stands among questions", template.name.value);
+            found.push(
+                Diagnostic::error(codes::TEMPLATE, place, message)
+                    .with_hint("give the file of the template by `--rules`: then `match` and its kin tell of it"),
+            );
+        }
+        if scope == Scope::Trace {
+            found.extend(of_one_operation(program));
+        }
+        if found.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(Diagnostics(found));
+        }
+        let rules = compile(program, schema)?;
+        let names = if chosen.is_empty() { shown(program, from) } else { chosen.to_vec() };
+        let types = column_types(program, schema);
+        let mut asked = Vec::new();
+        let mut errors = Vec::new();
+        for name in names {
+            match rules.relation(&name) {
+                Some(relation) => asked.push(describe(program, &name, relation, &types)),
+                None => errors.push(no_relation(program, &name)),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Diagnostics(errors));
+        }
+        if asked.is_empty() {
+            let finding = Diagnostic::error(codes::NOTHING_ASKED, Place::Nowhere, "nothing is asked for");
+            return Err(finding.with_hint("`-e 'slow(S) :- duration(S, D), D > 1000000.'` asks for `slow`").into());
+        }
+        let constants = Constant::of(program);
+        let wanted = Arc::new(wanted(program, &asked));
+        Ok(Self { asked, scope, warnings: found, rules, wanted, constants })
+    }
+
+    /// The question without those relations.
+    #[must_use]
+    pub fn only(mut self, keep: impl Fn(&Asked) -> bool) -> Self {
+        self.asked.retain(keep);
+        self
+    }
+}
+
+pub(super) fn place(program: &Program, span: crate::datalog::ast::Span) -> Place {
+    match program.files.get(span.file as usize) {
+        Some(file) => Place::Range { file: Arc::clone(&file.name), start: span.start as usize, end: span.end as usize },
+        None => Place::Nowhere,
+    }
+}
+
+/// The relations that are shown where none is chosen.
+fn shown(program: &Program, from: usize) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let add = |names: &mut Vec<String>, name: &str| {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    for output in program.outputs.iter().filter(|output| output.span.file == 0) {
+        add(&mut names, &output.relation.value);
+    }
+    let heads = program.rules.iter().map(|rule| &rule.head.relation);
+    let heads = heads.filter(|head| head.span.file == 0 && !head.value.starts_with('_'));
+    for head in heads.clone().filter(|head| head.span.start as usize >= from) {
+        add(&mut names, &head.value);
+    }
+    if names.is_empty() {
+        heads.for_each(|head| add(&mut names, &head.value));
+    }
+    names
+}
+
+fn describe(program: &Program, name: &str, relation: Relation, types: &[Vec<Type>]) -> Asked {
+    let (names, kinds): (Vec<Arc<str>>, Vec<Type>) = match relation {
+        Relation::Base(base) => {
+            let names = schema::column_names(base).into_iter().map(Into::into).collect();
+            (names, schema::schema().columns(base).1.to_vec())
+        }
+        Relation::Derived(number) => {
+            let declared =
+                program.outputs.iter().find(|output| output.span.file == 0 && &*output.relation.value == name);
+            let declared = declared.and_then(|output| output.columns.as_ref());
+            let names = match declared {
+                Some(columns) => columns.iter().map(|column| Arc::clone(&column.value)).collect(),
+                None => of_heads(program, number),
+            };
+            (names, types.get(number as usize).cloned().unwrap_or_default())
+        }
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for (place, column) in names.into_iter().enumerate() {
+        let again = columns.iter().any(|known| known.name == column);
+        let name = if again { format!("{column}_{}", place + 1).into() } else { column };
+        columns.push(Column { name, kind: kinds.get(place).copied().unwrap_or(Type::Any) });
+    }
+    Asked { name: name.into(), columns, relation }
+}
+
+/// Names of columns by the first head that has a variable there.
+fn of_heads(program: &Program, number: u32) -> Vec<Arc<str>> {
+    let scopes = Scopes::of(program);
+    let is = |head: &&Atom| scopes.relation(&head.relation) == Some(number);
+    let heads: Vec<&Atom> = program.rules.iter().map(|rule| &rule.head).filter(is).collect();
+    let arity = heads.first().map_or(0, |head| head.arguments.len());
+    let column = |place: usize| {
+        let variable = heads.iter().find_map(|head| match &head.arguments.get(place)?.value {
+            Term::Variable(variable, 0) => Some(Arc::clone(&variable.name)),
+            _ => None,
+        });
+        variable.unwrap_or_else(|| format!("column_{}", place + 1).into())
+    };
+    (0..arity).map(column).collect()
+}
+
+fn no_relation(program: &Program, name: &str) -> Diagnostic {
+    let defined: Vec<&str> = program.rules.iter().map(|rule| &*rule.head.relation.value).collect();
+    let all = defined.iter().copied().chain(schema::schema().names());
+    let finding = Diagnostic::error(codes::NO_RELATION, Place::Nowhere, format!("no relation is called `{name}`"));
+    match similar(name, all) {
+        Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
+        None => {
+            finding.with_hint("`--relation` takes relations of the rules and of the facts; the book lists the latter")
+        }
+    }
+}
+
+/// Calls `found` with each atom of a program, those of heads and within aggregates among them.
+pub(super) fn atoms<'p>(program: &'p Program, found: &mut dyn FnMut(&'p Atom)) {
+    for rule in &program.rules {
+        found(&rule.head);
+        body_atoms(&rule.body, found);
+    }
+}
+
+fn body_atoms<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Atom)) {
+    for condition in body {
+        match &condition.value {
+            Condition::Atom { atom, .. } => found(atom),
+            Condition::Aggregate { body, .. } => body_atoms(body, found),
+            Condition::Compare(..) | Condition::NotStarts { .. } => {}
+        }
+    }
+}
+
+/// What of spans the relations need that are named.
+fn wanted(program: &Program, asked: &[Asked]) -> Wanted {
+    let schema = schema::schema();
+    let mut wanted = Wanted::default();
+    let mut need = |relation: &str, key: Option<&Term>| {
+        let Some(own) = schema.get(relation).and_then(schema::own) else { return };
+        wanted.spans = true;
+        let keys = match own {
+            Own::Attr => &mut wanted.attributes,
+            Own::Resource => &mut wanted.resources,
+            Own::EventAttr => {
+                wanted.events = true;
+                &mut wanted.event_attributes
+            }
+            Own::Event => return wanted.events = true,
+            Own::Link => return wanted.links = true,
+            _ => return,
+        };
+        match key {
+            Some(Term::Symbol(key)) => keys.add(key),
+            _ => *keys = crate::trace::retained::Keys::All,
+        }
+    };
+    atoms(program, &mut |atom| need(&atom.relation.value, atom.arguments.get(1).map(|term| &term.value)));
+    for one in asked {
+        need(&one.name, None);
+    }
+    wanted
+}
+
+/// Relations of threads by their numbers, which several operations share.
+fn of_one_operation(program: &Program) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    atoms(program, &mut |atom| {
+        if matches!(&*atom.relation.value, "begins" | "ends" | "visit") {
+            let message =
+                format!("`{}` tells of threads by numbers, which several operations share", atom.relation.value);
+            let finding = Diagnostic::error(codes::ONE_OPERATION, place(program, atom.span), message);
+            found.push(finding.with_hint("ask over each operation by itself, without `--scope trace`"));
+        }
+    });
+    found
+}

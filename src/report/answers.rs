@@ -1,0 +1,171 @@
+//! Answers to queries as text, CSV, JSON and JSON lines. Scripts rely on the names of columns and keys.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+use crate::datalog::base::Type;
+use crate::query::{Asked, Cell, Scope, Told};
+use crate::report::Look;
+use crate::report::json::pretty;
+use crate::report::table::Table;
+use crate::trace::quality::QualityReport;
+
+/// A row of an answer that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Scenario and run, where the scope is an operation.
+    pub operation: Option<(String, String)>,
+    /// The values.
+    pub cells: Vec<Cell<'static>>,
+}
+
+impl Row {
+    /// Of what is given out.
+    pub fn of(operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> Self {
+        let owned = |cell: &Cell<'_>| match cell {
+            Cell::Whole(number) => Cell::Whole(*number),
+            Cell::Float(number) => Cell::Float(*number),
+            Cell::Text(text) => Cell::Text(text.to_string().into()),
+        };
+        let operation = operation.map(|(scenario, run)| (scenario.to_owned(), run.to_owned()));
+        Self { operation, cells: cells.iter().map(owned).collect() }
+    }
+
+    fn key(&self) -> Option<(&str, &str)> {
+        self.operation.as_ref().map(|(scenario, run)| (&**scenario, &**run))
+    }
+}
+
+/// The names of the columns: scenario and run first, where the scope is an operation.
+pub fn columns(asked: &Asked, scope: Scope) -> Vec<String> {
+    let own = asked.columns.iter().map(|column| {
+        let taken = scope == Scope::Operation && matches!(&*column.name, "scenario" | "run");
+        if taken { format!("{}_2", column.name) } else { column.name.to_string() }
+    });
+    let key: &[&str] = if scope == Scope::Operation { &["scenario", "run"] } else { &[] };
+    key.iter().map(|name| (*name).to_owned()).chain(own).collect()
+}
+
+/// How a value is written in text and CSV.
+pub fn written(cell: &Cell<'_>) -> String {
+    match cell {
+        Cell::Whole(number) => number.to_string(),
+        Cell::Float(number) => number.to_string(),
+        Cell::Text(text) => text.to_string(),
+    }
+}
+
+fn value(cell: &Cell<'_>) -> Value {
+    match cell {
+        Cell::Whole(number) => json!(number),
+        Cell::Float(number) => json!(number),
+        Cell::Text(text) => json!(text),
+    }
+}
+
+/// A row as an object, by the names of the columns.
+fn object(columns: &[String], operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> Map<String, Value> {
+    let key = operation.into_iter().flat_map(|(scenario, run)| [json!(scenario), json!(run)]);
+    columns.iter().cloned().zip(key.chain(cells.iter().map(value))).collect()
+}
+
+/// Writes the header of a relation as CSV.
+///
+/// # Errors
+/// When the output fails.
+pub fn csv_header(out: &mut dyn Write, columns: &[String]) -> io::Result<()> {
+    csv_row(out, columns.iter().map(String::as_str))
+}
+
+/// Writes a row as CSV.
+///
+/// # Errors
+/// When the output fails.
+pub fn csv(out: &mut dyn Write, operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> io::Result<()> {
+    let texts: Vec<String> = cells.iter().map(written).collect();
+    let key = operation.into_iter().flat_map(|(scenario, run)| [scenario, run]);
+    csv_row(out, key.chain(texts.iter().map(String::as_str)))
+}
+
+fn csv_row<'t>(out: &mut dyn Write, fields: impl Iterator<Item = &'t str>) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let fields: Vec<&str> = fields.collect();
+    // A relation without columns holds or not: its row is an empty field.
+    writer.write_record(if fields.is_empty() { vec![""] } else { fields }).map_err(io::Error::other)?;
+    let line = writer.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
+    out.write_all(&line)
+}
+
+/// Writes a row as a line of JSON, with the name of its relation.
+///
+/// # Errors
+/// When the output fails.
+pub fn json_line(
+    out: &mut dyn Write,
+    relation: &str,
+    columns: &[String],
+    operation: Option<(&str, &str)>,
+    cells: &[Cell<'_>],
+) -> io::Result<()> {
+    let row = object(columns, operation, cells);
+    writeln!(out, "{}", json!({ "relation": relation, "row": row }))
+}
+
+/// A table of a relation's rows.
+pub fn text(asked: &Asked, scope: Scope, rows: &[Row], look: impl Into<Look>) -> String {
+    let numbers = |place: usize| match asked.columns.get(place).map(|column| column.kind) {
+        Some(Type::Integer | Type::Number) => true,
+        Some(Type::Any) => rows.iter().all(|row| !matches!(row.cells[place], Cell::Text(_))),
+        _ => false,
+    };
+    let columns = columns(asked, scope);
+    let keys = columns.len() - asked.columns.len();
+    let headings: Vec<String> = columns
+        .iter()
+        .enumerate()
+        .map(|(place, name)| {
+            let heading = name.to_uppercase();
+            if place >= keys && numbers(place - keys) { format!(">{heading}") } else { heading }
+        })
+        .collect();
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    if headings.is_empty() {
+        return if rows.is_empty() { "does not hold\n".to_owned() } else { "holds\n".to_owned() };
+    }
+    let mut table = Table::new(&headings);
+    for row in rows {
+        let key = row.key().into_iter().flat_map(|(scenario, run)| [scenario.to_owned(), run.to_owned()]);
+        table.row(key.chain(row.cells.iter().map(written)).collect::<Vec<String>>());
+    }
+    table.render(look.into())
+}
+
+/// A document of all relations, with how many operations were asked about.
+pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quality: &QualityReport) -> String {
+    let relations: Value = asked
+        .iter()
+        .zip(rows)
+        .map(|(asked, rows)| {
+            let columns = columns(asked, scope);
+            let rows: Vec<Value> =
+                rows.iter().map(|row| Value::Object(object(&columns, row.key(), &row.cells))).collect();
+            json!({ "name": &*asked.name, "columns": columns, "rows": rows })
+        })
+        .collect();
+    pretty(&json!({
+        "version": 1,
+        "scope": if scope == Scope::Operation { "operation" } else { "trace" },
+        "operations": operations(told, quality),
+        "relations": relations,
+    }))
+}
+
+/// How many operations were asked about, and which were not.
+fn operations(told: &Told, quality: &QualityReport) -> Value {
+    json!({
+        "asked": told.operations,
+        "restored": quality.restored,
+        "set_aside": quality.set_aside,
+    })
+}

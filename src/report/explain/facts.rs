@@ -1,0 +1,405 @@
+//! Rows of relations in words, why they hold, and why they do not.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::datalog::ast::{Aggregate, Condition, Program, Span, Term};
+use crate::datalog::base::{BaseSchema, Type};
+use crate::datalog::check;
+use crate::datalog::eval::{Attempt, Cause, CompiledRules, Derivation, Failure, Near, Relation, WhyNot};
+use crate::datalog::syntax::{print_condition, print_term};
+use crate::datalog::value::Value;
+use crate::report::look::{Look, Tone};
+use crate::report::words::counted;
+
+/// How much of a proof is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Levels of premises.
+    pub depth: usize,
+    /// Lines of one proof.
+    pub lines: usize,
+    /// Rows shown of what an aggregate ranges over.
+    pub aggregated: usize,
+}
+
+/// Levels beyond which lines are numbered instead of indented further.
+const INDENTED: usize = 30;
+
+/// What is needed to write rows down.
+pub struct Words<'a> {
+    /// The rules.
+    pub program: &'a Program,
+    /// The same, compiled.
+    pub rules: &'a CompiledRules,
+    /// The relations of the facts.
+    pub schema: &'a BaseSchema,
+    /// The name of a node.
+    pub node: &'a dyn Fn(u32) -> String,
+    /// The text of a symbol.
+    pub symbol: &'a dyn Fn(Value) -> String,
+    types: Vec<Vec<Type>>,
+}
+
+impl<'a> Words<'a> {
+    /// For the rows of these rules.
+    pub fn new(
+        program: &'a Program,
+        rules: &'a CompiledRules,
+        schema: &'a BaseSchema,
+        node: &'a dyn Fn(u32) -> String,
+        symbol: &'a dyn Fn(Value) -> String,
+    ) -> Self {
+        Self { program, rules, schema, node, symbol, types: check::column_types(program, schema) }
+    }
+
+    /// The name of a relation.
+    pub fn name(&self, relation: Relation) -> &str {
+        match relation {
+            Relation::Base(base) => self.schema.columns(base).0,
+            Relation::Derived(_) => self.rules.name(relation).unwrap_or_default(),
+        }
+    }
+
+    /// What the values of a column are.
+    pub fn column(&self, relation: Relation, column: usize) -> Type {
+        let types = match relation {
+            Relation::Base(base) => self.schema.columns(base).1,
+            Relation::Derived(number) => self.types.get(number as usize).map(Vec::as_slice).unwrap_or_default(),
+        };
+        types.get(column).copied().unwrap_or(Type::Any)
+    }
+
+    fn value(&self, kind: Type, value: Value) -> String {
+        match (kind, value.as_integer()) {
+            (Type::Node, Some(number)) => u32::try_from(number).map_or_else(|_| number.to_string(), self.node),
+            (_, Some(number)) => number.to_string(),
+            (_, None) => print_term(&Term::Symbol((self.symbol)(value).into())),
+        }
+    }
+
+    fn cell(&self, relation: Relation, column: usize, value: Option<Value>) -> String {
+        value.map_or_else(|| "_".to_owned(), |value| self.value(self.column(relation, column), value))
+    }
+
+    /// A row as a rule's text would have it; `_` for what is open.
+    pub fn row(&self, relation: Relation, row: &[Option<Value>]) -> String {
+        let cells: Vec<String> =
+            row.iter().enumerate().map(|(column, value)| self.cell(relation, column, *value)).collect();
+        format!("{}({})", self.name(relation), cells.join(", "))
+    }
+
+    fn full(&self, relation: Relation, row: &[Value]) -> String {
+        let row: Vec<Option<Value>> = row.iter().copied().map(Some).collect();
+        self.row(relation, &row)
+    }
+
+    /// The file and line of a place in the rules.
+    fn line(&self, span: Span) -> (Arc<str>, usize) {
+        match self.program.files.get(span.file as usize) {
+            Some(file) => {
+                let before = file.text.get(..span.start as usize).unwrap_or_default();
+                (Arc::clone(&file.name), before.matches('\n').count() + 1)
+            }
+            None => ("rules".into(), 0),
+        }
+    }
+
+    fn rule(&self, rule: usize) -> String {
+        let (file, line) = self.line(self.program.rules[rule].head.span);
+        format!("{file}:{line}")
+    }
+
+    /// A proof for people: each row once, what it rests on below it.
+    pub fn proof(&self, derivation: &Derivation, extent: Extent) -> String {
+        let mut text = String::new();
+        let mut shown = vec![false; derivation.steps.len()];
+        let mut open = vec![(0usize, 0usize)];
+        let mut lines = 0;
+        while let Some((place, depth)) = open.pop() {
+            let step = &derivation.steps[place];
+            let aggregated = self.rules.is_aggregated(step.relation);
+            if aggregated
+                && matches!(step.because, Cause::Rule(_))
+                && let [only] = step.premises[..]
+            {
+                open.push((only, depth));
+                continue;
+            }
+            if lines == extent.lines {
+                let left = shown.iter().filter(|shown| !**shown).count();
+                text.push_str(&format!("… and {} more\n", counted(left as u64, "row")));
+                break;
+            }
+            lines += 1;
+            let before = std::mem::replace(&mut shown[place], true);
+            let (mut words, mut source) = self.step(derivation, place);
+            if before && !step.premises.is_empty() {
+                "shown above".clone_into(&mut source);
+            }
+            if depth > INDENTED {
+                words = format!("({depth}) {words}");
+            }
+            let mut premises = if before { &[][..] } else { &step.premises[..] };
+            if depth == extent.depth && !premises.is_empty() {
+                source.push_str(&format!("; {} left out", counted(premises.len() as u64, "premise")));
+                premises = &[];
+            }
+            if matches!(step.because, Cause::Aggregate(..)) && premises.len() > extent.aggregated {
+                source.push_str(&format!("; {} of them shown", extent.aggregated));
+                premises = &premises[..extent.aggregated];
+            }
+            let indent = "  ".repeat(depth.min(INDENTED));
+            text.push_str(&format!("{indent}{words}  {source}\n"));
+            open.extend(premises.iter().rev().map(|premise| (*premise, depth + 1)));
+        }
+        text
+    }
+
+    /// A row of a proof, and where it comes from.
+    fn step(&self, derivation: &Derivation, place: usize) -> (String, String) {
+        let step = &derivation.steps[place];
+        match step.because {
+            Cause::Given => (self.row(step.relation, &step.row), "a fact".to_owned()),
+            Cause::Absent => (format!("no {}", self.row(step.relation, &step.row)), "no such row".to_owned()),
+            Cause::Aggregate(function, value) => {
+                let value = value.map_or_else(|| "_".to_owned(), |value| self.value(Type::Any, value));
+                let over = counted(step.premises.len() as u64, "row");
+                (format!("{} = {value}", function_name(function)), format!("over {over}"))
+            }
+            Cause::Rule(rule) if self.rules.is_aggregated(step.relation) => {
+                ("all of".to_owned(), format!("by {}", self.rule(rule)))
+            }
+            Cause::Rule(rule) => {
+                let fact = self.program.rules[rule].body.is_empty();
+                let by = if fact { "stands in" } else { "by" };
+                (self.row(step.relation, &step.row), format!("{by} {}", self.rule(rule)))
+            }
+        }
+    }
+
+    /// A proof for machines: its rows as a list, premises by their places there.
+    pub fn proof_json(&self, derivation: &Derivation) -> Json {
+        let rows = derivation.steps.iter().map(|step| {
+            let mut row = self.row_json(step.relation, &step.row);
+            let more = match step.because {
+                Cause::Given => json!({ "because": "fact" }),
+                Cause::Absent => json!({ "because": "absent" }),
+                Cause::Aggregate(function, value) => json!({
+                    "because": function_name(function),
+                    "value": value.map(|value| self.json(Type::Any, value)),
+                }),
+                Cause::Rule(rule) => {
+                    let (file, line) = self.line(self.program.rules[rule].head.span);
+                    json!({ "because": "rule", "rule": { "file": &*file, "line": line } })
+                }
+            };
+            merge(&mut row, more);
+            merge(&mut row, json!({ "premises": step.premises }));
+            row
+        });
+        rows.collect()
+    }
+
+    fn json(&self, kind: Type, value: Value) -> Json {
+        match (kind, value.as_integer()) {
+            (Type::Node, Some(number)) => json!({ "node": self.value(kind, value), "number": number }),
+            (_, Some(number)) => json!(number),
+            (_, None) => json!((self.symbol)(value)),
+        }
+    }
+
+    fn row_json(&self, relation: Relation, row: &[Option<Value>]) -> Json {
+        let arguments: Vec<Json> = row
+            .iter()
+            .enumerate()
+            .map(|(column, value)| value.map_or(Json::Null, |value| self.json(self.column(relation, column), value)))
+            .collect();
+        let name = self.name(relation);
+        json!({ "relation": if self.rules.is_aggregated(relation) { Json::Null } else { json!(name) }, "arguments": arguments })
+    }
+
+    /// Why a row does not hold, for people.
+    pub fn why_not(&self, relation: Relation, pattern: &[Option<Value>], answer: &WhyNot, look: Look) -> String {
+        let mut text = format!("{} does not hold\n", look.paint(Tone::Heading, &self.row(relation, pattern)));
+        match answer.nearest.map(|nearest| &answer.attempts[nearest]) {
+            Some(attempt) => {
+                let others = answer.attempts.len() - 1;
+                let of = if others == 0 { String::new() } else { format!(", the nearest of {} rules", others + 1) };
+                text.push_str(&format!(
+                    "rule {}{of}: {} of {} hold\n",
+                    self.rule(attempt.rule),
+                    attempt.held,
+                    counted(attempt.literals as u64, "literal")
+                ));
+                let bindings = self.bindings(attempt);
+                if !bindings.is_empty() {
+                    let bindings: Vec<String> = bindings
+                        .iter()
+                        .map(|(name, kind, value)| format!("{name} = {}", self.value(*kind, *value)))
+                        .collect();
+                    text.push_str(&format!("with {}\n", bindings.join(", ")));
+                }
+                text.push_str(&format!(
+                    "{}: {}\n",
+                    look.paint(Tone::Caution, "stops"),
+                    self.failure(relation, attempt)
+                ));
+                if let Failure::NoRow { relation, near, .. } = &attempt.failure {
+                    self.near(&mut text, *relation, near);
+                }
+                if attempt.cut {
+                    text.push_str("there are more ways through this rule than were tried\n");
+                }
+            }
+            None => text.push_str("no rule gives rows of it\n"),
+        }
+        if !answer.near.is_empty() {
+            text.push_str("rows that hold and differ in one column:\n");
+            self.near(&mut text, relation, &answer.near);
+        }
+        text
+    }
+
+    fn near(&self, text: &mut String, relation: Relation, near: &[Near]) {
+        for one in near {
+            text.push_str(&format!("  {}  differs in column {}\n", self.full(relation, &one.row), one.column + 1));
+        }
+    }
+
+    /// The literal that failed, with its values.
+    fn failure(&self, relation: Relation, attempt: &Attempt) -> String {
+        let rule = &self.program.rules[attempt.rule];
+        let literal = |place: usize| print_condition(&rule.body[place].value);
+        match &attempt.failure {
+            Failure::Head { column, gives } => {
+                let gives = match gives {
+                    Some(_) => format!("gives {} there", self.cell(relation, *column, *gives)),
+                    None => "gives no number there".to_owned(),
+                };
+                format!("column {} of its head {gives}", column + 1)
+            }
+            Failure::NoRow { literal: place, relation, pattern, .. } => {
+                format!("`{}`: there is no {}", literal(*place), self.row(*relation, pattern))
+            }
+            Failure::Row { literal: place, relation, row } => {
+                format!("`{}`: {} holds", literal(*place), self.full(*relation, row))
+            }
+            Failure::Compare { literal: place, values } => {
+                let kinds = self.kinds(attempt.rule);
+                let kind = match &rule.body[*place].value {
+                    Condition::Compare(left, ..) => match &left.value {
+                        Term::Variable(variable, 0) => kinds.get(&variable.name).copied().unwrap_or(Type::Any),
+                        _ => Type::Any,
+                    },
+                    _ => Type::Any,
+                };
+                let [left, right] =
+                    values.map(|value| value.map_or_else(|| "no number".to_owned(), |value| self.value(kind, value)));
+                format!("`{}`: the left is {left}, the right is {right}", literal(*place))
+            }
+            Failure::Aggregate { literal: place, value, wanted } => {
+                let say = |value: &Option<Value>| {
+                    value.map_or_else(|| "nothing".to_owned(), |value| self.value(Type::Any, value))
+                };
+                let wanted = wanted.map(|value| format!(", not {}", say(&Some(value)))).unwrap_or_default();
+                format!("`{}`: it is {}{wanted}", literal(*place), say(value))
+            }
+        }
+    }
+
+    /// What the variables of a rule are, as far as relations say.
+    fn kinds(&self, rule: usize) -> HashMap<Arc<str>, Type> {
+        let mut kinds = HashMap::new();
+        let rule = &self.program.rules[rule];
+        let scopes = crate::datalog::scope::Scopes::of(self.program);
+        let mut atoms = vec![&rule.head];
+        atoms.extend(rule.body.iter().filter_map(|condition| match &condition.value {
+            Condition::Atom { atom, .. } => Some(atom),
+            _ => None,
+        }));
+        for atom in atoms {
+            let base = self.schema.get(&atom.relation.value).map(Relation::Base);
+            let Some(relation) = base.or_else(|| scopes.relation(&atom.relation).map(Relation::Derived)) else {
+                continue;
+            };
+            for (column, term) in atom.arguments.iter().enumerate() {
+                if let Term::Variable(variable, 0) = &term.value {
+                    let kind = self.column(relation, column);
+                    if kind != Type::Any {
+                        kinds.insert(Arc::clone(&variable.name), kind);
+                    }
+                }
+            }
+        }
+        kinds
+    }
+
+    fn bindings<'t>(&self, attempt: &'t Attempt) -> Vec<(&'t str, Type, Value)> {
+        let kinds = self.kinds(attempt.rule);
+        let kind = |name: &Arc<str>| kinds.get(name).copied().unwrap_or(Type::Any);
+        attempt.bindings.iter().map(|(name, value)| (&**name, kind(name), *value)).collect()
+    }
+
+    /// Why a row does not hold, for machines.
+    pub fn why_not_json(&self, relation: Relation, pattern: &[Option<Value>], answer: &WhyNot) -> Json {
+        let near = |relation: Relation, near: &[Near]| -> Json {
+            near.iter()
+                .map(|one| {
+                    let row: Vec<Option<Value>> = one.row.iter().copied().map(Some).collect();
+                    let mut json = self.row_json(relation, &row);
+                    merge(&mut json, json!({ "differs": one.column + 1 }));
+                    json
+                })
+                .collect()
+        };
+        let attempts: Json = answer
+            .attempts
+            .iter()
+            .map(|attempt| {
+                let (file, line) = self.line(self.program.rules[attempt.rule].head.span);
+                let bindings: serde_json::Map<String, Json> = self
+                    .bindings(attempt)
+                    .into_iter()
+                    .map(|(name, kind, value)| (name.to_owned(), self.json(kind, value)))
+                    .collect();
+                let around = match &attempt.failure {
+                    Failure::NoRow { relation, near: rows, .. } => near(*relation, rows),
+                    _ => json!([]),
+                };
+                json!({
+                    "rule": { "file": &*file, "line": line },
+                    "held": attempt.held,
+                    "literals": attempt.literals,
+                    "bindings": bindings,
+                    "stops": self.failure(relation, attempt),
+                    "near": around,
+                    "cut": attempt.cut,
+                })
+            })
+            .collect();
+        let mut json = self.row_json(relation, pattern);
+        merge(
+            &mut json,
+            json!({ "holds": false, "nearest": answer.nearest, "rules": attempts, "near": near(relation, &answer.near) }),
+        );
+        json
+    }
+}
+
+fn merge(into: &mut Json, more: Json) {
+    if let (Json::Object(into), Json::Object(more)) = (into, more) {
+        into.extend(more);
+    }
+}
+
+fn function_name(function: Aggregate) -> &'static str {
+    match function {
+        Aggregate::Count => "count",
+        Aggregate::Sum => "sum",
+        Aggregate::Min => "min",
+        Aggregate::Max => "max",
+    }
+}

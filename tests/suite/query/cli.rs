@@ -1,0 +1,129 @@
+//! `dyelog query` end to end.
+
+use assert_cmd::Command;
+
+fn query(arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
+    let output =
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("query").args(arguments).output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+const SHOP: &str = "traces/shop.otlp.jsonl";
+
+#[test]
+fn csv_has_a_header_and_the_key_of_the_operation() {
+    let (code, out, err) = query(&["-e", "long(S, D) :- duration(S, D), D > 5000000", SHOP, "--format", "csv"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("scenario,run,S,D\n"), "{out}");
+    assert!(out.lines().count() > 1, "{out}");
+    assert!(out.lines().skip(1).all(|line| line.split(',').count() == 4), "{out}");
+}
+
+#[test]
+fn the_largest_come_first() {
+    let (_, all, _) = query(&["--relation", "duration", SHOP, "--format", "csv"]);
+    let mut expected: Vec<u64> = all.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
+    expected.sort_unstable_by(|a, b| b.cmp(a));
+    let (code, out, err) =
+        query(&["--relation", "duration", "--top", "7", "--by", "duration", SHOP, "--format", "csv"]);
+    assert_eq!(code, 0, "{err}");
+    let found: Vec<u64> = out.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
+    assert_eq!(found, expected[..7]);
+}
+
+#[test]
+fn several_relations_go_into_a_folder_or_one_document() {
+    let rules = ["-e", "a(S) :- root(S)", "-e", "b(S, T) :- self_time(S, T)"];
+    let (code, _, err) = query(&[&rules[..], &[SHOP, "--format", "csv"]].concat());
+    assert_eq!(code, 2);
+    assert!(err.contains("C005"), "{err}");
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("out");
+    let path = path.to_str().expect("a path");
+    let (code, out, err) = query(&[&rules[..], &[SHOP, "--format", "csv", "-o", path]].concat());
+    assert_eq!((code, &*out), (0, ""), "{err}");
+    let a = std::fs::read_to_string(format!("{path}/a.csv")).expect("a file each");
+    assert_eq!(a.lines().count(), 201);
+    assert!(std::fs::read_to_string(format!("{path}/b.csv")).expect("a file each").starts_with("scenario,run,S,T\n"));
+    let (_, out, _) = query(&[&rules[..], &[SHOP, "--format", "json"]].concat());
+    let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["operations"]["asked"], 200);
+    assert_eq!(document["relations"][0]["rows"].as_array().map(Vec::len), Some(200));
+    assert_eq!(document["relations"][1]["columns"], serde_json::json!(["scenario", "run", "S", "T"]));
+    let (_, out, _) = query(&[&rules[..], &[SHOP, "--format", "jsonl"]].concat());
+    assert!(out.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
+}
+
+#[test]
+fn a_file_and_rules_of_the_command_line_are_one_question() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("q.dl");
+    std::fs::write(&file, "output slow(span, ms).\nslow(S, D / 1000000) :- duration(S, D), D > 1000000.\n")
+        .expect("written");
+    let file = file.to_str().expect("a path");
+    let (code, out, err) = query(&[file, SHOP, "--format", "csv"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("scenario,run,span,ms\n"), "{out}");
+    let (code, out, err) = query(&[
+        file,
+        "-e",
+        "n(N) :- N = count { slow(S, M) }",
+        "--relation",
+        "n",
+        "--scope",
+        "trace",
+        SHOP,
+        "--format",
+        "csv",
+    ]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("N\n"), "{out}");
+    let (code, _, err) = query(&[file]);
+    assert_eq!(code, 2, "{err}");
+}
+
+#[test]
+fn what_the_trace_lacks_is_told() {
+    let (code, _, err) = query(&["-e", "q(S) :- span(S, \"gatway\", _)", SHOP]);
+    assert_eq!(code, 0);
+    assert!(err.contains("Q003") && err.contains("did you mean `gateway`?") && err.contains("Q004"), "{err}");
+    let (code, _, err) = query(&["-e", "q(S) :- spam(S, _, _)", SHOP]);
+    assert_eq!(code, 2);
+    assert!(err.contains("span"), "{err}");
+    let (code, _, err) = query(&["--relation", "span", "traces/same/figure-3a.csv"]);
+    assert_eq!(code, 2, "{err}");
+}
+
+#[test]
+fn matches_as_json_tell_what_they_bind() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
+    let output = command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["matches", "traces/forwarding-2.angio", "--format", "json"])
+        .output()
+        .expect("it runs");
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let forwarding =
+        rows.as_array().into_iter().flatten().find(|row| row["template"] == "forwarding").expect("a match");
+    assert!(forwarding["nodes"]["f[2]"]["thread"].is_u64(), "{forwarding}");
+    assert_eq!(forwarding["variables"]["n"], 2, "{forwarding}");
+}
+
+/// Whoever reads the answer may go away.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_success() {
+    let line = format!(
+        "{} query --relation edge {SHOP} --format csv | head -1; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_dyelog")
+    );
+    let status = std::process::Command::new("bash")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["-c", &line])
+        .output()
+        .expect("bash runs");
+    assert_eq!(status.status.code(), Some(0), "{}", String::from_utf8_lossy(&status.stderr));
+}
