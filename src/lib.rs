@@ -63,7 +63,7 @@ pub use dyelog_trace as trace;
 
 pub mod model;
 pub mod pipeline;
-pub mod recording;
 pub mod query;
+pub mod recording;
 pub mod report;
 pub mod study;

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use dyelog::pipeline::about_the_users;
 use dyelog::datalog::ast::Program;
 use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
+pub use dyelog::pipeline::about_the_users;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 

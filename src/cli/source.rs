@@ -26,7 +26,9 @@ fn load_keeping(arguments: &SourceArguments, matches: bool, terminal: &mut Termi
     let SourceArguments { files, reading, reduce, config } = arguments;
     input::check_stdin_once(files.iter().chain(&reduce.rules).chain(config))?;
     let (inputs, config) = (input::inputs(files), config.as_deref().map(input::input));
-    Ok(with_options(reading, reduce, matches.into(), |options| pipeline::model(&inputs, config.as_ref(), options, terminal))?)
+    Ok(with_options(reading, reduce, matches.into(), |options| {
+        pipeline::model(&inputs, config.as_ref(), options, terminal)
+    })?)
 }
 
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
@@ -40,7 +42,9 @@ pub fn subjects(
     let sets: Vec<_> = sets.iter().map(|files| input::inputs(files)).collect();
     let sets: Vec<_> = sets.iter().map(Vec::as_slice).collect();
     let config = config.as_deref().map(input::input);
-    Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::subjects(&sets, config.as_ref(), options, terminal))?)
+    Ok(with_options(reading, reduce, Keep::Nothing, |options| {
+        pipeline::subjects(&sets, config.as_ref(), options, terminal)
+    })?)
 }
 
 /// Reads what configurations are made from.

@@ -227,8 +227,11 @@ pub fn reduce(
     let mut errors: Vec<Diagnostic> = Vec::new();
     let mut analysis = Analysis::default();
     for trace in std::mem::take(&mut messages.traces) {
-        let same_options =
-            same::Options { merge: options.merge_of_messages(), records: options.keep_matches != Keep::Nothing, links: false };
+        let same_options = same::Options {
+            merge: options.merge_of_messages(),
+            records: options.keep_matches != Keep::Nothing,
+            links: false,
+        };
         let files = trace.iter().map(|source| Arc::clone(source.file())).collect();
         let same = Same::new(same_options, files);
         let finished = if services {

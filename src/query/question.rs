@@ -213,7 +213,7 @@ fn body_atoms<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Atom
     for condition in body {
         match &condition.value {
             Condition::Atom { atom, .. } => found(atom),
-            Condition::Aggregate { body, .. } => body_atoms(body, found),
+            Condition::Aggregate { body, .. } | Condition::Rounds { body, .. } => body_atoms(body, found),
             Condition::Compare(..) | Condition::NotStarts { .. } => {}
         }
     }

@@ -76,7 +76,10 @@ impl<'a> Words<'a> {
         match (kind, value.as_integer()) {
             (Type::Node, Some(number)) => u32::try_from(number).map_or_else(|_| number.to_string(), self.node),
             (_, Some(number)) => number.to_string(),
-            (_, None) => print_term(&Term::Symbol((self.symbol)(value).into())),
+            (_, None) => match value.as_float() {
+                Some(number) => print_term(&Term::Float(number)),
+                None => print_term(&Term::Symbol((self.symbol)(value).into())),
+            },
         }
     }
 
@@ -395,11 +398,13 @@ fn merge(into: &mut Json, more: Json) {
     }
 }
 
-fn function_name(function: Aggregate) -> &'static str {
+fn function_name(function: Aggregate) -> String {
     match function {
-        Aggregate::Count => "count",
-        Aggregate::Sum => "sum",
-        Aggregate::Min => "min",
-        Aggregate::Max => "max",
+        Aggregate::Count => "count".to_owned(),
+        Aggregate::Sum => "sum".to_owned(),
+        Aggregate::Min => "min".to_owned(),
+        Aggregate::Max => "max".to_owned(),
+        Aggregate::Mean => "mean".to_owned(),
+        Aggregate::Percentile(part) => format!("p{part}"),
     }
 }

@@ -219,7 +219,7 @@ fn rename_conditions(conditions: &mut [Spanned<Condition>], rename: &mut dyn FnM
                 }
                 rename_conditions(body, rename);
             }
-            Condition::NotStarts { .. } => {}
+            Condition::NotStarts { .. } | Condition::Rounds { .. } => {} // of templates only
         }
     }
 }

@@ -14,7 +14,6 @@ mod types;
 pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
 pub use safety::unsafe_bodies;
-pub use types::column_types;
 
 use std::collections::HashSet;
 use std::sync::Arc;

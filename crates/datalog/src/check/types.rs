@@ -3,10 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::ast::{
-    Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Term,
-};
-use crate::base::{BaseSchema, Type};
+use crate::ast::{Aggregate, Atom, Comparison, Condition, KindPattern, MatchItem, NodePattern, Span, Spanned, Term};
+use crate::base::Type;
 use crate::check::Checker;
 use crate::codes;
 
@@ -47,11 +45,6 @@ struct Clash {
 }
 
 type Scope = HashMap<Arc<str>, u32>;
-
-/// What the columns of each relation that rules define hold, by the numbers of the relations; [`Type::Any`] where nothing tells.
-pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
-    Checker::new(program, schema, &[]).column_types()
-}
 
 impl Checker<'_> {
     pub(super) fn types(&mut self) {

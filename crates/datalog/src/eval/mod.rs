@@ -82,6 +82,5 @@ pub use explain::{Cause, Derivation, DerivationStep};
 pub use nearest::Miss;
 pub use number::calculated;
 pub use profile::{LiteralProfile, Profile, RuleProfile, Watch};
-pub use program::{CompiledRules, Relation, compile};
 pub use program::{CompiledRules, Relation, compile, compile_asked};
 pub use why_not::{Attempt, Failure, Near, Pattern, WhyNot};

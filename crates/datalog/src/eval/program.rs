@@ -1,7 +1,6 @@
 //! Checked rules in the form that evaluation works on: variables are registers, relations numbers.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -9,7 +8,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use rustc_hash::FxHashMap;
 
-use crate::ast::{self, Aggregate, Comparison, Condition, Ident, Program, Spanned};
+use crate::ast::{self, Aggregate, Atom, Comparison, Condition, Ident, Program, Spanned};
 use crate::base::{BaseRelation, BaseSchema};
 use crate::check;
 use crate::eval::fractions;
@@ -138,8 +137,6 @@ pub struct CompiledRules {
     pub(super) symbols: IndexSet<Arc<str>>,
     pub(super) levels: u32,
     names: IndexMap<Arc<str>, Relation>,
-    /// Where each rule of the program stands.
-    pub(super) places: Vec<Place>,
     /// Columns of the base relations.
     pub(super) base_arity: Vec<usize>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::ast::{Aggregate, Comparison};
 use crate::eval::evaluator::Evaluator;
+use crate::eval::number::{shifted, unshifted};
 use crate::eval::plan::Expression;
 use crate::eval::program::{Literal, Relation, Rule, Term};
 use crate::eval::steps::compare;
@@ -191,6 +192,7 @@ impl Evaluator<'_> {
             let fits = match term {
                 Term::Register(register, offset) => bind(&mut search.registers, *register, *offset, *value),
                 Term::Constant(constant) => self.shared(*constant) == *value,
+                Term::Fraction(constant) => constant == value,
                 Term::Any | Term::Arithmetic(..) => true,
             };
             if !fits {
@@ -337,10 +339,8 @@ impl Evaluator<'_> {
         match term {
             Term::Any => None,
             Term::Constant(value) => Some(self.shared(*value)),
-            Term::Register(register, 0) => registers[*register as usize],
-            Term::Register(register, offset) => {
-                Value::integer(registers[*register as usize]?.as_integer()?.checked_add(*offset)?)
-            }
+            Term::Fraction(value) => Some(*value),
+            Term::Register(register, offset) => shifted(registers[*register as usize]?, *offset),
             Term::Arithmetic(left, operator, right) => {
                 let constant = |value| Box::new(Expression::Constant(value));
                 let (left, right) = (self.value(left, registers)?, self.value(right, registers)?);
@@ -393,7 +393,7 @@ impl Search<'_> {
 fn is_known(term: &Term, registers: &[Option<Value>]) -> bool {
     match term {
         Term::Any => false,
-        Term::Constant(_) => true,
+        Term::Constant(_) | Term::Fraction(_) => true,
         Term::Register(register, _) => registers[*register as usize].is_some(),
         Term::Arithmetic(left, _, right) => is_known(left, registers) && is_known(right, registers),
     }
@@ -401,11 +401,7 @@ fn is_known(term: &Term, registers: &[Option<Value>]) -> bool {
 
 /// Gives `register + offset` that value; whether it can have it.
 fn bind(registers: &mut [Option<Value>], register: u32, offset: i64, value: Value) -> bool {
-    let value = if offset == 0 {
-        Some(value)
-    } else {
-        value.as_integer().and_then(|number| Value::integer(number.checked_sub(offset)?))
-    };
+    let value = unshifted(value, offset);
     let place = &mut registers[register as usize];
     value.is_some_and(|value| *place.get_or_insert(value) == value)
 }

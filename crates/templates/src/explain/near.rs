@@ -19,7 +19,7 @@ use dyelog_trace::NodeId;
 /// How many rules are followed one into another.
 const DEPTH: usize = 8;
 /// What the search may keep and look at; it gives up beyond that.
-const LIMITS: Limits = Limits { rows: 200_000, steps: 5_000_000 };
+const LIMITS: Limits = Limits { rows: 200_000, steps: 5_000_000, bytes: 1 << 28 };
 
 /// A value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
