@@ -323,13 +323,13 @@ fn compare(seed: u64) -> Option<usize> {
     // Rules that are written out share the text, so that both forms have the same names.
     let mut all = written(random, look);
     let joined = without_single_names(&format!("{}\u{0}{}\u{0}{}", all.inline, all.explicit, ""));
-    all.inline = joined.split('\u{0}').next().expect("a part").to_owned();
-    all.rules = all.rules.lines().map(|rule| format!("{}\n", without_single_names(rule))).collect();
+    joined.split('\u{0}').next().expect("a part").clone_into(&mut all.inline);
+    all.rules = all.rules.lines().flat_map(|rule| [without_single_names(rule), "\n".to_owned()]).collect();
     let nodes = look.nodes().replace("MIN", &min.to_string());
     let text = |conditions: &str, more: &str| {
         format!("template t {{ order 1 {longest} match {{ {nodes} }} where {{ {conditions} }} }}\n{HELP}{more}")
     };
-    let upto: String = (0..60).map(|number| format!("upto({number}). ")).collect();
+    let upto = (0..60).map(|number| format!("upto({number}). ")).collect::<Vec<_>>().concat();
     let inline: Rules = rules(&text(&all.inline, "")).ok()?;
     let explicit = text(&all.explicit, &format!("{}{upto}", all.rules));
     let explicit: Rules =

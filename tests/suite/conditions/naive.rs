@@ -131,7 +131,7 @@ fn places(body: &[&Condition], rounds: i64) -> std::ops::RangeInclusive<i64> {
     let mut next = false;
     for condition in body {
         each(condition, &mut |variable| {
-            next |= matches!(&variable.index, Some(Index { variable: Some(x), offset: 1 }) if &**x == "x")
+            next |= matches!(&variable.index, Some(Index { variable: Some(x), offset: 1 }) if &**x == "x");
         });
     }
     1..=if next { rounds - 1 } else { rounds }
@@ -140,7 +140,7 @@ fn places(body: &[&Condition], rounds: i64) -> std::ops::RangeInclusive<i64> {
 fn of_round(condition: &Condition) -> bool {
     let mut found = false;
     each(condition, &mut |variable| {
-        found |= matches!(&variable.index, Some(Index { variable: Some(x), .. }) if &**x == "x")
+        found |= matches!(&variable.index, Some(Index { variable: Some(x), .. }) if &**x == "x");
     });
     found
 }
@@ -190,26 +190,20 @@ fn together(body: &[&Condition], bindings: &Bindings, rounds: i64, x: Option<i64
     domain.sort();
     domain.dedup();
     let mut found = bindings.clone();
-    any(&names, &domain, body, &mut found, &|found| {
+    any(&names, &domain, &mut found, &|found| {
         body.iter().all(|condition| literal(condition, found, rounds, x, tables) != Some(false))
     })
 }
 
 /// Tries all values; literals whose names are not all given yet are passed over.
-fn any(
-    names: &[String],
-    domain: &[Value],
-    body: &[&Condition],
-    found: &mut Bindings,
-    good: &dyn Fn(&Bindings) -> bool,
-) -> bool {
+fn any(names: &[String], domain: &[Value], found: &mut Bindings, good: &dyn Fn(&Bindings) -> bool) -> bool {
     if !good(found) {
         return false;
     }
     let Some((name, rest)) = names.split_first() else { return true };
     for value in domain {
         found.insert((name.clone(), None), value.clone());
-        if any(rest, domain, body, found, good) {
+        if any(rest, domain, found, good) {
             found.remove(&(name.clone(), None));
             return true;
         }
@@ -271,6 +265,7 @@ fn eval(term: &Term, found: &Bindings, rounds: i64, x: Option<i64>) -> Option<Go
     Some(match term {
         Term::Wildcard => Got::Any,
         Term::Integer(number) => Got::Value(Value::Number(*number)),
+        Term::Float(_) => Got::Nothing, // these templates have none
         Term::Symbol(symbol) => Got::Value(text(symbol)),
         Term::Variable(variable, offset) => {
             let index = match &variable.index {
@@ -285,8 +280,8 @@ fn eval(term: &Term, found: &Bindings, rounds: i64, x: Option<i64>) -> Option<Go
             };
             match value {
                 Value::Number(number) => Got::Value(Value::Number(number + offset)),
-                value if *offset == 0 => Got::Value(value.clone()),
-                _ => Got::Nothing,
+                value @ Value::Text(_) if *offset == 0 => Got::Value(value.clone()),
+                Value::Text(_) => Got::Nothing,
             }
         }
         Term::Arithmetic(left, operator, right) => {

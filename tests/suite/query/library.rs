@@ -272,10 +272,10 @@ fn dominators_are_what_no_way_goes_around() {
 
 /// The expected times of CRISP's own tests. In four of them children overlap a little, which CRISP takes as one after the other.
 #[test]
-#[ignore = "needs the reference data beside the checkout"]
+#[ignore = "needs the reference data, ../shared"]
 fn critical_times_are_those_of_crisp() {
     const OVERLAPPING: [&str; 4] = ["10.json", "19.json", "20.json", "21.json"];
-    let Some(folder) = shared("traces/jaeger/crisp-testcases") else { return };
+    let folder = shared("traces/jaeger/crisp-testcases");
     let mut checked = 0;
     let mut wrong = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder is there") {

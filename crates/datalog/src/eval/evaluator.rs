@@ -245,6 +245,9 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The same, with what was measured until a limit was reached.
+    ///
+    /// # Panics
+    /// Never: a relation of the rules has been told apart from those of the facts before.
     pub fn profile(
         &mut self,
         relations: &[Relation],

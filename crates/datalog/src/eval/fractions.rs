@@ -50,11 +50,15 @@ pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
     for rule in &mut rules.rules {
         let registers = columns.registers(rule);
         let Rule { head, body, .. } = rule;
-        head.iter_mut().for_each(|term| exact(term, &registers));
+        for term in head.iter_mut() {
+            exact(term, &registers);
+        }
         for literal in body {
             match literal {
                 Literal::Holds(_, terms) | Literal::Fails(_, terms) => {
-                    terms.iter_mut().for_each(|term| exact(term, &registers));
+                    for term in terms.iter_mut() {
+                        exact(term, &registers);
+                    }
                 }
                 Literal::Compare(left, _, right) => {
                     exact(left, &registers);

@@ -157,9 +157,7 @@ impl Whole<'_, '_> {
         let linear = plans.iter().all(|plan| plan.sources.len() < 2);
         let mut improved = 0;
         while let Some(row) = queue.pop() {
-            if let Err(stopped) = self.fire(graph.row(row), plans) {
-                return Err(stopped);
-            }
+            self.fire(graph.row(row), plans)?;
             let better = std::mem::take(&mut self.better);
             for head in &better {
                 let head_row = graph.number(*head);

@@ -104,7 +104,9 @@ impl Whole<'_, '_> {
         let mut context =
             Context { facts, symbols, goal: &mut |_, _| unreachable!("no goals here"), recursive: &|_| false };
         let mut planner = Planner::new(rule, &mut context);
-        given.iter().for_each(|register| planner.bind(&Argument::Bind(*register, 0)));
+        for register in given {
+            planner.bind(&Argument::Bind(*register, 0));
+        }
         let mut left: Vec<usize> = (0..rule.body.len()).collect();
         let mut plan = Plan {
             rule: number,
@@ -313,20 +315,30 @@ fn mark_existence(plan: &mut Plan) {
         match step {
             Step::Scan { cells, row, exists, .. } => {
                 *exists = row.is_none() && !cells.iter().any(|(_, argument)| useful(argument, &read));
-                cells.iter().for_each(|(_, argument)| argument.registers(&mut read));
+                for (_, argument) in cells.iter() {
+                    argument.registers(&mut read);
+                }
             }
             Step::Probe { key, cells, row, exists, .. } => {
                 *exists = row.is_none() && !cells.iter().any(|(_, argument)| useful(argument, &read));
-                cells.iter().for_each(|(_, argument)| argument.registers(&mut read));
-                key.iter().for_each(|expression| expression.registers(&mut read));
+                for (_, argument) in cells.iter() {
+                    argument.registers(&mut read);
+                }
+                for expression in key.iter() {
+                    expression.registers(&mut read);
+                }
             }
             Step::Delta { cells, .. } => cells.iter().for_each(|(_, argument)| argument.registers(&mut read)),
             Step::Has { row: key, .. } | Step::Without { key, .. } => {
-                key.iter().for_each(|expression| expression.registers(&mut read));
+                for expression in key.iter() {
+                    expression.registers(&mut read);
+                }
             }
             Step::Ask { arguments, exists, .. } => {
                 *exists = !arguments.iter().any(|argument| useful(argument, &read));
-                arguments.iter().for_each(|argument| argument.registers(&mut read));
+                for argument in arguments.iter() {
+                    argument.registers(&mut read);
+                }
             }
             Step::Compare(left, _, right) => {
                 left.registers(&mut read);
@@ -334,7 +346,9 @@ fn mark_existence(plan: &mut Plan) {
             }
             Step::Assign(_, _, expression) => expression.registers(&mut read),
             Step::Total { group, result, .. } => {
-                group.iter().for_each(|register| read[*register as usize] = true);
+                for register in group.iter() {
+                    read[*register as usize] = true;
+                }
                 result.registers(&mut read);
             }
         }

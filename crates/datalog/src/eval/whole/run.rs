@@ -385,7 +385,8 @@ impl<'e, 's> Whole<'e, 's> {
             if row.len() == width {
                 table.insert(row);
             }
-            full = table.len() % UNCHECKED as usize == 0 && table.bytes() > room || table.len() >= NONE as usize - 1;
+            full = table.len().is_multiple_of(UNCHECKED as usize) && table.bytes() > room
+                || table.len() >= NONE as usize - 1;
             if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.steps += table.len() as u64;

@@ -292,9 +292,9 @@ impl Table {
         let kept: Vec<[Value; 2]> =
             (0..self.len - dropped).map(|place| row(columns[0][place], columns[self.width - 1][place])).collect();
         let mut later = Pairs::default();
-        for place in 0..self.len - dropped {
-            let first = if self.width == 2 { columns[0][place] } else { 0 };
-            later.insert(first, columns[self.width - 1][place]);
+        for [first, second] in (0..self.len - dropped).map(|place| [columns[0][place], columns[self.width - 1][place]])
+        {
+            later.insert(if self.width == 2 { first } else { 0 }, second);
         }
         for (first, second) in set.iter().filter(|(first, second)| !later.contains(*first, *second)) {
             rows.insert(&row(first, second)[2 - self.width..]);
