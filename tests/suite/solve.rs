@@ -6,5 +6,6 @@ mod closed_forms;
 mod corpus;
 mod hostile;
 mod laws;
+mod reference;
 mod score;
 mod simulation;

@@ -8,21 +8,12 @@ use dyelog::solve::{LayeredOptions, layered};
 
 use crate::support::shared;
 
-use super::score::{Score, options};
+use super::score::{Score, options, within};
 
 fn parse(path: &Path) -> Option<Model> {
     let source = std::fs::read_to_string(path).ok()?;
     let parsed = parse_any(&path.display().to_string(), &source);
     parsed.map_err(|error| eprintln!("{}: not read: {error}", path.display())).ok().map(|parsed| parsed.0)
-}
-
-/// Whether a family's figures are within bars, percent: median and 90th percentile of task throughputs, then of entry
-/// service times.
-fn within(score: &Score, bars: &[(&str, [f64; 4])]) {
-    for (family, bars) in bars {
-        let found = [(0, 0.5), (0, 0.9), (1, 0.5), (1, 0.9)].map(|(kind, part)| score.at(family, kind, part));
-        assert!(found.iter().zip(bars).all(|(found, bar)| found <= bar), "{family}: {found:.2?} for {bars:?}");
-    }
 }
 
 #[test]

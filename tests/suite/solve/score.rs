@@ -63,6 +63,11 @@ impl Score {
         list.get((list.len().saturating_sub(1) as f64 * part).round() as usize).map_or(0.0, |figure| figure.1)
     }
 
+    /// Models that could not be read or solved, with the reason.
+    pub fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
     fn model(&mut self, root: &Path, file: &str, reference: &str, features: &str, options: &LayeredOptions) {
         let Ok(source) = std::fs::read_to_string(root.join("models").join(file)) else { return };
         let Ok(table) = std::fs::read_to_string(root.join("ref").join(file).with_extension("tsv")) else { return };
@@ -77,8 +82,12 @@ impl Score {
         };
         let time = begin.elapsed().as_secs_f64() * 1e3;
         self.times.push((time, file.to_owned()));
-        let petri = reference.starts_with("petri");
-        let found = errors(&model, &results, &table, if petri { "petri_exact" } else { "lqsim" });
+        let column = match reference {
+            "exact" | "simulated" => reference,
+            _ if reference.starts_with("petri") => "petri_exact",
+            _ => "lqsim",
+        };
+        let found = errors(&model, &results, &table, column);
         if setting("SCORE_SHOW").is_some() {
             println!(
                 "{file}  {time:.2} ms  {} in {} iterations",
@@ -88,7 +97,7 @@ impl Score {
                 println!("    {name:40} {error:+8.2}%");
             }
         }
-        for family in families(file, petri, features) {
+        for family in families(file, column.ends_with("exact"), features) {
             let own = self.families.entry(family).or_default();
             for (all, figures) in own.iter_mut().zip(&found) {
                 all.extend(figures.iter().map(|(name, error)| (format!("{file} {name}"), error.abs())));
@@ -125,7 +134,16 @@ impl Score {
     }
 }
 
-fn families(file: &str, petri: bool, features: &str) -> Vec<&'static str> {
+/// Whether a family's figures are within bars, percent: median and 90th percentile of task throughputs, then of entry
+/// service times.
+pub fn within(score: &Score, bars: &[(&str, [f64; 4])]) {
+    for (family, bars) in bars {
+        let found = [(0, 0.5), (0, 0.9), (1, 0.5), (1, 0.9)].map(|(kind, part)| score.at(family, kind, part));
+        assert!(found.iter().zip(bars).all(|(found, bar)| found <= bar), "{family}: {found:.2?} for {bars:?}");
+    }
+}
+
+fn families(file: &str, exact: bool, features: &str) -> Vec<&'static str> {
     let has = |feature: &str| features.contains(feature) || file.contains(feature);
     let mut families = vec!["all"];
     let kinds = [("phase2", "second phase"), ("and-join", "fork-join"), ("interlock", "interlock")];
@@ -134,7 +152,7 @@ fn families(file: &str, petri: bool, features: &str) -> Vec<&'static str> {
     if families.len() == 1 && !special.iter().any(|feature| has(feature)) {
         families.push("plain");
     }
-    if petri {
+    if exact {
         families.push("exact");
     }
     families
@@ -155,6 +173,9 @@ fn errors(model: &Model, results: &Results, table: &str, column: &str) -> Figure
             ("entry", metric @ ("svc1" | "svc2")) => {
                 let phase = usize::from(metric == "svc2");
                 (1, model.entry_named(fields[1]).map(|entry| results.entries[entry.index()].service[phase]))
+            }
+            ("entry", "resp") => {
+                (1, model.entry_named(fields[1]).and_then(|entry| results.entries[entry.index()].open_response))
             }
             ("call", "wait") => (2, waiting(model, results, fields[1])),
             _ => continue,
