@@ -12,8 +12,8 @@ use dyelog_diagnostic::Diagnostics;
 use dyelog_lqn::model::{EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId};
 use dyelog_lqn::results::Results;
 
-use super::plan::{Plan, servers};
-use super::{LayeredOptions, Observer, layered_observed};
+use crate::prepare::plan::{Plan, servers};
+use crate::{LayeredOptions, Observer, layered_observed};
 
 /// Resources are looked for until so many were relieved.
 const MOST_STEPS: usize = 6;

@@ -1,9 +1,9 @@
 //! How a model was solved, and whether that is exact.
 
-use crate::lanes::{Group, Item, Lanes, Root};
-use crate::layers::Layer;
+use crate::layered::chains::{Group, Item, Lanes, Root};
+use crate::layered::submodels::Layer;
 use crate::mva::Method;
-use crate::plan::Plan;
+use crate::prepare::plan::Plan;
 use dyelog_lqn::model::{Body, Entry, Scheduling};
 
 use super::Solver;

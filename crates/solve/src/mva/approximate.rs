@@ -6,10 +6,10 @@
 //! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
 //! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
 
-use crate::mixing::Mixing;
+use crate::numeric::anderson::Mixing;
 
-use super::servers::{all_busy, variance_ratio};
 use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
+use crate::numeric::erlang::{all_busy, variance_ratio};
 
 /// Which approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,14 +8,13 @@
 
 mod approximate;
 mod exact;
-mod memory;
-mod servers;
+mod inner_start;
 
-pub(super) use memory::Memory;
+pub(crate) use inner_start::Memory;
 
 /// How a station serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Discipline {
+pub(crate) enum Discipline {
     /// First come first served, also random order.
     Fcfs,
     /// Processor sharing.
@@ -28,7 +27,7 @@ pub(super) enum Discipline {
 
 /// A station with a queue. Stations without one are delays of their chains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Station {
+pub(crate) struct Station {
     /// Order of service.
     pub discipline: Discipline,
     /// Number of servers, at least 1.
@@ -40,7 +39,7 @@ pub(super) struct Station {
 
 /// How much load a chain brings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Load {
+pub(crate) enum Load {
     /// A population that circulates, with the time of a cycle that is spent at no station.
     Closed {
         /// How many customers.
@@ -54,7 +53,7 @@ pub(super) enum Load {
 
 /// A chain's visits to a station, all classes together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Visit {
+pub(crate) struct Visit {
     /// Which chain.
     pub chain: usize,
     /// Which station.
@@ -83,7 +82,7 @@ pub(super) struct Visit {
 
 /// A queueing network.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Network {
+pub(crate) struct Network {
     /// Stations.
     pub stations: Vec<Station>,
     /// Chains.
@@ -97,7 +96,7 @@ pub(super) struct Network {
 
 /// What a visit takes beyond its service: a class of service time s stays for `wait + s·(1 + stretch)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Stay {
+pub(crate) struct Stay {
     /// Seconds that do not depend on the class's own service time.
     pub wait: f64,
     /// Relative lengthening of the class's own service time.
@@ -106,7 +105,7 @@ pub(super) struct Stay {
 
 /// Which method solved a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// Nothing queues, or only independent open stations: formulas.
     Formula,
     /// Exact by convolution.
@@ -121,7 +120,7 @@ pub(super) enum Method {
 
 /// Steady state of a network.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Solution {
+pub(crate) struct Solution {
     /// By visit.
     pub stays: Vec<Stay>,
     /// By chain: cycles per second.
@@ -136,7 +135,7 @@ pub(super) struct Solution {
 
 /// Whether formulas for independent stations are exact: the network has product form, or is a single queue with general
 /// service (Pollaczek and Khinchine) that everyone passes `once`.
-pub(super) fn formulas_are_exact(network: &Network, once: bool) -> bool {
+pub(crate) fn formulas_are_exact(network: &Network, once: bool) -> bool {
     let single = || match &network.stations[..] {
         [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
         _ => false,
@@ -150,7 +149,7 @@ const EXACT_WORK: f64 = 4e5;
 const LINEARIZER_WORK: f64 = 2e3;
 
 /// Solves a network. `thorough` permits the costlier methods; iterations start from what the memory holds of them.
-pub(super) fn solve(network: &Network, thorough: bool, memory: &mut Memory) -> Solution {
+pub(crate) fn solve(network: &Network, thorough: bool, memory: &mut Memory) -> Solution {
     memory.rewind();
     let closed = network.chains.iter().any(|load| matches!(load, Load::Closed { .. }));
     if !closed || network.visits.is_empty() {
@@ -212,7 +211,7 @@ fn overloaded(network: &Network, solution: &Solution) -> bool {
 }
 
 /// Throughputs that follow from stays by Little's law.
-pub(super) fn cycles(network: &Network, stays: &[Stay]) -> Vec<f64> {
+pub(crate) fn cycles(network: &Network, stays: &[Stay]) -> Vec<f64> {
     let mut times = vec![0.0; network.chains.len()];
     for (visit, stay) in network.visits.iter().zip(stays) {
         times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.stretch));

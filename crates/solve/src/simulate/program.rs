@@ -11,9 +11,10 @@ use dyelog_lqn::model::{
 };
 use dyelog_lqn::results::Caller;
 
-use super::super::plan::is_source;
-use super::super::{activities, check, codes};
 use super::random::Times;
+use crate::codes;
+use crate::prepare::plan::is_source;
+use crate::prepare::{activities, check};
 use graph::Graph;
 
 /// No element.

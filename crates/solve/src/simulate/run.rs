@@ -6,7 +6,6 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::Model;
 use dyelog_lqn::results::Results;
 
-use super::super::codes;
 use super::engine::{Engine, Stop};
 use super::estimate::{Batches, Estimate};
 use super::probe::Probe;
@@ -14,6 +13,7 @@ use super::program::{ENTRY_SUMS, OPEN, Program};
 use super::random::Random;
 use super::report;
 use super::series::{Series, warm_up};
+use crate::codes;
 
 /// Events of a replication before the first look at its results.
 const FIRST: u64 = 25_000;

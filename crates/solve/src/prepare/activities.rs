@@ -10,11 +10,11 @@ use std::ops::Range;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Model};
 
-use super::codes;
+use crate::codes;
 
 /// An execution of a phase or an activity in a strand.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// Which phase (0 to 2 of the entry) or activity.
     pub work: StepWork,
     /// Mean executions for each execution of the strand.
@@ -25,7 +25,7 @@ pub(super) struct Step {
 
 /// What a step executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StepWork {
+pub(crate) enum StepWork {
     /// A phase of the entry.
     Phase(usize),
     /// An activity of the task.
@@ -34,7 +34,7 @@ pub(super) enum StepWork {
 
 /// A point of a strand where branches run in parallel.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Parallel {
+pub(crate) struct Parallel {
     /// The strand that waits.
     pub parent: usize,
     /// Mean executions for each execution of the parent.
@@ -53,7 +53,7 @@ pub(super) struct Parallel {
 
 /// One strand.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Strand {
+pub(crate) struct Strand {
     /// The fork that begins it; none for the entry's own.
     pub begun_by: Option<usize>,
     /// What it does, in an order in which things can happen.
@@ -64,7 +64,7 @@ pub(super) struct Strand {
 
 /// What one invocation of an entry does.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// Strand 0 is the entry's own.
     pub strands: Vec<Strand>,
     /// All forks.
@@ -81,7 +81,7 @@ impl Shape {
 }
 
 /// The shape of an entry.
-pub(super) fn shape(model: &Model, entry: EntryId) -> Result<Shape, Diagnostics> {
+pub(crate) fn shape(model: &Model, entry: EntryId) -> Result<Shape, Diagnostics> {
     match &model.entries[entry.index()].body {
         Body::Phases(phases) => {
             let steps = (0..phases.len().min(3))

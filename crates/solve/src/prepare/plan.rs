@@ -7,15 +7,16 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
 use dyelog_lqn::results::Caller;
 
-use super::activities::{Shape, StepWork, shape};
-use super::{check, codes};
+use crate::codes;
+use crate::prepare::activities::{Shape, StepWork, shape};
+use crate::prepare::check;
 
 /// How many steps and followed forwards a model may unfold into.
-pub(super) const MOST: usize = 20_000_000;
+pub(crate) const MOST: usize = 20_000_000;
 
 /// A call as the caller's thread sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PlannedCall {
+pub(crate) struct PlannedCall {
     pub to: EntryId,
     pub synchronous: bool,
     /// Mean number in an execution of the work.
@@ -28,7 +29,7 @@ pub(super) struct PlannedCall {
 
 /// What a phase or an activity does.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct PlannedWork {
+pub(crate) struct PlannedWork {
     /// Mean length of a slice of processor time, seconds.
     pub slice: f64,
     /// Squared coefficient of variation of a slice.
@@ -57,7 +58,7 @@ impl PlannedWork {
 
 /// An executed part of a strand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PlannedStep {
+pub(crate) struct PlannedStep {
     /// Index in [`Plan::works`].
     pub work: usize,
     /// Mean executions for each execution of the strand.
@@ -68,7 +69,7 @@ pub(super) struct PlannedStep {
 
 /// An entry made ready.
 #[derive(Clone, Debug)]
-pub(super) struct PlannedEntry {
+pub(crate) struct PlannedEntry {
     pub task: TaskId,
     pub shape: Shape,
     /// Steps by strand.
@@ -82,11 +83,11 @@ pub(super) struct PlannedEntry {
 }
 
 /// Who calls whom, and whether it waits.
-pub(super) type Row = (Caller, EntryId, Option<CallKind>);
+pub(crate) type Row = (Caller, EntryId, Option<CallKind>);
 
 /// A model made ready.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     pub model: &'a Model,
     /// Phases of all entries, then activities.
     pub works: Vec<PlannedWork>,
@@ -370,7 +371,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Rows of the results of calls: those of entries by phase, then of activities, then forwardings.
-pub(super) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut add = |caller: Caller, work: &Work| {
         rows.extend(work.calls.iter().map(|call| (caller, call.to, Some(call.kind))));
@@ -392,12 +393,12 @@ pub(super) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Whether the task is a source of load.
-pub(super) fn is_source(model: &Model, task: TaskId) -> bool {
+pub(crate) fn is_source(model: &Model, task: TaskId) -> bool {
     matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
 }
 
 /// A multiplicity as a number.
-pub(super) fn servers(multiplicity: Multiplicity) -> f64 {
+pub(crate) fn servers(multiplicity: Multiplicity) -> f64 {
     match multiplicity {
         Multiplicity::Finite(count) => f64::from(count.max(1)),
         Multiplicity::Infinite => f64::INFINITY,

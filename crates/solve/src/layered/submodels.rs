@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 
 use dyelog_lqn::model::{EntryId, Scheduling};
 
-use super::lanes::{Item, Lanes, NONE, Root};
-use super::mva::{Discipline, Load, Network, Station, Stay, Visit};
-use super::plan::{Plan, PlannedWork, servers};
-use super::times::{Waits, slice};
+use crate::layered::chains::{Item, Lanes, NONE, Root};
+use crate::layered::phase_times::{Waits, slice};
+use crate::mva::{Discipline, Load, Network, Station, Stay, Visit};
+use crate::prepare::plan::{Plan, PlannedWork, servers};
 
 /// Lanes and stations that are solved together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layer {
+pub(crate) struct Layer {
     pub lanes: Vec<usize>,
     /// Entries that get Poisson requests at a station of the layer.
     pub open: Vec<EntryId>,
@@ -24,7 +24,7 @@ pub(super) struct Layer {
 }
 
 /// All layers, callers first.
-pub(super) fn layers(plan: &Plan, lanes: &Lanes, open: &[EntryId]) -> Vec<Layer> {
+pub(crate) fn layers(plan: &Plan, lanes: &Lanes, open: &[EntryId]) -> Vec<Layer> {
     let stations = lanes.processors + plan.model.tasks.len();
     let mut sets = Sets::new(stations + lanes.lanes.len());
     for (number, lane) in lanes.lanes.iter().enumerate() {
@@ -86,7 +86,7 @@ impl Sets {
 }
 
 /// The station of that number.
-pub(super) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
+pub(crate) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
     let (scheduling, count) = if number < lanes.processors {
         let processor = &plan.model.processors[number];
         (processor.scheduling, servers(processor.multiplicity) * f64::from(processor.replicas.max(1)))
@@ -105,7 +105,7 @@ pub(super) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
 
 /// Sums over the classes of a visit.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     visits: f64,
     service: f64,
     service2: f64,
@@ -148,7 +148,7 @@ impl Sum {
 }
 
 /// A lane's visits by slot, in one cycle of its group, with how often each entry is executed in it.
-pub(super) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f64], waits: &Waits) -> Vec<Sum> {
+pub(crate) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f64], waits: &Waits) -> Vec<Sum> {
     let lane = &lanes.lanes[number];
     let mut sums = vec![Sum::default(); lane.stations.len()];
     let stays = &waits.all(number);
@@ -195,14 +195,14 @@ fn repeats(work: &PlannedWork, mean: f64) -> f64 {
 }
 
 /// A layer's network with the place of each visit in it: lane and slot.
-pub(super) struct LayerNetwork {
+pub(crate) struct LayerNetwork {
     pub network: Network,
     /// By visit: lane and slot; none for those of open entries.
     pub places: Vec<Option<(usize, usize)>>,
 }
 
 /// Builds the network of a layer from the loads of its lanes.
-pub(super) fn network(
+pub(crate) fn network(
     plan: &Plan,
     lanes: &Lanes,
     layer: &Layer,
@@ -246,7 +246,7 @@ pub(super) fn network(
 
 /// What one cycle of a group demands of a station, all visits together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demand {
+pub(crate) struct Demand {
     pub station: usize,
     pub visits: f64,
     /// Seconds of service.
@@ -258,7 +258,7 @@ pub(super) struct Demand {
 }
 
 /// By group: its demands, lane by lane.
-pub(super) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Waits) -> Vec<Vec<Demand>> {
+pub(crate) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Waits) -> Vec<Vec<Demand>> {
     let mut demands = vec![Vec::new(); lanes.groups.len()];
     for (number, lane) in lanes.lanes.iter().enumerate() {
         let sums = lane_visits(plan, lanes, number, &flows[number], waits);
@@ -276,7 +276,7 @@ pub(super) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Wa
 }
 
 /// The name of a station, for words to users.
-pub(super) fn station_name(plan: &Plan, lanes: &Lanes, number: usize) -> String {
+pub(crate) fn station_name(plan: &Plan, lanes: &Lanes, number: usize) -> String {
     if number < lanes.processors {
         format!("processor `{}`", plan.model.processors[number].name)
     } else {
@@ -285,11 +285,11 @@ pub(super) fn station_name(plan: &Plan, lanes: &Lanes, number: usize) -> String 
 }
 
 /// Time that the sums spend at their stations with the given stays.
-pub(super) fn residence(sums: &[Sum], stays: &[Stay]) -> f64 {
+pub(crate) fn residence(sums: &[Sum], stays: &[Stay]) -> f64 {
     sums.iter().zip(stays).map(|(sum, stay)| sum.visits * stay.wait + sum.service * (1.0 + stay.stretch)).sum()
 }
 
 /// Whether a group's customers come and go.
-pub(super) fn is_stream(root: Root) -> bool {
+pub(crate) fn is_stream(root: Root) -> bool {
     matches!(root, Root::Stream { .. })
 }

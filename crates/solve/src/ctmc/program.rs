@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{Plan, PlannedWork, is_source};
+use crate::prepare::plan::{Plan, PlannedWork, is_source};
 use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
 
 /// The number of an instruction.
@@ -416,7 +416,7 @@ impl Compiler<'_> {
         (self.program.ops.len() <= MOST_OPS).then_some(begin)
     }
 
-    fn request(&mut self, call: &crate::plan::PlannedCall, next: Pc) -> Pc {
+    fn request(&mut self, call: &crate::prepare::plan::PlannedCall, next: Pc) -> Pc {
         let row = call.row as u32;
         let event = self.program.row_event(call.row) as u32;
         let made = if call.synchronous {

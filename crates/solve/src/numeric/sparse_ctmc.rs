@@ -1,6 +1,6 @@
 //! How likely each state of a chain is.
 
-use crate::mixing::Mixing;
+use crate::numeric::anderson::Mixing;
 
 /// Sweeps at most, and in a round.
 const MOST: usize = 4000;
@@ -13,7 +13,7 @@ const SMALL: usize = 120;
 /// Probabilities of states from the rates between them and where to start, and the sweeps that it took until they changed
 /// by no more than the bound; nothing where they are not found. States of a level are close to each other: where there are
 /// several levels, how likely each is comes from a chain of levels between rounds of sweeps (Takahashi 1975).
-pub(super) fn stationary(
+pub(crate) fn stationary(
     levels: &[u32],
     moves: &[(u32, u32, f64)],
     start: Option<Vec<f64>>,

@@ -6,16 +6,16 @@
 //! beyond is measured. Where there are too many states, there is no answer, and the layers have it.
 
 mod explore;
-mod fire;
 mod measure;
 mod program;
 mod state;
-mod stationary;
+mod vanishing;
 
 use dyelog_lqn::results::{Convergence, Results};
 
 use self::program::Rough;
-use super::plan::{Plan, PlannedWork};
+use crate::numeric::sparse_ctmc::stationary;
+use crate::prepare::plan::{Plan, PlannedWork};
 
 /// Lost requests, relative to all, that are taken for none.
 const LOST: f64 = 1e-6;
@@ -37,7 +37,7 @@ const MORE: usize = 5;
 ///
 /// Customers are held up by nobody at work of their own that has a processor to itself. Of such work only the mean counts where
 /// the servers that they go to share their time, or are exponential (Baskett et al. 1975); and hardly more does elsewhere.
-pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
+pub(crate) fn solve(plan: &Plan, states: usize) -> Option<Results> {
     let exact = program::compile(plan, Rough::default());
     if let Some(results) = exact.and_then(|exact| solve_program(plan, &exact, states, true)) {
         return Some(results);
@@ -57,7 +57,7 @@ pub(super) fn solve(plan: &Plan, states: usize) -> Option<Results> {
 
 /// Solves a model that layers cannot say and that was too large for [`solve`]: by more states, and with many deterministic
 /// calls as geometric ones, which is told.
-pub(super) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
+pub(crate) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
     let states = states.saturating_mul(MORE);
     let long: Vec<&PlannedWork> = plan.works.iter().filter(|work| program::is_long(work)).collect();
     if long.is_empty() {
@@ -89,7 +89,7 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, to_the_
     while room <= MOST_ROOM {
         let Some(chain) = explore::explore(program, states, room) else { break };
         // What is lost has to be known roughly.
-        let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves, None, ROUGHLY)?;
+        let (probabilities, sweeps) = stationary(&chain.levels, &chain.moves, None, ROUGHLY)?;
         let lost = measure::Measured::new(program, &chain, &probabilities).lost(program);
         // Each request more finds at least the states of the last one.
         let last = chain.levels.iter().filter(|level| **level == room).count();
@@ -113,7 +113,7 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, to_the_
         room = next;
     }
     let (chain, probabilities, roughly, room, lost) = kept?;
-    let (probabilities, sweeps) = stationary::stationary(&chain.levels, &chain.moves, Some(probabilities), PRECISELY)?;
+    let (probabilities, sweeps) = stationary(&chain.levels, &chain.moves, Some(probabilities), PRECISELY)?;
     let exact = to_the_letter && lost <= LOST && plan.doubts.is_empty();
     let convergence = Convergence {
         converged: true,

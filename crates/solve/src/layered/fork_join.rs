@@ -7,11 +7,11 @@
 //! others included. The chain gives the time until then, and how much longer each visit takes because
 //! of the other branches.
 
-use super::lanes::{Item, Lanes, NONE};
-use super::layers::station;
-use super::mva::{Discipline, Stay};
-use super::plan::Plan;
-use super::times::{LaneTimes, Waits};
+use crate::layered::chains::{Item, Lanes, NONE};
+use crate::layered::phase_times::{LaneTimes, Waits};
+use crate::layered::submodels::station;
+use crate::mva::{Discipline, Stay};
+use crate::prepare::plan::Plan;
 
 /// A fork with more states is left to the approximation by independent branches.
 const MOST_STATES: usize = 3000;
@@ -21,7 +21,7 @@ const BOUND: f64 = 1e-10;
 
 /// A fork whose branches share servers.
 #[derive(Clone, Debug)]
-pub(super) struct SharedFork {
+pub(crate) struct SharedFork {
     /// First lane of its branches.
     pub first_lane: usize,
     /// How many branches are waited for.
@@ -90,7 +90,7 @@ impl Place {
 }
 
 /// All forks of a group whose branches share servers, as far as they are small.
-pub(super) fn shared_forks(plan: &Plan, lanes: &Lanes, group: usize) -> Vec<SharedFork> {
+pub(crate) fn shared_forks(plan: &Plan, lanes: &Lanes, group: usize) -> Vec<SharedFork> {
     let mut found = Vec::new();
     for number in lanes.groups[group].lanes.clone() {
         let lane = &lanes.lanes[number];
@@ -255,7 +255,7 @@ fn scaled(ways: &[(usize, f64)], by: f64) -> Vec<(usize, f64)> {
 }
 
 /// What a fork takes.
-pub(super) struct Together {
+pub(crate) struct Together {
     /// Mean time until enough branches have ended, and until all have.
     pub until: f64,
     pub all: f64,

@@ -3,14 +3,14 @@
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{Body, Fork, Join, Model, Multiplicity, Scheduling, Task, TaskId, Work};
 
-use super::codes;
-use super::plan::is_source;
+use crate::codes;
+use crate::prepare::plan::is_source;
 
 /// Enough errors to show at once.
 const MOST_ERRORS: usize = 100;
 
 /// Finds what keeps a model from being solved at all.
-pub(super) fn check(model: &Model) -> Result<(), Diagnostics> {
+pub(crate) fn check(model: &Model) -> Result<(), Diagnostics> {
     let mut findings = Findings(Vec::new());
     references(model, &mut findings);
     if findings.0.is_empty() {
@@ -186,7 +186,7 @@ fn sources(model: &Model, findings: &mut Findings) {
 }
 
 /// What only the states of the whole model can tell.
-pub(super) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
+pub(crate) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
     let lock = |task: &&Task| {
         matches!(task.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock)
             || task.entries.iter().any(|id| model.entries[id.index()].semaphore.is_some())
@@ -203,7 +203,7 @@ pub(super) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
 }
 
 /// What will be taken for something simpler, in words.
-pub(super) fn doubts(model: &Model) -> Vec<String> {
+pub(crate) fn doubts(model: &Model) -> Vec<String> {
     let mut doubts = Vec::new();
     for processor in &model.processors {
         if processor.scheduling == Scheduling::CompletelyFair {

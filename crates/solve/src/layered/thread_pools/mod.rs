@@ -11,13 +11,13 @@
 //! throughput: these circulate below. They are the source's where threads hardly ever run out, and as many as there are
 //! threads where all of them are busy.
 
-mod below;
+mod subnetwork;
 
-use super::lanes::{Lanes, Root};
-use super::layers::Demand;
-use super::plan::Plan;
+use crate::layered::chains::{Lanes, Root};
+use crate::layered::submodels::Demand;
+use crate::prepare::plan::Plan;
 
-use below::{Below, Crowd};
+use subnetwork::{Below, Crowd};
 
 /// More threads than this are hardly ever all busy.
 const MANY: f64 = 2000.0;
@@ -35,7 +35,7 @@ const LEAST_FOLLOWED: usize = 400;
 
 /// What a pool's threads do to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     /// How many customers circulate below.
     pub population: f64,
     /// Seconds for which a request waits for a thread longer than if its threads went their own ways.
@@ -43,7 +43,7 @@ pub(super) struct Pool {
 }
 
 /// What feeds the pools.
-pub(super) struct Feeds<'a> {
+pub(crate) struct Feeds<'a> {
     /// By group: the pools as they were found before.
     pub before: &'a [Option<Pool>],
     pub throughputs: &'a [f64],
@@ -58,7 +58,7 @@ pub(super) struct Feeds<'a> {
 }
 
 /// Pools by group; none for groups that are no pool, or too large for one.
-pub(super) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Pool>> {
+pub(crate) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Pool>> {
     let mut result: Vec<Option<Pool>> = vec![None; lanes.groups.len()];
     let crowds = Crowd::all(lanes, feeds);
     let callers = callers(lanes, feeds);

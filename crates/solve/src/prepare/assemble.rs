@@ -3,9 +3,9 @@
 use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole, Task};
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
-use super::lanes::{Item, Root};
-use super::layered::Solver;
-use super::plan::{Plan, servers};
+use crate::layered::Solver;
+use crate::layered::chains::{Item, Root};
+use crate::prepare::plan::{Plan, servers};
 
 /// A sum of values by weight.
 #[derive(Clone, Copy, Default)]
@@ -26,7 +26,7 @@ impl Mean {
 }
 
 /// Results of the solver's present state.
-pub(super) fn results(solver: &Solver, mut convergence: Convergence) -> Results {
+pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results {
     let plan = solver.plan;
     let model = plan.model;
     let mut sums = Sums {
@@ -88,7 +88,7 @@ pub(super) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
 }
 
 /// A wait; none where it is no more than what rounding makes of the service that follows.
-pub(super) fn beyond_rounding(wait: f64, service: f64) -> f64 {
+pub(crate) fn beyond_rounding(wait: f64, service: f64) -> f64 {
     if wait < 1e-12 * service { 0.0 } else { wait }
 }
 
@@ -115,7 +115,7 @@ fn beyond_caps(plan: &Plan, tasks: &[TaskResult], convergence: &mut Convergence,
 }
 
 /// Results of tasks and processors from those of their entries.
-pub(super) fn by_task_and_processor(model: &Model, entries: &[EntryResult]) -> (Vec<TaskResult>, Vec<ProcessorResult>) {
+pub(crate) fn by_task_and_processor(model: &Model, entries: &[EntryResult]) -> (Vec<TaskResult>, Vec<ProcessorResult>) {
     let tasks: Vec<TaskResult> = model
         .tasks
         .iter()
@@ -139,12 +139,12 @@ pub(super) fn by_task_and_processor(model: &Model, entries: &[EntryResult]) -> (
 }
 
 /// Whether requests of that role give back what another one took.
-pub(super) fn gives_back(role: Option<SemaphoreRole>) -> bool {
+pub(crate) fn gives_back(role: Option<SemaphoreRole>) -> bool {
     matches!(role, Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock | SemaphoreRole::WriteUnlock))
 }
 
 /// What is taken for something simpler of sources that choose among entries.
-pub(super) fn doubts_of_sources(plan: &Plan) -> impl Iterator<Item = String> {
+pub(crate) fn doubts_of_sources(plan: &Plan) -> impl Iterator<Item = String> {
     let several = |task: &&Task| {
         let first = task.entries.first().map(|entry| plan.entries[entry.index()].task);
         first.is_some_and(|task| plan.is_source(task)) && task.entries.len() > 1
@@ -295,7 +295,7 @@ fn doubts(solver: &Solver, convergence: &Convergence) -> Vec<String> {
 }
 
 /// Whether all figures are numbers.
-pub(super) fn is_sound(results: &Results) -> bool {
+pub(crate) fn is_sound(results: &Results) -> bool {
     let fine = |value: f64| value.is_finite() && value >= 0.0;
     results.processors.iter().all(|result| fine(result.utilization))
         && results

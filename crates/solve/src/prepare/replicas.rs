@@ -14,7 +14,7 @@ use dyelog_lqn::results::{ActivityResult, CallResult, EntryResult, ProcessorResu
 const MOST_TASKS: u64 = 400;
 
 /// A model unfolded.
-pub(super) struct Copies {
+pub(crate) struct Copies {
     pub model: Model,
     /// First copy of each element, and by row of the unfolded results the row of the model's.
     processors: Vec<usize>,
@@ -25,12 +25,12 @@ pub(super) struct Copies {
 }
 
 /// Whether the model has copies of anything.
-pub(super) fn any(model: &Model) -> bool {
+pub(crate) fn any(model: &Model) -> bool {
     model.tasks.iter().any(|task| task.replicas > 1) || model.processors.iter().any(|processor| processor.replicas > 1)
 }
 
 /// Unfolds a checked model with replicas, unless it becomes too large or shares a processor out.
-pub(super) fn unfold(model: &Model) -> Option<Copies> {
+pub(crate) fn unfold(model: &Model) -> Option<Copies> {
     let all: u64 = model.tasks.iter().map(|task| u64::from(task.replicas.max(1))).sum();
     let hosts: u64 = model.processors.iter().map(|processor| u64::from(processor.replicas.max(1))).sum();
     if all > MOST_TASKS || hosts > MOST_TASKS {
@@ -287,7 +287,7 @@ impl Copies {
             sums[*row].0 += call.waiting;
             sums[*row].1 += 1.0;
         }
-        let rows = super::plan::rows(model);
+        let rows = crate::prepare::plan::rows(model);
         rows.into_iter()
             .zip(sums)
             .map(|((from, to, kind), (sum, number))| CallResult { from, to, kind, waiting: sum / number })
@@ -300,7 +300,7 @@ fn mean<T>(all: &[T], value: impl Fn(&T) -> f64) -> f64 {
 }
 
 /// Makes figures of all copies together those of one.
-pub(super) fn of_one(model: &Model, results: &mut Results) {
+pub(crate) fn of_one(model: &Model, results: &mut Results) {
     let copies = |replicas: u32| f64::from(replicas.max(1));
     for (processor, result) in model.processors.iter().zip(&mut results.processors) {
         result.utilization /= copies(processor.replicas);

@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::fire::{Firing, Todo, Way};
 use super::program::{Op, Order, Program};
 use super::state::{Stacks, State};
+use super::vanishing::{Firing, Todo, Way};
 
 /// A chain, as far as it was explored.
 #[derive(Debug)]

@@ -3,15 +3,15 @@
 //! An execution of a phase or an activity is a sequence of slices of processor time around its calls, whose number is
 //! geometric or exact. Sequences add up; variances do so as if parts were independent.
 
-use super::activities::Parallel;
-use super::lanes::{Item, Lanes, NONE};
-use super::maximum::until;
-use super::mva::Stay;
-use super::plan::{Plan, PlannedWork};
+use crate::layered::chains::{Item, Lanes, NONE};
+use crate::mva::Stay;
+use crate::numeric::order_statistics::until;
+use crate::prepare::activities::Parallel;
+use crate::prepare::plan::{Plan, PlannedWork};
 
 /// Mean and variance of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Time {
+pub(crate) struct Time {
     pub mean: f64,
     pub variance: f64,
 }
@@ -76,11 +76,11 @@ impl Time {
 }
 
 /// Times of an entry's phases.
-pub(super) type Phases = [Time; 3];
+pub(crate) type Phases = [Time; 3];
 
 /// What the entries that queue take, and what lanes wait: the state that the outer iteration turns on.
 #[derive(Clone, Debug)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     /// By lane and slot.
     pub stays: Vec<Vec<Stay>>,
     /// By entry that queues.
@@ -104,8 +104,8 @@ impl Waits {
 
 /// Times of a lane's entries.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LaneTimes {
-    /// By position in [`super::lanes::Lane::reach`].
+pub(crate) struct LaneTimes {
+    /// By position in [`crate::layered::chains::Lane::reach`].
     pub entries: Vec<Phases>,
     /// By item: the mean time of one execution of a step, without its calls for those of calls.
     pub items: Vec<f64>,
@@ -114,14 +114,14 @@ pub(super) struct LaneTimes {
 }
 
 /// The time of a slice and of a wait, by what a station adds.
-pub(super) fn slice(work: &PlannedWork, stay: Stay) -> Time {
+pub(crate) fn slice(work: &PlannedWork, stay: Stay) -> Time {
     let stretched = work.slice * (1.0 + stay.stretch);
     let waiting = stay.wait * (stay.wait + 2.0 * work.slice);
     Time { mean: stretched + stay.wait, variance: work.cv2 * stretched * stretched + waiting }
 }
 
 /// Evaluates all lanes of a group, branches first.
-pub(super) fn group_times(plan: &Plan, lanes: &Lanes, group: usize, waits: &Waits, times: &mut [LaneTimes]) {
+pub(crate) fn group_times(plan: &Plan, lanes: &Lanes, group: usize, waits: &Waits, times: &mut [LaneTimes]) {
     for lane in lanes.groups[group].lanes.clone().rev() {
         let result = lane_times(plan, lanes, lane, waits, times);
         times[lane] = result;

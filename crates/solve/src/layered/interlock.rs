@@ -6,16 +6,16 @@
 //! causes the load (compare Franks 1999, chapter 4). Branches of one fork, on the other hand, meet more often than
 //! chance would have it, since they begin together.
 
-use super::lanes::{Lanes, Root};
-use super::layers::Layer;
+use crate::layered::chains::{Lanes, Root};
+use crate::layered::submodels::Layer;
 
 /// By lane of another group: what part of a group's activity is on behalf of one of the customers or threads in it, who
 /// waits.
-pub(super) type Shares = Vec<(usize, f64)>;
+pub(crate) type Shares = Vec<(usize, f64)>;
 
 /// For how long a lane is active in a cycle of its group.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     /// In all.
     pub time: f64,
     /// Without what it waits for its branches.
@@ -25,7 +25,7 @@ pub(super) struct Activity {
 }
 
 /// What the fractions depend on.
-pub(super) struct Overlap<'a> {
+pub(crate) struct Overlap<'a> {
     pub lanes: &'a Lanes,
     /// By group.
     pub shares: &'a [Shares],
@@ -46,8 +46,8 @@ const MOST_PAIRS: usize = 40_000;
 /// Smaller fractions do not matter.
 const LEAST: f64 = 1e-3;
 
-/// `(chain, other chain, fraction)` for a layer, as [`super::mva::Network::unseen`] wants it.
-pub(super) fn unseen(layer: &Layer, overlap: &Overlap) -> Vec<(usize, usize, f64)> {
+/// `(chain, other chain, fraction)` for a layer, as [`crate::mva::Network::unseen`] wants it.
+pub(crate) fn unseen(layer: &Layer, overlap: &Overlap) -> Vec<(usize, usize, f64)> {
     let mut result = Vec::new();
     if layer.lanes.len() * layer.lanes.len() > MOST_PAIRS {
         return result;

@@ -13,18 +13,18 @@ use rustc_hash::FxHashMap;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{EntryId, Multiplicity, Scheduling, TaskId};
 
-use super::codes;
-use super::plan::{MOST, Plan, servers};
+use crate::codes;
+use crate::prepare::plan::{MOST, Plan, servers};
 
 /// No station: the item is a delay or nothing at all.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// More sources than this behind a task are not told apart.
 const MOST_ROOTS: usize = 16;
 
 /// Who a group's customers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Root {
+pub(crate) enum Root {
     /// Customers of a reference task.
     Customers(TaskId),
     /// Threads of a task that queues.
@@ -36,7 +36,7 @@ pub(super) enum Root {
 
 /// A set of like customers.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     pub root: Root,
     /// Customers; infinite for streams.
     pub population: f64,
@@ -46,7 +46,7 @@ pub(super) struct Group {
 
 /// One thing that an execution of an entry does.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     /// Executes a phase or activity.
     Step { work: usize, visits: f64, phase: usize, slot: u32 },
     /// Calls an entry that queues; part of the step before it.
@@ -61,7 +61,7 @@ pub(super) enum Item {
 
 /// An entry that a lane executes.
 #[derive(Clone, Debug)]
-pub(super) struct Reach {
+pub(crate) struct Reach {
     pub entry: EntryId,
     /// Which strand of it.
     pub strand: usize,
@@ -71,7 +71,7 @@ pub(super) struct Reach {
 
 /// A chain of the networks.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(crate) struct Lane {
     pub group: usize,
     /// For a branch: the lane that waits for it and its position there.
     pub parent: Option<(usize, usize)>,
@@ -90,7 +90,7 @@ pub(super) struct Lane {
 
 /// The whole decomposition.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     /// By task: whether requests can wait for its threads.
     pub queues: Vec<bool>,
     pub groups: Vec<Group>,

@@ -1,7 +1,13 @@
 //! The layered solver: layers solved in turn until service times and throughputs agree.
 
+pub(crate) mod chains;
 mod exactness;
-mod standing;
+pub(crate) mod fork_join;
+pub(crate) mod interlock;
+pub(crate) mod phase_times;
+pub(crate) mod submodels;
+pub(crate) mod thread_pools;
+mod warm_start;
 
 use std::collections::BTreeMap;
 
@@ -9,22 +15,22 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{EntryId, Model};
 use dyelog_lqn::results::{Convergence, Results};
 
-use super::chain;
-use super::check;
-use super::codes;
-use super::forks::{SharedFork, shared_forks};
-use super::lanes::{Item, Lanes, Root};
-use super::layers::{self, Layer, is_stream, lane_visits, residence, station_name};
-use super::mva::{self, Load, Memory, Method, Stay};
-use super::plan::Plan;
-use super::pools::{Feeds, Pool, pools};
-use super::replicas;
-use super::report;
-use super::times::{LaneTimes, Phases, Waits, group_times};
-use super::unseen::{Activity, Overlap, Shares, unseen};
+use crate::codes;
+use crate::ctmc;
+use crate::layered::chains::{Item, Lanes, Root};
+use crate::layered::fork_join::{SharedFork, shared_forks};
+use crate::layered::interlock::{Activity, Overlap, Shares, unseen};
+use crate::layered::phase_times::{LaneTimes, Phases, Waits, group_times};
+use crate::layered::submodels::{self, Layer, is_stream, lane_visits, residence, station_name};
+use crate::layered::thread_pools::{Feeds, Pool, pools};
+use crate::mva::{self, Load, Memory, Method, Stay};
+use crate::prepare::assemble;
+use crate::prepare::check;
+use crate::prepare::plan::Plan;
+use crate::prepare::replicas;
 
 use exactness::passes_once;
-pub use standing::{Standing, layered_from};
+pub use warm_start::{Standing, layered_from};
 
 /// Groups of more customers than this are not followed through the layers: one of them hardly matters.
 const MOST_CUSTOMERS: f64 = 100.0;
@@ -74,7 +80,7 @@ impl Observer for () {
 /// words in [`Results::doubts`].
 ///
 /// # Errors
-/// When the model cannot be solved at all: see [`codes`](super::codes).
+/// When the model cannot be solved at all: see [`codes`](crate::codes).
 pub fn layered(model: &Model, options: &LayeredOptions) -> Result<Results, Diagnostics> {
     layered_observed(model, options, &mut ())
 }
@@ -113,14 +119,14 @@ fn one_by_one(model: &Model, options: &LayeredOptions, observer: &mut dyn Observ
     let plan = Plan::new(model)?;
     let lanes = Lanes::new(&plan)?;
     let mut solver = Solver::new(&plan, &lanes)?;
-    if let Some(results) = chain::solve(&plan, options.states) {
+    if let Some(results) = ctmc::solve(&plan, options.states) {
         return sound(results);
     }
     if let Err(refusal) = in_layers(model) {
-        return chain::solve_roughly(&plan, options.states).map_or(Err(refusal), sound);
+        return ctmc::solve_roughly(&plan, options.states).map_or(Err(refusal), sound);
     }
     let convergence = solver.run(options, observer)?;
-    sound(report::results(&solver, convergence))
+    sound(assemble::results(&solver, convergence))
 }
 
 /// Refuses what layers cannot say.
@@ -131,7 +137,7 @@ fn in_layers(model: &Model) -> Result<(), Diagnostics> {
 
 /// The results, if all of them are numbers.
 fn sound(results: Results) -> Result<Results, Diagnostics> {
-    if report::is_sound(&results) {
+    if assemble::is_sound(&results) {
         Ok(results)
     } else {
         Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver found a result that is no number")
@@ -141,7 +147,7 @@ fn sound(results: Results) -> Result<Results, Diagnostics> {
 }
 
 /// The state of the outer iteration.
-pub(super) struct Solver<'a> {
+pub(crate) struct Solver<'a> {
     pub plan: &'a Plan<'a>,
     pub lanes: &'a Lanes,
     layers: Vec<Layer>,
@@ -211,7 +217,7 @@ impl<'a> Solver<'a> {
             .filter(|&entry| sendable[entry] && lanes.queues[plan.entries[entry].task.index()])
             .map(EntryId::from)
             .collect();
-        let layers = layers::layers(plan, lanes, &open);
+        let layers = submodels::layers(plan, lanes, &open);
         let mut solver = Self {
             plan,
             lanes,
@@ -294,7 +300,7 @@ impl<'a> Solver<'a> {
     fn run(&mut self, options: &LayeredOptions, observer: &mut dyn Observer) -> Result<Convergence, Diagnostics> {
         let limit = options.iterations.max(1);
         // Most models need few iterations.
-        let ahead = if self.is_large() { standing::AHEAD } else { PLAIN };
+        let ahead = if self.is_large() { warm_start::AHEAD } else { PLAIN };
         let mut run = self.iterate(options.tolerance, ahead.min(limit), true, 1.0, 0, observer);
         let goes_on = |run: &Run| !run.converged && run.residual.is_finite() && run.iterations < limit;
         // Of pools that do not come to agree soon, a large model's cost too much to be followed by every means.
@@ -421,7 +427,7 @@ impl<'a> Solver<'a> {
         let feeds = Feeds {
             before: &self.pools,
             throughputs: &self.throughputs,
-            demands: &layers::demands(self.plan, lanes, &self.flows, &self.waits),
+            demands: &submodels::demands(self.plan, lanes, &self.flows, &self.waits),
             busy: &busy,
             blocking: &self.blocking,
             rates: &rates,
@@ -440,13 +446,13 @@ impl<'a> Solver<'a> {
             self.count_requests(group, 1.0);
             self.evaluate(group);
         }
-        let sums: Vec<Vec<layers::Sum>> = layer
+        let sums: Vec<Vec<submodels::Sum>> = layer
             .lanes
             .iter()
             .map(|&lane| lane_visits(self.plan, self.lanes, lane, &self.flows[lane], &self.waits))
             .collect();
         let loads: Vec<Load> = layer.lanes.iter().zip(&sums).map(|(&lane, sums)| self.load(lane, sums)).collect();
-        let mut built = layers::network(self.plan, self.lanes, layer, &loads, &sums, &self.sent, &self.waits);
+        let mut built = submodels::network(self.plan, self.lanes, layer, &loads, &sums, &self.sent, &self.waits);
         self.measure_branches(layer);
         built.network.unseen = unseen(
             layer,
@@ -742,7 +748,7 @@ impl<'a> Solver<'a> {
         if all > 0.0 { awaited / all } else { 1.0 }
     }
 
-    pub(super) fn task_rate(&self, task: usize) -> f64 {
+    pub(crate) fn task_rate(&self, task: usize) -> f64 {
         self.plan.model.tasks[task]
             .entries
             .iter()
@@ -784,7 +790,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn load(&self, lane: usize, sums: &[layers::Sum]) -> Load {
+    fn load(&self, lane: usize, sums: &[submodels::Sum]) -> Load {
         let group = self.lanes.lanes[lane].group;
         let found = &self.lanes.groups[group];
         if is_stream(found.root) {

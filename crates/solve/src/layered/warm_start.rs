@@ -1,14 +1,16 @@
 //! Solving a model from where the solver stood with a like one.
 
-use crate::lanes::{Item, Lanes, Root};
-use crate::mixing::Mixing;
+use crate::layered::chains::{Item, Lanes, Root};
 use crate::mva::Memory;
-use crate::plan::Plan;
+use crate::numeric::anderson::Mixing;
+use crate::prepare::plan::Plan;
 use dyelog_diagnostic::Diagnostics;
 use dyelog_lqn::model::Model;
 use dyelog_lqn::results::{Convergence, Results};
 
-use super::{LayeredOptions, Observer, Run, Solver, chain, in_layers, of_copies, replicas, sound};
+use super::{LayeredOptions, Observer, Run, Solver, in_layers, of_copies, sound};
+use crate::ctmc;
+use crate::prepare::{assemble, replicas};
 
 /// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
 ///
@@ -122,12 +124,12 @@ fn go_on(
     let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
     let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
     if too_many.is_none()
-        && let Some(results) = chain::solve(&plan, options.states)
+        && let Some(results) = ctmc::solve(&plan, options.states)
     {
         return Ok((sound(results)?, Standing { shape, ..Standing::default() }));
     }
     if let Err(refusal) = in_layers(model) {
-        let results = chain::solve_roughly(&plan, options.states).map_or(Err(refusal), sound)?;
+        let results = ctmc::solve_roughly(&plan, options.states).map_or(Err(refusal), sound)?;
         return Ok((results, Standing { shape, ..Standing::default() }));
     }
     start = start.filter(|start| !start.row.is_empty());
@@ -136,8 +138,8 @@ fn go_on(
     let warm = start
         .as_mut()
         .and_then(|start| solver.go_on(start, &mut mixing, options.tolerance, limit, observer))
-        .map(|convergence| super::report::results(&solver, convergence))
-        .filter(super::report::is_sound);
+        .map(|convergence| assemble::results(&solver, convergence))
+        .filter(assemble::is_sound);
     let before = warm.is_some().then(|| start.and_then(Standing::end)).flatten();
     let results = if let Some(results) = warm {
         results
@@ -145,7 +147,7 @@ fn go_on(
         mixing = Mixing::default();
         solver = Solver::new(&plan, &lanes)?;
         let convergence = solver.run(options, observer)?;
-        sound(super::report::results(&solver, convergence))?
+        sound(assemble::results(&solver, convergence))?
     };
     let mut standing = solver.standing(shape, before, mixing.for_another());
     standing.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));

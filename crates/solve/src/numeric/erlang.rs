@@ -23,7 +23,7 @@ fn erlang_c(servers: f64, load: f64) -> f64 {
 
 /// The probability that all servers are busy, where `load` of them are on average and at most `population` customers can be
 /// there: that of the machine repairman (M/M/m//n) with the same load, whose traffic is searched for.
-pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
+pub(crate) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
     if population < servers || load <= 0.0 {
         return 0.0;
     }
@@ -63,7 +63,7 @@ pub(super) fn all_busy(servers: f64, population: f64, load: f64) -> f64 {
 ///
 /// It is the ratio of mean waits of two machine-repairman systems with one server (M/G/1//n, Takács 1962), one for each
 /// kind of service. Without a bound of customers that is Pollaczek and Khinchine's (1 + c²)/2.
-pub(super) fn variance_ratio(cv2: f64, base: f64, population: f64, rate: f64) -> f64 {
+pub(crate) fn variance_ratio(cv2: f64, base: f64, population: f64, rate: f64) -> f64 {
     let open = (1.0 + cv2) / (1.0 + base);
     if (cv2 - base).abs() < 1e-6 {
         return 1.0;

@@ -1,7 +1,7 @@
 //! Results from the probabilities of states.
 
-use crate::plan::Plan;
-use crate::report;
+use crate::prepare::assemble;
+use crate::prepare::plan::Plan;
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, Results};
 
 use super::explore::{Chain, serving};
@@ -76,7 +76,7 @@ impl Measured {
                 entries[to.index()].open_response = Some(rate(*count, source.arrival as usize));
             }
         }
-        let (tasks, processors) = report::by_task_and_processor(model, &entries);
+        let (tasks, processors) = assemble::by_task_and_processor(model, &entries);
         let activities = (0..model.activities.len())
             .map(|index| {
                 let work = plan.first_activity + index;
@@ -90,10 +90,15 @@ impl Measured {
             .enumerate()
             .map(|(row, &(from, to, kind))| {
                 let waiting = rate(counts.waiting[row], program.row_event(row));
-                CallResult { from, to, kind, waiting: report::beyond_rounding(waiting, entries[to.index()].service[0]) }
+                CallResult {
+                    from,
+                    to,
+                    kind,
+                    waiting: assemble::beyond_rounding(waiting, entries[to.index()].service[0]),
+                }
             })
             .collect();
-        let doubts = plan.doubts.iter().cloned().chain(report::doubts_of_sources(plan)).collect();
+        let doubts = plan.doubts.iter().cloned().chain(assemble::doubts_of_sources(plan)).collect();
         Results {
             solver: "layered".into(),
             convergence,

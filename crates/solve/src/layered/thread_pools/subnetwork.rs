@@ -9,9 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::lanes::{Lanes, Root};
-use crate::layers;
-use crate::plan::Plan;
+use crate::layered::chains::{Lanes, Root};
+use crate::layered::submodels;
+use crate::prepare::plan::Plan;
 
 use super::Feeds;
 
@@ -279,7 +279,7 @@ impl Below {
                 let others = rest[station].cut(all[station].load());
                 shared = shared.max(others.load() / all[station].load().max(1e-300));
                 let threads = station >= lanes.processors;
-                queues.push(Queue::new(layers::station(plan, lanes, station).servers, threads, others));
+                queues.push(Queue::new(submodels::station(plan, lanes, station).servers, threads, others));
                 queues.len() - 1
             })
         };

@@ -14,7 +14,7 @@ const PLAIN: f64 = 1e-5;
 /// Residuals are relative, so that rates and times weigh alike, except among parts of a whole. What is kept of a step is by how much the residual and the
 /// image changed. That holds near the fixed point of a like iteration, too, so that one may go on with another's steps.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mixing {
+pub(crate) struct Mixing {
     /// The residual before, and what the iteration made of its point.
     last: Option<(Vec<f64>, Vec<f64>)>,
     /// The latest last.
@@ -35,12 +35,12 @@ struct Step {
 
 impl Mixing {
     /// For parts of a whole, such as probabilities: small ones hardly matter.
-    pub(super) fn of_parts() -> Self {
+    pub(crate) fn of_parts() -> Self {
         Self { of_parts: true, ..Self::default() }
     }
 
     /// For another iteration, which may be like this one: with the steps, but at no point.
-    pub(super) fn for_another(mut self) -> Self {
+    pub(crate) fn for_another(mut self) -> Self {
         self.last = None;
         for place in (0..self.steps.len()).rev() {
             if self.steps[place].residual.iter().all(|change| change.abs() <= PLAIN) {
@@ -58,7 +58,7 @@ impl Mixing {
     }
 
     /// Replaces the point, of which the iteration made `next`, by the one to go on from.
-    pub(super) fn mix(&mut self, point: &mut [f64], next: &[f64]) {
+    pub(crate) fn mix(&mut self, point: &mut [f64], next: &[f64]) {
         let change = if self.of_parts { |next: f64, point: f64| next - point } else { relative };
         let residual: Vec<f64> = next.iter().zip(&*point).map(|(next, point)| change(*next, *point)).collect();
         if self.steps.iter().any(|step| step.residual.len() != residual.len()) {

@@ -1,0 +1,6 @@
+//! Numerical methods that know nothing of queueing networks' structure: fixed points, Markov chains, distributions.
+
+pub(crate) mod anderson;
+pub(crate) mod erlang;
+pub(crate) mod order_statistics;
+pub(crate) mod sparse_ctmc;
