@@ -434,7 +434,7 @@ fn bounds_hold_for_what_the_solver_finds() {
     // One customer meets the bound; far beyond the knee nearly all that is possible is done.
     assert!((throughput(&model, 1.0) / source.of(1.0).0 - 1.0).abs() < 0.01);
     let first = &found.steps[0];
-    let knee = source.knee().expect("it is bounded");
+    let knee = source.saturation_point().expect("it is bounded");
     assert!((first.throughputs[0] / throughput(&model, (3.0 * knee).ceil()) - 1.0).abs() < 0.01);
     assert!(first.throughputs[0] <= source.limits[0].throughput() * (1.0 + 1e-6));
     // What is relieved is no longer in the way.

@@ -58,5 +58,5 @@ mod numeric;
 mod prepare;
 mod simulate;
 
-pub use layered::{LayeredOptions, Observer, Standing, layered, layered_from, layered_observed};
+pub use layered::{LayeredOptions, Observer, WarmStart, layered, layered_from, layered_observed};
 pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};

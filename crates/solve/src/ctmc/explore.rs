@@ -3,13 +3,13 @@
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::program::{Op, Order, Program};
+use super::program::{CtmcProgram, Order, ProgramStep};
 use super::state::{Stacks, State};
-use super::vanishing::{Firing, Todo, Way};
+use super::vanishing::{Pending, Vanishing, Way};
 
 /// A chain, as far as it was explored.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(super) struct StateSpace {
     /// States in the order in which they were met.
     pub keys: IndexMap<Box<[u32]>, (), FxBuildHasher>,
     /// Requests that nobody waits for, by state.
@@ -34,8 +34,8 @@ const LOOKS: [(usize, f64); 3] = [(600, 0.05), (1000, 0.25), (1400, 0.5)];
 const MOST_CUSTOMERS: u32 = 20_000;
 
 /// Explores all states, if there are at most so many.
-pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Chain> {
-    let mut chain = Chain {
+pub(super) fn explore(program: &CtmcProgram, states: usize, truncation: u32) -> Option<StateSpace> {
+    let mut space = StateSpace {
         keys: IndexMap::default(),
         levels: Vec::new(),
         stacks: Stacks::new(),
@@ -45,36 +45,36 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
     let mut key = Vec::new();
     let mut state = State::new(program);
     let mut spare = Vec::new();
-    let first = first(program, room, &mut chain.stacks, &mut spare)?;
-    chain.keys.insert(first.0, ());
-    chain.levels.push(first.1);
+    let first = first(program, truncation, &mut space.stacks, &mut spare)?;
+    space.keys.insert(first.0, ());
+    space.levels.push(first.1);
     let mut number = 0;
     let mut ready = Vec::new();
     let mut is_probed = states <= 2 * PROBE;
-    while number < chain.keys.len() {
-        if !is_probed && chain.keys.len() > PROBE {
+    while number < space.keys.len() {
+        if !is_probed && space.keys.len() > PROBE {
             is_probed = true;
-            if has_more_than(program, states, room)? {
+            if has_more_than(program, states, truncation)? {
                 return None;
             }
         }
-        let (own, ()) = chain.keys.get_index(number)?;
-        state.read(program, &chain.stacks, own);
+        let (own, ()) = space.keys.get_index(number)?;
+        state.read(program, &space.stacks, own);
         ready.clear();
-        timed(program, &chain.stacks, &state, &mut ready);
+        timed(program, &space.stacks, &state, &mut ready);
         if ready.is_empty() {
             return None;
         }
         for &active in &ready {
-            if chain.keys.len() > states || chain.moves.len() > 16 * states || chain.stacks.len() > 8 * states {
+            if space.keys.len() > states || space.moves.len() > 16 * states || space.stacks.len() > 8 * states {
                 return None;
             }
-            let Chain { keys, levels, stacks, moves, events } = &mut chain;
+            let StateSpace { keys, levels, stacks, moves, events } = &mut chain;
             let from = From { state: &state, active };
-            fire(program, stacks, &from, room, &mut spare, &mut |way, stacks, rate| {
+            transitions(program, stacks, &from, truncation, &mut spare, &mut |way, stacks, rate| {
                 way.state.write(program, stacks, &mut key);
                 let to = keys.get_index_of(key.as_slice()).unwrap_or_else(|| {
-                    levels.push(way.state.detached);
+                    levels.push(way.state.unblocked);
                     keys.insert_full(key.as_slice().into(), ()).0
                 });
                 moves.push((number as u32, to as u32, rate));
@@ -83,39 +83,44 @@ pub(super) fn explore(program: &Program, states: usize, room: u32) -> Option<Cha
         }
         number += 1;
     }
-    Some(chain)
+    Some(space)
 }
 
 /// A state to begin with, written, and its level.
-fn first(program: &Program, room: u32, stacks: &mut Stacks, spare: &mut Vec<Way>) -> Option<(Box<[u32]>, u32)> {
+fn first(
+    program: &CtmcProgram,
+    truncation: u32,
+    stacks: &mut Stacks,
+    spare: &mut Vec<Way>,
+) -> Option<(Box<[u32]>, u32)> {
     let customers: u32 = program.customers.iter().fold(0, |all, customers| all.saturating_add(*customers));
     if customers > MOST_CUSTOMERS {
         return None;
     }
-    let mut first = Way { state: State::new(program), probability: 1.0, todo: Vec::new(), events: Vec::new() };
+    let mut first = Way { state: State::new(program), probability: 1.0, pending: Vec::new(), events: Vec::new() };
     // Any way will do to begin with, and one after the other keeps them few.
     for (task, begin) in program.cycle.iter().enumerate() {
         for _ in 0..program.customers[task] {
-            first.todo.push(Todo::Run(stacks.push(0, *begin)));
+            first.pending.push(Pending::Run(stacks.push(0, *begin)));
             let mut begun = None;
-            let firing = &mut Firing { program, stacks, room, spare };
-            firing.settle(first, &mut |way, _| {
+            let vanishing = &mut Vanishing { program, stacks, truncation, spare };
+            vanishing.resolve(first, &mut |way, _| {
                 begun.get_or_insert_with(|| std::mem::take(&mut way.state));
             })?;
-            first = Way { state: begun?, probability: 1.0, todo: Vec::new(), events: Vec::new() };
+            first = Way { state: begun?, probability: 1.0, pending: Vec::new(), events: Vec::new() };
         }
     }
     let mut key = Vec::new();
     first.state.write(program, stacks, &mut key);
-    Some((key.into(), first.state.detached))
+    Some((key.into(), first.state.unblocked))
 }
 
 /// Whether there are surely more states: those that a random walk comes by would be met again more often if there were
 /// not. Of n samples from N states about n²/2N repeat another one, more if some states are likelier than others.
-fn has_more_than(program: &Program, states: usize, room: u32) -> Option<bool> {
+fn has_more_than(program: &CtmcProgram, states: usize, truncation: u32) -> Option<bool> {
     let mut stacks = Stacks::new();
     let mut spare = Vec::new();
-    let (mut key, _) = first(program, room, &mut stacks, &mut spare)?;
+    let (mut key, _) = first(program, truncation, &mut stacks, &mut spare)?;
     let mut state = State::new(program);
     let mut ready = Vec::new();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -128,14 +133,21 @@ fn has_more_than(program: &Program, states: usize, room: u32) -> Option<bool> {
         let active = *ready.get(random.below(ready.len() as f64) as usize)?;
         let mut whole = 0.0;
         let mut next: Option<Box<[u32]>> = None;
-        fire(program, &mut stacks, &From { state: &state, active }, room, &mut spare, &mut |way, stacks, rate| {
-            // Rare things lead to as many states as others do.
-            whole += f64::from(u8::from(rate > 0.0));
-            if random.below(whole) < 1.0 {
-                way.state.write(program, stacks, &mut written);
-                next = Some(written.as_slice().into());
-            }
-        })?;
+        transitions(
+            program,
+            &mut stacks,
+            &From { state: &state, active },
+            truncation,
+            &mut spare,
+            &mut |way, stacks, rate| {
+                // Rare things lead to as many states as others do.
+                whole += f64::from(u8::from(rate > 0.0));
+                if random.below(whole) < 1.0 {
+                    way.state.write(program, stacks, &mut written);
+                    next = Some(written.as_slice().into());
+                }
+            },
+        )?;
         key = next?;
         if step >= BURN && !seen.insert(key.clone()) {
             repeated += 1.0;
@@ -175,14 +187,14 @@ enum Active {
     Source(usize),
 }
 
-fn timed(program: &Program, stacks: &Stacks, state: &State, ready: &mut Vec<Active>) {
+fn timed(program: &CtmcProgram, stacks: &Stacks, state: &State, ready: &mut Vec<Active>) {
     for (number, station) in program.stations.iter().enumerate() {
         let queue = &state.queues[number];
         let (serving, share) = serving(station.order, station.servers, queue.len());
         let mut place = 0;
         while place < serving {
             let alike = queue[place..serving].iter().take_while(|stack| **stack == queue[place]).count();
-            if let Op::Stage { rate, .. } = program.ops[stacks.top(queue[place]) as usize] {
+            if let ProgramStep::Stage { rate, .. } = program.steps[stacks.top(queue[place]) as usize] {
                 ready.push(Active::Stage { station: number, place, rate: rate * share * alike as f64 });
             }
             place += alike;
@@ -207,46 +219,47 @@ struct From<'a> {
 }
 
 /// Shows all states in which things may be after that, with the rate of each.
-fn fire(
-    program: &Program,
+fn transitions(
+    program: &CtmcProgram,
     stacks: &mut Stacks,
     from: &From,
-    room: u32,
+    truncation: u32,
     spare: &mut Vec<Way>,
     arrive: &mut dyn FnMut(&mut Way, &mut Stacks, f64),
 ) -> Option<()> {
     let mut way = spare.pop().unwrap_or_default();
     way.state.copy_from(from.state);
     way.probability = 1.0;
-    way.todo.clear();
+    way.pending.clear();
     way.events.clear();
-    let mut firing = Firing { program, stacks, room, spare };
+    let mut vanishing = Vanishing { program, stacks, truncation, spare };
     match from.active {
         Active::Source(number) => {
             let source = program.sources[number];
-            if let Op::Request { to, dropped, .. } = program.ops[source.request as usize] {
+            if let ProgramStep::Request { to, dropped, .. } = program.steps[source.request as usize] {
                 way.events.push(source.arrival);
-                firing.send(source.request, to, dropped, &mut way);
+                vanishing.send(source.request, to, dropped, &mut way);
             }
-            firing.settle(way, &mut |way, stacks| arrive(way, stacks, source.rate * way.probability))
+            vanishing.resolve(way, &mut |way, stacks| arrive(way, stacks, source.rate * way.probability))
         }
         Active::Stage { station, place, rate } => {
             let stack = from.state.queues[station][place];
-            let Op::Stage { more, again, next, .. } = program.ops[firing.stacks.top(stack) as usize] else {
+            let ProgramStep::Stage { more, again, next, .. } = program.steps[vanishing.stacks.top(stack) as usize]
+            else {
                 return None;
             };
             if again > 0.0 {
-                let mut on = way.copy(firing.spare);
-                on.state.queues[station][place] = firing.stacks.with_top(stack, more);
-                arrive(&mut on, firing.stacks, rate * again);
-                firing.spare.push(on);
+                let mut on = way.copy(vanishing.spare);
+                on.state.queues[station][place] = vanishing.stacks.with_top(stack, more);
+                arrive(&mut on, vanishing.stacks, rate * again);
+                vanishing.spare.push(on);
             }
             if again >= 1.0 {
                 return Some(());
             }
             way.probability = 1.0 - again;
             way.state.queues[station].remove(place);
-            way.todo.push(Todo::Run(firing.stacks.with_top(stack, next)));
+            way.pending.push(Pending::Run(vanishing.stacks.with_top(stack, next)));
             let free = program.stations[station].servers as usize - 1;
             let waiting = way.state.queues[station].len().saturating_sub(free);
             if program.stations[station].order == Order::Random && waiting > 1 {
@@ -254,16 +267,16 @@ fn fire(
                 let mut at = free;
                 while let Some(next) = way.state.queues[station].get(at) {
                     let alike = way.state.queues[station][at..].iter().take_while(|other| *other == next).count();
-                    let mut drawn = way.copy(firing.spare);
+                    let mut drawn = way.copy(vanishing.spare);
                     drawn.probability *= alike as f64 / waiting as f64;
                     drawn.state.queues[station].swap(free, at);
-                    firing.settle(drawn, &mut |way, stacks| arrive(way, stacks, rate * way.probability))?;
+                    vanishing.resolve(drawn, &mut |way, stacks| arrive(way, stacks, rate * way.probability))?;
                     at += alike;
                 }
-                firing.spare.push(way);
+                vanishing.spare.push(way);
                 return Some(());
             }
-            firing.settle(way, &mut |way, stacks| arrive(way, stacks, rate * way.probability))
+            vanishing.resolve(way, &mut |way, stacks| arrive(way, stacks, rate * way.probability))
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Results from the probabilities of states.
 
 use crate::prepare::assemble;
-use crate::prepare::plan::Plan;
+use crate::prepare::plan::ModelPlan;
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, Results};
 
-use super::explore::{Chain, serving};
-use super::program::{NONE, Op, Program};
+use super::explore::{StateSpace, serving};
+use super::program::{CtmcProgram, NONE, ProgramStep};
 use super::state::{ROOTS, State};
 
 /// Means over all states.
@@ -18,16 +18,16 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    pub fn new(program: &Program, chain: &Chain, probabilities: &[f64]) -> Self {
+    pub fn new(program: &CtmcProgram, space: &StateSpace, probabilities: &[f64]) -> Self {
         let mut rates = vec![0.0; program.events];
-        for &(state, event, rate) in &chain.events {
+        for &(state, event, rate) in &space.events {
             rates[event as usize] += rate * probabilities[state as usize];
         }
-        let mut stacks = vec![0.0; chain.stacks.len()];
-        let mut served = vec![0.0; chain.stacks.len()];
+        let mut stacks = vec![0.0; space.stacks.len()];
+        let mut served = vec![0.0; space.stacks.len()];
         let mut state = State::new(program);
-        for (key, probability) in chain.keys.keys().zip(probabilities) {
-            state.read(program, &chain.stacks, key);
+        for (key, probability) in space.keys.keys().zip(probabilities) {
+            state.read(program, &space.stacks, key);
             for (number, queue) in state.queues.iter().enumerate() {
                 for stack in queue {
                     stacks[*stack as usize] += probability;
@@ -48,19 +48,25 @@ impl Measured {
     }
 
     /// The largest part of requests and later phases that found no room.
-    pub fn lost(&self, program: &Program) -> f64 {
-        let rows = (0..program.rows).map(|row| (program.row_event(row), program.lost_event(row)));
+    pub fn truncation_loss(&self, program: &CtmcProgram) -> f64 {
+        let rows = (0..program.rows).map(|row| (program.row_event(row), program.loss_event(row)));
         let sources = program.sources.iter().map(|source| (source.arrival as usize, source.arrival as usize + 1));
         let entries = (0..program.entries).map(|entry| (entry, program.cut_event(entry)));
         rows.chain(sources)
             .chain(entries)
-            .map(|(made, lost)| if self.rates[lost] > 0.0 { self.rates[lost] / self.rates[made] } else { 0.0 })
+            .map(|(made, loss)| if self.rates[lost] > 0.0 { self.rates[lost] / self.rates[made] } else { 0.0 })
             .fold(0.0, f64::max)
     }
 
-    pub fn results(&self, plan: &Plan, program: &Program, chain: &Chain, convergence: Convergence) -> Results {
+    pub fn results(
+        &self,
+        plan: &ModelPlan,
+        program: &CtmcProgram,
+        space: &StateSpace,
+        convergence: Convergence,
+    ) -> Results {
         let model = plan.model;
-        let counts = self.counts(program, chain);
+        let counts = self.counts(program, space);
         let rate = |count: f64, event: usize| if self.rates[event] > 0.0 { count / self.rates[event] } else { 0.0 };
         let mut entries: Vec<EntryResult> = (0..program.entries)
             .map(|index| EntryResult {
@@ -72,7 +78,7 @@ impl Measured {
             })
             .collect();
         for (source, count) in program.sources.iter().zip(&counts.open) {
-            if let Op::Request { to, .. } = program.ops[source.request as usize] {
+            if let ProgramStep::Request { to, .. } = program.steps[source.request as usize] {
                 entries[to.index()].open_response = Some(rate(*count, source.arrival as usize));
             }
         }
@@ -112,7 +118,7 @@ impl Measured {
         }
     }
 
-    fn counts(&self, program: &Program, chain: &Chain) -> Counts {
+    fn counts(&self, program: &CtmcProgram, space: &StateSpace) -> Counts {
         let mut counts = Counts {
             held: vec![[0.0; 3]; program.entries],
             busy: vec![0.0; program.entries],
@@ -125,19 +131,20 @@ impl Measured {
             if count <= 0.0 {
                 continue;
             }
-            let top = chain.stacks.top(stack) as usize;
+            let top = space.stacks.top(stack) as usize;
             if program.entry[top] != NONE {
                 counts.busy[program.entry[top] as usize] += self.served[stack as usize];
             }
-            if let Op::Call { row, .. } | Op::Request { row, .. } | Op::Forward { row, .. } = program.ops[top]
+            if let ProgramStep::Call { row, .. } | ProgramStep::Request { row, .. } | ProgramStep::Forward { row, .. } =
+                program.steps[top]
                 && row != NONE
             {
                 counts.waiting[row as usize] += count;
             }
             let mut at = stack;
             while at >= ROOTS {
-                counts.add(program, chain, at, count);
-                at = chain.stacks.below(at);
+                counts.add(program, space, at, count);
+                at = space.stacks.below(at);
             }
         }
         counts
@@ -158,11 +165,11 @@ struct Counts {
 
 impl Counts {
     /// Adds what is on top of a stack.
-    fn add(&mut self, program: &Program, chain: &Chain, at: u32, count: f64) {
-        let pc = chain.stacks.top(at);
-        let entry = program.entry[pc as usize];
+    fn add(&mut self, program: &CtmcProgram, space: &StateSpace, at: u32, count: f64) {
+        let step = space.stacks.top(at);
+        let entry = program.entry[step as usize];
         if entry == NONE {
-            if let Some(source) = program.sources.iter().position(|source| source.request == pc) {
+            if let Some(source) = program.sources.iter().position(|source| source.request == step) {
                 self.open[source] += count;
             }
             return;
@@ -170,11 +177,11 @@ impl Counts {
         if !chain.stacks.is_branch(at) {
             // Whoever has no caller below has replied.
             let source = program.cycle[program.entry_task[entry as usize] as usize] != NONE;
-            let replied = usize::from(chain.stacks.below(at) == 0 && !source);
-            let phase = usize::from(program.phase[pc as usize]).max(replied);
+            let replied = usize::from(space.stacks.below(at) == 0 && !source);
+            let phase = usize::from(program.phase[step as usize]).max(replied);
             self.held[entry as usize][phase] += count;
         }
-        let work = program.work[pc as usize];
+        let work = program.work[step as usize];
         if work != NONE {
             self.works[work as usize] += count;
         }

@@ -15,15 +15,15 @@ use dyelog_lqn::results::{Convergence, Results};
 
 use self::program::Rough;
 use crate::numeric::sparse_ctmc::stationary;
-use crate::prepare::plan::{Plan, PlannedWork};
+use crate::prepare::plan::{ModelPlan, PlannedWork};
 
 /// Lost requests, relative to all, that are taken for none.
-const LOST: f64 = 1e-6;
+const NEGLIGIBLE_LOSS: f64 = 1e-6;
 /// As many may be lost where there is no room for more states: the solution is exact but for them then, which is told.
-const MOST_LOST: f64 = 1e-4;
+const MOST_LOSS: f64 = 1e-4;
 /// How many requests that nobody waits for there may be at a time, at first and at most.
-const FIRST_ROOM: u32 = 4;
-const MOST_ROOM: u32 = 130;
+const FIRST_TRUNCATION: u32 = 4;
+const MOST_TRUNCATION: u32 = 130;
 /// By how much probabilities may change in all in the last sweep, roughly and precisely.
 const ROUGHLY: f64 = 1e-6;
 const PRECISELY: f64 = 1e-10;
@@ -37,7 +37,7 @@ const MORE: usize = 5;
 ///
 /// Customers are held up by nobody at work of their own that has a processor to itself. Of such work only the mean counts where
 /// the servers that they go to share their time, or are exponential (Baskett et al. 1975); and hardly more does elsewhere.
-pub(crate) fn solve(plan: &Plan, states: usize) -> Option<Results> {
+pub(crate) fn solve(plan: &ModelPlan, states: usize) -> Option<Results> {
     let exact = program::compile(plan, Rough::default());
     if let Some(results) = exact.and_then(|exact| solve_program(plan, &exact, states, true)) {
         return Some(results);
@@ -57,7 +57,7 @@ pub(crate) fn solve(plan: &Plan, states: usize) -> Option<Results> {
 
 /// Solves a model that layers cannot say and that was too large for [`solve`]: by more states, and with many deterministic
 /// calls as geometric ones, which is told.
-pub(crate) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
+pub(crate) fn solve_roughly(plan: &ModelPlan, states: usize) -> Option<Results> {
     let states = states.saturating_mul(MORE);
     let long: Vec<&PlannedWork> = plan.works.iter().filter(|work| program::is_long(work)).collect();
     if long.is_empty() {
@@ -74,7 +74,12 @@ pub(crate) fn solve_roughly(plan: &Plan, states: usize) -> Option<Results> {
 }
 
 /// Solves a program, which says just what its model says or roughly so.
-fn solve_program(plan: &Plan, program: &program::Program, states: usize, to_the_letter: bool) -> Option<Results> {
+fn solve_program(
+    plan: &ModelPlan,
+    program: &program::CtmcProgram,
+    states: usize,
+    to_the_letter: bool,
+) -> Option<Results> {
     if states == 0 {
         return None;
     }
@@ -83,52 +88,52 @@ fn solve_program(plan: &Plan, program: &program::Program, states: usize, to_the_
     if program.fewest_states() > states as f64 {
         return None;
     }
-    let mut room = if program.unbounded { FIRST_ROOM } else { 0 };
+    let mut truncation = if program.unbounded { FIRST_TRUNCATION } else { 0 };
     let mut kept = None;
     let mut before: Option<(u32, f64)> = None;
-    while room <= MOST_ROOM {
-        let Some(chain) = explore::explore(program, states, room) else { break };
+    while truncation <= MOST_TRUNCATION {
+        let Some(space) = explore::explore(program, states, truncation) else { break };
         // What is lost has to be known roughly.
-        let (probabilities, sweeps) = stationary(&chain.levels, &chain.moves, None, ROUGHLY)?;
-        let lost = measure::Measured::new(program, &chain, &probabilities).lost(program);
+        let (probabilities, sweeps) = stationary(&space.levels, &space.moves, None, ROUGHLY)?;
+        let loss = measure::Measured::new(program, &space, &probabilities).truncation_loss(program);
         // Each request more finds at least the states of the last one.
-        let last = chain.levels.iter().filter(|level| **level == room).count();
-        let all = chain.keys.len();
-        if lost <= MOST_LOST {
-            kept = Some((chain, probabilities, sweeps, room, lost));
+        let last = space.levels.iter().filter(|level| **level == truncation).count();
+        let all = space.keys.len();
+        if loss <= MOST_LOSS {
+            kept = Some((space, probabilities, sweeps, truncation, loss));
         }
-        if lost <= LOST {
+        if loss <= NEGLIGIBLE_LOSS {
             break;
         }
         // What is lost falls geometrically with the room there is.
-        let next = before.map_or(2 * room, |(least, most)| {
-            let fall = (most / lost).ln() / f64::from(room - least);
-            let more = (2.0 * lost / LOST).ln() / fall.max(1e-3);
-            room + (more.ceil().max(1.0) as u32).min(MOST_ROOM)
+        let next = before.map_or(2 * truncation, |(least, most)| {
+            let fall = (most / loss).ln() / f64::from(truncation - least);
+            let more = (2.0 * loss / NEGLIGIBLE_LOSS).ln() / fall.max(1e-3);
+            truncation + (more.ceil().max(1.0) as u32).min(MOST_TRUNCATION)
         });
-        if all + last * (next - room) as usize > states {
+        if all + last * (next - truncation) as usize > states {
             break;
         }
-        before = Some((room, lost));
-        room = next;
+        before = Some((truncation, loss));
+        truncation = next;
     }
-    let (chain, probabilities, roughly, room, lost) = kept?;
-    let (probabilities, sweeps) = stationary(&chain.levels, &chain.moves, Some(probabilities), PRECISELY)?;
-    let exact = to_the_letter && lost <= LOST && plan.doubts.is_empty();
+    let (space, probabilities, roughly, truncation, loss) = kept?;
+    let (probabilities, sweeps) = stationary(&space.levels, &space.moves, Some(probabilities), PRECISELY)?;
+    let exact = to_the_letter && loss <= NEGLIGIBLE_LOSS && plan.doubts.is_empty();
     let convergence = Convergence {
         converged: true,
         saturated: false,
         iterations: (roughly + sweeps) as u32,
         residual: 0.0,
-        method: format!("{}Markov chain of {} states", if exact { "exact " } else { "" }, chain.keys.len()),
+        method: format!("{}Markov chain of {} states", if exact { "exact " } else { "" }, space.keys.len()),
         exact,
     };
     let mut results =
-        measure::Measured::new(program, &chain, &probabilities).results(plan, program, &chain, convergence);
-    if lost > LOST {
+        measure::Measured::new(program, &space, &probabilities).results(plan, program, &space, convergence);
+    if loss > NEGLIGIBLE_LOSS {
         results.doubts.push(format!(
-            "too many states for an exact solution; at most {room} requests that nobody waits for are let in at a time, and \
-             {lost:.0e} of them are lost"
+            "too many states for an exact solution; at most {truncation} requests that nobody waits for are let in at a time, and \
+             {loss:.0e} of them are lost"
         ));
     }
     Some(results)

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::prepare::plan::{Plan, PlannedWork, is_source};
+use crate::prepare::plan::{ModelPlan, PlannedWork, is_source};
 use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
 
 /// The number of an instruction.
-pub(super) type Pc = u32;
+pub(super) type StepId = u32;
 /// No element.
 pub(super) const NONE: u32 = u32::MAX;
 /// Programs longer than this are left to others.
-const MOST_OPS: usize = 20_000;
+const MOST_PROGRAM_STEPS: usize = 20_000;
 /// Deterministic calls of a phase that are never many.
 const FEW_CALLS: f64 = 2.0;
 /// Less variable slices than this would take too many stages.
@@ -22,27 +22,27 @@ const LEAST_CV2: f64 = 0.1;
 
 /// An instruction.
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(super) enum ProgramStep {
     /// Exponential time at a station; then, in place, another stage with some probability, else on.
-    Stage { station: u32, rate: f64, more: Pc, again: f64, next: Pc },
+    Stage { station: u32, rate: f64, more: StepId, again: f64, next: StepId },
     /// Something happens that is counted.
-    Count { event: u32, next: Pc },
+    Count { event: u32, next: StepId },
     /// One of them, by probability.
-    Choose(Vec<(f64, Pc)>),
+    Choose(Vec<(f64, StepId)>),
     /// A synchronous call; the thread waits at the task's queue, then for the reply.
-    Call { to: EntryId, row: u32, next: Pc },
+    Call { to: EntryId, row: u32, next: StepId },
     /// A request that nobody waits for.
-    Send { request: Pc, next: Pc },
+    Send { request: StepId, next: StepId },
     /// In the place of the caller of a request that nobody waits for.
     Request { to: EntryId, row: u32, dropped: u32 },
     /// In the place of the callee while a forwarded request waits.
     Forward { to: EntryId, row: u32 },
     /// The caller goes on, or its request does; so does the thread.
-    Reply { forwards: Vec<(f64, Pc)>, next: Pc },
+    Reply { forwards: Vec<(f64, StepId)>, next: StepId },
     /// Branches begin, their parent waits.
-    Fork(Vec<Pc>),
+    Fork(Vec<StepId>),
     /// A branch arrives; when enough have, one goes on.
-    Join { join: u32, need: u32, all: u32, next: Pc },
+    Join { join: u32, need: u32, all: u32, next: StepId },
     /// The invocation is over.
     End,
 }
@@ -79,21 +79,21 @@ pub(super) struct Threads {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     pub rate: f64,
-    pub request: Pc,
+    pub request: StepId,
     pub arrival: u32,
 }
 
 /// A compiled model.
 #[derive(Debug, Default)]
-pub(super) struct Program {
-    pub ops: Vec<Op>,
+pub(super) struct CtmcProgram {
+    pub steps: Vec<ProgramStep>,
     /// By instruction: its entry and its work, or [`NONE`]; its phase.
     pub entry: Vec<u32>,
     pub work: Vec<u32>,
     pub phase: Vec<u8>,
     /// By entry: first and last instruction.
-    pub begin: Vec<Pc>,
-    pub end: Vec<Pc>,
+    pub begin: Vec<StepId>,
+    pub end: Vec<StepId>,
     pub stations: Vec<Station>,
     pub threads: Vec<Threads>,
     /// By entry.
@@ -107,7 +107,7 @@ pub(super) struct Program {
     /// By instruction: bits of queues, where order matters, that may be met without time passing.
     pub reach: Vec<u64>,
     /// By task: where its cycle begins, if it is a source.
-    pub cycle: Vec<Pc>,
+    pub cycle: Vec<StepId>,
     pub customers: Vec<u32>,
     pub sources: Vec<Source>,
     /// Events: entries begun, then works begun, then rows requested, then rows lost, then entries cut short.
@@ -122,7 +122,7 @@ pub(super) struct Program {
     pub taken_as_exponential: BTreeSet<u32>,
 }
 
-impl Program {
+impl CtmcProgram {
     /// The station where customers and invocations think: the last one, and nobody's processor.
     pub fn thinking(&self) -> usize {
         self.stations.len() - 1
@@ -136,13 +136,13 @@ impl Program {
     }
 
     /// Whether whoever begins there may come to a stage before anything else takes time or blocks.
-    fn begins_with_stage(&self, begin: Pc) -> bool {
+    fn begins_with_stage(&self, begin: StepId) -> bool {
         let mut at = begin;
-        for _ in 0..self.ops.len() {
-            at = match &self.ops[at as usize] {
-                Op::Stage { .. } => return true,
-                Op::Count { next, .. } => *next,
-                Op::Choose(ways) => match ways.iter().find(|(part, _)| *part > 0.0) {
+        for _ in 0..self.steps.len() {
+            at = match &self.steps[at as usize] {
+                ProgramStep::Stage { .. } => return true,
+                ProgramStep::Count { next, .. } => *next,
+                ProgramStep::Choose(ways) => match ways.iter().find(|(part, _)| *part > 0.0) {
                     Some((_, next)) => *next,
                     None => return false,
                 },
@@ -158,7 +158,7 @@ impl Program {
     }
 
     /// Event of a request that found no room.
-    pub fn lost_event(&self, row: usize) -> usize {
+    pub fn loss_event(&self, row: usize) -> usize {
         self.entries + self.works + self.rows + row
     }
 
@@ -168,10 +168,10 @@ impl Program {
     }
 }
 
-impl Program {
+impl CtmcProgram {
     fn find_reach(&mut self) {
         let bit = |number: usize| 1_u64 << (number % 64);
-        self.reach = vec![0; self.ops.len()];
+        self.reach = vec![0; self.steps.len()];
         // Ends of cycles lead back, so that it takes a few passes; more than a few change nothing that matters.
         for _ in 0..8 {
             let mut changed = false;
@@ -179,31 +179,35 @@ impl Program {
             for (entry, task) in self.entry_task.iter().enumerate() {
                 task_reach[*task as usize] |= self.reach[self.begin[entry] as usize];
             }
-            for pc in 0..self.ops.len() {
-                let of = |next: Pc| self.reach[next as usize];
+            for step in 0..self.steps.len() {
+                let of = |next: StepId| self.reach[next as usize];
                 let enters = |to: EntryId| {
                     let task = self.entry_task[to.index()] as usize;
                     let queues = self.threads[task].count.is_finite();
                     of(self.begin[to.index()]) | if queues { bit(self.stations.len() + task) } else { 0 }
                 };
-                let found = match &self.ops[pc] {
-                    Op::Stage { station, .. } => match self.stations[*station as usize].order {
+                let found = match &self.steps[step] {
+                    ProgramStep::Stage { station, .. } => match self.stations[*station as usize].order {
                         Order::Sharing | Order::Delay => 0,
                         _ => bit(*station as usize),
                     },
-                    Op::Count { next, .. } | Op::Reply { next, .. } | Op::Join { next, .. } => of(*next),
-                    Op::Choose(ways) => ways.iter().fold(0, |all, way| all | of(way.1)),
-                    Op::Send { request, next } => of(*request) | of(*next),
-                    Op::Call { to, .. } | Op::Request { to, .. } | Op::Forward { to, .. } => enters(*to),
-                    Op::Fork(branches) => branches.iter().fold(0, |all, branch| all | of(*branch)),
-                    Op::End => {
-                        let task = self.entry_task[self.entry[pc] as usize] as usize;
+                    ProgramStep::Count { next, .. }
+                    | ProgramStep::Reply { next, .. }
+                    | ProgramStep::Join { next, .. } => of(*next),
+                    ProgramStep::Choose(ways) => ways.iter().fold(0, |all, way| all | of(way.1)),
+                    ProgramStep::Send { request, next } => of(*request) | of(*next),
+                    ProgramStep::Call { to, .. }
+                    | ProgramStep::Request { to, .. }
+                    | ProgramStep::Forward { to, .. } => enters(*to),
+                    ProgramStep::Fork(branches) => branches.iter().fold(0, |all, branch| all | of(*branch)),
+                    ProgramStep::End => {
+                        let task = self.entry_task[self.entry[step] as usize] as usize;
                         // The thread takes the next request, if one waits.
                         if self.cycle[task] == NONE { task_reach[task] } else { of(self.cycle[task]) }
                     }
                 };
-                changed |= found != self.reach[pc];
-                self.reach[pc] = found;
+                changed |= found != self.reach[step];
+                self.reach[step] = found;
             }
             if !changed {
                 break;
@@ -222,9 +226,9 @@ pub(super) struct Rough {
 }
 
 /// Compiles a model; nothing where it has something that instructions cannot say.
-pub(super) fn compile(plan: &Plan, rough: Rough) -> Option<Program> {
+pub(super) fn compile(plan: &ModelPlan, rough: Rough) -> Option<CtmcProgram> {
     let model = plan.model;
-    let mut compiler = Compiler { plan, program: Program::default(), rough, entry: NONE, work: NONE, phase: 0 };
+    let mut compiler = Compiler { plan, program: CtmcProgram::default(), rough, entry: NONE, work: NONE, phase: 0 };
     compiler.elements()?;
     let count = model.entries.len();
     let program = &mut compiler.program;
@@ -245,8 +249,8 @@ pub(super) fn is_long(work: &PlannedWork) -> bool {
 }
 
 struct Compiler<'a> {
-    plan: &'a Plan<'a>,
-    program: Program,
+    plan: &'a ModelPlan<'a>,
+    program: CtmcProgram,
     rough: Rough,
     entry: u32,
     work: u32,
@@ -254,22 +258,22 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn push(&mut self, op: Op) -> Pc {
+    fn push(&mut self, op: ProgramStep) -> StepId {
         let program = &mut self.program;
-        program.ops.push(op);
+        program.steps.push(op);
         program.entry.push(self.entry);
         program.work.push(self.work);
         program.phase.push(self.phase);
-        (program.ops.len() - 1) as Pc
+        (program.steps.len() - 1) as StepId
     }
 
     /// Pushes what stands for a request and is no part of an invocation.
-    fn push_outside(&mut self, op: Op) -> Pc {
+    fn push_outside(&mut self, op: ProgramStep) -> StepId {
         let (entry, work) = (self.entry, self.work);
         (self.entry, self.work) = (NONE, NONE);
-        let pc = self.push(op);
+        let step = self.push(op);
         (self.entry, self.work) = (entry, work);
-        pc
+        step
     }
 
     fn elements(&mut self) -> Option<()> {
@@ -312,7 +316,7 @@ impl Compiler<'_> {
         let entry = &model.entries[index];
         let source = is_source(model, entry.task);
         (self.entry, self.work, self.phase) = (index as u32, NONE, 0);
-        let end = self.push(Op::End);
+        let end = self.push(ProgramStep::End);
         self.program.end[index] = end;
         let body = match &entry.body {
             Body::Phases(phases) => {
@@ -333,15 +337,15 @@ impl Compiler<'_> {
         };
         self.phase = 0;
         self.work = NONE;
-        self.program.begin[index] = self.push(Op::Count { event: index as u32, next: body });
+        self.program.begin[index] = self.push(ProgramStep::Count { event: index as u32, next: body });
         Some(())
     }
 
     fn trails(&mut self) {
         let program = &mut self.program;
         program.trails = vec![false; program.entries];
-        for (op, entry) in program.ops.iter().zip(&program.entry) {
-            if let Op::Reply { next, .. } = op {
+        for (op, entry) in program.steps.iter().zip(&program.entry) {
+            if let ProgramStep::Reply { next, .. } = op {
                 let entry = *entry as usize;
                 let threads = program.threads[program.entry_task[entry] as usize].count;
                 program.trails[entry] |= threads.is_infinite() && *next != program.end[entry];
@@ -351,15 +355,15 @@ impl Compiler<'_> {
     }
 
     /// The end of the first phase.
-    fn reply(&mut self, index: usize, next: Pc) -> Pc {
+    fn reply(&mut self, index: usize, next: StepId) -> StepId {
         let model = self.plan.model;
         let mut forwards = Vec::new();
         let rows = self.first_forward(index)..;
         for (row, forward) in rows.zip(&model.entries[index].forwarding) {
-            let target = self.push_outside(Op::Forward { to: forward.to, row: row as u32 });
+            let target = self.push_outside(ProgramStep::Forward { to: forward.to, row: row as u32 });
             forwards.push((forward.probability, target));
         }
-        self.push(Op::Reply { forwards, next })
+        self.push(ProgramStep::Reply { forwards, next })
     }
 
     /// Rows of forwards come last, entry by entry.
@@ -369,7 +373,7 @@ impl Compiler<'_> {
     }
 
     /// A work, then on.
-    fn work(&mut self, number: usize, next: Pc) -> Option<Pc> {
+    fn work(&mut self, number: usize, next: StepId) -> Option<StepId> {
         let plan = self.plan;
         let work = &plan.works[number];
         self.work = number as u32;
@@ -387,7 +391,7 @@ impl Compiler<'_> {
                 if part > 1e-9 {
                     let call = self.request(call, next);
                     let made = self.slice(work, call)?;
-                    next = self.push(Op::Choose(vec![(part, made), (1.0 - part, next)]));
+                    next = self.push(ProgramStep::Choose(vec![(part, made), (1.0 - part, next)]));
                 }
                 for _ in 0..whole as usize {
                     let call = self.request(call, next);
@@ -397,41 +401,41 @@ impl Compiler<'_> {
             next
         } else {
             let total = work.slices;
-            let choice = self.push(Op::Choose(Vec::new()));
+            let choice = self.push(ProgramStep::Choose(Vec::new()));
             let begin = self.slice(work, choice)?;
             let mut ways = vec![(1.0 / total, next)];
             for call in &calls {
                 ways.push((call.mean / total, self.request(call, begin)));
             }
-            self.program.ops[choice as usize] = Op::Choose(ways);
+            self.program.steps[choice as usize] = ProgramStep::Choose(ways);
             begin
         };
         if work.think > 0.0 {
             let station = self.program.thinking() as u32;
-            begin = self.push(Op::Stage { station, rate: 1.0 / work.think, more: 0, again: 0.0, next: begin });
+            begin = self.push(ProgramStep::Stage { station, rate: 1.0 / work.think, more: 0, again: 0.0, next: begin });
         }
         let event = (self.program.entries + number) as u32;
-        let begin = self.push(Op::Count { event, next: begin });
+        let begin = self.push(ProgramStep::Count { event, next: begin });
         self.work = NONE;
-        (self.program.ops.len() <= MOST_OPS).then_some(begin)
+        (self.program.steps.len() <= MOST_PROGRAM_STEPS).then_some(begin)
     }
 
-    fn request(&mut self, call: &crate::prepare::plan::PlannedCall, next: Pc) -> Pc {
+    fn request(&mut self, call: &crate::prepare::plan::PlannedCall, next: StepId) -> StepId {
         let row = call.row as u32;
         let event = self.program.row_event(call.row) as u32;
         let made = if call.synchronous {
-            self.push(Op::Call { to: call.to, row, next })
+            self.push(ProgramStep::Call { to: call.to, row, next })
         } else {
             self.program.unbounded = true;
-            let dropped = self.program.lost_event(call.row) as u32;
-            let request = self.push_outside(Op::Request { to: call.to, row, dropped });
-            self.push(Op::Send { request, next })
+            let dropped = self.program.loss_event(call.row) as u32;
+            let request = self.push_outside(ProgramStep::Request { to: call.to, row, dropped });
+            self.push(ProgramStep::Send { request, next })
         };
-        self.push(Op::Count { event, next: made })
+        self.push(ProgramStep::Count { event, next: made })
     }
 
     /// One slice of a work: stages whose sum has its mean and variance.
-    fn slice(&mut self, work: &PlannedWork, next: Pc) -> Option<Pc> {
+    fn slice(&mut self, work: &PlannedWork, next: StepId) -> Option<StepId> {
         if work.slice <= 0.0 {
             return Some(next);
         }
@@ -447,7 +451,8 @@ impl Compiler<'_> {
         if cv2 < LEAST_CV2 {
             return None;
         }
-        let mut stage = |rate: f64, more: Pc, again: f64| self.push(Op::Stage { station, rate, more, again, next });
+        let mut stage =
+            |rate: f64, more: StepId, again: f64| self.push(ProgramStep::Stage { station, rate, more, again, next });
         Some(if (cv2 - 1.0).abs() < 1e-9 {
             stage(1.0 / work.slice, 0, 0.0)
         } else if cv2 > 1.0 {
@@ -471,7 +476,7 @@ impl Compiler<'_> {
     }
 
     /// The activities of an entry.
-    fn graph(&mut self, index: usize, start: ActivityId, end: Pc) -> Option<Pc> {
+    fn graph(&mut self, index: usize, start: ActivityId, end: StepId) -> Option<StepId> {
         let model = self.plan.model;
         let task = &model.tasks[model.entries[index].task.index()];
         let mut next_of = vec![usize::MAX; model.activities.len()];
@@ -505,15 +510,15 @@ impl Compiler<'_> {
                 next = self.reply(index, next);
             }
             let begin = self.work(self.plan.first_activity + activity.index(), next)?;
-            self.program.ops[graph.begin[activity.index()] as usize] = Op::Choose(vec![(1.0, begin)]);
+            self.program.steps[graph.begin[activity.index()] as usize] = ProgramStep::Choose(vec![(1.0, begin)]);
         }
         Some(begin)
     }
 
     /// The place where an activity will begin.
-    fn reserve(&mut self, activity: ActivityId, context: usize, graph: &mut Graph) -> Pc {
+    fn reserve(&mut self, activity: ActivityId, context: usize, graph: &mut Graph) -> StepId {
         if graph.begin[activity.index()] == NONE {
-            graph.begin[activity.index()] = self.push(Op::Choose(Vec::new()));
+            graph.begin[activity.index()] = self.push(ProgramStep::Choose(Vec::new()));
             graph.pending.push((activity, context));
         }
         graph.begin[activity.index()]
@@ -527,7 +532,7 @@ impl Compiler<'_> {
         number: usize,
         context: usize,
         graph: &mut Graph,
-    ) -> Option<Pc> {
+    ) -> Option<StepId> {
         let precedence = &task.precedences[number];
         let joins = if let Join::And { activities, quorum } = &precedence.join {
             let all = activities.len() as u32;
@@ -538,23 +543,25 @@ impl Compiler<'_> {
         if graph.after[number] == NONE {
             let context = if joins.is_some() { graph.contexts[context].1 } else { context };
             let loose = graph.contexts[context].0;
-            let place = self.push(Op::Choose(Vec::new()));
+            let place = self.push(ProgramStep::Choose(Vec::new()));
             graph.after[number] = place;
             let op = match &precedence.fork {
-                None => Op::Choose(vec![(1.0, loose)]),
-                Some(Fork::Sequence(activity)) => Op::Choose(vec![(1.0, self.reserve(*activity, context, graph))]),
+                None => ProgramStep::Choose(vec![(1.0, loose)]),
+                Some(Fork::Sequence(activity)) => {
+                    ProgramStep::Choose(vec![(1.0, self.reserve(*activity, context, graph))])
+                }
                 Some(Fork::Or(ways)) => {
                     let total: f64 = ways.iter().map(|way| way.0).sum();
                     if (total - 1.0).abs() > 1e-6 {
                         return None;
                     }
-                    Op::Choose(ways.iter().map(|way| (way.0, self.reserve(way.1, context, graph))).collect())
+                    ProgramStep::Choose(ways.iter().map(|way| (way.0, self.reserve(way.1, context, graph))).collect())
                 }
                 Some(Fork::And(branches)) => {
                     self.program.forks = true;
                     graph.contexts.push((self.program.end[index], context));
                     let inner = graph.contexts.len() - 1;
-                    Op::Fork(branches.iter().map(|branch| self.reserve(*branch, inner, graph)).collect())
+                    ProgramStep::Fork(branches.iter().map(|branch| self.reserve(*branch, inner, graph)).collect())
                 }
                 Some(Fork::Loop { bodies, end }) => {
                     graph.contexts.push((place, graph.contexts[context].1));
@@ -565,13 +572,17 @@ impl Compiler<'_> {
                     for body in bodies {
                         ways.push((body.0 / total, self.reserve(body.1, inner, graph)));
                     }
-                    Op::Choose(ways)
+                    ProgramStep::Choose(ways)
                 }
             };
-            self.program.ops[place as usize] = op;
+            self.program.steps[place as usize] = op;
         }
         let place = graph.after[number];
-        Some(joins.map_or(place, |(need, all)| self.push(Op::Join { join: number as u32, need, all, next: place })))
+        Some(
+            joins.map_or(place, |(need, all)| {
+                self.push(ProgramStep::Join { join: number as u32, need, all, next: place })
+            }),
+        )
     }
 
     /// Reference tasks and open arrivals.
@@ -590,10 +601,16 @@ impl Compiler<'_> {
             (self.entry, self.work, self.phase) = (NONE, NONE, 0);
             let part = 1.0 / task.entries.len() as f64;
             let ways = task.entries.iter().map(|entry| (part, self.program.begin[entry.index()])).collect();
-            let mut begin = self.push(Op::Choose(ways));
+            let mut begin = self.push(ProgramStep::Choose(ways));
             if task.think_time > 0.0 {
                 let station = self.program.thinking() as u32;
-                begin = self.push(Op::Stage { station, rate: 1.0 / task.think_time, more: 0, again: 0.0, next: begin });
+                begin = self.push(ProgramStep::Stage {
+                    station,
+                    rate: 1.0 / task.think_time,
+                    more: 0,
+                    again: 0.0,
+                    next: begin,
+                });
             }
             self.program.cycle[index] = begin;
             self.program.customers[index] = self.plan.threads[index] as u32;
@@ -603,8 +620,11 @@ impl Compiler<'_> {
                 self.program.unbounded = true;
                 let arrival = self.program.events as u32;
                 self.program.events += 2;
-                let request =
-                    self.push_outside(Op::Request { to: EntryId::from(index), row: NONE, dropped: arrival + 1 });
+                let request = self.push_outside(ProgramStep::Request {
+                    to: EntryId::from(index),
+                    row: NONE,
+                    dropped: arrival + 1,
+                });
                 self.program.sources.push(Source { rate: entry.open, request, arrival });
             }
         }
@@ -614,9 +634,9 @@ impl Compiler<'_> {
 
 struct Graph {
     /// By activity and by precedence.
-    begin: Vec<Pc>,
-    after: Vec<Pc>,
-    contexts: Vec<(Pc, usize)>,
+    begin: Vec<StepId>,
+    after: Vec<StepId>,
+    contexts: Vec<(StepId, usize)>,
     pending: Vec<(ActivityId, usize)>,
 }
 

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::program::{NONE, Op, Order, Pc, Program};
+use super::program::{CtmcProgram, NONE, Order, ProgramStep, StepId};
 
 /// Numbers of stacks below this are bottoms: 0 of a thread of its own, others of branches of an open fork.
 pub(super) const ROOTS: u32 = 48;
@@ -15,8 +15,8 @@ pub(super) const ROOTS: u32 = 48;
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     below: Vec<u32>,
-    top: Vec<Pc>,
-    known: FxHashMap<(u32, Pc), u32>,
+    top: Vec<StepId>,
+    known: FxHashMap<(u32, StepId), u32>,
 }
 
 impl Stacks {
@@ -28,11 +28,11 @@ impl Stacks {
         self.top.len()
     }
 
-    pub fn push(&mut self, below: u32, pc: Pc) -> u32 {
+    pub fn push(&mut self, below: u32, step: StepId) -> u32 {
         let (all, tops) = (&mut self.below, &mut self.top);
-        *self.known.entry((below, pc)).or_insert_with(|| {
+        *self.known.entry((below, step)).or_insert_with(|| {
             all.push(below);
-            tops.push(pc);
+            tops.push(step);
             (tops.len() - 1) as u32
         })
     }
@@ -41,12 +41,12 @@ impl Stacks {
         self.below[stack as usize]
     }
 
-    pub fn top(&self, stack: u32) -> Pc {
+    pub fn top(&self, stack: u32) -> StepId {
         self.top[stack as usize]
     }
 
-    pub fn with_top(&mut self, stack: u32, pc: Pc) -> u32 {
-        self.push(self.below(stack), pc)
+    pub fn with_top(&mut self, stack: u32, step: StepId) -> u32 {
+        self.push(self.below(stack), step)
     }
 
     pub fn root(&self, stack: u32) -> u32 {
@@ -65,7 +65,7 @@ impl Stacks {
             frames.push(self.top(at));
             at = self.below(at);
         }
-        frames.into_iter().rev().fold(root, |below, pc| self.push(below, pc))
+        frames.into_iter().rev().fold(root, |below, step| self.push(below, step))
     }
 
     /// Whether the top is a branch of a fork and no invocation of its own.
@@ -95,18 +95,18 @@ pub(super) struct State {
     /// By task: threads held by a lock's readers or a semaphore's users, and by its writer.
     pub held: Vec<[u32; 2]>,
     /// Requests that nobody waits for, and later phases in threads without number.
-    pub detached: u32,
+    pub unblocked: u32,
 }
 
 impl State {
-    pub fn new(program: &Program) -> Self {
+    pub fn new(program: &CtmcProgram) -> Self {
         let tasks = program.threads.len();
         Self {
             queues: vec![Vec::new(); program.stations.len() + tasks],
             forks: Vec::new(),
             busy: vec![0; tasks],
             held: vec![[0; 2]; tasks],
-            detached: 0,
+            unblocked: 0,
         }
     }
 
@@ -120,7 +120,7 @@ impl State {
         self.forks.clone_from(&other.forks);
         self.busy.clone_from(&other.busy);
         self.held.clone_from(&other.held);
-        self.detached = other.detached;
+        self.unblocked = other.unblocked;
     }
 
     fn clear(&mut self) {
@@ -128,11 +128,11 @@ impl State {
         self.forks.clear();
         self.busy.fill(0);
         self.held.fill([0; 2]);
-        self.detached = 0;
+        self.unblocked = 0;
     }
 
     /// Writes the state as numbers, the same for states that differ only in whom they call what.
-    pub fn write(&mut self, program: &Program, stacks: &mut Stacks, key: &mut Vec<u32>) {
+    pub fn write(&mut self, program: &CtmcProgram, stacks: &mut Stacks, key: &mut Vec<u32>) {
         key.clear();
         if !self.forks.is_empty() {
             self.renumber(program, stacks);
@@ -166,7 +166,7 @@ impl State {
     }
 
     /// Reads what was written.
-    pub fn read(&mut self, program: &Program, stacks: &Stacks, key: &[u32]) {
+    pub fn read(&mut self, program: &CtmcProgram, stacks: &Stacks, key: &[u32]) {
         self.clear();
         let mut at = 0;
         while at < key.len() {
@@ -194,26 +194,26 @@ impl State {
         }
     }
 
-    /// Counts threads and detached requests of a stack.
-    fn count(&mut self, program: &Program, stacks: &Stacks, stack: u32) {
+    /// Counts threads and unblocked requests of a stack.
+    fn count(&mut self, program: &CtmcProgram, stacks: &Stacks, stack: u32) {
         let mut at = stack;
         while at >= ROOTS {
-            let pc = stacks.top(at) as usize;
-            let entry = program.entry[pc];
+            let step = stacks.top(at) as usize;
+            let entry = program.entry[step];
             if entry != NONE {
                 if !stacks.is_branch(at) {
                     self.busy[program.entry_task[entry as usize] as usize] += 1;
                 }
-                self.detached += u32::from(stacks.below(at) == 0 && program.trails[entry as usize]);
-            } else if let Op::Request { .. } = program.ops[pc] {
-                self.detached += 1;
+                self.unblocked += u32::from(stacks.below(at) == 0 && program.trails[entry as usize]);
+            } else if let ProgramStep::Request { .. } = program.steps[step] {
+                self.unblocked += 1;
             }
             at = stacks.below(at);
         }
     }
 
     /// Numbers open forks in the order in which they are met.
-    fn renumber(&mut self, program: &Program, stacks: &mut Stacks) {
+    fn renumber(&mut self, program: &CtmcProgram, stacks: &mut Stacks) {
         // Who stands at the same place comes in an order that does not depend on the numbers of forks.
         for (number, queue) in self.queues.iter_mut().enumerate() {
             if let Some(station) = program.stations.get(number)

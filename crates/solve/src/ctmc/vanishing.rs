@@ -2,7 +2,7 @@
 
 use dyelog_lqn::model::{EntryId, SemaphoreRole};
 
-use super::program::{NONE, Op, Order, Pc, Program};
+use super::program::{CtmcProgram, NONE, Order, ProgramStep, StepId};
 use super::state::{Open, ROOTS, Stacks, State};
 
 /// Ways less likely than this are left out.
@@ -12,7 +12,7 @@ const MOST_STEPS: u32 = 20_000;
 
 /// Still to do in no time.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Todo {
+pub(super) enum Pending {
     /// The thread comes to the instruction on top of its stack.
     Run(u32),
     /// The request comes to an entry.
@@ -26,35 +26,35 @@ pub(super) enum Todo {
 pub(super) struct Way {
     pub state: State,
     pub probability: f64,
-    pub todo: Vec<Todo>,
+    pub pending: Vec<Pending>,
     pub events: Vec<u32>,
 }
 
 /// Lets things happen until all threads take time.
-pub(super) struct Firing<'a> {
-    pub program: &'a Program,
+pub(super) struct Vanishing<'a> {
+    pub program: &'a CtmcProgram,
     pub stacks: &'a mut Stacks,
     /// Most requests and later phases at a time that nobody waits for.
-    pub room: u32,
+    pub truncation: u32,
     /// Memory of ways that are done with.
     pub spare: &'a mut Vec<Way>,
 }
 
-impl Firing<'_> {
+impl Vanishing<'_> {
     /// All ways to where something takes time; nothing where there are too many.
-    pub fn settle(&mut self, start: Way, done: &mut dyn FnMut(&mut Way, &mut Stacks)) -> Option<()> {
+    pub fn resolve(&mut self, start: Way, done: &mut dyn FnMut(&mut Way, &mut Stacks)) -> Option<()> {
         let mut ways = vec![start];
         let mut steps = 0;
         while let Some(mut way) = ways.pop() {
-            while let Some(todo) = way.todo.pop() {
+            while let Some(pending) = way.pending.pop() {
                 steps += 1;
                 if steps > MOST_STEPS {
                     return None;
                 }
-                match todo {
-                    Todo::Run(stack) => self.run(stack, &mut way, &mut ways)?,
-                    Todo::Arrive(stack, to) => self.arrive(stack, to, &mut way),
-                    Todo::Release(task) => self.release(task as usize, &mut way),
+                match pending {
+                    Pending::Run(stack) => self.run(stack, &mut way, &mut ways)?,
+                    Pending::Arrive(stack, to) => self.arrive(stack, to, &mut way),
+                    Pending::Release(task) => self.release(task as usize, &mut way),
                 }
             }
             if way.probability > 0.0 {
@@ -67,28 +67,28 @@ impl Firing<'_> {
 
     fn run(&mut self, stack: u32, way: &mut Way, ways: &mut Vec<Way>) -> Option<()> {
         let program = self.program;
-        let pc = self.stacks.top(stack);
-        match &program.ops[pc as usize] {
-            Op::Stage { station, .. } => self.join_station(stack, *station as usize, pc, way),
-            Op::Count { event, next } => {
+        let step = self.stacks.top(stack);
+        match &program.steps[step as usize] {
+            ProgramStep::Stage { station, .. } => self.join_station(stack, *station as usize, step, way),
+            ProgramStep::Count { event, next } => {
                 way.events.push(*event);
                 self.go_on(stack, *next, way);
             }
-            Op::Choose(choices) => {
+            ProgramStep::Choose(choices) => {
                 let stacks = &mut *self.stacks;
                 choose(choices, way, ways, self.spare, |way, next| {
-                    way.todo.push(Todo::Run(stacks.with_top(stack, next)));
+                    way.pending.push(Pending::Run(stacks.with_top(stack, next)));
                 });
             }
-            Op::Call { to, .. } => way.todo.push(Todo::Arrive(stack, *to)),
-            Op::Send { request, next } => {
-                let Op::Request { to, dropped, .. } = program.ops[*request as usize] else { return None };
+            ProgramStep::Call { to, .. } => way.pending.push(Pending::Arrive(stack, *to)),
+            ProgramStep::Send { request, next } => {
+                let ProgramStep::Request { to, dropped, .. } = program.steps[*request as usize] else { return None };
                 // The request comes to its task at once; what is done for it begins when the sender has gone on.
                 self.send(*request, to, dropped, way);
                 self.go_on(stack, *next, way);
             }
-            Op::Reply { forwards, next } => self.reply(stack, forwards, *next, way, ways),
-            Op::Fork(branches) => {
+            ProgramStep::Reply { forwards, next } => self.reply(stack, forwards, *next, way, ways),
+            ProgramStep::Fork(branches) => {
                 // A branch that forks again adds to the fork it belongs to.
                 let root = if self.stacks.is_branch(stack) {
                     let root = self.stacks.below(stack);
@@ -99,29 +99,29 @@ impl Firing<'_> {
                 };
                 self.begin_branches(root, branches, way, ways);
             }
-            Op::Join { join, need, all, next } => self.join(stack, *join, (*need, *all), *next, way)?,
-            Op::End => self.end(stack, way),
-            Op::Request { .. } | Op::Forward { .. } => return None,
+            ProgramStep::Join { join, need, all, next } => self.join(stack, *join, (*need, *all), *next, way)?,
+            ProgramStep::End => self.end(stack, way),
+            ProgramStep::Request { .. } | ProgramStep::Forward { .. } => return None,
         }
         Some(())
     }
 
-    fn go_on(&mut self, stack: u32, next: Pc, way: &mut Way) {
-        way.todo.push(Todo::Run(self.stacks.with_top(stack, next)));
+    fn go_on(&mut self, stack: u32, next: StepId, way: &mut Way) {
+        way.pending.push(Pending::Run(self.stacks.with_top(stack, next)));
     }
 
     /// A request that nobody waits for begins its way, if there is room.
-    pub fn send(&mut self, request: Pc, to: EntryId, dropped: u32, way: &mut Way) {
-        if way.state.detached >= self.room {
+    pub fn send(&mut self, request: StepId, to: EntryId, dropped: u32, way: &mut Way) {
+        if way.state.unblocked >= self.truncation {
             way.events.push(dropped);
             return;
         }
-        way.state.detached += 1;
+        way.state.unblocked += 1;
         let stack = self.stacks.push(0, request);
         self.arrive(stack, to, way);
     }
 
-    fn join_station(&mut self, stack: u32, station: usize, pc: Pc, way: &mut Way) {
+    fn join_station(&mut self, stack: u32, station: usize, step: StepId, way: &mut Way) {
         let program = self.program;
         let queue = &mut way.state.queues[station];
         let order = program.stations.get(station).map_or(Order::Arrival, |station| station.order);
@@ -130,20 +130,20 @@ impl Firing<'_> {
             Order::Preemptive => 0,
             _ => queue.len(),
         };
-        let priority = |pc: Pc| match program.entry[pc as usize] {
+        let priority = |step: StepId| match program.entry[step as usize] {
             NONE => 0,
             entry => program.task_priority[program.entry_task[entry as usize] as usize],
         };
-        let own = priority(pc);
+        let own = priority(step);
         let behind = queue[fixed..].iter().position(|other| priority(self.stacks.top(*other)) < own);
         let place = behind.map_or(queue.len(), |place| fixed + place);
         queue.insert(place, stack);
     }
 
-    fn reply(&mut self, stack: u32, forwards: &[(f64, Pc)], next: Pc, way: &mut Way, ways: &mut Vec<Way>) {
+    fn reply(&mut self, stack: u32, forwards: &[(f64, StepId)], next: StepId, way: &mut Way, ways: &mut Vec<Way>) {
         let (own, caller) = self.detach(stack, next, way);
         let Some(caller) = caller else {
-            way.todo.push(Todo::Run(own));
+            way.pending.push(Pending::Run(own));
             return;
         };
         let own = self.trail(own, way);
@@ -154,10 +154,10 @@ impl Firing<'_> {
             return;
         }
         let rest = 1.0 - forwards.iter().map(|forward| forward.0).sum::<f64>();
-        let choices: Vec<(f64, Pc)> = forwards.iter().copied().chain([(rest, NONE)]).collect();
+        let choices: Vec<(f64, StepId)> = forwards.iter().copied().chain([(rest, NONE)]).collect();
         let mut split = Vec::new();
         choose(&choices, way, &mut split, self.spare, |way, forward| {
-            way.todo.push(if forward == NONE { Todo::Release(NONE) } else { Todo::Run(forward) });
+            way.pending.push(if forward == NONE { Pending::Release(NONE) } else { Pending::Run(forward) });
         });
         self.pass_on(caller, own, way, ways);
         for mut other in split {
@@ -174,8 +174,8 @@ impl Firing<'_> {
         if !program.trails[entry] {
             return own;
         }
-        way.state.detached += 1;
-        if way.state.detached <= self.room || self.stacks.is_branch(own) {
+        way.state.unblocked += 1;
+        if way.state.unblocked <= self.truncation || self.stacks.is_branch(own) {
             return own;
         }
         way.events.push(program.cut_event(entry) as u32);
@@ -185,42 +185,43 @@ impl Firing<'_> {
     /// The caller has its reply, or its request goes on to the entry that stands on top as a mark; the server goes on, too.
     fn pass_on(&mut self, caller: u32, own: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;
-        let forward = match way.todo.pop() {
-            Some(Todo::Run(forward)) => forward,
+        let forward = match way.pending.pop() {
+            Some(Pending::Run(forward)) => forward,
             _ => NONE,
         };
-        let Some(Op::Forward { to, row }) = program.ops.get(forward as usize).filter(|_| forward != NONE) else {
+        let Some(ProgramStep::Forward { to, row }) = program.steps.get(forward as usize).filter(|_| forward != NONE)
+        else {
             let first = way.copy(self.spare);
             self.answer(caller, way);
             self.either_first(own, first, caller, way, ways);
             return;
         };
         way.events.push(program.row_event(*row as usize) as u32);
-        let arrival = Todo::Arrive(self.stacks.push(caller, forward), *to);
+        let arrival = Pending::Arrive(self.stacks.push(caller, forward), *to);
         if self.reach_of(own) & program.reach[forward as usize] != 0 {
             let mut other = way.copy(self.spare);
             other.probability *= 0.5;
             way.probability *= 0.5;
-            other.todo.extend([Todo::Run(own), arrival]);
+            other.pending.extend([Pending::Run(own), arrival]);
             ways.push(other);
         }
-        way.todo.extend([arrival, Todo::Run(own)]);
+        way.pending.extend([arrival, Pending::Run(own)]);
     }
 
     /// Queues that a server may meet without time passing when it goes on; none where it has done its work, since then it
     /// takes its next request, if there is one, before anyone else goes on.
     fn reach_of(&self, own: u32) -> u64 {
         let program = self.program;
-        let mut pc = self.stacks.top(own) as usize;
-        while let Op::Count { next, .. } = program.ops[pc] {
-            pc = next as usize;
+        let mut step = self.stacks.top(own) as usize;
+        while let ProgramStep::Count { next, .. } = program.steps[step] {
+            step = next as usize;
         }
-        if matches!(program.ops[pc], Op::End) { 0 } else { program.reach[pc] }
+        if matches!(program.steps[step], ProgramStep::End) { 0 } else { program.reach[step] }
     }
 
     /// Takes the caller from below the invocation, which goes on alone: its stack, and the caller if it has not been
     /// answered before.
-    fn detach(&mut self, stack: u32, next: Pc, way: &mut Way) -> (u32, Option<u32>) {
+    fn detach(&mut self, stack: u32, next: StepId, way: &mut Way) -> (u32, Option<u32>) {
         if !self.stacks.is_branch(stack) {
             let caller = self.stacks.below(stack);
             return (self.stacks.push(0, next), (caller >= ROOTS).then_some(caller));
@@ -239,9 +240,9 @@ impl Firing<'_> {
 
     /// The caller has its reply.
     fn answer(&mut self, caller: u32, way: &mut Way) {
-        match self.program.ops[self.stacks.top(caller) as usize] {
-            Op::Call { next, .. } => self.go_on(caller, next, way),
-            Op::Request { .. } => way.state.detached -= 1,
+        match self.program.steps[self.stacks.top(caller) as usize] {
+            ProgramStep::Call { next, .. } => self.go_on(caller, next, way),
+            ProgramStep::Request { .. } => way.state.unblocked -= 1,
             _ => {}
         }
     }
@@ -251,23 +252,23 @@ impl Firing<'_> {
     fn either_first(&mut self, own: u32, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;
         let reached = self.reach_of(own);
-        let theirs = match program.ops[self.stacks.top(caller) as usize] {
-            Op::Call { next, .. } => program.reach[next as usize],
+        let theirs = match program.steps[self.stacks.top(caller) as usize] {
+            ProgramStep::Call { next, .. } => program.reach[next as usize],
             _ => 0,
         };
         if reached & theirs != 0 {
             let mut other = before;
             other.probability *= 0.5;
             way.probability *= 0.5;
-            other.todo.push(Todo::Run(own));
+            other.pending.push(Pending::Run(own));
             self.answer(caller, &mut other);
             ways.push(other);
         }
-        way.todo.push(Todo::Run(own));
+        way.pending.push(Pending::Run(own));
     }
 
     /// Branches of a fork begin in any order, where that matters.
-    fn begin_branches(&mut self, root: u32, branches: &[Pc], way: &mut Way, ways: &mut Vec<Way>) {
+    fn begin_branches(&mut self, root: u32, branches: &[StepId], way: &mut Way, ways: &mut Vec<Way>) {
         let mut seen = 0;
         let mut meet = false;
         for branch in branches {
@@ -279,20 +280,20 @@ impl Firing<'_> {
         let orders = if meet { branches.len() } else { 1 };
         way.probability /= orders as f64;
         for first in (0..orders).rev() {
-            let mut todo = way.todo.clone();
+            let mut pending = way.pending.clone();
             for place in (0..branches.len()).rev() {
                 let branch = branches[(first + place) % branches.len()];
-                todo.push(Todo::Run(self.stacks.push(root, branch)));
+                pending.push(Pending::Run(self.stacks.push(root, branch)));
             }
             if first == 0 {
-                way.todo = todo;
+                way.pending = pending;
             } else {
-                ways.push(Way { todo, ..way.copy(self.spare) });
+                ways.push(Way { pending, ..way.copy(self.spare) });
             }
         }
     }
 
-    fn join(&mut self, stack: u32, join: u32, (need, all): (u32, u32), next: Pc, way: &mut Way) -> Option<()> {
+    fn join(&mut self, stack: u32, join: u32, (need, all): (u32, u32), next: StepId, way: &mut Way) -> Option<()> {
         if !self.stacks.is_branch(stack) {
             return None;
         }
@@ -343,7 +344,7 @@ impl Firing<'_> {
             return;
         }
         way.state.busy[task] -= 1;
-        way.state.detached -= u32::from(self.stacks.below(stack) == 0 && program.trails[entry]);
+        way.state.unblocked -= u32::from(self.stacks.below(stack) == 0 && program.trails[entry]);
         match program.roles[entry] {
             Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock) => {
                 way.state.held[task][0] = way.state.held[task][0].saturating_sub(1);
@@ -356,7 +357,7 @@ impl Firing<'_> {
             // No reply was said; the end is one.
             self.answer(caller, way);
         }
-        way.todo.push(Todo::Release(task as u32));
+        way.pending.push(Pending::Release(task as u32));
     }
 
     fn arrive(&mut self, stack: u32, to: EntryId, way: &mut Way) {
@@ -401,9 +402,9 @@ impl Firing<'_> {
             Some(SemaphoreRole::WriteLock) => way.state.held[task][1] += 1,
             _ => {}
         }
-        let forwarded = matches!(program.ops[self.stacks.top(stack) as usize], Op::Forward { .. });
+        let forwarded = matches!(program.steps[self.stacks.top(stack) as usize], ProgramStep::Forward { .. });
         let caller = if forwarded { self.stacks.below(stack) } else { stack };
-        way.todo.push(Todo::Run(self.stacks.push(caller, program.begin[to.index()])));
+        way.pending.push(Pending::Run(self.stacks.push(caller, program.begin[to.index()])));
     }
 
     fn release(&mut self, task: usize, way: &mut Way) {
@@ -416,7 +417,7 @@ impl Firing<'_> {
         if let Some(place) = next {
             let stack = way.state.queues[station].remove(place);
             if self.program.threads[task].lock {
-                way.todo.push(Todo::Release(task as u32));
+                way.pending.push(Pending::Release(task as u32));
             }
             self.accept(stack, target(self.program, self.stacks, stack), way);
         }
@@ -424,26 +425,26 @@ impl Firing<'_> {
 }
 
 /// The entry that a waiting request is for.
-pub(super) fn target(program: &Program, stacks: &Stacks, stack: u32) -> EntryId {
-    match program.ops[stacks.top(stack) as usize] {
-        Op::Call { to, .. } | Op::Request { to, .. } | Op::Forward { to, .. } => to,
+pub(super) fn target(program: &CtmcProgram, stacks: &Stacks, stack: u32) -> EntryId {
+    match program.steps[stacks.top(stack) as usize] {
+        ProgramStep::Call { to, .. } | ProgramStep::Request { to, .. } | ProgramStep::Forward { to, .. } => to,
         _ => EntryId(0),
     }
 }
 
 /// Splits a way: it takes the first of the choices itself.
 fn choose(
-    choices: &[(f64, Pc)],
+    choices: &[(f64, StepId)],
     way: &mut Way,
     ways: &mut Vec<Way>,
     spare: &mut Vec<Way>,
-    mut take: impl FnMut(&mut Way, Pc),
+    mut take: impl FnMut(&mut Way, StepId),
 ) {
     let whole = way.probability;
     let mut rest = choices.iter().filter(|choice| choice.0 * whole > LEAST);
     let Some(first) = rest.next() else {
         way.probability = 0.0;
-        way.todo.clear();
+        way.pending.clear();
         return;
     };
     for (part, next) in rest {
@@ -462,7 +463,7 @@ impl Way {
         let mut copy = spare.pop().unwrap_or_default();
         copy.state.copy_from(&self.state);
         copy.probability = self.probability;
-        copy.todo.clone_from(&self.todo);
+        copy.pending.clone_from(&self.pending);
         copy.events.clone_from(&self.events);
         copy
     }

@@ -1,10 +1,10 @@
-//! Who circulates in the network: groups of customers and the lanes they run in.
+//! Who circulates in the network: classes of clients and the chains they run in.
 //!
-//! A task *queues* if requests can wait for its threads. Every other task is transparent: what it does is done by whoever
+//! A task *queues* if requests can wait for its threads. Every other task is non-queueing: what it does is done by whoever
 //! calls it, so that infinite threads, and threads that outnumber all possible requests, leave a flat network. A
-//! *group* is a set of like customers: the customers of a reference task, the threads of a task that queues, or a Poisson
-//! stream into a transparent entry. A group has a *lane* for what it does in sequence and one more for each branch of a
-//! fork that it runs into; a lane is a chain of the queueing networks.
+//! *client* is a set of like customers: the customers of a reference task, the threads of a task that queues, or a Poisson
+//! stream into a non-queueing entry. A client has a *chain* for what it does in sequence and one more for each branch of a
+//! fork that it runs into; a chain is one of the queueing networks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,34 +14,34 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{EntryId, Multiplicity, Scheduling, TaskId};
 
 use crate::codes;
-use crate::prepare::plan::{MOST, Plan, servers};
+use crate::prepare::plan::{MOST, ModelPlan, servers};
 
 /// No station: the item is a delay or nothing at all.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// More sources than this behind a task are not told apart.
-const MOST_ROOTS: usize = 16;
+const MOST_SOURCES: usize = 16;
 
-/// Who a group's customers are.
+/// Who a client's customers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Root {
+pub(crate) enum ClientKind {
     /// Customers of a reference task.
     Customers(TaskId),
     /// Threads of a task that queues.
     Threads(TaskId),
-    /// Requests that arrive at a transparent entry without a caller who waits; or, with `later`, what such an entry does
+    /// Requests that arrive at a non-queueing entry without a caller who waits; or, with `later`, what such an entry does
     /// after its reply.
-    Stream { entry: EntryId, later: bool },
+    Open { entry: EntryId, later: bool },
 }
 
 /// A set of like customers.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
-    pub root: Root,
+pub(crate) struct Client {
+    pub kind: ClientKind,
     /// Customers; infinite for streams.
     pub population: f64,
-    /// Its lanes, the main one first.
-    pub lanes: std::ops::Range<usize>,
+    /// Its chains, the main one first.
+    pub chains: std::ops::Range<usize>,
 }
 
 /// One thing that an execution of an entry does.
@@ -51,31 +51,31 @@ pub(crate) enum Item {
     Step { work: usize, visits: f64, phase: usize, slot: u32 },
     /// Calls an entry that queues; part of the step before it.
     Call { mean: f64, slot: u32, to: EntryId, row: usize },
-    /// Does what a transparent entry does; part of the step before it.
-    Inline { mean: f64, reach: u32, row: usize },
+    /// Does what a non-queueing entry does; part of the step before it.
+    Flattened { mean: f64, reach: u32, row: usize },
     /// Sends a request and goes on; part of the step before it.
     Send { mean: f64, to: EntryId, row: usize },
     /// Waits for branches.
-    Fork { fork: usize, first_lane: usize },
+    Fork { fork: usize, first_chain: usize },
 }
 
-/// An entry that a lane executes.
+/// An entry that a chain executes.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach {
     pub entry: EntryId,
     /// Which strand of it.
     pub strand: usize,
-    /// Range in [`Lane::items`].
+    /// Range in [`Chain::items`].
     pub items: std::ops::Range<usize>,
 }
 
 /// A chain of the networks.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
-    pub group: usize,
-    /// For a branch: the lane that waits for it and its position there.
+pub(crate) struct Chain {
+    pub client: usize,
+    /// For a branch: the chain that waits for it and its position there.
     pub parent: Option<(usize, usize)>,
-    /// For a branch: the first lane of its fork.
+    /// For a branch: the first chain of its fork.
     pub fork: Option<usize>,
     /// For a branch: executions for each execution of the parent's entry.
     pub share: f64,
@@ -90,35 +90,35 @@ pub(crate) struct Lane {
 
 /// The whole decomposition.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct Decomposition {
     /// By task: whether requests can wait for its threads.
     pub queues: Vec<bool>,
-    pub groups: Vec<Group>,
+    pub clients: Vec<Client>,
     #[expect(clippy::struct_field_names, reason = "the decomposition is named after its main part")]
-    pub lanes: Vec<Lane>,
-    /// By task that queues: its group.
+    pub chains: Vec<Chain>,
+    /// By task that queues: its client.
     pub threads_of: Vec<Option<usize>>,
-    /// By entry: the group of its stream and that of its later phases.
-    pub streams: Vec<(Option<usize>, Option<usize>)>,
+    /// By entry: the client of its stream and that of its later phases.
+    pub open_classes: Vec<(Option<usize>, Option<usize>)>,
     /// Stations are processors, then tasks: number of processors.
     pub processors: usize,
 }
 
-impl Lanes {
+impl Decomposition {
     /// Splits a plan.
-    pub fn new(plan: &Plan) -> Result<Self, Diagnostics> {
-        let mut lanes = Self {
+    pub fn new(plan: &ModelPlan) -> Result<Self, Diagnostics> {
+        let mut decomposition = Self {
             queues: queues(plan),
-            groups: Vec::new(),
-            lanes: Vec::new(),
+            clients: Vec::new(),
+            chains: Vec::new(),
             threads_of: vec![None; plan.model.tasks.len()],
-            streams: vec![(None, None); plan.entries.len()],
+            open_classes: vec![(None, None); plan.entries.len()],
             processors: plan.model.processors.len(),
         };
         let mut total = 0;
         for task in (0..plan.model.tasks.len()).map(TaskId::from) {
             if plan.is_source(task) {
-                lanes.add_group(plan, Root::Customers(task), &mut total)?;
+                decomposition.add_client(plan, ClientKind::Customers(task), &mut total)?;
             }
         }
         let (waited, sent) = used(plan);
@@ -128,23 +128,23 @@ impl Lanes {
             if plan.is_source(task) {
                 continue;
             }
-            if lanes.queues[task.index()] {
+            if decomposition.queues[task.index()] {
                 if !std::mem::replace(&mut done[task.index()], true) {
-                    lanes.threads_of[task.index()] = Some(lanes.groups.len());
-                    lanes.add_group(plan, Root::Threads(task), &mut total)?;
+                    decomposition.threads_of[task.index()] = Some(decomposition.clients.len());
+                    decomposition.add_client(plan, ClientKind::Threads(task), &mut total)?;
                 }
                 continue;
             }
             if sent[entry.index()] {
-                lanes.streams[entry.index()].0 = Some(lanes.groups.len());
-                lanes.add_group(plan, Root::Stream { entry, later: false }, &mut total)?;
+                decomposition.open_classes[entry.index()].0 = Some(decomposition.clients.len());
+                decomposition.add_client(plan, ClientKind::Open { entry, later: false }, &mut total)?;
             }
             if waited[entry.index()] && plan.entries[entry.index()].later {
-                lanes.streams[entry.index()].1 = Some(lanes.groups.len());
-                lanes.add_group(plan, Root::Stream { entry, later: true }, &mut total)?;
+                decomposition.open_classes[entry.index()].1 = Some(decomposition.clients.len());
+                decomposition.add_client(plan, ClientKind::Open { entry, later: true }, &mut total)?;
             }
         }
-        Ok(lanes)
+        Ok(decomposition)
     }
 
     /// The station of a task that queues.
@@ -152,24 +152,24 @@ impl Lanes {
         self.processors + task.index()
     }
 
-    fn add_group(&mut self, plan: &Plan, root: Root, total: &mut usize) -> Result<(), Diagnostics> {
-        let group = self.groups.len();
-        let first = self.lanes.len();
-        let (roots, population): (Vec<EntryId>, f64) = match root {
-            Root::Customers(task) | Root::Threads(task) => {
+    fn add_client(&mut self, plan: &ModelPlan, kind: ClientKind, total: &mut usize) -> Result<(), Diagnostics> {
+        let client = self.clients.len();
+        let first = self.chains.len();
+        let (sources, population): (Vec<EntryId>, f64) = match kind {
+            ClientKind::Customers(task) | ClientKind::Threads(task) => {
                 (plan.model.tasks[task.index()].entries.clone(), plan.threads[task.index()])
             }
-            Root::Stream { entry, .. } => (vec![entry], f64::INFINITY),
+            ClientKind::Open { entry, .. } => (vec![entry], f64::INFINITY),
         };
-        let starts = roots.iter().map(|entry| (plan.rank[entry.index()], 0)).collect();
+        let starts = sources.iter().map(|entry| (plan.rank[entry.index()], 0)).collect();
         let mut pending = vec![(None, 1.0, starts)];
         let mut next = 0;
         while next < pending.len() {
             let (parent, share, starts) = pending[next].clone();
             next += 1;
-            let lane = Lane {
-                group,
-                parent: parent.map(|(lane, position, _)| (lane, position)),
+            let chain = Chain {
+                client,
+                parent: parent.map(|(chain, position, _)| (chain, position)),
                 fork: parent.map(|(_, _, first)| first),
                 share,
                 reach: Vec::new(),
@@ -177,12 +177,19 @@ impl Lanes {
                 items: Vec::new(),
                 stations: Vec::new(),
             };
-            let mut builder =
-                Builder { plan, lanes: self, root, lane, slots: FxHashMap::default(), first, known: pending.len() };
+            let mut builder = Builder {
+                plan,
+                decomposition: self,
+                kind,
+                chain,
+                slots: FxHashMap::default(),
+                first,
+                known: pending.len(),
+            };
             let branches = builder.fill(&starts);
-            *total += builder.lane.items.len() + builder.lane.reach.len();
-            let lane = builder.lane;
-            self.lanes.push(lane);
+            *total += builder.chain.items.len() + builder.chain.reach.len();
+            let chain = builder.chain;
+            self.chains.push(chain);
             pending.extend(branches);
             if *total + pending.len() > MOST {
                 return Err(Diagnostic::error(
@@ -193,60 +200,60 @@ impl Lanes {
                 .into());
             }
         }
-        self.groups.push(Group { root, population, lanes: first..self.lanes.len() });
+        self.clients.push(Client { kind, population, chains: first..self.chains.len() });
         Ok(())
     }
 }
 
 type Starts = BTreeMap<usize, usize>;
-/// A lane to build: for a branch the parent, the position there, and the first lane of the fork; its share; its entries.
+/// A chain to build: for a branch the parent, the position there, and the first chain of the fork; its share; its entries.
 type Pending = (Option<(usize, usize, usize)>, f64, Starts);
 
 struct Builder<'a, 'b> {
-    plan: &'a Plan<'a>,
-    lanes: &'b Lanes,
-    root: Root,
-    lane: Lane,
+    plan: &'a ModelPlan<'a>,
+    decomposition: &'b Decomposition,
+    kind: ClientKind,
+    chain: Chain,
     slots: FxHashMap<usize, u32>,
-    /// Number of the group's first lane.
+    /// Number of the client's first chain.
     first: usize,
-    /// Lanes of the group that are built or wait to be.
+    /// Chains of the client that are built or wait to be.
     known: usize,
 }
 
 impl Builder<'_, '_> {
-    /// Follows what the starting entries do through all transparent entries; the branches that begin new lanes.
+    /// Follows what the starting entries do through all non-queueing entries; the branches that begin new chains.
     fn fill(&mut self, starts: &Starts) -> Vec<Pending> {
-        let own_lane = self.lanes.lanes.len();
+        let own_chain = self.decomposition.chains.len();
         let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
         let mut met: Vec<(usize, usize)> = Vec::new();
         let mut open: BTreeSet<usize> = BTreeSet::new();
-        let roots: Vec<usize> = starts.keys().copied().collect();
+        let sources: Vec<usize> = starts.keys().copied().collect();
         for (&rank, &strand) in starts {
             numbers.insert(rank, met.len() as u32);
             met.push((rank, strand));
             open.insert(rank);
         }
-        let branch = self.lane.parent.is_some();
+        let branch = self.chain.parent.is_some();
         let mut filled: Vec<Option<Reach>> = Vec::new();
         let mut branches = Vec::new();
         while let Some(rank) = open.pop_first() {
             let number = numbers[&rank] as usize;
-            self.lane.order.push(number as u32);
+            self.chain.order.push(number as u32);
             let strand = met[number].1;
             let entry = self.plan.order[rank];
-            let is_root = roots.binary_search(&rank).is_ok();
-            let begin = self.lane.items.len();
+            let is_start = sources.binary_search(&rank).is_ok();
+            let begin = self.chain.items.len();
             let planned = &self.plan.entries[entry.index()];
             let processor = self.plan.model.tasks[planned.task.index()].processor;
             for step in &planned.steps[strand] {
-                if !self.takes(branch, is_root, step.phase) {
+                if !self.takes(branch, is_start, step.phase) {
                     continue;
                 }
                 let work = &self.plan.works[step.work];
                 if work.is_empty() {
                     // Still an execution: activities report how often they run.
-                    self.lane.items.push(Item::Step {
+                    self.chain.items.push(Item::Step {
                         work: step.work,
                         visits: step.visits,
                         phase: step.phase,
@@ -257,13 +264,13 @@ impl Builder<'_, '_> {
                 let delays = servers(self.plan.model.processors[processor.index()].multiplicity).is_infinite()
                     || self.plan.model.processors[processor.index()].scheduling == Scheduling::Delay;
                 let slot = if delays || work.slice == 0.0 { NONE } else { self.slot(processor.index()) };
-                self.lane.items.push(Item::Step { work: step.work, visits: step.visits, phase: step.phase, slot });
+                self.chain.items.push(Item::Step { work: step.work, visits: step.visits, phase: step.phase, slot });
                 for call in &work.calls {
                     let target = self.plan.entries[call.to.index()].task;
                     let item = if !call.synchronous {
                         Item::Send { mean: call.mean, to: call.to, row: call.row }
-                    } else if self.lanes.queues[target.index()] {
-                        let slot = self.slot(self.lanes.task_station(target));
+                    } else if self.decomposition.queues[target.index()] {
+                        let slot = self.slot(self.decomposition.task_station(target));
                         Item::Call { mean: call.mean, slot, to: call.to, row: call.row }
                     } else {
                         let rank = self.plan.rank[call.to.index()];
@@ -272,21 +279,21 @@ impl Builder<'_, '_> {
                             open.insert(rank);
                             met.len() as u32 - 1
                         });
-                        Item::Inline { mean: call.mean, reach, row: call.row }
+                        Item::Flattened { mean: call.mean, reach, row: call.row }
                     };
-                    self.lane.items.push(item);
+                    self.chain.items.push(item);
                 }
             }
             for &fork in &planned.shape.strands[strand].forks {
                 let parallel = &planned.shape.forks[fork];
-                if !self.takes(branch, is_root, parallel.phase) {
+                if !self.takes(branch, is_start, parallel.phase) {
                     continue;
                 }
-                let first_lane = self.first + self.known + branches.len();
-                self.lane.items.push(Item::Fork { fork, first_lane });
+                let first_chain = self.first + self.known + branches.len();
+                self.chain.items.push(Item::Fork { fork, first_chain });
                 for &strand in &parallel.branches {
                     branches.push((
-                        Some((own_lane, number, first_lane)),
+                        Some((own_chain, number, first_chain)),
                         parallel.visits,
                         Starts::from([(rank, strand)]),
                     ));
@@ -295,21 +302,21 @@ impl Builder<'_, '_> {
             if filled.len() < met.len() {
                 filled.resize(met.len(), None);
             }
-            filled[number] = Some(Reach { entry, strand, items: begin..self.lane.items.len() });
+            filled[number] = Some(Reach { entry, strand, items: begin..self.chain.items.len() });
         }
-        self.lane.reach = filled.into_iter().flatten().collect();
+        self.chain.reach = filled.into_iter().flatten().collect();
         branches
     }
 
-    /// Whether the lane does what belongs to that phase.
-    fn takes(&self, branch: bool, is_root: bool, phase: usize) -> bool {
-        if branch && is_root {
+    /// Whether the chain does what belongs to that phase.
+    fn takes(&self, branch: bool, is_start: bool, phase: usize) -> bool {
+        if branch && is_start {
             return true;
         }
-        match self.root {
-            Root::Customers(_) | Root::Threads(_) => is_root || phase == 0,
-            Root::Stream { later, .. } => {
-                if is_root {
+        match self.kind {
+            ClientKind::Customers(_) | ClientKind::Threads(_) => is_start || phase == 0,
+            ClientKind::Open { later, .. } => {
+                if is_start {
                     !later || phase > 0
                 } else {
                     phase == 0
@@ -319,7 +326,7 @@ impl Builder<'_, '_> {
     }
 
     fn slot(&mut self, station: usize) -> u32 {
-        let stations = &mut self.lane.stations;
+        let stations = &mut self.chain.stations;
         *self.slots.entry(station).or_insert_with(|| {
             stations.push(station);
             stations.len() as u32 - 1
@@ -328,7 +335,7 @@ impl Builder<'_, '_> {
 }
 
 /// Which entries are called by someone who waits, and which get requests from nowhere or from someone who does not.
-fn used(plan: &Plan) -> (Vec<bool>, Vec<bool>) {
+fn used(plan: &ModelPlan) -> (Vec<bool>, Vec<bool>) {
     let mut waited = vec![false; plan.entries.len()];
     let mut sent = vec![false; plan.entries.len()];
     for call in plan.works.iter().flat_map(|work| &work.calls) {
@@ -350,7 +357,7 @@ fn used(plan: &Plan) -> (Vec<bool>, Vec<bool>) {
 }
 
 /// By task: whether requests can wait for its threads.
-fn queues(plan: &Plan) -> Vec<bool> {
+fn queues(plan: &ModelPlan) -> Vec<bool> {
     let model = plan.model;
     let count = model.tasks.len();
     // Who can have requests out at a task: by calling task, with how many at a time.
@@ -385,7 +392,7 @@ fn queues(plan: &Plan) -> Vec<bool> {
     }
     let mut waiting: Vec<usize> = callers.iter().map(BTreeMap::len).collect();
     let mut bound = vec![f64::INFINITY; count];
-    let mut roots: Vec<Option<Vec<usize>>> = vec![None; count];
+    let mut sources: Vec<Option<Vec<usize>>> = vec![None; count];
     let mut ready: Vec<usize> = (0..count).filter(|&task| waiting[task] == 0).collect();
     let mut next = 0;
     while next < ready.len() {
@@ -393,11 +400,11 @@ fn queues(plan: &Plan) -> Vec<bool> {
         next += 1;
         let mut requests: f64 = callers[task].iter().map(|(caller, width)| bound[*caller] * width).sum();
         if plan.is_source(TaskId::from(task)) {
-            roots[task] = Some(vec![task]);
+            sources[task] = Some(vec![task]);
         } else if !unbounded[task] {
-            roots[task] = common_roots(plan, &callers[task], &roots, &later);
-            if let Some(roots) = &roots[task] {
-                requests = requests.min(roots.iter().map(|root| plan.threads[*root]).sum());
+            sources[task] = common_sources(plan, &callers[task], &sources, &later);
+            if let Some(sources) = &sources[task] {
+                requests = requests.min(sources.iter().map(|source| plan.threads[*source]).sum());
             }
         }
         // What goes on after a reply can outnumber those who wait.
@@ -407,7 +414,7 @@ fn queues(plan: &Plan) -> Vec<bool> {
             requests.min(plan.threads[task])
         };
         if !unbounded[task] && requests <= plan.threads[task] && !later[task] {
-            // Marked as transparent by a bound that its threads cover; see below.
+            // Marked as non-queueing by a bound that its threads cover; see below.
             waiting[task] = usize::MAX;
         }
         for &target in &targets[task] {
@@ -428,20 +435,20 @@ fn queues(plan: &Plan) -> Vec<bool> {
 }
 
 /// The reference tasks whose customers are behind all requests, where each customer can have one request out only.
-fn common_roots(
-    plan: &Plan,
+fn common_sources(
+    plan: &ModelPlan,
     callers: &BTreeMap<usize, f64>,
-    roots: &[Option<Vec<usize>>],
+    sources: &[Option<Vec<usize>>],
     later: &[bool],
 ) -> Option<Vec<usize>> {
     let mut all = Vec::new();
     for (&caller, &width) in callers {
         let clean = width <= 1.0 && (plan.is_source(TaskId::from(caller)) || !later[caller]);
-        let theirs = roots[caller].as_ref().filter(|_| clean)?;
+        let theirs = sources[caller].as_ref().filter(|_| clean)?;
         all.extend_from_slice(theirs);
         all.sort_unstable();
         all.dedup();
-        if all.len() > MOST_ROOTS {
+        if all.len() > MOST_SOURCES {
             return None;
         }
     }

@@ -1,17 +1,17 @@
 //! Branches of one fork at the servers that they share.
 //!
 //! Branches begin together and meet at their servers more often than chance would have it, and the longer one waits there
-//! for another, the sooner that one is done. So where branches share servers, the fork is a small Markov chain (compare
+//! for another, the sooner that one is done. So where branches share servers, the fork is a small Markov process (compare
 //! Heidelberger and Trivedi 1983): each branch is at one of its places until all have ended. Places are the shared
 //! servers, of which branches that are there together get equal parts, as others do where the server is shared by all, and a delay for all else, waits for customers of
-//! others included. The chain gives the time until then, and how much longer each visit takes because
+//! others included. The process gives the time until then, and how much longer each visit takes because
 //! of the other branches.
 
-use crate::layered::chains::{Item, Lanes, NONE};
-use crate::layered::phase_times::{LaneTimes, Waits};
+use crate::layered::chains::{Decomposition, Item, NONE};
+use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
 use crate::mva::{Discipline, Stay};
-use crate::prepare::plan::Plan;
+use crate::prepare::plan::ModelPlan;
 
 /// A fork with more states is left to the approximation by independent branches.
 const MOST_STATES: usize = 3000;
@@ -22,8 +22,8 @@ const BOUND: f64 = 1e-10;
 /// A fork whose branches share servers.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFork {
-    /// First lane of its branches.
-    pub first_lane: usize,
+    /// First chain of its branches.
+    pub first_chain: usize,
     /// How many branches are waited for.
     enough: usize,
     branches: Vec<Branch>,
@@ -36,13 +36,13 @@ pub(crate) struct SharedFork {
 /// What a branch does, as places with a way between them that has no memory.
 #[derive(Clone, Debug)]
 struct Branch {
-    lane: usize,
-    parts: Vec<Part>,
+    chain: usize,
+    parts: Vec<BranchPart>,
 }
 
 /// A part of a branch: rounds of a delay and a slice of processor time, or of a delay and a visit.
 #[derive(Clone, Debug)]
-struct Part {
+struct BranchPart {
     /// How often it is executed.
     visits: f64,
     /// The item of the step; none where the whole branch is one part.
@@ -82,21 +82,29 @@ impl Place {
         Self { slot: NONE, station: None, time, others: 0.0 }
     }
 
-    fn shared(plan: &Plan, lanes: &Lanes, lane: usize, (slot, number): (u32, usize), service: f64, stay: Stay) -> Self {
-        let sharing = station(plan, lanes, lanes.lanes[lane].stations[slot as usize]).discipline == Discipline::Sharing;
-        let others = if sharing { stay.stretch } else { 0.0 };
-        Self { slot, station: Some(number), time: service * (1.0 + stay.stretch), others }
+    fn shared(
+        plan: &ModelPlan,
+        decomposition: &Decomposition,
+        chain: usize,
+        (slot, number): (u32, usize),
+        service: f64,
+        stay: Stay,
+    ) -> Self {
+        let sharing = station(plan, decomposition, decomposition.chains[chain].stations[slot as usize]).discipline
+            == Discipline::Sharing;
+        let others = if sharing { stay.slowdown } else { 0.0 };
+        Self { slot, station: Some(number), time: service * (1.0 + stay.slowdown), others }
     }
 }
 
-/// All forks of a group whose branches share servers, as far as they are small.
-pub(crate) fn shared_forks(plan: &Plan, lanes: &Lanes, group: usize) -> Vec<SharedFork> {
+/// All forks of a client whose branches share servers, as far as they are small.
+pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: usize) -> Vec<SharedFork> {
     let mut found = Vec::new();
-    for number in lanes.groups[group].lanes.clone() {
-        let lane = &lanes.lanes[number];
-        for reach in &lane.reach {
-            for item in &lane.items[reach.items.clone()] {
-                if let Item::Fork { fork, first_lane } = *item {
+    for number in decomposition.clients[client].chains.clone() {
+        let chain = &decomposition.chains[number];
+        for reach in &chain.reach {
+            for item in &chain.items[reach.items.clone()] {
+                if let Item::Fork { fork, first_chain } = *item {
                     let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
                     let branches = parallel.branches.len();
                     // One that replies goes on beside others that began before.
@@ -105,7 +113,8 @@ pub(crate) fn shared_forks(plan: &Plan, lanes: &Lanes, group: usize) -> Vec<Shar
                     }
                     let enough = parallel.quorum.unwrap_or(branches);
                     found.extend(
-                        shared_fork(plan, lanes, first_lane, branches).map(|fork| SharedFork { enough, ..fork }),
+                        shared_fork(plan, decomposition, first_chain, branches)
+                            .map(|fork| SharedFork { enough, ..fork }),
                     );
                 }
             }
@@ -114,10 +123,17 @@ pub(crate) fn shared_forks(plan: &Plan, lanes: &Lanes, group: usize) -> Vec<Shar
     found
 }
 
-fn shared_fork(plan: &Plan, lanes: &Lanes, first_lane: usize, count: usize) -> Option<SharedFork> {
-    let range = first_lane..first_lane + count;
-    let visited = |station: usize| range.clone().filter(|lane| lanes.lanes[*lane].stations.contains(&station)).count();
-    let mut shared: Vec<usize> = range.clone().flat_map(|lane| lanes.lanes[lane].stations.iter().copied()).collect();
+fn shared_fork(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    first_chain: usize,
+    count: usize,
+) -> Option<SharedFork> {
+    let range = first_chain..first_chain + count;
+    let visited =
+        |station: usize| range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count();
+    let mut shared: Vec<usize> =
+        range.clone().flat_map(|chain| decomposition.chains[chain].stations.iter().copied()).collect();
     shared.sort_unstable();
     shared.dedup();
     shared.retain(|station| visited(*station) > 1);
@@ -127,25 +143,25 @@ fn shared_fork(plan: &Plan, lanes: &Lanes, first_lane: usize, count: usize) -> O
     let mut states = 1;
     let mut branches = Vec::new();
     for number in range {
-        let lane = &lanes.lanes[number];
+        let chain = &decomposition.chains[number];
         let slot = |slot: u32| {
-            let found = lane.stations.get(slot as usize)?;
+            let found = chain.stations.get(slot as usize)?;
             Some((slot, shared.binary_search(found).ok()?))
         };
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<BranchPart> = Vec::new();
         let (mut places, mut is_left_out) = (0, false);
-        if lane.reach.len() > 1 || lane.items.iter().any(|item| matches!(item, Item::Fork { .. })) {
-            let slots: Vec<(u32, usize)> = (0..lane.stations.len() as u32).filter_map(slot).collect();
+        if chain.reach.len() > 1 || chain.items.iter().any(|item| matches!(item, Item::Fork { .. })) {
+            let slots: Vec<(u32, usize)> = (0..chain.stations.len() as u32).filter_map(slot).collect();
             places += slots.len() + 1;
-            parts.push(Part { visits: 1.0, item: None, slots });
+            parts.push(BranchPart { visits: 1.0, item: None, slots });
         } else {
-            for (place, item) in lane.items.iter().enumerate() {
+            for (place, item) in chain.items.iter().enumerate() {
                 match *item {
                     Item::Step { visits, slot: own, .. } => {
                         let slots: Vec<(u32, usize)> = slot(own).into_iter().collect();
                         places += 1 + slots.len();
                         is_left_out = false;
-                        parts.push(Part { visits, item: Some(place), slots });
+                        parts.push(BranchPart { visits, item: Some(place), slots });
                     }
                     Item::Call { slot: own, .. } => {
                         let Some(part) = parts.last_mut() else { continue };
@@ -167,10 +183,10 @@ fn shared_fork(plan: &Plan, lanes: &Lanes, first_lane: usize, count: usize) -> O
         if states > MOST_STATES {
             return None;
         }
-        branches.push(Branch { lane: number, parts });
+        branches.push(Branch { chain: number, parts });
     }
-    let servers = shared.iter().map(|number| station(plan, lanes, *number).servers).collect();
-    Some(SharedFork { first_lane, enough: count, branches, servers, kept: Vec::new() })
+    let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
+    Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new() })
 }
 
 /// Places of a branch, and the ways between them. Place 0 is the end.
@@ -259,32 +275,38 @@ pub(crate) struct Together {
     /// Mean time until enough branches have ended, and until all have.
     pub until: f64,
     pub all: f64,
-    /// Lane, slot, and how much longer a visit takes because of other branches.
+    /// Chain, slot, and how much longer a visit takes because of other branches.
     pub longer: Vec<(usize, u32, f64)>,
 }
 
 impl SharedFork {
     /// How long it takes with what branches wait for others, and what they do.
-    pub fn solve(&mut self, plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes]) -> Together {
+    pub fn solve(
+        &mut self,
+        plan: &ModelPlan,
+        decomposition: &Decomposition,
+        waits: &Waits,
+        times: &[ChainTimes],
+    ) -> Together {
         let branches: Vec<Places> = self
             .branches
             .iter()
             .map(|branch| {
-                let rounds = |part: &Part| rounds(plan, lanes, waits, times, branch.lane, part);
+                let rounds = |part: &BranchPart| rounds(plan, decomposition, waits, times, branch.chain, part);
                 Places::new(&branch.parts.iter().map(rounds).collect::<Vec<_>>())
             })
             .collect();
-        let chain = Chain::new(&branches, &self.servers);
-        if self.kept.len() != chain.out.len() {
-            self.kept.clone_from(&chain.begin);
+        let process = AbsorbingChain::new(&branches, &self.servers);
+        if self.kept.len() != process.out.len() {
+            self.kept.clone_from(&process.begin);
         }
-        chain.iterate(&mut self.kept);
+        process.iterate(&mut self.kept);
         let mut until = 0.0;
         let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
         let mut served = stays.clone();
         let mut at = vec![0; branches.len()];
         for (state, time) in self.kept.iter().enumerate() {
-            chain.places(state, &mut at);
+            process.places(state, &mut at);
             if at.iter().filter(|place| **place == 0).count() < self.enough {
                 until += time;
             }
@@ -294,8 +316,8 @@ impl SharedFork {
             }
         }
         let mut longer: Vec<(usize, u32, f64)> = Vec::new();
-        for ((branch, lane), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
-            let slots = lanes.lanes[lane.lane].stations.len() as u32;
+        for ((branch, chain), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
+            let slots = decomposition.chains[chain.chain].stations.len() as u32;
             for slot in 0..slots {
                 let places = (1..branch.rate.len()).filter(|place| branch.slot[*place] == slot);
                 let (mut extra, mut visits) = (0.0, 0.0);
@@ -305,8 +327,8 @@ impl SharedFork {
                 }
                 if visits > 0.0 {
                     // A place may stand for several visits of the slot, or for a part of one.
-                    let made = visits_of(plan, lanes, waits, lane.lane, slot).map_or(visits, |made| made.0);
-                    longer.push((lane.lane, slot, (extra / made).max(0.0)));
+                    let made = visits_of(plan, decomposition, waits, chain.chain, slot).map_or(visits, |made| made.0);
+                    longer.push((chain.chain, slot, (extra / made).max(0.0)));
                 }
             }
         }
@@ -315,14 +337,20 @@ impl SharedFork {
 }
 
 /// Visits of a slot in an execution of a branch, and the mean service of one; `None` where there are none.
-fn visits_of(plan: &Plan, lanes: &Lanes, waits: &Waits, lane: usize, slot: u32) -> Option<(f64, f64)> {
-    let lane = &lanes.lanes[lane];
-    let mut flows = vec![0.0; lane.reach.len()];
+fn visits_of(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    waits: &Waits,
+    chain: usize,
+    slot: u32,
+) -> Option<(f64, f64)> {
+    let chain = &decomposition.chains[chain];
+    let mut flows = vec![0.0; chain.reach.len()];
     *flows.first_mut()? = 1.0;
     let (mut visits, mut sum) = (0.0, 0.0);
-    for &position in &lane.order {
+    for &position in &chain.order {
         let mut executions = 0.0;
-        for item in &lane.items[lane.reach[position as usize].items.clone()] {
+        for item in &chain.items[chain.reach[position as usize].items.clone()] {
             match *item {
                 Item::Step { work, visits: count, slot: own, .. } => {
                     executions = flows[position as usize] * count;
@@ -335,7 +363,7 @@ fn visits_of(plan: &Plan, lanes: &Lanes, waits: &Waits, lane: usize, slot: u32) 
                     visits += executions * mean;
                     sum += executions * mean * waits.service[to.index()][0].mean;
                 }
-                Item::Inline { mean, reach, .. } => flows[reach as usize] += executions * mean,
+                Item::Flattened { mean, reach, .. } => flows[reach as usize] += executions * mean,
                 Item::Call { .. } | Item::Send { .. } | Item::Fork { .. } => {}
             }
         }
@@ -344,27 +372,34 @@ fn visits_of(plan: &Plan, lanes: &Lanes, waits: &Waits, lane: usize, slot: u32) 
 }
 
 /// The numbers of a part.
-fn rounds(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number: usize, part: &Part) -> Loop {
-    let lane = &lanes.lanes[number];
+fn rounds(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    waits: &Waits,
+    times: &[ChainTimes],
+    number: usize,
+    part: &BranchPart,
+) -> Loop {
+    let chain = &decomposition.chains[number];
     let stays = &waits.stays[number];
-    let Some(item) = part.item else { return whole(plan, lanes, waits, times, number, part) };
-    let Item::Step { work, slot: own_slot, .. } = lane.items[item] else {
+    let Some(item) = part.item else { return whole(plan, decomposition, waits, times, number, part) };
+    let Item::Step { work, slot: own_slot, .. } = chain.items[item] else {
         return Loop { visits: 0.0, rounds: 1.0, delay: 0.0, own: None, others: Vec::new() };
     };
     let work = &plan.works[work];
     let shared = |slot: u32| part.slots.iter().find(|known| known.0 == slot).map(|known| known.1);
     let stay = |slot: u32| if slot == NONE { Stay::default() } else { stays[slot as usize] };
     let mut delay = work.think + work.slices * stay(own_slot).wait;
-    let slice = work.slice * (1.0 + stay(own_slot).stretch);
+    let slice = work.slice * (1.0 + stay(own_slot).slowdown);
     let at = |station: usize, slot: u32, service: f64| {
-        Place::shared(plan, lanes, number, (slot, station), service, stay(slot))
+        Place::shared(plan, decomposition, number, (slot, station), service, stay(slot))
     };
     let own = shared(own_slot).map(|station| at(station, own_slot, work.slice));
     if own.is_none() {
         delay += work.slices * slice;
     }
     let mut others: Vec<(Place, f64)> = Vec::new();
-    for item in &lane.items[item + 1..] {
+    for item in &chain.items[item + 1..] {
         match *item {
             Item::Call { mean, slot, to, .. } => {
                 let service = waits.service[to.index()][0].mean;
@@ -374,7 +409,7 @@ fn rounds(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number
                         add(&mut others, at(station, slot, service), mean);
                     }
                     None => {
-                        let time = stay(slot).wait + service * (1.0 + stay(slot).stretch);
+                        let time = stay(slot).wait + service * (1.0 + stay(slot).slowdown);
                         add(&mut others, Place::apart(time), mean);
                     }
                 }
@@ -401,14 +436,22 @@ fn add(others: &mut Vec<(Place, f64)>, place: Place, mean: f64) {
 }
 
 /// The numbers of a branch that is one part.
-fn whole(plan: &Plan, lanes: &Lanes, waits: &Waits, times: &[LaneTimes], number: usize, part: &Part) -> Loop {
+fn whole(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    waits: &Waits,
+    times: &[ChainTimes],
+    number: usize,
+    part: &BranchPart,
+) -> Loop {
     let total: f64 = times[number].entries.first().map_or(0.0, |phases| phases.iter().map(|time| time.mean).sum());
     let mut delay = total;
     let mut rounds = 1.0;
     let mut others = Vec::new();
     for &(slot, station) in &part.slots {
-        let Some((visits, service)) = visits_of(plan, lanes, waits, number, slot) else { continue };
-        let place = Place::shared(plan, lanes, number, (slot, station), service, waits.stays[number][slot as usize]);
+        let Some((visits, service)) = visits_of(plan, decomposition, waits, number, slot) else { continue };
+        let place =
+            Place::shared(plan, decomposition, number, (slot, station), service, waits.stays[number][slot as usize]);
         delay -= visits * (place.time + waits.longer[number][slot as usize]);
         rounds += visits;
         others.push((place, visits));
@@ -427,7 +470,7 @@ fn part(branches: &[Places], at: &[usize], number: usize, servers: &[f64]) -> f6
 }
 
 /// All combinations of places, and the ways into each.
-struct Chain {
+struct AbsorbingChain {
     sizes: Vec<usize>,
     begin: Vec<f64>,
     /// Rate out of each state.
@@ -437,11 +480,11 @@ struct Chain {
     rate: Vec<f64>,
 }
 
-impl Chain {
+impl AbsorbingChain {
     fn new(branches: &[Places], servers: &[f64]) -> Self {
         let sizes: Vec<usize> = branches.iter().map(|branch| branch.rate.len()).collect();
         let states: usize = sizes.iter().product();
-        let mut chain = Self {
+        let mut process = Self {
             sizes,
             begin: vec![0.0; states],
             out: vec![0.0; states],
@@ -452,7 +495,7 @@ impl Chain {
         let mut moves = Vec::new();
         let mut at = vec![0; branches.len()];
         for state in 0..states {
-            chain.places(state, &mut at);
+            process.places(state, &mut at);
             let mut stride = 1;
             let mut begin = 1.0;
             for (number, branch) in branches.iter().enumerate() {
@@ -463,29 +506,29 @@ impl Chain {
                     if next != place && probability > 0.0 {
                         let to = state - place * stride + next * stride;
                         moves.push((state as u32, to as u32, rate * probability));
-                        chain.out[state] += rate * probability;
+                        process.out[state] += rate * probability;
                     }
                 }
-                stride *= chain.sizes[number];
+                stride *= process.sizes[number];
             }
-            chain.begin[state] = begin;
+            process.begin[state] = begin;
         }
         for &(_, to, _) in &moves {
-            chain.first[to as usize + 1] += 1;
+            process.first[to as usize + 1] += 1;
         }
         for state in 0..states {
-            chain.first[state + 1] += chain.first[state];
+            process.first[state + 1] += process.first[state];
         }
-        let mut next = chain.first.clone();
-        chain.from = vec![0; moves.len()];
-        chain.rate = vec![0.0; moves.len()];
+        let mut next = process.first.clone();
+        process.from = vec![0; moves.len()];
+        process.rate = vec![0.0; moves.len()];
         for (from, to, rate) in moves {
             let place = &mut next[to as usize];
-            chain.from[*place as usize] = from;
-            chain.rate[*place as usize] = rate;
+            process.from[*place as usize] = from;
+            process.rate[*place as usize] = rate;
             *place += 1;
         }
-        chain
+        process
     }
 
     /// Where each branch is.
@@ -545,9 +588,9 @@ mod tests {
 
     fn until(branches: &[Vec<Loop>], servers: f64) -> f64 {
         let places: Vec<Places> = branches.iter().map(|parts| Places::new(parts)).collect();
-        let chain = Chain::new(&places, &[servers]);
-        let mut times = chain.begin.clone();
-        chain.iterate(&mut times);
+        let process = AbsorbingChain::new(&places, &[servers]);
+        let mut times = process.begin.clone();
+        process.iterate(&mut times);
         times.iter().sum()
     }
 

@@ -17,20 +17,20 @@ use dyelog_lqn::results::{Convergence, Results};
 
 use crate::codes;
 use crate::ctmc;
-use crate::layered::chains::{Item, Lanes, Root};
+use crate::layered::chains::{ClientKind, Decomposition, Item};
 use crate::layered::fork_join::{SharedFork, shared_forks};
-use crate::layered::interlock::{Activity, Overlap, Shares, unseen};
-use crate::layered::phase_times::{LaneTimes, Phases, Waits, group_times};
-use crate::layered::submodels::{self, Layer, is_stream, lane_visits, residence, station_name};
-use crate::layered::thread_pools::{Feeds, Pool, pools};
-use crate::mva::{self, Load, Memory, Method, Stay};
+use crate::layered::interlock::{Activity, Overlap, Shares, interlock_fractions};
+use crate::layered::phase_times::{ChainTimes, Phases, Waits, client_times};
+use crate::layered::submodels::{self, Layer, chain_visits, is_open, residence, station_name};
+use crate::layered::thread_pools::{FlowEquivalentServer, Inputs, flow_equivalents};
+use crate::mva::{self, InnerStarts, Load, Method, Stay};
 use crate::prepare::assemble;
 use crate::prepare::check;
-use crate::prepare::plan::Plan;
+use crate::prepare::plan::ModelPlan;
 use crate::prepare::replicas;
 
 use exactness::passes_once;
-pub use warm_start::{Standing, layered_from};
+pub use warm_start::{WarmStart, layered_from};
 
 /// Groups of more customers than this are not followed through the layers: one of them hardly matters.
 const MOST_CUSTOMERS: f64 = 100.0;
@@ -40,7 +40,7 @@ const MANY_VISITS: usize = 500;
 const PLAIN: u32 = 20;
 /// Accelerated iterations after which the pools of a model with so many visits are given up.
 const BRIEFLY: u32 = 60;
-/// Where more groups than this stand behind a task, they are not told apart.
+/// Where more clients than this stand behind a task, they are not told apart.
 const MOST_SHARES: usize = 64;
 
 /// How the layered solver goes about it.
@@ -116,9 +116,9 @@ fn of_copies(
 
 /// Solves a model whose replicas are taken as one queue.
 fn one_by_one(model: &Model, options: &LayeredOptions, observer: &mut dyn Observer) -> Result<Results, Diagnostics> {
-    let plan = Plan::new(model)?;
-    let lanes = Lanes::new(&plan)?;
-    let mut solver = Solver::new(&plan, &lanes)?;
+    let plan = ModelPlan::new(model)?;
+    let decomposition = Decomposition::new(&plan)?;
+    let mut solver = Solver::new(&plan, &decomposition)?;
     if let Some(results) = ctmc::solve(&plan, options.states) {
         return sound(results);
     }
@@ -148,41 +148,41 @@ fn sound(results: Results) -> Result<Results, Diagnostics> {
 
 /// The state of the outer iteration.
 pub(crate) struct Solver<'a> {
-    pub plan: &'a Plan<'a>,
-    pub lanes: &'a Lanes,
+    pub plan: &'a ModelPlan<'a>,
+    pub decomposition: &'a Decomposition,
     layers: Vec<Layer>,
     pub waits: Waits,
-    pub times: Vec<LaneTimes>,
-    /// By lane: executions of each entry in a cycle of the group.
+    pub times: Vec<ChainTimes>,
+    /// By chain: executions of each entry in a cycle of the client.
     pub flows: Vec<Vec<f64>>,
-    /// By group: cycles per second, and mean time of a cycle, idle time included.
+    /// By client: cycles per second, and mean time of a cycle, idle time included.
     pub throughputs: Vec<f64>,
     cycles: Vec<f64>,
-    /// By group: requests in a cycle to entries.
+    /// By client: requests in a cycle to entries.
     requests: Vec<Vec<Request>>,
     /// By entry: requests per second whose sender waits, and others.
     pub waited: Vec<f64>,
     pub sent: Vec<f64>,
     /// By entry that queues: the stay of requests whose sender does not wait.
     pub open_stays: Vec<Stay>,
-    /// By group: forks whose branches share servers.
+    /// By client: forks whose branches share servers.
     forks: Vec<Vec<SharedFork>>,
     shares: Vec<Shares>,
-    /// By group: the part of its activity in which someone waits for it.
+    /// By client: the part of its activity in which someone waits for it.
     blocking: Vec<f64>,
-    /// By group: the part of its visits to stations at which someone waits for it, or has just had the reply.
+    /// By client: the part of its visits to stations at which someone waits for it, or has just had the reply.
     arriving: Vec<f64>,
-    /// By lane.
+    /// By chain.
     activity: Vec<Activity>,
-    /// By group: what its threads do to each other, if there are several.
-    pools: Vec<Option<Pool>>,
+    /// By client: what its threads do to each other, if there are several.
+    flow_equivalents: Vec<Option<FlowEquivalentServer>>,
     /// Whether they are taken as servers that go their own ways, as the pools did not come to agree.
     apart: bool,
     methods: Vec<Option<Method>>,
     /// By layer: whether its network's solution has no error of its own.
     exact: Vec<bool>,
     /// By layer.
-    memories: Vec<Memory>,
+    inner_starts: Vec<InnerStarts>,
     /// Stations that open load fills.
     pub saturated: Vec<String>,
     inner_failures: usize,
@@ -190,7 +190,7 @@ pub(crate) struct Solver<'a> {
 
 #[derive(Clone, Copy)]
 struct Request {
-    lane: usize,
+    chain: usize,
     to: EntryId,
     count: f64,
     waits: bool,
@@ -206,7 +206,7 @@ struct Run {
 }
 
 impl<'a> Solver<'a> {
-    fn new(plan: &'a Plan<'a>, lanes: &'a Lanes) -> Result<Self, Diagnostics> {
+    fn new(plan: &'a ModelPlan<'a>, decomposition: &'a Decomposition) -> Result<Self, Diagnostics> {
         let entries = plan.entries.len();
         let base = base_rates(plan);
         let mut sendable: Vec<bool> = base.iter().map(|rate| *rate > 0.0).collect();
@@ -214,46 +214,46 @@ impl<'a> Solver<'a> {
             sendable[call.to.index()] |= !call.synchronous;
         }
         let open: Vec<EntryId> = (0..entries)
-            .filter(|&entry| sendable[entry] && lanes.queues[plan.entries[entry].task.index()])
+            .filter(|&entry| sendable[entry] && decomposition.queues[plan.entries[entry].task.index()])
             .map(EntryId::from)
             .collect();
-        let layers = submodels::layers(plan, lanes, &open);
+        let layers = submodels::layers(plan, decomposition, &open);
         let mut solver = Self {
             plan,
-            lanes,
+            decomposition,
             methods: vec![None; layers.len()],
             exact: vec![true; layers.len()],
-            memories: vec![Memory::default(); layers.len()],
+            inner_starts: vec![InnerStarts::default(); layers.len()],
             layers,
             waits: Waits {
-                stays: lanes.lanes.iter().map(|lane| vec![Stay::default(); lane.stations.len()]).collect(),
+                stays: decomposition.chains.iter().map(|chain| vec![Stay::default(); chain.stations.len()]).collect(),
                 service: vec![Phases::default(); entries],
-                longer: lanes.lanes.iter().map(|lane| vec![0.0; lane.stations.len()]).collect(),
-                together: vec![None; lanes.lanes.len()],
-                crowding: vec![0.0; lanes.processors + lanes.threads_of.len()],
+                longer: decomposition.chains.iter().map(|chain| vec![0.0; chain.stations.len()]).collect(),
+                together: vec![None; decomposition.chains.len()],
+                thread_queueing: vec![0.0; decomposition.processors + decomposition.threads_of.len()],
             },
-            forks: (0..lanes.groups.len()).map(|group| shared_forks(plan, lanes, group)).collect(),
-            times: vec![LaneTimes::default(); lanes.lanes.len()],
-            flows: lanes.lanes.iter().map(|lane| vec![0.0; lane.reach.len()]).collect(),
-            throughputs: vec![0.0; lanes.groups.len()],
-            cycles: vec![0.0; lanes.groups.len()],
-            requests: vec![Vec::new(); lanes.groups.len()],
+            forks: (0..decomposition.clients.len()).map(|client| shared_forks(plan, decomposition, client)).collect(),
+            times: vec![ChainTimes::default(); decomposition.chains.len()],
+            flows: decomposition.chains.iter().map(|chain| vec![0.0; chain.reach.len()]).collect(),
+            throughputs: vec![0.0; decomposition.clients.len()],
+            cycles: vec![0.0; decomposition.clients.len()],
+            requests: vec![Vec::new(); decomposition.clients.len()],
             waited: vec![0.0; entries],
             sent: base,
             open_stays: vec![Stay::default(); entries],
-            shares: vec![Shares::new(); lanes.groups.len()],
-            activity: vec![Activity::default(); lanes.lanes.len()],
-            blocking: vec![1.0; lanes.groups.len()],
-            arriving: vec![1.0; lanes.groups.len()],
-            pools: vec![None; lanes.groups.len()],
+            shares: vec![Shares::new(); decomposition.clients.len()],
+            activity: vec![Activity::default(); decomposition.chains.len()],
+            blocking: vec![1.0; decomposition.clients.len()],
+            arriving: vec![1.0; decomposition.clients.len()],
+            flow_equivalents: vec![None; decomposition.clients.len()],
             apart: false,
             saturated: Vec::new(),
             inner_failures: 0,
         };
         solver.reset();
-        for (group, found) in lanes.groups.iter().enumerate() {
-            if let Root::Customers(task) = found.root
-                && solver.cycles[group] <= 0.0
+        for (client, found) in decomposition.clients.iter().enumerate() {
+            if let ClientKind::Customers(task) = found.kind
+                && solver.cycles[client] <= 0.0
             {
                 let name = &plan.model.tasks[task.index()].name;
                 return Err(Diagnostic::error(
@@ -270,30 +270,30 @@ impl<'a> Solver<'a> {
 
     /// Starts from a system in which nothing waits.
     fn reset(&mut self) {
-        self.memories.fill(Memory::default());
+        self.inner_starts.fill(InnerStarts::default());
         for stays in &mut self.waits.stays {
             stays.fill(Stay::default());
         }
         self.open_stays.fill(Stay::default());
-        // Callees are in later groups than their callers: going backwards, service times are there when needed.
-        for group in (0..self.lanes.groups.len()).rev() {
-            self.evaluate(group);
-            self.publish(group);
+        // Callees are in later clients than their callers: going backwards, service times are there when needed.
+        for client in (0..self.decomposition.clients.len()).rev() {
+            self.evaluate(client);
+            self.publish(client);
         }
         self.throughputs.fill(0.0);
         self.collect_rates();
-        for group in 0..self.lanes.groups.len() {
-            self.update_flows(group);
-            self.cycles[group] = self.busy_time(group);
-            self.throughputs[group] = match self.lanes.groups[group].root {
-                Root::Stream { .. } => self.stream_rate(group),
-                Root::Customers(_) if self.cycles[group] > 0.0 => {
-                    self.lanes.groups[group].population / self.cycles[group]
+        for client in 0..self.decomposition.clients.len() {
+            self.update_flows(client);
+            self.cycles[client] = self.busy_time(client);
+            self.throughputs[client] = match self.decomposition.clients[client].kind {
+                ClientKind::Open { .. } => self.open_rate(client),
+                ClientKind::Customers(_) if self.cycles[client] > 0.0 => {
+                    self.decomposition.clients[client].population / self.cycles[client]
                 }
-                Root::Customers(_) => 0.0,
-                Root::Threads(task) => self.task_rate(task.index()),
+                ClientKind::Customers(_) => 0.0,
+                ClientKind::Threads(task) => self.task_rate(task.index()),
             };
-            self.count_requests(group, 1.0);
+            self.count_requests(client, 1.0);
         }
     }
 
@@ -304,7 +304,7 @@ impl<'a> Solver<'a> {
         let mut run = self.iterate(options.tolerance, ahead.min(limit), true, 1.0, 0, observer);
         let goes_on = |run: &Run| !run.converged && run.residual.is_finite() && run.iterations < limit;
         // Of pools that do not come to agree soon, a large model's cost too much to be followed by every means.
-        let briefly = self.is_large() && self.pools.iter().any(Option::is_some);
+        let briefly = self.is_large() && self.flow_equivalents.iter().any(Option::is_some);
         if goes_on(&run) && self.saturated.is_empty() {
             let most = if briefly { limit.min(BRIEFLY) } else { limit.div_ceil(3) };
             if let Some(found) = self.accelerated(options.tolerance, most, observer) {
@@ -321,17 +321,17 @@ impl<'a> Solver<'a> {
             self.reset();
             run = self.iterate(options.tolerance, limit - run.iterations, false, 0.4, run.iterations, observer);
         }
-        if !run.converged && self.saturated.is_empty() && self.pools.iter().any(Option::is_some) {
+        if !run.converged && self.saturated.is_empty() && self.flow_equivalents.iter().any(Option::is_some) {
             observer.restart("threads as servers that go their own ways");
             self.apart = true;
-            self.pools.fill(None);
-            self.waits.crowding.fill(0.0);
+            self.flow_equivalents.fill(None);
+            self.waits.thread_queueing.fill(0.0);
             self.reset();
             let found = self.run(options, observer)?;
             return Ok(Convergence { iterations: run.iterations + found.iterations, ..found });
         }
         let comes = self.plan.entries.iter().any(|entry| entry.open > 0.0)
-            || self.lanes.groups.iter().any(|group| matches!(group.root, Root::Customers(_)));
+            || self.decomposition.clients.iter().any(|client| matches!(client.kind, ClientKind::Customers(_)));
         let flows = self.throughputs.iter().any(|rate| *rate > 0.0);
         if !run.residual.is_finite() || comes && !flows {
             return Err(Diagnostic::error(codes::BROKEN, Place::Nowhere, "the layered solver lost its numbers").into());
@@ -348,7 +348,7 @@ impl<'a> Solver<'a> {
     }
 
     fn is_large(&self) -> bool {
-        self.lanes.lanes.iter().map(|lane| lane.stations.len()).sum::<usize>() > MANY_VISITS
+        self.decomposition.chains.iter().map(|chain| chain.stations.len()).sum::<usize>() > MANY_VISITS
     }
 
     fn iterate(
@@ -398,7 +398,7 @@ impl<'a> Solver<'a> {
         self.inner_failures = 0;
         self.collect_rates();
         self.collect_shares();
-        self.find_pools();
+        self.find_flow_equivalents();
         let mut change = 0.0_f64;
         for number in 0..self.layers.len() {
             let layer = std::mem::take(&mut self.layers[number]);
@@ -409,55 +409,56 @@ impl<'a> Solver<'a> {
     }
 
     /// What threads do to each other.
-    fn find_pools(&mut self) {
-        let lanes = self.lanes;
-        let several = |root: Root, population: f64| matches!(root, Root::Threads(_)) && population > 1.0;
-        if self.apart || !lanes.groups.iter().any(|group| several(group.root, group.population)) {
+    fn find_flow_equivalents(&mut self) {
+        let decomposition = self.decomposition;
+        let several = |kind: ClientKind, population: f64| matches!(kind, ClientKind::Threads(_)) && population > 1.0;
+        if self.apart || !decomposition.clients.iter().any(|client| several(client.kind, client.population)) {
             return;
         }
-        let busy: Vec<f64> = (0..lanes.groups.len()).map(|group| self.busy_time(group)).collect();
-        let rate = |group: usize| match lanes.groups[group].root {
-            Root::Threads(task) => {
+        let busy: Vec<f64> = (0..decomposition.clients.len()).map(|client| self.busy_time(client)).collect();
+        let rate = |client: usize| match decomposition.clients[client].kind {
+            ClientKind::Threads(task) => {
                 let entries = &self.plan.model.tasks[task.index()].entries;
                 (self.task_rate(task.index()), entries.iter().map(|entry| self.sent[entry.index()]).sum())
             }
             _ => (0.0, 0.0),
         };
-        let rates: Vec<(f64, f64)> = (0..lanes.groups.len()).map(rate).collect();
-        let feeds = Feeds {
-            before: &self.pools,
+        let rates: Vec<(f64, f64)> = (0..decomposition.clients.len()).map(rate).collect();
+        let inputs = Inputs {
+            before: &self.flow_equivalents,
             throughputs: &self.throughputs,
-            demands: &submodels::demands(self.plan, lanes, &self.flows, &self.waits),
+            demands: &submodels::demands(self.plan, decomposition, &self.flows, &self.waits),
             busy: &busy,
             blocking: &self.blocking,
             rates: &rates,
         };
-        self.pools = pools(self.plan, lanes, &feeds);
-        for (task, threads) in lanes.threads_of.iter().enumerate() {
-            self.waits.crowding[lanes.processors + task] =
-                threads.and_then(|group| self.pools[group]).map_or(0.0, |pool| pool.crowding);
+        self.flow_equivalents = flow_equivalents(self.plan, decomposition, &inputs);
+        for (task, threads) in decomposition.threads_of.iter().enumerate() {
+            self.waits.thread_queueing[decomposition.processors + task] =
+                threads.and_then(|client| self.flow_equivalents[client]).map_or(0.0, |pool| pool.thread_queueing);
         }
     }
 
     fn solve_layer(&mut self, number: usize, layer: &Layer, thorough: bool, relaxation: f64) -> f64 {
-        for group in groups_of(self.lanes, layer) {
-            self.count_requests(group, -1.0);
-            self.update_flows(group);
-            self.count_requests(group, 1.0);
-            self.evaluate(group);
+        for client in clients_of(self.decomposition, layer) {
+            self.count_requests(client, -1.0);
+            self.update_flows(client);
+            self.count_requests(client, 1.0);
+            self.evaluate(client);
         }
         let sums: Vec<Vec<submodels::Sum>> = layer
-            .lanes
+            .chains
             .iter()
-            .map(|&lane| lane_visits(self.plan, self.lanes, lane, &self.flows[lane], &self.waits))
+            .map(|&chain| chain_visits(self.plan, self.decomposition, chain, &self.flows[chain], &self.waits))
             .collect();
-        let loads: Vec<Load> = layer.lanes.iter().zip(&sums).map(|(&lane, sums)| self.load(lane, sums)).collect();
-        let mut built = submodels::network(self.plan, self.lanes, layer, &loads, &sums, &self.sent, &self.waits);
+        let loads: Vec<Load> = layer.chains.iter().zip(&sums).map(|(&chain, sums)| self.load(chain, sums)).collect();
+        let mut built =
+            submodels::network(self.plan, self.decomposition, layer, &loads, &sums, &self.sent, &self.waits);
         self.measure_branches(layer);
-        built.network.unseen = unseen(
+        built.network.interlock = interlock_fractions(
             layer,
             &Overlap {
-                lanes: self.lanes,
+                decomposition: self.decomposition,
                 shares: &self.shares,
                 blocking: &self.blocking,
                 arriving: &self.arriving,
@@ -466,68 +467,70 @@ impl<'a> Solver<'a> {
                 together: &self.waits.together,
             },
         );
-        let solution = mva::solve(&built.network, thorough, &mut self.memories[number]);
+        let solution = mva::solve(&built.network, thorough, &mut self.inner_starts[number]);
         self.methods[number] = (!built.network.visits.is_empty()).then_some(solution.method);
         self.exact[number] = match solution.method {
             Method::Exact => true,
-            Method::Formula => mva::formulas_are_exact(&built.network, passes_once(self.plan, self.lanes, layer)),
+            Method::Formula => {
+                mva::formulas_are_exact(&built.network, passes_once(self.plan, self.decomposition, layer))
+            }
             Method::Corrected | Method::Linearizer | Method::Schweitzer => false,
         };
         self.inner_failures += usize::from(!solution.converged);
         for (station, saturated) in layer.stations.iter().zip(&solution.saturated) {
             if *saturated {
-                self.saturated.push(station_name(self.plan, self.lanes, *station));
+                self.saturated.push(station_name(self.plan, self.decomposition, *station));
             }
         }
         let mut open = layer.open.iter();
         let relax = |old: &mut Stay, new: Stay| {
             old.wait += relaxation * (new.wait - old.wait);
-            old.stretch += relaxation * (new.stretch - old.stretch);
+            old.slowdown += relaxation * (new.slowdown - old.slowdown);
         };
         for (place, stay) in built.places.iter().zip(&solution.stays) {
-            if let Some((lane, slot)) = place {
-                relax(&mut self.waits.stays[*lane][*slot], *stay);
+            if let Some((chain, slot)) = place {
+                relax(&mut self.waits.stays[*chain][*slot], *stay);
             } else if let Some(entry) = open.next() {
                 self.open_stays[entry.index()] = *stay;
             }
         }
-        let mut change = self.memories[number].change();
-        for group in groups_of(self.lanes, layer) {
-            let forks = self.evaluate(group);
+        let mut change = self.inner_starts[number].change();
+        for client in clients_of(self.decomposition, layer) {
+            let forks = self.evaluate(client);
             // What open requests take shows in nothing else that is watched.
-            if is_stream(self.lanes.groups[group].root) {
+            if is_open(self.decomposition.clients[client].kind) {
                 change = change.max(forks);
             }
-            change = change.max(self.publish(group));
-            self.count_requests(group, -1.0);
-            change = change.max(self.update_throughput(group));
-            self.count_requests(group, 1.0);
+            change = change.max(self.publish(client));
+            self.count_requests(client, -1.0);
+            change = change.max(self.update_throughput(client));
+            self.count_requests(client, 1.0);
         }
         change
     }
 
-    /// Of lanes with branches, and of these: for how long they are active in a cycle, and how much of it beside the other.
+    /// Of chains with branches, and of these: for how long they are active in a cycle, and how much of it beside the other.
     fn measure_branches(&mut self, layer: &Layer) {
-        for &number in &layer.lanes {
-            let lane = &self.lanes.lanes[number];
-            if self.lanes.groups[lane.group].lanes.len() < 2 {
+        for &number in &layer.chains {
+            let chain = &self.decomposition.chains[number];
+            if self.decomposition.clients[chain.client].chains.len() < 2 {
                 continue;
             }
             let (mut time, mut waits) = (0.0, 0.0);
-            for (position, reach) in lane.reach.iter().enumerate() {
+            for (position, reach) in chain.reach.iter().enumerate() {
                 let flow = self.flows[number][position];
                 let times = &self.times[number];
                 if position < self.starts(number) {
                     time += flow * times.entries[position].iter().map(|time| time.mean).sum::<f64>();
                 }
                 for index in reach.items.clone() {
-                    if let Item::Fork { fork, .. } = lane.items[index] {
+                    if let Item::Fork { fork, .. } = chain.items[index] {
                         let visits = self.plan.entries[reach.entry.index()].shape.forks[fork].visits;
                         waits += flow * visits * times.items[index];
                     }
                 }
             }
-            let beside = lane.parent.map_or(0.0, |(parent, _)| {
+            let beside = chain.parent.map_or(0.0, |(parent, _)| {
                 let known = self.times[parent].beside.iter().find(|known| known.0 == number);
                 known.map_or(0.0, |known| self.flows[number][0] * known.1)
             });
@@ -535,94 +538,96 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Positions in a lane at which its executions begin.
-    fn starts(&self, lane: usize) -> usize {
-        let lane = &self.lanes.lanes[lane];
-        if lane.parent.is_some() { 1 } else { self.roots(lane.group) }
+    /// Positions in a chain at which its executions begin.
+    fn starts(&self, chain: usize) -> usize {
+        let chain = &self.decomposition.chains[chain];
+        if chain.parent.is_some() { 1 } else { self.starting_entries(chain.client) }
     }
 
-    /// Times of what a group does; the largest relative change of what forks take whose branches share servers.
-    fn evaluate(&mut self, group: usize) -> f64 {
-        group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
+    /// Times of what a client does; the largest relative change of what forks take whose branches share servers.
+    fn evaluate(&mut self, client: usize) -> f64 {
+        client_times(self.plan, self.decomposition, client, &self.waits, &mut self.times);
         let mut change = 0.0_f64;
-        if self.forks[group].is_empty() {
+        if self.forks[client].is_empty() {
             return change;
         }
         // Inner forks come after those in which they are.
-        for fork in self.forks[group].iter_mut().rev() {
-            let found = fork.solve(self.plan, self.lanes, &self.waits, &self.times);
-            let before = self.waits.together[fork.first_lane].replace((found.until, found.all));
+        for fork in self.forks[client].iter_mut().rev() {
+            let found = fork.solve(self.plan, self.decomposition, &self.waits, &self.times);
+            let before = self.waits.together[fork.first_chain].replace((found.until, found.all));
             change = change.max(relative(before.map_or(0.0, |before| before.1), found.all));
-            for (lane, slot, longer) in found.longer {
-                self.waits.longer[lane][slot as usize] = longer;
+            for (chain, slot, longer) in found.longer {
+                self.waits.longer[chain][slot as usize] = longer;
             }
         }
-        group_times(self.plan, self.lanes, group, &self.waits, &mut self.times);
+        client_times(self.plan, self.decomposition, client, &self.waits, &mut self.times);
         change
     }
 
-    /// Roots of a group: positions in its main lane.
-    fn roots(&self, group: usize) -> usize {
-        match self.lanes.groups[group].root {
-            Root::Customers(task) | Root::Threads(task) => self.plan.model.tasks[task.index()].entries.len(),
-            Root::Stream { .. } => 1,
+    /// Starting entries of a client: positions in its main chain.
+    fn starting_entries(&self, client: usize) -> usize {
+        match self.decomposition.clients[client].kind {
+            ClientKind::Customers(task) | ClientKind::Threads(task) => {
+                self.plan.model.tasks[task.index()].entries.len()
+            }
+            ClientKind::Open { .. } => 1,
         }
     }
 
-    fn update_flows(&mut self, group: usize) {
-        let lanes = self.lanes;
-        let found = &lanes.groups[group];
-        let main = found.lanes.start;
-        let roots = self.roots(group);
-        for number in found.lanes.clone() {
-            let lane = &lanes.lanes[number];
+    fn update_flows(&mut self, client: usize) {
+        let decomposition = self.decomposition;
+        let found = &decomposition.clients[client];
+        let main = found.chains.start;
+        let starts_of = self.starting_entries(client);
+        for number in found.chains.clone() {
+            let chain = &decomposition.chains[number];
             let mut flows = std::mem::take(&mut self.flows[number]);
             flows.fill(0.0);
-            if let Some((parent, position)) = lane.parent {
-                flows[0] = self.flows[parent][position] * lane.share;
+            if let Some((parent, position)) = chain.parent {
+                flows[0] = self.flows[parent][position] * chain.share;
             } else {
-                for (position, flow) in flows.iter_mut().enumerate().take(roots) {
-                    *flow = match found.root {
-                        Root::Threads(task) => {
+                for (position, flow) in flows.iter_mut().enumerate().take(starts_of) {
+                    *flow = match found.kind {
+                        ClientKind::Threads(task) => {
                             let total = self.task_rate(task.index());
-                            let entry = lanes.lanes[main].reach[position].entry.index();
+                            let entry = decomposition.chains[main].reach[position].entry.index();
                             if total > 0.0 {
                                 (self.waited[entry] + self.sent[entry]) / total
                             } else {
-                                1.0 / roots as f64
+                                1.0 / starts_of as f64
                             }
                         }
-                        _ => 1.0 / roots as f64,
+                        _ => 1.0 / starts_of as f64,
                     };
                 }
             }
-            for &position in &lane.order {
+            for &position in &chain.order {
                 let flow = flows[position as usize];
                 let mut executions = 0.0;
-                for item in &lane.items[lane.reach[position as usize].items.clone()] {
+                for item in &chain.items[chain.reach[position as usize].items.clone()] {
                     match *item {
                         Item::Step { visits, .. } => executions = flow * visits,
-                        Item::Inline { mean, reach, .. } => flows[reach as usize] += executions * mean,
+                        Item::Flattened { mean, reach, .. } => flows[reach as usize] += executions * mean,
                         _ => {}
                     }
                 }
             }
             self.flows[number] = flows;
         }
-        self.update_requests(group);
+        self.update_requests(client);
     }
 
-    fn update_requests(&mut self, group: usize) {
-        let lanes = self.lanes;
-        let source = matches!(lanes.groups[group].root, Root::Customers(_));
-        let mut requests = std::mem::take(&mut self.requests[group]);
+    fn update_requests(&mut self, client: usize) {
+        let decomposition = self.decomposition;
+        let source = matches!(decomposition.clients[client].kind, ClientKind::Customers(_));
+        let mut requests = std::mem::take(&mut self.requests[client]);
         requests.clear();
-        for number in lanes.groups[group].lanes.clone() {
-            let lane = &lanes.lanes[number];
-            for (position, reach) in lane.reach.iter().enumerate() {
+        for number in decomposition.clients[client].chains.clone() {
+            let chain = &decomposition.chains[number];
+            for (position, reach) in chain.reach.iter().enumerate() {
                 let flow = self.flows[number][position];
                 let (mut executions, mut first) = (0.0, true);
-                for item in &lane.items[reach.items.clone()] {
+                for item in &chain.items[reach.items.clone()] {
                     match *item {
                         Item::Step { visits, phase, .. } => {
                             executions = flow * visits;
@@ -630,12 +635,12 @@ impl<'a> Solver<'a> {
                         }
                         Item::Call { mean, to, .. } => {
                             let blocks = source || first;
-                            requests.push(Request { lane: number, to, count: executions * mean, waits: true, blocks });
+                            requests.push(Request { chain: number, to, count: executions * mean, waits: true, blocks });
                         }
-                        Item::Inline { mean, reach, .. } => {
-                            let to = lane.reach[reach as usize].entry;
+                        Item::Flattened { mean, reach, .. } => {
+                            let to = chain.reach[reach as usize].entry;
                             requests.push(Request {
-                                lane: number,
+                                chain: number,
                                 to,
                                 count: executions * mean,
                                 waits: true,
@@ -644,7 +649,7 @@ impl<'a> Solver<'a> {
                         }
                         Item::Send { mean, to, .. } => {
                             requests.push(Request {
-                                lane: number,
+                                chain: number,
                                 to,
                                 count: executions * mean,
                                 waits: false,
@@ -656,84 +661,84 @@ impl<'a> Solver<'a> {
                 }
             }
         }
-        self.requests[group] = requests;
+        self.requests[client] = requests;
     }
 
-    /// Requests per second to each entry from the throughputs of all groups.
+    /// Requests per second to each entry from the throughputs of all clients.
     fn collect_rates(&mut self) {
         self.waited.fill(0.0);
         self.sent = base_rates(self.plan);
-        for group in 0..self.requests.len() {
-            self.count_requests(group, 1.0);
+        for client in 0..self.requests.len() {
+            self.count_requests(client, 1.0);
         }
     }
 
-    /// Adds the group's requests to the rates, or takes them back out.
-    fn count_requests(&mut self, group: usize, sign: f64) {
-        let rate = sign * self.throughputs[group];
-        for request in &self.requests[group] {
+    /// Adds the client's requests to the rates, or takes them back out.
+    fn count_requests(&mut self, client: usize, sign: f64) {
+        let rate = sign * self.throughputs[client];
+        for request in &self.requests[client] {
             let rates = if request.waits { &mut self.waited } else { &mut self.sent };
             let sum = &mut rates[request.to.index()];
             *sum = (*sum + rate * request.count).max(0.0);
         }
     }
 
-    /// On behalf of whom each group is active.
+    /// On behalf of whom each client is active.
     fn collect_shares(&mut self) {
-        let lanes = self.lanes;
-        let mut sums: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); lanes.groups.len()];
-        for group in 0..lanes.groups.len() {
-            self.shares[group].clear();
-            if let Root::Threads(task) = lanes.groups[group].root {
-                self.blocking[group] = self.first_phase_part(group);
-                self.arriving[group] = self.awaited_part(group);
+        let decomposition = self.decomposition;
+        let mut sums: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); decomposition.clients.len()];
+        for client in 0..decomposition.clients.len() {
+            self.shares[client].clear();
+            if let ClientKind::Threads(task) = decomposition.clients[client].kind {
+                self.blocking[client] = self.first_phase_part(client);
+                self.arriving[client] = self.awaited_part(client);
                 let total = self.task_rate(task.index());
-                if total > 0.0 && sums[group].len() <= MOST_SHARES {
-                    self.shares[group].extend(sums[group].iter().map(|(behind, rate)| (*behind, rate / total)));
+                if total > 0.0 && sums[client].len() <= MOST_SHARES {
+                    self.shares[client].extend(sums[client].iter().map(|(behind, rate)| (*behind, rate / total)));
                 }
             }
-            for request in &self.requests[group] {
+            for request in &self.requests[client] {
                 let target = self.plan.entries[request.to.index()].task.index();
-                let Some(threads) = lanes.threads_of[target].filter(|_| request.waits) else { continue };
-                let rate = self.throughputs[group] * request.count;
+                let Some(threads) = decomposition.threads_of[target].filter(|_| request.waits) else { continue };
+                let rate = self.throughputs[client] * request.count;
                 // Whoever calls is blocked in any phase; those behind it only in the first.
-                if lanes.groups[group].population <= MOST_CUSTOMERS {
-                    *sums[threads].entry(request.lane).or_default() += rate;
+                if decomposition.clients[client].population <= MOST_CUSTOMERS {
+                    *sums[threads].entry(request.chain).or_default() += rate;
                 }
-                for &(behind, share) in self.shares[group].iter().filter(|_| request.blocks) {
+                for &(behind, share) in self.shares[client].iter().filter(|_| request.blocks) {
                     *sums[threads].entry(behind).or_default() += rate * share;
                 }
             }
         }
     }
 
-    /// The part of its busy time in which a group's thread works for someone who waits.
-    fn first_phase_part(&self, group: usize) -> f64 {
-        let main = self.lanes.groups[group].lanes.start;
+    /// The part of its busy time in which a client's thread works for someone who waits.
+    fn first_phase_part(&self, client: usize) -> f64 {
+        let main = self.decomposition.clients[client].chains.start;
         let (mut first, mut all) = (0.0, 0.0);
-        for (phases, flow) in self.times[main].entries[..self.roots(group)].iter().zip(&self.flows[main]) {
+        for (phases, flow) in self.times[main].entries[..self.starting_entries(client)].iter().zip(&self.flows[main]) {
             first += flow * phases[0].mean;
             all += flow * phases.iter().map(|time| time.mean).sum::<f64>();
         }
         if all > 0.0 { first / all } else { 1.0 }
     }
 
-    /// The part of a group's own visits to stations at which someone waits for it, or has just had the reply: a second
+    /// The part of a client's own visits to stations at which someone waits for it, or has just had the reply: a second
     /// phase begins as the first one ends.
-    fn awaited_part(&self, group: usize) -> f64 {
-        let main = self.lanes.groups[group].lanes.start;
-        let lane = &self.lanes.lanes[main];
+    fn awaited_part(&self, client: usize) -> f64 {
+        let main = self.decomposition.clients[client].chains.start;
+        let chain = &self.decomposition.chains[main];
         let (mut awaited, mut all) = (0.0, 0.0);
-        for (reach, flow) in lane.reach[..self.roots(group)].iter().zip(&self.flows[main]) {
+        for (reach, flow) in chain.reach[..self.starting_entries(client)].iter().zip(&self.flows[main]) {
             let mut later = 0.0;
             let (mut visits, mut phase) = (0.0, 0);
-            for item in &lane.items[reach.items.clone()] {
+            for item in &chain.items[reach.items.clone()] {
                 let made = match *item {
                     Item::Step { work, visits: own, phase: in_phase, .. } => {
                         (visits, phase) = (own, in_phase);
                         own * self.plan.works[work].slices
                     }
-                    Item::Call { mean, .. } | Item::Inline { mean, .. } => visits * mean,
+                    Item::Call { mean, .. } | Item::Flattened { mean, .. } => visits * mean,
                     Item::Send { .. } | Item::Fork { .. } => 0.0,
                 };
                 all += flow * made;
@@ -756,22 +761,22 @@ impl<'a> Solver<'a> {
             .sum()
     }
 
-    fn stream_rate(&self, group: usize) -> f64 {
-        match self.lanes.groups[group].root {
-            Root::Stream { entry, later: false } => self.sent[entry.index()],
-            Root::Stream { entry, later: true } => self.waited[entry.index()],
+    fn open_rate(&self, client: usize) -> f64 {
+        match self.decomposition.clients[client].kind {
+            ClientKind::Open { entry, later: false } => self.sent[entry.index()],
+            ClientKind::Open { entry, later: true } => self.waited[entry.index()],
             _ => 0.0,
         }
     }
 
     /// Time of a cycle without idle time.
-    fn busy_time(&self, group: usize) -> f64 {
-        let main = self.lanes.groups[group].lanes.start;
-        let think = match self.lanes.groups[group].root {
-            Root::Customers(task) => self.plan.model.tasks[task.index()].think_time,
+    fn busy_time(&self, client: usize) -> f64 {
+        let main = self.decomposition.clients[client].chains.start;
+        let think = match self.decomposition.clients[client].kind {
+            ClientKind::Customers(task) => self.plan.model.tasks[task.index()].think_time,
             _ => 0.0,
         };
-        let executed: f64 = self.times[main].entries[..self.roots(group)]
+        let executed: f64 = self.times[main].entries[..self.starting_entries(client)]
             .iter()
             .zip(&self.flows[main])
             .map(|(phases, flow)| flow * phases.iter().map(|time| time.mean).sum::<f64>())
@@ -779,10 +784,10 @@ impl<'a> Solver<'a> {
         think + executed
     }
 
-    /// Time in which one of a population of threads of the group waits for requests, in a cycle.
-    fn idle(&self, group: usize, population: f64, busy: f64) -> f64 {
-        match self.lanes.groups[group].root {
-            Root::Threads(task) => {
+    /// Time in which one of a population of threads of the client waits for requests, in a cycle.
+    fn surrogate_delay(&self, client: usize, population: f64, busy: f64) -> f64 {
+        match self.decomposition.clients[client].kind {
+            ClientKind::Threads(task) => {
                 let rate = self.task_rate(task.index());
                 if rate > 1e-200 { (population / rate - busy).max(0.0) } else { 1e30 }
             }
@@ -790,28 +795,28 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn load(&self, lane: usize, sums: &[submodels::Sum]) -> Load {
-        let group = self.lanes.lanes[lane].group;
-        let found = &self.lanes.groups[group];
-        if is_stream(found.root) {
-            return Load::Open(self.stream_rate(group));
+    fn load(&self, chain: usize, sums: &[submodels::Sum]) -> Load {
+        let client = self.decomposition.chains[chain].client;
+        let found = &self.decomposition.clients[client];
+        if is_open(found.kind) {
+            return Load::Open(self.open_rate(client));
         }
-        let busy = self.busy_time(group);
-        let population = self.pools[group].map_or(found.population, |pool| pool.population);
-        let cycle = busy + self.idle(group, population, busy);
-        let here = residence(sums, &self.waits.stays[lane]);
+        let busy = self.busy_time(client);
+        let population = self.flow_equivalents[client].map_or(found.population, |pool| pool.population);
+        let cycle = busy + self.surrogate_delay(client, population, busy);
+        let here = residence(sums, &self.waits.stays[chain]);
         // Rounding leaves crumbs that would make a delay of nothing.
         let delay = cycle - here;
         Load::Closed { population, delay: if delay > 1e-12 * cycle { delay } else { 0.0 } }
     }
 
     /// New service times of a task that queues; the largest relative change.
-    fn publish(&mut self, group: usize) -> f64 {
-        let Root::Threads(_) = self.lanes.groups[group].root else { return 0.0 };
-        let main = self.lanes.groups[group].lanes.start;
+    fn publish(&mut self, client: usize) -> f64 {
+        let ClientKind::Threads(_) = self.decomposition.clients[client].kind else { return 0.0 };
+        let main = self.decomposition.clients[client].chains.start;
         let mut change = 0.0_f64;
-        for position in 0..self.roots(group) {
-            let entry = self.lanes.lanes[main].reach[position].entry.index();
+        for position in 0..self.starting_entries(client) {
+            let entry = self.decomposition.chains[main].reach[position].entry.index();
             let new = self.times[main].entries[position];
             let total = |phases: &Phases| phases.iter().map(|time| time.mean).sum::<f64>();
             change = change.max(relative(total(&self.waits.service[entry]), total(&new)));
@@ -820,29 +825,29 @@ impl<'a> Solver<'a> {
         change
     }
 
-    fn update_throughput(&mut self, group: usize) -> f64 {
-        let busy = self.busy_time(group);
-        let cycle = busy + self.idle(group, self.lanes.groups[group].population, busy);
-        let new = match self.lanes.groups[group].root {
-            Root::Stream { .. } => self.stream_rate(group),
-            _ if cycle > 0.0 => self.lanes.groups[group].population / cycle,
+    fn update_throughput(&mut self, client: usize) -> f64 {
+        let busy = self.busy_time(client);
+        let cycle = busy + self.surrogate_delay(client, self.decomposition.clients[client].population, busy);
+        let new = match self.decomposition.clients[client].kind {
+            ClientKind::Open { .. } => self.open_rate(client),
+            _ if cycle > 0.0 => self.decomposition.clients[client].population / cycle,
             // A thread that takes no time handles whatever comes.
-            Root::Threads(task) => self.task_rate(task.index()),
-            Root::Customers(_) => 0.0,
+            ClientKind::Threads(task) => self.task_rate(task.index()),
+            ClientKind::Customers(_) => 0.0,
         };
-        let change = relative(self.throughputs[group], new);
-        self.throughputs[group] = new;
-        self.cycles[group] = cycle;
+        let change = relative(self.throughputs[client], new);
+        self.throughputs[client] = new;
+        self.cycles[client] = cycle;
         change
     }
 }
 
-/// Groups with a lane in the layer, each once.
-fn groups_of(lanes: &Lanes, layer: &Layer) -> Vec<usize> {
-    let mut groups: Vec<usize> = layer.lanes.iter().map(|lane| lanes.lanes[*lane].group).collect();
-    groups.sort_unstable();
-    groups.dedup();
-    groups
+/// Clients with a chain in the layer, each once.
+fn clients_of(decomposition: &Decomposition, layer: &Layer) -> Vec<usize> {
+    let mut clients: Vec<usize> = layer.chains.iter().map(|chain| decomposition.chains[*chain].client).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    clients
 }
 
 fn relative(old: f64, new: f64) -> f64 {
@@ -857,7 +862,7 @@ fn relative(old: f64, new: f64) -> f64 {
 }
 
 /// Open arrivals at each entry, those that are forwarded to it included.
-fn base_rates(plan: &Plan) -> Vec<f64> {
+fn base_rates(plan: &ModelPlan) -> Vec<f64> {
     let mut rates = vec![0.0; plan.entries.len()];
     for (index, entry) in plan.entries.iter().enumerate() {
         rates[index] += entry.open;

@@ -1,13 +1,13 @@
-//! Mean and variance of what a lane executes, given what it waits at its stations.
+//! Mean and variance of what a chain executes, given what it waits at its stations.
 //!
 //! An execution of a phase or an activity is a sequence of slices of processor time around its calls, whose number is
 //! geometric or exact. Sequences add up; variances do so as if parts were independent.
 
-use crate::layered::chains::{Item, Lanes, NONE};
+use crate::layered::chains::{Decomposition, Item, NONE};
 use crate::mva::Stay;
-use crate::numeric::order_statistics::until;
+use crate::numeric::order_statistics::order_statistic;
 use crate::prepare::activities::Parallel;
-use crate::prepare::plan::{Plan, PlannedWork};
+use crate::prepare::plan::{ModelPlan, PlannedWork};
 
 /// Mean and variance of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -78,106 +78,118 @@ impl Time {
 /// Times of an entry's phases.
 pub(crate) type Phases = [Time; 3];
 
-/// What the entries that queue take, and what lanes wait: the state that the outer iteration turns on.
+/// What the entries that queue take, and what chains wait: the state that the outer iteration turns on.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    /// By lane and slot.
+    /// By chain and slot.
     pub stays: Vec<Vec<Stay>>,
     /// By entry that queues.
     pub service: Vec<Phases>,
-    /// By lane and slot: how much longer a visit takes because of other branches of the same fork.
+    /// By chain and slot: how much longer a visit takes because of other branches of the same fork.
     pub longer: Vec<Vec<f64>>,
-    /// By first lane of the branches: the time until enough branches have ended, and until all have, of a fork whose
+    /// By first chain of the branches: the time until enough branches have ended, and until all have, of a fork whose
     /// branches share servers.
     pub together: Vec<Option<(f64, f64)>>,
     /// By station: seconds for which requests wait for threads longer as these queue for what is below them.
-    pub crowding: Vec<f64>,
+    pub thread_queueing: Vec<f64>,
 }
 
 impl Waits {
-    /// What visits of a lane take beyond their service, in all.
-    pub fn all(&self, lane: usize) -> Vec<Stay> {
-        let longer = self.longer[lane].iter();
-        self.stays[lane].iter().zip(longer).map(|(stay, longer)| Stay { wait: stay.wait + longer, ..*stay }).collect()
+    /// What visits of a chain take beyond their service, in all.
+    pub fn all(&self, chain: usize) -> Vec<Stay> {
+        let longer = self.longer[chain].iter();
+        self.stays[chain].iter().zip(longer).map(|(stay, longer)| Stay { wait: stay.wait + longer, ..*stay }).collect()
     }
 }
 
-/// Times of a lane's entries.
+/// Times of a chain's entries.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LaneTimes {
-    /// By position in [`crate::layered::chains::Lane::reach`].
+pub(crate) struct ChainTimes {
+    /// By position in [`crate::layered::chains::Chain::reach`].
     pub entries: Vec<Phases>,
     /// By item: the mean time of one execution of a step, without its calls for those of calls.
     pub items: Vec<f64>,
-    /// By branch: its lane, and for how long in an execution the lane that waits for it is at work, too.
+    /// By branch: its chain, and for how long in an execution the chain that waits for it is at work, too.
     pub beside: Vec<(usize, f64)>,
 }
 
 /// The time of a slice and of a wait, by what a station adds.
 pub(crate) fn slice(work: &PlannedWork, stay: Stay) -> Time {
-    let stretched = work.slice * (1.0 + stay.stretch);
+    let slowed = work.slice * (1.0 + stay.slowdown);
     let waiting = stay.wait * (stay.wait + 2.0 * work.slice);
-    Time { mean: stretched + stay.wait, variance: work.cv2 * stretched * stretched + waiting }
+    Time { mean: slowed + stay.wait, variance: work.cv2 * slowed * slowed + waiting }
 }
 
-/// Evaluates all lanes of a group, branches first.
-pub(crate) fn group_times(plan: &Plan, lanes: &Lanes, group: usize, waits: &Waits, times: &mut [LaneTimes]) {
-    for lane in lanes.groups[group].lanes.clone().rev() {
-        let result = lane_times(plan, lanes, lane, waits, times);
-        times[lane] = result;
+/// Evaluates all chains of a client, branches first.
+pub(crate) fn client_times(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    client: usize,
+    waits: &Waits,
+    times: &mut [ChainTimes],
+) {
+    for chain in decomposition.clients[client].chains.clone().rev() {
+        let result = chain_times(plan, decomposition, chain, waits, times);
+        times[chain] = result;
     }
 }
 
-fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &[LaneTimes]) -> LaneTimes {
-    let lane = &lanes.lanes[number];
+fn chain_times(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    number: usize,
+    waits: &Waits,
+    times: &[ChainTimes],
+) -> ChainTimes {
+    let chain = &decomposition.chains[number];
     let stays = &waits.all(number);
-    let mut result = LaneTimes {
-        entries: vec![Phases::default(); lane.reach.len()],
-        items: vec![0.0; lane.items.len()],
+    let mut result = ChainTimes {
+        entries: vec![Phases::default(); chain.reach.len()],
+        items: vec![0.0; chain.items.len()],
         beside: Vec::new(),
     };
-    for &position in lane.order.iter().rev() {
-        let reach = &lane.reach[position as usize];
+    for &position in chain.order.iter().rev() {
+        let reach = &chain.reach[position as usize];
         let mut phases = Phases::default();
         // Of all steps up to each one.
         let mut ends = Vec::new();
         let mut index = reach.items.start;
         while index < reach.items.end {
-            match lane.items[index] {
+            match chain.items[index] {
                 Item::Step { work, visits, phase, slot } => {
                     let stay = if slot == NONE { Stay::default() } else { stays[slot as usize] };
                     let mut calls = Calls::default();
                     let mut next = index + 1;
-                    while next < reach.items.end && calls.take(lane.items[next], stays, waits, &result, &mut next) {}
+                    while next < reach.items.end && calls.take(chain.items[next], stays, waits, &result, &mut next) {}
                     let time = calls.execution(&plan.works[work], stay);
                     result.items[index] = time.mean;
                     phases[phase].add(time.times(visits));
                     ends.push(sum(&phases));
                     index = next;
                 }
-                Item::Fork { fork, first_lane } => {
+                Item::Fork { fork, first_chain } => {
                     let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
                     let branches: Vec<Time> = (0..parallel.branches.len())
                         .map(|branch| {
                             let mut total = Time::default();
-                            times[first_lane + branch].entries[0].iter().for_each(|time| total.add(*time));
+                            times[first_chain + branch].entries[0].iter().for_each(|time| total.add(*time));
                             total
                         })
                         .collect();
                     let left = still(parallel, &branches, &ends);
                     for (branch, (all, left)) in branches.iter().zip(&left).enumerate() {
-                        result.beside.push((first_lane + branch, (all.mean - left.mean).max(0.0)));
+                        result.beside.push((first_chain + branch, (all.mean - left.mean).max(0.0)));
                     }
                     let pairs: Vec<(f64, f64)> = left.iter().map(|time| (time.mean, time.variance)).collect();
                     let enough = parallel.quorum.unwrap_or(pairs.len());
-                    let (mean, variance) = until(&pairs, enough);
-                    let known = waits.together[first_lane];
+                    let (mean, variance) = order_statistic(&pairs, enough);
+                    let known = waits.together[first_chain];
                     let mean = known.map_or(mean, |known| known.0);
                     result.items[index] = mean;
                     phases[parallel.phase].add(Time { mean, variance }.times(parallel.visits));
                     if enough < pairs.len() {
                         // The thread is not free before the last branch has ended, though nobody waits for it.
-                        let (all, spread) = until(&pairs, pairs.len());
+                        let (all, spread) = order_statistic(&pairs, pairs.len());
                         let all = known.map_or(all, |known| known.1);
                         let left = Time { mean: (all - mean).max(0.0), variance: (spread - variance).max(0.0) };
                         let end = ends.last().copied().unwrap_or_default();
@@ -192,7 +204,7 @@ fn lane_times(plan: &Plan, lanes: &Lanes, number: usize, waits: &Waits, times: &
                     }
                     index += 1;
                 }
-                Item::Call { .. } | Item::Inline { .. } | Item::Send { .. } => index += 1,
+                Item::Call { .. } | Item::Flattened { .. } | Item::Send { .. } => index += 1,
             }
         }
         result.entries[position as usize] = phases;
@@ -228,7 +240,7 @@ struct Calls {
 
 impl Calls {
     /// Takes the item if it is a call and moves on.
-    fn take(&mut self, item: Item, stays: &[Stay], waits: &Waits, result: &LaneTimes, next: &mut usize) -> bool {
+    fn take(&mut self, item: Item, stays: &[Stay], waits: &Waits, result: &ChainTimes, next: &mut usize) -> bool {
         let (mean, time) = match item {
             Item::Call { mean, slot, to, .. } => {
                 let service = waits.service[to.index()];
@@ -237,7 +249,7 @@ impl Calls {
                 let variance = wait * (wait + 2.0 * held) + service[0].variance;
                 (mean, Time { mean: wait + service[0].mean, variance })
             }
-            Item::Inline { mean, reach, .. } => (mean, result.entries[reach as usize][0]),
+            Item::Flattened { mean, reach, .. } => (mean, result.entries[reach as usize][0]),
             Item::Send { .. } => {
                 *next += 1;
                 return true;

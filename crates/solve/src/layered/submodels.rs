@@ -1,34 +1,34 @@
 //! The decomposition into layers, and the queueing network of each.
 //!
-//! A lane and the stations that it visits belong together, so a layer is a connected component of lanes and stations. A
-//! task that queues is a station of the layer of its callers and a group of customers in the layer of its servers; what
+//! A chain and the stations that it visits belong together, so a layer is a connected component of chains and stations. A
+//! task that queues is a station of the layer of its callers and a client class in the layer of its servers; what
 //! passes between layers is its service time, upwards, and its throughput, downwards.
 
 use rustc_hash::FxHashMap;
 
 use dyelog_lqn::model::{EntryId, Scheduling};
 
-use crate::layered::chains::{Item, Lanes, NONE, Root};
+use crate::layered::chains::{ClientKind, Decomposition, Item, NONE};
 use crate::layered::phase_times::{Waits, slice};
 use crate::mva::{Discipline, Load, Network, Station, Stay, Visit};
-use crate::prepare::plan::{Plan, PlannedWork, servers};
+use crate::prepare::plan::{ModelPlan, PlannedWork, servers};
 
-/// Lanes and stations that are solved together.
+/// Chains and stations that are solved together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layer {
-    pub lanes: Vec<usize>,
+    pub chains: Vec<usize>,
     /// Entries that get Poisson requests at a station of the layer.
     pub open: Vec<EntryId>,
-    /// Stations, numbered as in [`Lanes`].
+    /// Stations, numbered as in [`Decomposition`].
     pub stations: Vec<usize>,
 }
 
 /// All layers, callers first.
-pub(crate) fn layers(plan: &Plan, lanes: &Lanes, open: &[EntryId]) -> Vec<Layer> {
-    let stations = lanes.processors + plan.model.tasks.len();
-    let mut sets = Sets::new(stations + lanes.lanes.len());
-    for (number, lane) in lanes.lanes.iter().enumerate() {
-        for &station in &lane.stations {
+pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[EntryId]) -> Vec<Layer> {
+    let stations = decomposition.processors + plan.model.tasks.len();
+    let mut sets = Sets::new(stations + decomposition.chains.len());
+    for (number, chain) in decomposition.chains.iter().enumerate() {
+        for &station in &chain.stations {
             sets.join(stations + number, station);
         }
     }
@@ -41,18 +41,19 @@ pub(crate) fn layers(plan: &Plan, lanes: &Lanes, open: &[EntryId]) -> Vec<Layer>
             layers.len() - 1
         })
     };
-    for number in 0..lanes.lanes.len() {
+    for number in 0..decomposition.chains.len() {
         let layer = layer_of(&mut sets, stations + number, &mut layers);
-        layers[layer].lanes.push(number);
+        layers[layer].chains.push(number);
     }
     for &entry in open {
-        let station = lanes.task_station(plan.entries[entry.index()].task);
+        let station = decomposition.task_station(plan.entries[entry.index()].task);
         let layer = layer_of(&mut sets, station, &mut layers);
         layers[layer].open.push(entry);
     }
     for layer in &mut layers {
-        let mut visited: Vec<usize> = layer.lanes.iter().flat_map(|lane| lanes.lanes[*lane].stations.clone()).collect();
-        visited.extend(layer.open.iter().map(|entry| lanes.task_station(plan.entries[entry.index()].task)));
+        let mut visited: Vec<usize> =
+            layer.chains.iter().flat_map(|chain| decomposition.chains[*chain].stations.clone()).collect();
+        visited.extend(layer.open.iter().map(|entry| decomposition.task_station(plan.entries[entry.index()].task)));
         visited.sort_unstable();
         visited.dedup();
         layer.stations = visited;
@@ -86,12 +87,12 @@ impl Sets {
 }
 
 /// The station of that number.
-pub(crate) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
-    let (scheduling, count) = if number < lanes.processors {
+pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, number: usize) -> Station {
+    let (scheduling, count) = if number < decomposition.processors {
         let processor = &plan.model.processors[number];
         (processor.scheduling, servers(processor.multiplicity) * f64::from(processor.replicas.max(1)))
     } else {
-        let task = number - lanes.processors;
+        let task = number - decomposition.processors;
         (plan.model.tasks[task].scheduling, plan.threads[task])
     };
     let discipline = match scheduling {
@@ -100,7 +101,7 @@ pub(crate) fn station(plan: &Plan, lanes: &Lanes, number: usize) -> Station {
         Scheduling::PreemptivePriority => Discipline::Preemptive,
         _ => Discipline::Fcfs,
     };
-    Station { discipline, servers: count, crowding: 0.0 }
+    Station { discipline, servers: count, thread_queueing: 0.0 }
 }
 
 /// Sums over the classes of a visit.
@@ -112,8 +113,8 @@ pub(crate) struct Sum {
     after: f64,
     after2: f64,
     priority: f64,
-    again: f64,
-    soon: f64,
+    repeat: f64,
+    inter_visit: f64,
 }
 
 impl Sum {
@@ -128,14 +129,14 @@ impl Sum {
             after: mean(self.after),
             after2: mean(self.after2),
             priority: mean(self.priority).round() as i32,
-            again: mean(self.again).min(1.0),
-            soon: if self.again > 0.0 { self.soon / self.again } else { 0.0 },
+            repeat: mean(self.repeat).min(1.0),
+            inter_visit: if self.repeat > 0.0 { self.inter_visit / self.repeat } else { 0.0 },
             longer: 0.0,
             guess: Stay::default(),
         }
     }
 
-    fn add_entry(&mut self, plan: &Plan, waits: &Waits, entry: EntryId, visits: f64) {
+    fn add_entry(&mut self, plan: &ModelPlan, waits: &Waits, entry: EntryId, visits: f64) {
         let [first, second, third] = waits.service[entry.index()];
         let after = second.mean + third.mean;
         self.visits += visits;
@@ -147,17 +148,23 @@ impl Sum {
     }
 }
 
-/// A lane's visits by slot, in one cycle of its group, with how often each entry is executed in it.
-pub(crate) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f64], waits: &Waits) -> Vec<Sum> {
-    let lane = &lanes.lanes[number];
-    let mut sums = vec![Sum::default(); lane.stations.len()];
+/// A chain's visits by slot, in one cycle of its client, with how often each entry is executed in it.
+pub(crate) fn chain_visits(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    number: usize,
+    flows: &[f64],
+    waits: &Waits,
+) -> Vec<Sum> {
+    let chain = &decomposition.chains[number];
+    let mut sums = vec![Sum::default(); chain.stations.len()];
     let stays = &waits.all(number);
-    for (position, reach) in lane.reach.iter().enumerate() {
+    for (position, reach) in chain.reach.iter().enumerate() {
         let task = plan.entries[reach.entry.index()].task;
         let priority = f64::from(plan.model.tasks[task.index()].priority);
         let mut executions = 0.0;
         let mut current = None;
-        for item in &lane.items[reach.items.clone()] {
+        for item in &chain.items[reach.items.clone()] {
             match *item {
                 Item::Step { work, visits, slot, .. } => {
                     executions = flows[position] * visits;
@@ -177,12 +184,12 @@ pub(crate) fn lane_visits(plan: &Plan, lanes: &Lanes, number: usize, flows: &[f6
                     let sum = &mut sums[slot as usize];
                     sum.add_entry(plan, waits, to, executions * mean);
                     if let Some((work, slice)) = current {
-                        let again = executions * mean * repeats(work, mean);
-                        sum.again += again;
-                        sum.soon += again * slice;
+                        let repeat = executions * mean * repeats(work, mean);
+                        sum.repeat += repeat;
+                        sum.inter_visit += repeat * slice;
                     }
                 }
-                Item::Inline { .. } | Item::Send { .. } | Item::Fork { .. } => {}
+                Item::Flattened { .. } | Item::Send { .. } | Item::Fork { .. } => {}
             }
         }
     }
@@ -194,17 +201,17 @@ fn repeats(work: &PlannedWork, mean: f64) -> f64 {
     if work.deterministic { if mean > 1.0 { (mean - 1.0) / mean } else { 0.0 } } else { mean / work.slices.max(mean) }
 }
 
-/// A layer's network with the place of each visit in it: lane and slot.
+/// A layer's network with the place of each visit in it: chain and slot.
 pub(crate) struct LayerNetwork {
     pub network: Network,
-    /// By visit: lane and slot; none for those of open entries.
+    /// By visit: chain and slot; none for those of open entries.
     pub places: Vec<Option<(usize, usize)>>,
 }
 
-/// Builds the network of a layer from the loads of its lanes.
+/// Builds the network of a layer from the loads of its chains.
 pub(crate) fn network(
-    plan: &Plan,
-    lanes: &Lanes,
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
     layer: &Layer,
     loads: &[Load],
     sums: &[Vec<Sum>],
@@ -213,17 +220,21 @@ pub(crate) fn network(
 ) -> LayerNetwork {
     let mut network = Network::default();
     let mut places = Vec::new();
-    let local = |station: usize| layer.stations.binary_search(&station).expect("a layer has all stations of its lanes");
+    let local =
+        |station: usize| layer.stations.binary_search(&station).expect("a layer has all stations of its decomposition");
     network.stations = layer
         .stations
         .iter()
-        .map(|&number| Station { crowding: waits.crowding[number], ..station(plan, lanes, number) })
+        .map(|&number| Station {
+            thread_queueing: waits.thread_queueing[number],
+            ..station(plan, decomposition, number)
+        })
         .collect();
-    for (chain, &number) in layer.lanes.iter().enumerate() {
+    for (chain, &number) in layer.chains.iter().enumerate() {
         network.chains.push(loads[chain]);
         for (slot, sum) in sums[chain].iter().enumerate() {
             if sum.visits > 0.0 {
-                let visit = sum.visit(chain, local(lanes.lanes[number].stations[slot]));
+                let visit = sum.visit(chain, local(decomposition.chains[number].stations[slot]));
                 network.visits.push(Visit {
                     guess: waits.stays[number][slot],
                     longer: waits.longer[number][slot],
@@ -238,13 +249,13 @@ pub(crate) fn network(
         sum.add_entry(plan, waits, entry, 1.0);
         let chain = network.chains.len();
         network.chains.push(Load::Open(open[entry.index()]));
-        network.visits.push(sum.visit(chain, local(lanes.task_station(plan.entries[entry.index()].task))));
+        network.visits.push(sum.visit(chain, local(decomposition.task_station(plan.entries[entry.index()].task))));
         places.push(None);
     }
     LayerNetwork { network, places }
 }
 
-/// What one cycle of a group demands of a station, all visits together.
+/// What one cycle of a client demands of a station, all visits together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     pub station: usize,
@@ -257,18 +268,23 @@ pub(crate) struct Demand {
     pub stay: f64,
 }
 
-/// By group: its demands, lane by lane.
-pub(crate) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Waits) -> Vec<Vec<Demand>> {
-    let mut demands = vec![Vec::new(); lanes.groups.len()];
-    for (number, lane) in lanes.lanes.iter().enumerate() {
-        let sums = lane_visits(plan, lanes, number, &flows[number], waits);
-        demands[lane.group].extend(sums.iter().zip(waits.all(number)).zip(&lane.stations).map(
+/// By client: its demands, chain by chain.
+pub(crate) fn demands(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    flows: &[Vec<f64>],
+    waits: &Waits,
+) -> Vec<Vec<Demand>> {
+    let mut demands = vec![Vec::new(); decomposition.clients.len()];
+    for (number, chain) in decomposition.chains.iter().enumerate() {
+        let sums = chain_visits(plan, decomposition, number, &flows[number], waits);
+        demands[chain.client].extend(sums.iter().zip(waits.all(number)).zip(&chain.stations).map(
             |((sum, stay), &station)| Demand {
                 station,
                 visits: sum.visits,
                 service: sum.service,
                 time: sum.service + sum.after,
-                stay: sum.visits * stay.wait + sum.service * (1.0 + stay.stretch),
+                stay: sum.visits * stay.wait + sum.service * (1.0 + stay.slowdown),
             },
         ));
     }
@@ -276,20 +292,20 @@ pub(crate) fn demands(plan: &Plan, lanes: &Lanes, flows: &[Vec<f64>], waits: &Wa
 }
 
 /// The name of a station, for words to users.
-pub(crate) fn station_name(plan: &Plan, lanes: &Lanes, number: usize) -> String {
-    if number < lanes.processors {
+pub(crate) fn station_name(plan: &ModelPlan, decomposition: &Decomposition, number: usize) -> String {
+    if number < decomposition.processors {
         format!("processor `{}`", plan.model.processors[number].name)
     } else {
-        format!("task `{}`", plan.model.tasks[number - lanes.processors].name)
+        format!("task `{}`", plan.model.tasks[number - decomposition.processors].name)
     }
 }
 
 /// Time that the sums spend at their stations with the given stays.
 pub(crate) fn residence(sums: &[Sum], stays: &[Stay]) -> f64 {
-    sums.iter().zip(stays).map(|(sum, stay)| sum.visits * stay.wait + sum.service * (1.0 + stay.stretch)).sum()
+    sums.iter().zip(stays).map(|(sum, stay)| sum.visits * stay.wait + sum.service * (1.0 + stay.slowdown)).sum()
 }
 
-/// Whether a group's customers come and go.
-pub(crate) fn is_stream(root: Root) -> bool {
-    matches!(root, Root::Stream { .. })
+/// Whether a client's customers come and go.
+pub(crate) fn is_open(kind: ClientKind) -> bool {
+    matches!(kind, ClientKind::Open { .. })
 }

@@ -1,9 +1,9 @@
 //! Solving a model from where the solver stood with a like one.
 
-use crate::layered::chains::{Item, Lanes, Root};
-use crate::mva::Memory;
-use crate::numeric::anderson::Mixing;
-use crate::prepare::plan::Plan;
+use crate::layered::chains::{ClientKind, Decomposition, Item};
+use crate::mva::InnerStarts;
+use crate::numeric::anderson::Anderson;
+use crate::prepare::plan::ModelPlan;
 use dyelog_diagnostic::Diagnostics;
 use dyelog_lqn::model::Model;
 use dyelog_lqn::results::{Convergence, Results};
@@ -17,7 +17,7 @@ use crate::prepare::{assemble, replicas};
 /// Whether two models have the same structure is seen when the second is solved: who circulates and which stations it
 /// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct WarmStart {
     shape: Vec<u32>,
     /// All numbers of the solver's state.
     row: Vec<f64>,
@@ -25,14 +25,14 @@ pub struct Standing {
     before: Option<Vec<f64>>,
     /// Whether the row was moved away from where the solver stood, which is then in `before`.
     is_moved: bool,
-    ends: Vec<Memory>,
+    ends: Vec<InnerStarts>,
     /// The sizes of the last like model that had too many states.
     too_many: Option<Vec<u32>>,
     /// The steps that led there, which tell the next solution its way.
-    mixing: Mixing,
+    acceleration: Anderson,
 }
 
-impl Standing {
+impl WarmStart {
     /// Goes on in the direction from the standing before to this one, by so much of the way between them: the start for a
     /// model whose parameters have moved on along the same line. Does nothing where there is no standing before.
     #[must_use]
@@ -91,17 +91,17 @@ impl Standing {
 pub fn layered_from(
     model: &Model,
     options: &LayeredOptions,
-    start: Option<Standing>,
+    start: Option<WarmStart>,
     observer: &mut dyn Observer,
-) -> Result<(Results, Standing), Diagnostics> {
+) -> Result<(Results, WarmStart), Diagnostics> {
     if !replicas::any(model) {
         return go_on(model, options, start, observer);
     }
     let mut start = start;
-    let mut end = Standing::default();
+    let mut end = WarmStart::default();
     let results = of_copies(model, &mut |model| {
-        let (results, standing) = go_on(model, options, start.take(), observer)?;
-        end = standing;
+        let (results, warm_start) = go_on(model, options, start.take(), observer)?;
+        end = warm_start;
         Ok(results)
     })?;
     Ok((results, end))
@@ -110,13 +110,13 @@ pub fn layered_from(
 fn go_on(
     model: &Model,
     options: &LayeredOptions,
-    start: Option<Standing>,
+    start: Option<WarmStart>,
     observer: &mut dyn Observer,
-) -> Result<(Results, Standing), Diagnostics> {
-    let plan = Plan::new(model)?;
-    let lanes = Lanes::new(&plan)?;
-    let shape = shape(&lanes);
-    let mut solver = Solver::new(&plan, &lanes)?;
+) -> Result<(Results, WarmStart), Diagnostics> {
+    let plan = ModelPlan::new(model)?;
+    let decomposition = Decomposition::new(&plan)?;
+    let shape = shape(&decomposition);
+    let mut solver = Solver::new(&plan, &decomposition)?;
     let mut start = start.filter(|start| start.shape == shape);
     let sizes = sizes(&plan);
     // Whoever has more customers and threads has more states.
@@ -126,32 +126,32 @@ fn go_on(
     if too_many.is_none()
         && let Some(results) = ctmc::solve(&plan, options.states)
     {
-        return Ok((sound(results)?, Standing { shape, ..Standing::default() }));
+        return Ok((sound(results)?, WarmStart { shape, ..WarmStart::default() }));
     }
     if let Err(refusal) = in_layers(model) {
         let results = ctmc::solve_roughly(&plan, options.states).map_or(Err(refusal), sound)?;
-        return Ok((results, Standing { shape, ..Standing::default() }));
+        return Ok((results, WarmStart { shape, ..WarmStart::default() }));
     }
     start = start.filter(|start| !start.row.is_empty());
     let limit = options.iterations.div_ceil(2).max(1);
-    let mut mixing = start.as_mut().map(|start| std::mem::take(&mut start.mixing)).unwrap_or_default();
+    let mut acceleration = start.as_mut().map(|start| std::mem::take(&mut start.acceleration)).unwrap_or_default();
     let warm = start
         .as_mut()
-        .and_then(|start| solver.go_on(start, &mut mixing, options.tolerance, limit, observer))
+        .and_then(|start| solver.go_on(start, &mut acceleration, options.tolerance, limit, observer))
         .map(|convergence| assemble::results(&solver, convergence))
         .filter(assemble::is_sound);
-    let before = warm.is_some().then(|| start.and_then(Standing::end)).flatten();
+    let before = warm.is_some().then(|| start.and_then(WarmStart::end)).flatten();
     let results = if let Some(results) = warm {
         results
     } else {
-        mixing = Mixing::default();
-        solver = Solver::new(&plan, &lanes)?;
+        acceleration = Anderson::default();
+        solver = Solver::new(&plan, &decomposition)?;
         let convergence = solver.run(options, observer)?;
         sound(assemble::results(&solver, convergence))?
     };
-    let mut standing = solver.standing(shape, before, mixing.for_another());
-    standing.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
-    Ok((results, standing))
+    let mut warm_start = solver.warm_start(shape, before, acceleration.for_another());
+    warm_start.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
+    Ok((results, warm_start))
 }
 
 /// Iterations from scratch before the acceleration of a large model begins.
@@ -168,9 +168,9 @@ impl Solver<'_> {
     ) -> Option<Convergence> {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
-        let ends = std::mem::take(&mut self.memories);
-        let mut start = Standing { row, ends, ..Standing::default() };
-        let found = self.go_on(&mut start, &mut Mixing::default(), tolerance, limit, observer);
+        let ends = std::mem::take(&mut self.inner_starts);
+        let mut start = WarmStart { row, ends, ..WarmStart::default() };
+        let found = self.go_on(&mut start, &mut Anderson::default(), tolerance, limit, observer);
         if found.is_none() {
             observer.restart("without acceleration");
             self.reset();
@@ -181,15 +181,15 @@ impl Solver<'_> {
     /// Iterates from a start. `None` where that does not converge.
     fn go_on(
         &mut self,
-        start: &mut Standing,
-        mixing: &mut Mixing,
+        start: &mut WarmStart,
+        acceleration: &mut Anderson,
         tolerance: f64,
         limit: u32,
         observer: &mut dyn Observer,
     ) -> Option<Convergence> {
-        self.memories = std::mem::take(&mut start.ends);
-        for memory in &mut self.memories {
-            memory.hurries = true;
+        self.inner_starts = std::mem::take(&mut start.ends);
+        for inner_starts in &mut self.inner_starts {
+            inner_starts.inexact = true;
         }
         let mut run = Run { converged: false, iterations: 0, residual: f64::INFINITY };
         let mut row = start.row.clone();
@@ -208,7 +208,7 @@ impl Solver<'_> {
             if next.len() != row.len() {
                 return None;
             }
-            mixing.mix(&mut row, &next);
+            acceleration.accelerate(&mut row, &next);
         }
         let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
         converged.then(|| Convergence {
@@ -229,9 +229,9 @@ impl Solver<'_> {
                 *value = *new;
             }
         });
-        for group in (0..self.lanes.groups.len()).rev() {
-            self.evaluate(group);
-            self.update_requests(group);
+        for client in (0..self.decomposition.clients.len()).rev() {
+            self.evaluate(client);
+            self.update_requests(client);
         }
     }
 
@@ -239,7 +239,7 @@ impl Solver<'_> {
     fn visit_state(&mut self, see: &mut dyn FnMut(&mut f64)) {
         for stay in self.waits.stays.iter_mut().flatten().chain(&mut self.open_stays) {
             see(&mut stay.wait);
-            see(&mut stay.stretch);
+            see(&mut stay.slowdown);
         }
         for time in self.waits.service.iter_mut().flatten() {
             see(&mut time.mean);
@@ -252,21 +252,21 @@ impl Solver<'_> {
         for activity in &mut self.activity {
             [&mut activity.time, &mut activity.alone, &mut activity.beside].into_iter().for_each(&mut *see);
         }
-        for memory in &mut self.memories {
-            memory.visit(see);
+        for inner_starts in &mut self.inner_starts {
+            inner_starts.visit(see);
         }
     }
 
-    fn standing(mut self, shape: Vec<u32>, before: Option<Vec<f64>>, mixing: Mixing) -> Standing {
+    fn warm_start(mut self, shape: Vec<u32>, before: Option<Vec<f64>>, acceleration: Anderson) -> WarmStart {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
         let before = before.filter(|before| before.len() == row.len());
-        Standing { shape, row, before, ends: self.memories, mixing, ..Standing::default() }
+        WarmStart { shape, row, before, ends: self.inner_starts, acceleration, ..WarmStart::default() }
     }
 }
 
 /// Numbers that do not shrink unless the number of states may.
-fn sizes(plan: &Plan) -> Vec<u32> {
+fn sizes(plan: &ModelPlan) -> Vec<u32> {
     let threads = plan.threads.iter().map(|count| if *count < 1e9 { *count as u32 } else { u32::MAX });
     let works = plan.works.iter().flat_map(|work| {
         let calls = work.calls.iter().map(|call| u32::from(call.mean > 0.0));
@@ -276,29 +276,29 @@ fn sizes(plan: &Plan) -> Vec<u32> {
 }
 
 /// The structure of a decomposition, flat: two with the same have state of the same shape and meaning.
-fn shape(lanes: &Lanes) -> Vec<u32> {
-    let mut shape: Vec<u32> = lanes.queues.iter().map(|queues| u32::from(*queues)).collect();
+fn shape(decomposition: &Decomposition) -> Vec<u32> {
+    let mut shape: Vec<u32> = decomposition.queues.iter().map(|queues| u32::from(*queues)).collect();
     let index = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    for group in &lanes.groups {
-        shape.extend(match group.root {
-            Root::Customers(task) => [0, task.0],
-            Root::Threads(task) => [1, task.0],
-            Root::Stream { entry, later } => [2 + u32::from(later), entry.0],
+    for client in &decomposition.clients {
+        shape.extend(match client.kind {
+            ClientKind::Customers(task) => [0, task.0],
+            ClientKind::Threads(task) => [1, task.0],
+            ClientKind::Open { entry, later } => [2 + u32::from(later), entry.0],
         });
-        shape.push(index(group.lanes.len()));
+        shape.push(index(client.chains.len()));
     }
-    for lane in &lanes.lanes {
-        shape.extend([lane.group, lane.reach.len(), lane.items.len(), lane.stations.len()].map(index));
-        shape.extend(lane.stations.iter().map(|station| index(*station)));
-        for reach in &lane.reach {
+    for chain in &decomposition.chains {
+        shape.extend([chain.client, chain.reach.len(), chain.items.len(), chain.stations.len()].map(index));
+        shape.extend(chain.stations.iter().map(|station| index(*station)));
+        for reach in &chain.reach {
             shape.extend([reach.entry.0, index(reach.strand), index(reach.items.start)]);
         }
-        shape.extend(lane.items.iter().flat_map(|item| match *item {
+        shape.extend(chain.items.iter().flat_map(|item| match *item {
             Item::Step { work, slot, phase, .. } => [index(work) << 2 | index(phase), slot],
             Item::Call { slot, to, .. } => [to.0, slot],
-            Item::Inline { reach, .. } => [reach, 1],
+            Item::Flattened { reach, .. } => [reach, 1],
             Item::Send { to, .. } => [to.0, 2],
-            Item::Fork { fork, first_lane } => [index(fork), index(first_lane)],
+            Item::Fork { fork, first_chain } => [index(fork), index(first_chain)],
         }));
     }
     shape

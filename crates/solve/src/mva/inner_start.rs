@@ -10,12 +10,12 @@ const STEPS: usize = 2;
 /// An iteration that starts from where the same one of a like network ended finds the same fixed point sooner. A start
 /// that does not fit, or that is far off, does no harm but takes longer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct InnerStarts {
     ends: Vec<End>,
     next: usize,
     /// Whether iterations that start from what was kept make a few steps only: then they come to their end together with the
     /// iteration around them.
-    pub hurries: bool,
+    pub inexact: bool,
     /// The largest relative change in the last step of an iteration that made a few steps only.
     change: f64,
 }
@@ -23,10 +23,10 @@ pub(crate) struct Memory {
 #[derive(Clone, Debug, Default)]
 struct End {
     stays: Vec<Stay>,
-    strain: Vec<f64>,
+    overload: Vec<f64>,
 }
 
-impl Memory {
+impl InnerStarts {
     /// The next iteration is the first one.
     pub(super) fn rewind(&mut self) {
         self.next = 0;
@@ -35,7 +35,7 @@ impl Memory {
 
     /// How many steps the present iteration may make.
     pub(super) fn steps(&self) -> Option<usize> {
-        (self.hurries && self.next < self.ends.len()).then_some(STEPS)
+        (self.inexact && self.next < self.ends.len()).then_some(STEPS)
     }
 
     /// Takes note of the change in the last step of the present iteration, which made all steps that it might.
@@ -49,13 +49,13 @@ impl Memory {
     }
 
     /// Puts the end of the present iteration's forerunner into place, if there is one that fits.
-    pub(super) fn recall(&self, stays: &mut [Stay], strain: &mut [f64]) {
+    pub(super) fn recall(&self, stays: &mut [Stay], overload: &mut [f64]) {
         if let Some(end) = self.ends.get(self.next)
             && end.stays.len() == stays.len()
-            && end.strain.len() == strain.len()
+            && end.overload.len() == overload.len()
         {
             stays.copy_from_slice(&end.stays);
-            strain.copy_from_slice(&end.strain);
+            overload.copy_from_slice(&end.overload);
         }
     }
 
@@ -64,22 +64,22 @@ impl Memory {
         for end in &mut self.ends {
             for stay in &mut end.stays {
                 see(&mut stay.wait);
-                see(&mut stay.stretch);
+                see(&mut stay.slowdown);
             }
-            end.strain.iter_mut().for_each(&mut *see);
+            end.overload.iter_mut().for_each(&mut *see);
         }
     }
 
     /// Keeps the end of the present iteration and goes on to the next.
-    pub(super) fn keep(&mut self, stays: &[Stay], strain: &[f64]) {
+    pub(super) fn keep(&mut self, stays: &[Stay], overload: &[f64]) {
         if self.ends.len() <= self.next {
             self.ends.resize_with(self.next + 1, End::default);
         }
         let end = &mut self.ends[self.next];
         end.stays.clear();
         end.stays.extend_from_slice(stays);
-        end.strain.clear();
-        end.strain.extend_from_slice(strain);
+        end.overload.clear();
+        end.overload.extend_from_slice(overload);
         self.next += 1;
     }
 }

@@ -1,6 +1,6 @@
 //! Acceleration of iterations, inside layers and over all of them.
 
-/// How many steps [`Mixing`] looks back.
+/// How many steps [`Anderson`] looks back.
 const DEPTH: usize = 8;
 /// Where a residual grows by more than this, the steps before tell nothing about the way from here.
 const ASTRAY: f64 = 2.0;
@@ -14,17 +14,17 @@ const PLAIN: f64 = 1e-5;
 /// Residuals are relative, so that rates and times weigh alike, except among parts of a whole. What is kept of a step is by how much the residual and the
 /// image changed. That holds near the fixed point of a like iteration, too, so that one may go on with another's steps.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Mixing {
+pub(crate) struct Anderson {
     /// The residual before, and what the iteration made of its point.
     last: Option<(Vec<f64>, Vec<f64>)>,
     /// The latest last.
-    steps: Vec<Step>,
+    steps: Vec<Difference>,
     of_parts: bool,
 }
 
 /// What came of a step.
 #[derive(Clone, Debug)]
-struct Step {
+struct Difference {
     /// By how much the residual changed.
     residual: Vec<f64>,
     /// By how much the image changed.
@@ -33,7 +33,7 @@ struct Step {
     products: Vec<f64>,
 }
 
-impl Mixing {
+impl Anderson {
     /// For parts of a whole, such as probabilities: small ones hardly matter.
     pub(crate) fn of_parts() -> Self {
         Self { of_parts: true, ..Self::default() }
@@ -58,7 +58,7 @@ impl Mixing {
     }
 
     /// Replaces the point, of which the iteration made `next`, by the one to go on from.
-    pub(crate) fn mix(&mut self, point: &mut [f64], next: &[f64]) {
+    pub(crate) fn accelerate(&mut self, point: &mut [f64], next: &[f64]) {
         let change = if self.of_parts { |next: f64, point: f64| next - point } else { relative };
         let residual: Vec<f64> = next.iter().zip(&*point).map(|(next, point)| change(*next, *point)).collect();
         if self.steps.iter().any(|step| step.residual.len() != residual.len()) {
@@ -75,7 +75,7 @@ impl Mixing {
             let (residual, image): (Vec<f64>, Vec<f64>) = (change(&residual, &old), change(next, &image));
             let mut products: Vec<f64> = self.steps.iter().map(|step| dot(&step.residual, &residual)).collect();
             products.push(dot(&residual, &residual));
-            self.steps.push(Step { residual, image, products });
+            self.steps.push(Difference { residual, image, products });
         }
         point.copy_from_slice(next);
         for (step, weight) in self.steps.iter().zip(self.weights(&residual)) {
@@ -153,17 +153,17 @@ fn eliminate(matrix: &mut [Vec<f64>]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Mixing;
+    use super::Anderson;
 
     #[test]
     fn a_slow_iteration_ends_soon() {
         // Converges by itself at a rate of 0.95: some 400 steps to nine digits.
         let image = |point: &[f64]| vec![0.95 * point[0] + 0.1, 0.9 * point[1] + 0.05 * point[0] + 0.3];
         let mut point = vec![1.0, 1.0];
-        let mut mixing = Mixing::default();
+        let mut acceleration = Anderson::default();
         for _ in 0..20 {
             let next = image(&point);
-            mixing.mix(&mut point, &next);
+            acceleration.accelerate(&mut point, &next);
         }
         assert!((point[0] - 2.0).abs() < 1e-9 && (point[1] - 4.0).abs() < 1e-9, "{point:?}");
     }

@@ -8,7 +8,7 @@
 const TERMS: usize = 2048;
 
 /// Mean and variance of the time until `enough` of the branches, given by mean and variance, have ended.
-pub(crate) fn until(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
+pub(crate) fn order_statistic(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
     let laws: Vec<Law> = branches.iter().map(|&(mean, variance)| Law::new(mean, variance)).collect();
     let longest = branches.iter().map(|branch| branch.0).fold(0.0, f64::max);
     if longest <= 0.0 || enough == 0 {
@@ -139,19 +139,19 @@ impl Law {
 
 #[cfg(test)]
 mod tests {
-    use super::{Law, integrated, until, until_all};
+    use super::{Law, integrated, order_statistic, until_all};
 
     #[test]
     fn exponential_branches_have_the_mean_of_their_maximum() {
         // H₃ and the variance of the maximum of three exponentials: 1 + 1/4 + 1/9.
-        let (mean, variance) = until(&[(1.0, 1.0); 3], 3);
+        let (mean, variance) = order_statistic(&[(1.0, 1.0); 3], 3);
         assert!((mean - 11.0 / 6.0).abs() < 1e-12, "{mean}");
         assert!((variance - 49.0 / 36.0).abs() < 1e-12, "{variance}");
     }
 
     #[test]
     fn constants_end_with_the_longest() {
-        let (mean, variance) = until(&[(1.0, 0.0), (3.0, 0.0), (0.0, 0.0)], 3);
+        let (mean, variance) = order_statistic(&[(1.0, 0.0), (3.0, 0.0), (0.0, 0.0)], 3);
         assert!((mean - 3.0).abs() < 1e-12 && variance < 1e-12, "{mean} {variance}");
     }
 

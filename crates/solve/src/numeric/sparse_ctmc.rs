@@ -1,6 +1,6 @@
 //! How likely each state of a chain is.
 
-use crate::numeric::anderson::Mixing;
+use crate::numeric::anderson::Anderson;
 
 /// Sweeps at most, and in a round.
 const MOST: usize = 4000;
@@ -26,7 +26,7 @@ pub(crate) fn stationary(
     let incoming = Incoming::new(states, moves);
     let mut point = start.unwrap_or_else(|| vec![1.0 / states as f64; states]);
     let mut probabilities = point.clone();
-    let mut mixing = Mixing::of_parts();
+    let mut acceleration = Anderson::of_parts();
     let several = levels.iter().any(|level| *level != levels[0]);
     for round in 0..MOST / ROUND {
         if several {
@@ -48,7 +48,7 @@ pub(crate) fn stationary(
         if round < PLAIN {
             point.copy_from_slice(&probabilities);
         } else {
-            mixing.mix(&mut point, &probabilities);
+            acceleration.accelerate(&mut point, &probabilities);
             probabilities.copy_from_slice(&point);
         }
     }

@@ -14,7 +14,7 @@ use crate::codes;
 
 /// An execution of a phase or an activity in a strand.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct StrandStep {
     /// Which phase (0 to 2 of the entry) or activity.
     pub work: StepWork,
     /// Mean executions for each execution of the strand.
@@ -57,7 +57,7 @@ pub(crate) struct Strand {
     /// The fork that begins it; none for the entry's own.
     pub begun_by: Option<usize>,
     /// What it does, in an order in which things can happen.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StrandStep>,
     /// Forks on it.
     pub forks: Vec<usize>,
 }
@@ -85,7 +85,7 @@ pub(crate) fn shape(model: &Model, entry: EntryId) -> Result<Shape, Diagnostics>
     match &model.entries[entry.index()].body {
         Body::Phases(phases) => {
             let steps = (0..phases.len().min(3))
-                .map(|phase| Step { work: StepWork::Phase(phase), visits: 1.0, phase })
+                .map(|phase| StrandStep { work: StepWork::Phase(phase), visits: 1.0, phase })
                 .collect();
             Ok(Shape { strands: vec![Strand { steps, ..Strand::default() }], ..Shape::default() })
         }
@@ -211,7 +211,7 @@ impl<'a> Reduction<'a> {
     /// Adds the activity to its strand; where control is afterwards.
     fn execute(&mut self, activity: ActivityId, position: usize) -> Arrival {
         let mut at = self.arrivals[position];
-        self.shape.strands[at.strand].steps.push(Step {
+        self.shape.strands[at.strand].steps.push(StrandStep {
             work: StepWork::Activity(activity),
             visits: at.visits,
             phase: usize::from(at.replied),
@@ -348,14 +348,15 @@ impl<'a> Reduction<'a> {
         ));
         while let Some(number) = self.shape.strands[strand].begun_by {
             let steps = std::mem::take(&mut self.shape.strands[strand].steps);
-            let (before, after): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|step| step.phase == 0);
+            let (before, after): (Vec<StrandStep>, Vec<StrandStep>) =
+                steps.into_iter().partition(|step| step.phase == 0);
             self.shape.strands[strand].steps = after;
             let fork = &mut self.shape.forks[number];
             fork.phase = 1;
             let (parent, visits) = (fork.parent, fork.visits);
             let steps = &mut self.shape.strands[parent].steps;
             fork.replying = Some((strand, steps.len()..steps.len() + before.len()));
-            steps.extend(before.into_iter().map(|step| Step { visits: step.visits * visits, ..step }));
+            steps.extend(before.into_iter().map(|step| StrandStep { visits: step.visits * visits, ..step }));
             strand = parent;
         }
     }

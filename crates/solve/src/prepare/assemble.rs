@@ -4,8 +4,8 @@ use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole, Task};
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
 use crate::layered::Solver;
-use crate::layered::chains::{Item, Root};
-use crate::prepare::plan::{Plan, servers};
+use crate::layered::chains::{ClientKind, Item};
+use crate::prepare::plan::{ModelPlan, servers};
 
 /// A sum of values by weight.
 #[derive(Clone, Copy, Default)]
@@ -36,8 +36,8 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
         rows: vec![Mean::default(); plan.rows.len()],
         answers: vec![Mean::default(); model.entries.len()],
     };
-    for group in 0..solver.lanes.groups.len() {
-        sums.add_group(solver, group);
+    for client in 0..solver.decomposition.clients.len() {
+        sums.add_client(solver, client);
     }
     sums.add_open(solver);
     let mut entries: Vec<EntryResult> = Vec::with_capacity(model.entries.len());
@@ -93,7 +93,7 @@ pub(crate) fn beyond_rounding(wait: f64, service: f64) -> f64 {
 }
 
 /// Tells of groups that would take more of their processor than their cap lets them, since the solver leaves caps out.
-fn beyond_caps(plan: &Plan, tasks: &[TaskResult], convergence: &mut Convergence, doubts: &mut Vec<String>) {
+fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Convergence, doubts: &mut Vec<String>) {
     let model = plan.model;
     let is_open = (0..model.tasks.len()).all(|task| !plan.is_source(task.into()));
     for (number, group) in model.groups.iter().enumerate().filter(|(_, group)| group.cap) {
@@ -144,7 +144,7 @@ pub(crate) fn gives_back(role: Option<SemaphoreRole>) -> bool {
 }
 
 /// What is taken for something simpler of sources that choose among entries.
-pub(crate) fn doubts_of_sources(plan: &Plan) -> impl Iterator<Item = String> {
+pub(crate) fn doubts_of_sources(plan: &ModelPlan) -> impl Iterator<Item = String> {
     let several = |task: &&Task| {
         let first = task.entries.first().map(|entry| plan.entries[entry.index()].task);
         first.is_some_and(|task| plan.is_source(task)) && task.entries.len() > 1
@@ -167,29 +167,29 @@ struct Sums {
 }
 
 impl Sums {
-    fn add_group(&mut self, solver: &Solver, group: usize) {
-        let rate = solver.throughputs[group];
-        let found = &solver.lanes.groups[group];
-        let later = matches!(found.root, Root::Stream { later: true, .. });
-        for number in found.lanes.clone() {
-            let lane = &solver.lanes.lanes[number];
+    fn add_client(&mut self, solver: &Solver, client: usize) {
+        let rate = solver.throughputs[client];
+        let found = &solver.decomposition.clients[client];
+        let later = matches!(found.kind, ClientKind::Open { later: true, .. });
+        for number in found.chains.clone() {
+            let chain = &solver.decomposition.chains[number];
             let times = &solver.times[number];
             if times.entries.is_empty() {
                 continue;
             }
-            for (position, reach) in lane.reach.iter().enumerate() {
+            for (position, reach) in chain.reach.iter().enumerate() {
                 let weight = rate * solver.flows[number][position];
                 let entry = reach.entry.index();
                 if reach.strand == 0 {
                     for (phase, time) in times.entries[position].iter().enumerate() {
-                        // An entry's phases may be executed by different groups: the first by its callers, the later
+                        // An entry's phases may be executed by different clients: the first by its callers, the later
                         // ones beside them.
                         let own = phase == 0 || phase_runs_here(solver, number, position);
                         if own && !(later && position == 0 && phase == 0) {
                             self.phases[entry][phase].add(weight, time.mean);
                         }
                     }
-                    if let Root::Stream { entry: root, later: false } = found.root
+                    if let ClientKind::Open { entry: root, later: false } = found.kind
                         && root == reach.entry
                         && position == 0
                     {
@@ -202,12 +202,12 @@ impl Sums {
     }
 
     fn add_items(&mut self, solver: &Solver, number: usize, position: usize, weight: f64) {
-        let lane = &solver.lanes.lanes[number];
-        let reach = &lane.reach[position];
+        let chain = &solver.decomposition.chains[number];
+        let reach = &chain.reach[position];
         let stays = &solver.waits.all(number);
         let mut executions = 0.0;
         for index in reach.items.clone() {
-            match lane.items[index] {
+            match chain.items[index] {
                 Item::Step { work, visits, .. } => {
                     executions = weight * visits;
                     let planned = &solver.plan.works[work];
@@ -217,7 +217,7 @@ impl Sums {
                 Item::Call { mean, slot, row, .. } => {
                     self.rows[row].add(executions * mean, stays[slot as usize].wait);
                 }
-                Item::Inline { mean, row, .. } => self.rows[row].add(executions * mean, 0.0),
+                Item::Flattened { mean, row, .. } => self.rows[row].add(executions * mean, 0.0),
                 Item::Send { mean, to, row } => {
                     self.rows[row].add(executions * mean, solver.open_stays[to.index()].wait);
                 }
@@ -232,7 +232,7 @@ impl Sums {
             if entry.open <= 0.0 {
                 continue;
             }
-            let queues = solver.lanes.queues[entry.task.index()];
+            let queues = solver.decomposition.queues[entry.task.index()];
             if queues {
                 let response = solver.open_stays[index].wait + self.phases[index][0].value();
                 self.answers[index].add(entry.open, response);
@@ -252,15 +252,15 @@ impl Sums {
     }
 }
 
-/// Whether the lane executes the later phases of its entry.
-fn phase_runs_here(solver: &Solver, lane: usize, position: usize) -> bool {
-    let found = &solver.lanes.lanes[lane];
+/// Whether the chain executes the later phases of its entry.
+fn phase_runs_here(solver: &Solver, chain: usize, position: usize) -> bool {
+    let found = &solver.decomposition.chains[chain];
     found.parent.is_none()
-        && match solver.lanes.groups[found.group].root {
-            Root::Customers(task) | Root::Threads(task) => {
+        && match solver.decomposition.clients[found.client].kind {
+            ClientKind::Customers(task) | ClientKind::Threads(task) => {
                 position < solver.plan.model.tasks[task.index()].entries.len()
             }
-            Root::Stream { .. } => position == 0,
+            ClientKind::Open { .. } => position == 0,
         }
 }
 
@@ -283,7 +283,7 @@ fn doubts(solver: &Solver, convergence: &Convergence) -> Vec<String> {
     doubts.extend(doubts_of_sources(solver.plan));
     for entry in &solver.plan.entries {
         let task = &solver.plan.model.tasks[entry.task.index()];
-        if solver.lanes.queues[entry.task.index()] && task.scheduling == Scheduling::ProcessorSharing {
+        if solver.decomposition.queues[entry.task.index()] && task.scheduling == Scheduling::ProcessorSharing {
             doubts.push(format!("task `{}`: its order of service is taken as processor sharing", task.name));
         }
     }

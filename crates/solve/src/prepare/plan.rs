@@ -59,7 +59,7 @@ impl PlannedWork {
 /// An executed part of a strand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlannedStep {
-    /// Index in [`Plan::works`].
+    /// Index in [`ModelPlan::works`].
     pub work: usize,
     /// Mean executions for each execution of the strand.
     pub visits: f64,
@@ -87,7 +87,7 @@ pub(crate) type Row = (Caller, EntryId, Option<CallKind>);
 
 /// A model made ready.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct ModelPlan<'a> {
     pub model: &'a Model,
     /// Phases of all entries, then activities.
     pub works: Vec<PlannedWork>,
@@ -109,7 +109,7 @@ pub(crate) struct Plan<'a> {
     pub doubts: Vec<String>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ModelPlan<'a> {
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
         check::check(model)?;

@@ -123,7 +123,7 @@ pub(super) struct EntryPlan {
 
 /// A phase or an activity, where it stands in an entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct SimulatedStep {
     /// Time of each slice.
     pub slice: Times,
     /// A delay before the first.
@@ -140,7 +140,7 @@ pub(super) struct Step {
     pub phase: bool,
     /// Figures of an activity.
     pub figures: u32,
-    /// Index in [`Program::afters`].
+    /// Index in [`SimulationProgram::afters`].
     pub after: u32,
 }
 
@@ -217,13 +217,13 @@ pub(super) const OPEN: usize = 5;
 
 /// A model made ready.
 #[derive(Debug)]
-pub(super) struct Program<'a> {
+pub(super) struct SimulationProgram<'a> {
     pub model: &'a Model,
     pub stations: Vec<Station>,
     pub instances: Vec<Instance>,
     pub tasks: Vec<TaskPlan>,
     pub entries: Vec<EntryPlan>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<SimulatedStep>,
     pub afters: Vec<After>,
     pub targets: Vec<Target>,
     pub calls: Vec<CallPlan>,
@@ -234,7 +234,7 @@ pub(super) struct Program<'a> {
     pub doubts: Vec<String>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> SimulationProgram<'a> {
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
         check::check(model)?;
@@ -418,7 +418,7 @@ impl<'a> Program<'a> {
     }
 
     /// A step that ends with nothing, with its calls.
-    fn step(&mut self, work: &Work, task: TaskId, first_row: usize) -> Step {
+    fn step(&mut self, work: &Work, task: TaskId, first_row: usize) -> SimulatedStep {
         let model = self.model;
         let first = self.calls.len();
         let mut total = 0.0;
@@ -442,7 +442,7 @@ impl<'a> Program<'a> {
         }
         let slices = 1.0 + total;
         let speed = model.processors[model.tasks[task.index()].processor.index()].speed;
-        Step {
+        SimulatedStep {
             slice: Times::new(work.demand / speed / slices, work.cv2.unwrap_or(1.0)),
             think: Times::new(work.think_time, 1.0),
             calls: Span::since(first, self.calls.len()),

@@ -13,11 +13,11 @@
 
 mod subnetwork;
 
-use crate::layered::chains::{Lanes, Root};
+use crate::layered::chains::{ClientKind, Decomposition};
 use crate::layered::submodels::Demand;
-use crate::prepare::plan::Plan;
+use crate::prepare::plan::ModelPlan;
 
-use subnetwork::{Below, Crowd};
+use subnetwork::{BackgroundLoad, Subnetwork};
 
 /// More threads than this are hardly ever all busy.
 const MANY: f64 = 2000.0;
@@ -35,45 +35,49 @@ const LEAST_FOLLOWED: usize = 400;
 
 /// What a pool's threads do to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Pool {
+pub(crate) struct FlowEquivalentServer {
     /// How many customers circulate below.
     pub population: f64,
     /// Seconds for which a request waits for a thread longer than if its threads went their own ways.
-    pub crowding: f64,
+    pub thread_queueing: f64,
 }
 
 /// What feeds the pools.
-pub(crate) struct Feeds<'a> {
-    /// By group: the pools as they were found before.
-    pub before: &'a [Option<Pool>],
+pub(crate) struct Inputs<'a> {
+    /// By client: the pools as they were found before.
+    pub before: &'a [Option<FlowEquivalentServer>],
     pub throughputs: &'a [f64],
-    /// By group: demands at stations.
+    /// By client: demands at stations.
     pub demands: &'a [Vec<Demand>],
-    /// By group: time of a cycle without idle time.
+    /// By client: time of a cycle without idle time.
     pub busy: &'a [f64],
-    /// By group: the part of its activity in which someone waits for it.
+    /// By client: the part of its activity in which someone waits for it.
     pub blocking: &'a [f64],
-    /// By group: requests per second to its task, and of them those that come as a stream.
+    /// By client: requests per second to its task, and of them those that come as a stream.
     pub rates: &'a [(f64, f64)],
 }
 
-/// Pools by group; none for groups that are no pool, or too large for one.
-pub(crate) fn pools(plan: &Plan, lanes: &Lanes, feeds: &Feeds) -> Vec<Option<Pool>> {
-    let mut result: Vec<Option<Pool>> = vec![None; lanes.groups.len()];
-    let crowds = Crowd::all(lanes, feeds);
-    let callers = callers(lanes, feeds);
+/// Pools by client; none for clients that are no pool, or too large for one.
+pub(crate) fn flow_equivalents(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    inputs: &Inputs,
+) -> Vec<Option<FlowEquivalentServer>> {
+    let mut result: Vec<Option<FlowEquivalentServer>> = vec![None; decomposition.clients.len()];
+    let background = BackgroundLoad::all(decomposition, inputs);
+    let callers = callers(decomposition, inputs);
     // Callers come before those they call.
-    for (group, found) in lanes.groups.iter().enumerate() {
-        let Root::Threads(task) = found.root else { continue };
+    for (client, found) in decomposition.clients.iter().enumerate() {
+        let ClientKind::Threads(task) = found.kind else { continue };
         if !(found.population > 1.0 && found.population <= MANY) {
             continue;
         }
-        let Some(below) = Below::new(plan, lanes, feeds, &crowds, group) else { continue };
-        let own = below.own;
-        let source = source(lanes, feeds, &result, group, &callers[task.index()]);
-        let curve = Curve::new(below, found.population, source.customers);
-        let (population, crowding) = curve.fed(found.population, feeds.busy[group], own, source);
-        result[group] = Some(Pool { population, crowding });
+        let Some(subnetwork) = Subnetwork::new(plan, decomposition, inputs, &background, client) else { continue };
+        let own = subnetwork.own;
+        let source = source(decomposition, inputs, &result, client, &callers[task.index()]);
+        let curve = Curve::new(subnetwork, found.population, source.customers);
+        let (population, thread_queueing) = curve.fed(found.population, inputs.busy[client], own, source);
+        result[client] = Some(FlowEquivalentServer { population, thread_queueing });
     }
     result
 }
@@ -89,12 +93,12 @@ struct Source {
     elsewhere: f64,
 }
 
-/// By task: the groups that wait for it, and what they do there.
-fn callers<'a>(lanes: &Lanes, feeds: &Feeds<'a>) -> Vec<Vec<(usize, &'a Demand)>> {
-    let mut callers = vec![Vec::new(); lanes.threads_of.len()];
-    for (caller, demands) in feeds.demands.iter().enumerate() {
+/// By task: the clients that wait for it, and what they do there.
+fn callers<'a>(decomposition: &Decomposition, inputs: &Inputs<'a>) -> Vec<Vec<(usize, &'a Demand)>> {
+    let mut callers = vec![Vec::new(); decomposition.threads_of.len()];
+    for (caller, demands) in inputs.demands.iter().enumerate() {
         for demand in demands {
-            if let Some(task) = demand.station.checked_sub(lanes.processors) {
+            if let Some(task) = demand.station.checked_sub(decomposition.processors) {
                 callers[task].push((caller, demand));
             }
         }
@@ -102,14 +106,21 @@ fn callers<'a>(lanes: &Lanes, feeds: &Feeds<'a>) -> Vec<Vec<(usize, &'a Demand)>
     callers
 }
 
-fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, callers: &[(usize, &Demand)]) -> Source {
-    let (_, sent) = feeds.rates[group];
+fn source(
+    decomposition: &Decomposition,
+    inputs: &Inputs,
+    flow_equivalents: &[Option<FlowEquivalentServer>],
+    client: usize,
+    callers: &[(usize, &Demand)],
+) -> Source {
+    let (_, sent) = inputs.rates[client];
     // Streams are as if those who wait were more.
     let (mut rate, mut there) = (0.0, 0.0);
     let mut seen = 0.0;
     for &(caller, demand) in callers {
-        let (calls, customers) = (feeds.throughputs[caller] * demand.visits, feeds.throughputs[caller] * demand.stay);
-        let population = pools[caller].map_or(lanes.groups[caller].population, |pool| pool.population);
+        let (calls, customers) = (inputs.throughputs[caller] * demand.visits, inputs.throughputs[caller] * demand.stay);
+        let population =
+            flow_equivalents[caller].map_or(decomposition.clients[caller].population, |pool| pool.population);
         rate += calls;
         there += customers;
         seen += calls * customers / population;
@@ -119,16 +130,16 @@ fn source(lanes: &Lanes, feeds: &Feeds, pools: &[Option<Pool>], group: usize, ca
     }
     let more = 1.0 + sent / rate;
     // While the pool goes on for nobody who waits, its callers can come again: as if they were more, and stayed as long.
-    let blocking = feeds.blocking[group].max(1e-3);
+    let blocking = inputs.blocking[client].max(1e-3);
     let customers = more * more * (rate * there / seen / blocking).max(1.0);
-    let staying = more * (there + rate * feeds.busy[group] * (1.0 - blocking));
+    let staying = more * (there + rate * inputs.busy[client] * (1.0 - blocking));
     let rate = more * rate;
     Source { customers, rate, elsewhere: ((customers - staying) / rate).max(1e-9 * customers / rate) }
 }
 
 /// The throughput of what is below a pool, by the number of threads that are busy.
 struct Curve {
-    below: Below,
+    subnetwork: Subnetwork,
     /// Requests per second with 1, 2, … busy threads.
     rates: Vec<f64>,
 }
@@ -141,27 +152,27 @@ struct Steady {
 }
 
 impl Curve {
-    fn new(mut below: Below, threads: f64, customers: f64) -> Self {
+    fn new(mut subnetwork: Subnetwork, threads: f64, customers: f64) -> Self {
         // No more are ever there than there are customers; where threads are as many, nobody waits.
         let most = LEAST_FOLLOWED.max(4 * threads as usize);
         let most = if customers <= threads { 1 } else { most.min(customers.ceil() as usize) };
         let mut rates: Vec<f64> = Vec::new();
         for count in 1..=most {
-            let rate = below.rate(count as f64);
+            let rate = subnetwork.rate(count as f64);
             let grows = rates.last().is_none_or(|last| rate > last * (1.0 + 1e-9));
             rates.push(rate);
             if !grows && count as f64 > threads {
                 break;
             }
         }
-        Self { below, rates }
+        Self { subnetwork, rates }
     }
 
     fn rate(&self, count: f64) -> f64 {
         self.rates[(count as usize).clamp(1, self.rates.len()) - 1]
     }
 
-    /// The population below and the crowding of a pool with that source, each of whose requests seems to keep a thread busy for
+    /// The population below and the thread queueing of a pool with that source, each of whose requests seems to keep a thread busy for
     /// so long, where that part of what is below it is its own.
     fn fed(&self, threads: f64, busy: f64, own_part: f64, source: Source) -> (f64, f64) {
         let part = if source.customers <= MOST_SOURCES { own_part } else { 1.0 };
@@ -197,14 +208,14 @@ impl Curve {
         // Where the curve is sure of it, requests are as long in all as it says, however long they seem to be in threads.
         let time = sure * busy + (1.0 - sure) * own.busy / rate;
         let apart = steady(|count| count.min(threads) / time, threads, customers, rate);
-        let crowding = apart.map_or(0.0, |apart| (own.queue - apart.queue + own.busy - rate * time) / rate);
+        let thread_queueing = apart.map_or(0.0, |apart| (own.queue - apart.queue + own.busy - rate * time) / rate);
         // Where threads do go their own ways, rounding is all that is left.
-        let crowding = if crowding.abs() > 1e-9 * time { crowding } else { 0.0 };
+        let thread_queueing = if thread_queueing.abs() > 1e-9 * time { thread_queueing } else { 0.0 };
         // What would come if requests were no longer than that is more than comes where they are longer already.
-        let crowding = crowding * (source.rate / rate).min(1.0);
+        let thread_queueing = thread_queueing * (source.rate / rate).min(1.0);
         let rates = |count: f64| faster * self.rate(count);
         let population = self.population(&rates, own.busy, (threads, customers), rate).min(endless);
-        (between(population), part * crowding)
+        (between(population), part * thread_queueing)
     }
 
     /// How many customers would keep so many threads busy at that rate if there were a thread for each: between the threads
@@ -235,7 +246,7 @@ impl Curve {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..50 {
             let middle = f64::midpoint(low, high);
-            if self.below.customers(rate, middle) < busy {
+            if self.subnetwork.customers(rate, middle) < busy {
                 low = middle;
             } else {
                 high = middle;
@@ -336,11 +347,11 @@ fn balance(rates: &impl Fn(f64) -> f64, threads: f64, source: f64, traffic: f64)
 
 #[cfg(test)]
 mod tests {
-    use super::{Below, Curve, ENDLESS, Source, steady};
+    use super::{Curve, ENDLESS, Source, Subnetwork, steady};
 
     fn curve(delay: f64, queues: &[f64], threads: f64) -> Curve {
         let queues: Vec<(f64, f64)> = queues.iter().map(|&time| (time, 1.0)).collect();
-        Curve::new(Below::of(delay, &queues), threads, f64::INFINITY)
+        Curve::new(Subnetwork::of(delay, &queues), threads, f64::INFINITY)
     }
 
     #[test]
@@ -357,7 +368,7 @@ mod tests {
     #[test]
     fn several_servers_are_those_of_the_queue() {
         // M/M/2 below four threads: as many in all as without a bound of threads.
-        let curve = Curve::new(Below::of(0.0, &[(1.0, 2.0)]), 4.0, f64::INFINITY);
+        let curve = Curve::new(Subnetwork::of(0.0, &[(1.0, 2.0)]), 4.0, f64::INFINITY);
         for count in 1..=400 {
             assert!((curve.rate(f64::from(count)) - f64::from(count.min(2))).abs() < 1e-9, "{count}");
         }

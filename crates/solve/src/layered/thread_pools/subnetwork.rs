@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::layered::chains::{Lanes, Root};
+use crate::layered::chains::{ClientKind, Decomposition};
 use crate::layered::submodels;
-use crate::prepare::plan::Plan;
+use crate::prepare::plan::ModelPlan;
 
-use super::Feeds;
+use super::Inputs;
 
 /// More visits to stations than this are too many to follow.
 const MOST_VISITS: usize = 200;
@@ -24,7 +24,7 @@ const LEAST_IDLE: f64 = 1e-6;
 
 /// Who is at a station.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Crowd {
+pub(super) struct BackgroundLoad {
     /// Servers that streams keep busy.
     open: f64,
     /// Others: how many there are, visits per second, servers that they keep busy, and how many are there.
@@ -34,38 +34,38 @@ pub(super) struct Crowd {
     there: f64,
 }
 
-impl Crowd {
+impl BackgroundLoad {
     /// All who are at each station.
-    pub fn all(lanes: &Lanes, feeds: &Feeds) -> Vec<Self> {
-        let mut all = vec![Self::default(); lanes.processors + lanes.threads_of.len()];
-        for (task, group) in lanes.threads_of.iter().enumerate() {
-            if let &Some(group) = group {
-                all[lanes.processors + task].open += feeds.rates[group].1 * feeds.busy[group];
+    pub fn all(decomposition: &Decomposition, inputs: &Inputs) -> Vec<Self> {
+        let mut all = vec![Self::default(); decomposition.processors + decomposition.threads_of.len()];
+        for (task, client) in decomposition.threads_of.iter().enumerate() {
+            if let &Some(client) = client {
+                all[decomposition.processors + task].open += inputs.rates[client].1 * inputs.busy[client];
             }
         }
-        for group in 0..lanes.groups.len() {
-            Self::add(&mut all, lanes, feeds, group, 1.0);
+        for client in 0..decomposition.clients.len() {
+            Self::add(&mut all, decomposition, inputs, client, 1.0);
         }
         all
     }
 
-    /// Adds so much of what a group does everywhere.
-    fn add(all: &mut [Self], lanes: &Lanes, feeds: &Feeds, group: usize, part: f64) {
-        let population = feeds.before[group].map_or(lanes.groups[group].population, |pool| pool.population);
+    /// Adds so much of what a client does everywhere.
+    fn add(all: &mut [Self], decomposition: &Decomposition, inputs: &Inputs, client: usize, part: f64) {
+        let population = inputs.before[client].map_or(decomposition.clients[client].population, |pool| pool.population);
         let mut last = None;
-        for demand in &feeds.demands[group] {
-            let crowd = &mut all[demand.station];
-            let rate = part * feeds.throughputs[group];
-            if let Root::Stream { .. } = lanes.groups[group].root {
-                crowd.open += rate * demand.time;
+        for demand in &inputs.demands[client] {
+            let load = &mut all[demand.station];
+            let rate = part * inputs.throughputs[client];
+            if let ClientKind::Open { .. } = decomposition.clients[client].kind {
+                load.open += rate * demand.time;
                 continue;
             }
             if last.replace(demand.station) != Some(demand.station) {
-                crowd.customers += part * population;
+                load.customers += part * population;
             }
-            crowd.rate += rate * demand.visits;
-            crowd.busy += rate * demand.time;
-            crowd.there += rate * (demand.stay + demand.time - demand.service);
+            load.rate += rate * demand.visits;
+            load.busy += rate * demand.time;
+            load.there += rate * (demand.stay + demand.time - demand.service);
         }
     }
 
@@ -80,7 +80,7 @@ impl Crowd {
 
     /// How much longer than its service a request is there, if it were `alone` times as long without these. They come the less often
     /// the longer they take.
-    fn stretch(&self, servers: f64, alone: f64) -> f64 {
+    fn slowdown(&self, servers: f64, alone: f64) -> f64 {
         let free = (1.0 - self.open / servers).max(1e-3);
         let alone = alone / free;
         if self.rate <= 0.0 || self.busy <= 0.0 || self.customers <= 0.0 {
@@ -101,7 +101,7 @@ impl Crowd {
 #[derive(Clone, Debug)]
 struct Queue {
     servers: f64,
-    others: Crowd,
+    others: BackgroundLoad,
     /// The pool's customers there; of very many servers those in the queue for what is scarce, where the rest is a delay
     /// (Seidmann et al. 1987).
     there: f64,
@@ -116,7 +116,7 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(servers: f64, threads: bool, others: Crowd) -> Self {
+    fn new(servers: f64, threads: bool, others: BackgroundLoad) -> Self {
         let count = if !threads && servers > 1.0 && servers <= MOST_SERVERS { servers as usize } else { 0 };
         let idle = (0..count).map(|busy| f64::from(u8::from(busy == 0))).collect();
         Self { servers, others, there: 0.0, busy: 0.0, idle, threads, customers: 0.0 }
@@ -128,7 +128,7 @@ impl Queue {
     }
 
     /// How much longer than its service a request is there that does not find so many of those there.
-    fn stretch(&self, unseen: f64) -> f64 {
+    fn slowdown(&self, unseen: f64) -> f64 {
         let there = (self.there - unseen).max(0.0);
         let waits = if self.threads {
             let all = if self.customers >= self.servers { self.all_busy(self.busy) } else { 0.0 };
@@ -150,7 +150,7 @@ impl Queue {
         if self.others.load() <= 0.0 {
             return 1.0 + waits;
         }
-        let longer = self.others.stretch(self.servers, 1.0 + waits) / (1.0 + waits);
+        let longer = self.others.slowdown(self.servers, 1.0 + waits) / (1.0 + waits);
         if self.servers <= 1.0 {
             return (1.0 + waits) * longer;
         }
@@ -185,7 +185,7 @@ impl Queue {
 
 /// A task that takes part in a request: the pool itself first.
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct Participant {
     /// Calls and mean executions of the task in one request of the pool.
     calls: f64,
     works: f64,
@@ -209,9 +209,9 @@ struct Part {
 
 /// The network below a pool.
 #[derive(Clone, Debug)]
-pub(super) struct Below {
+pub(super) struct Subnetwork {
     queues: Vec<Queue>,
-    parts: Vec<Part>,
+    parts: Vec<Participant>,
     rate: f64,
     /// By station, then of delays: seconds that the first customer takes, and from one end to the next where many are there.
     limits: Vec<(f64, f64)>,
@@ -220,56 +220,62 @@ pub(super) struct Below {
     pub own: f64,
 }
 
-impl Below {
-    /// What is below a group; none if it is too much.
-    pub fn new(plan: &Plan, lanes: &Lanes, feeds: &Feeds, all: &[Crowd], pool: usize) -> Option<Self> {
+impl Subnetwork {
+    /// What is below a client; none if it is too much.
+    pub fn new(
+        plan: &ModelPlan,
+        decomposition: &Decomposition,
+        inputs: &Inputs,
+        all: &[BackgroundLoad],
+        pool: usize,
+    ) -> Option<Self> {
         let mut parts = Vec::new();
         let mut places = BTreeMap::new();
         let mut open = BTreeMap::from([(pool, (1.0, 1.0))]);
         let mut visits = 0;
-        while let Some((group, (calls, works))) = open.pop_first() {
-            let demands = &feeds.demands[group];
+        while let Some((client, (calls, works))) = open.pop_first() {
+            let demands = &inputs.demands[client];
             visits += demands.len();
             if visits > MOST_VISITS {
                 return None;
             }
             let stays: f64 = demands.iter().map(|demand| demand.stay).sum();
-            let busy = feeds.busy[group];
-            let mut part = Part {
+            let busy = inputs.busy[client];
+            let mut part = Participant {
                 calls,
                 works,
-                threads: if group == pool { f64::INFINITY } else { lanes.groups[group].population },
+                threads: if client == pool { f64::INFINITY } else { decomposition.clients[client].population },
                 delay: (busy - stays).max(0.0),
                 // Rounding makes no branches.
                 together: if stays > busy * (1.0 + 1e-6) { busy / stays } else { 1.0 },
-                ..Part::default()
+                ..Participant::default()
             };
             for demand in demands {
-                let Some(task) = demand.station.checked_sub(lanes.processors) else {
+                let Some(task) = demand.station.checked_sub(decomposition.processors) else {
                     part.served.push((demand.station, demand.service, 0.0));
                     continue;
                 };
-                match lanes.threads_of[task] {
+                match decomposition.threads_of[task] {
                     // What is called lies behind its callers, but for tasks that call each other.
-                    Some(called) if called > group && feeds.busy[called] > 0.0 => {
-                        let per_call = demand.time / feeds.busy[called];
+                    Some(called) if called > client && inputs.busy[called] > 0.0 => {
+                        let per_call = demand.time / inputs.busy[called];
                         let entry = open.entry(called).or_insert((0.0, 0.0));
                         entry.0 += works * demand.visits;
                         entry.1 += works * per_call;
-                        part.called.push((called, demand.visits, demand.service / feeds.busy[called], 0.0));
+                        part.called.push((called, demand.visits, demand.service / inputs.busy[called], 0.0));
                     }
                     _ => part.delay += demand.stay,
                 }
             }
-            places.insert(group, parts.len());
+            places.insert(client, parts.len());
             parts.push(part);
         }
         let mut rest = all.to_vec();
-        for (&group, &place) in &places {
-            let all_of = feeds.throughputs[group];
+        for (&client, &place) in &places {
+            let all_of = inputs.throughputs[client];
             let part =
-                if all_of > 0.0 { (feeds.throughputs[pool] * parts[place].works / all_of).min(1.0) } else { 0.0 };
-            Crowd::add(&mut rest, lanes, feeds, group, -part);
+                if all_of > 0.0 { (inputs.throughputs[pool] * parts[place].works / all_of).min(1.0) } else { 0.0 };
+            BackgroundLoad::add(&mut rest, decomposition, inputs, client, -part);
         }
         let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
         let mut queues = Vec::new();
@@ -278,15 +284,15 @@ impl Below {
             *numbers.entry(station).or_insert_with(|| {
                 let others = rest[station].cut(all[station].load());
                 shared = shared.max(others.load() / all[station].load().max(1e-300));
-                let threads = station >= lanes.processors;
-                queues.push(Queue::new(submodels::station(plan, lanes, station).servers, threads, others));
+                let threads = station >= decomposition.processors;
+                queues.push(Queue::new(submodels::station(plan, decomposition, station).servers, threads, others));
                 queues.len() - 1
             })
         };
-        for (&group, &place) in &places {
+        for (&client, &place) in &places {
             let part = &mut parts[place];
-            if let (Root::Threads(task), true) = (lanes.groups[group].root, group != pool) {
-                part.queue = queue(lanes.task_station(task));
+            if let (ClientKind::Threads(task), true) = (decomposition.clients[client].kind, client != pool) {
+                part.queue = queue(decomposition.task_station(task));
             }
             part.served.iter_mut().for_each(|served| served.0 = queue(served.0));
             part.called.iter_mut().for_each(|called| called.0 = places[&called.0]);
@@ -300,9 +306,17 @@ impl Below {
     #[cfg(test)]
     pub fn of(delay: f64, processors: &[(f64, f64)]) -> Self {
         let served = processors.iter().enumerate().map(|(number, &(time, _))| (number, time, 0.0)).collect();
-        let queues = processors.iter().map(|&(_, servers)| Queue::new(servers, false, Crowd::default())).collect();
-        let part =
-            Part { calls: 1.0, works: 1.0, threads: f64::INFINITY, delay, together: 1.0, served, ..Part::default() };
+        let queues =
+            processors.iter().map(|&(_, servers)| Queue::new(servers, false, BackgroundLoad::default())).collect();
+        let part = Participant {
+            calls: 1.0,
+            works: 1.0,
+            threads: f64::INFINITY,
+            delay,
+            together: 1.0,
+            served,
+            ..Participant::default()
+        };
         Self { queues, parts: vec![part], rate: 0.0, limits: Vec::new(), own: 1.0 }
     }
 
@@ -317,15 +331,15 @@ impl Below {
             let mut served = part.served.clone();
             let unseen = part.scarce * (1.0 - seen);
             for (queue, service, there) in &mut served {
-                let stretched = *service * self.queues[*queue].stretch(unseen * *there);
-                time += stretched;
-                *there = stretched;
+                let slowed = *service * self.queues[*queue].slowdown(unseen * *there);
+                time += slowed;
+                *there = slowed;
             }
             let mut called = part.called.clone();
             for (place, calls, works, there) in &mut called {
                 let other = &self.parts[*place];
                 let held = other.held * other.works / other.calls.max(1e-300);
-                let longer = self.queues[other.queue].stretch(unseen * *there) - 1.0;
+                let longer = self.queues[other.queue].slowdown(unseen * *there) - 1.0;
                 let waits = held * longer * (other.scarce + (1.0 - other.scarce) * other.own_wait);
                 time += *calls * waits + *works * other.held;
                 *there = *calls * (waits + held);
@@ -386,7 +400,7 @@ impl Below {
             }
         }
         for (limit, queue) in limits.iter_mut().zip(&self.queues) {
-            let alone = limit.0 * queue.others.stretch(queue.servers, 1.0);
+            let alone = limit.0 * queue.others.slowdown(queue.servers, 1.0);
             *limit = (alone, (alone + limit.1) / queue.servers);
         }
         limits.push((delay, 0.0));
@@ -400,7 +414,7 @@ impl Below {
 /// long at the processor. With m threads that take A seconds by themselves, and C from one end to the next where they are many, that
 /// part is (A - C) / (A + (m - 1)·C): what n customers and a thread for each would do more than m do, if what is below were a delay and
 /// one queue.
-fn weigh(parts: &mut [Part], queues: &[Queue]) {
+fn weigh(parts: &mut [Participant], queues: &[Queue]) {
     // By part: seconds that one execution takes alone, and its work by queue, tasks below included.
     let mut alone = vec![0.0; parts.len()];
     let mut works: Vec<Vec<(usize, f64)>> = vec![Vec::new(); parts.len()];
@@ -436,19 +450,27 @@ fn weigh(parts: &mut [Part], queues: &[Queue]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Below, Crowd, Part, Queue, weigh};
+    use super::{BackgroundLoad, Participant, Queue, Subnetwork, weigh};
 
-    fn rates(mut below: Below, most: u32) -> Vec<f64> {
+    fn rates(mut below: Subnetwork, most: u32) -> Vec<f64> {
         (1..=most).map(|count| below.rate(f64::from(count))).collect()
     }
 
     /// A pool with a task of so many threads below it, on one processor.
-    fn task(threads: f64, own: f64, other: f64) -> Below {
-        let mut below = Below::of(0.0, &[(own, 1.0)]);
-        below.queues.push(Queue::new(threads, true, Crowd::default()));
+    fn task(threads: f64, own: f64, other: f64) -> Subnetwork {
+        let mut below = Subnetwork::of(0.0, &[(own, 1.0)]);
+        below.queues.push(Queue::new(threads, true, BackgroundLoad::default()));
         below.parts[0].called.push((1, 1.0, 1.0, 0.0));
         let served = vec![(0, other, 0.0)];
-        below.parts.push(Part { calls: 1.0, works: 1.0, threads, together: 1.0, queue: 1, served, ..Part::default() });
+        below.parts.push(Participant {
+            calls: 1.0,
+            works: 1.0,
+            threads,
+            together: 1.0,
+            queue: 1,
+            served,
+            ..Participant::default()
+        });
         weigh(&mut below.parts, &below.queues);
         below
     }
@@ -489,7 +511,7 @@ mod tests {
     fn many_servers_are_followed_to_their_end() {
         // M/M/m and a delay: no slower with more customers, and in the end as fast as the servers are.
         for servers in [4.0, 16.0, 64.0] {
-            let rates = rates(Below::of(9.0, &[(1.0, servers)]), 40 * servers as u32);
+            let rates = rates(Subnetwork::of(9.0, &[(1.0, servers)]), 40 * servers as u32);
             assert!(rates.is_sorted_by(|left, right| *right > left * (1.0 - 1e-3)), "{servers} servers");
             assert!((rates[rates.len() - 1] / servers - 1.0).abs() < 1e-3, "{servers}: {}", rates[rates.len() - 1]);
         }
@@ -497,13 +519,13 @@ mod tests {
 
     #[test]
     fn others_take_what_streams_leave_and_come_the_less_often_the_longer_they_take() {
-        let stream = Crowd { open: 0.5, ..Crowd::default() };
-        assert!((stream.stretch(1.0, 3.0) - 6.0).abs() < 1e-9);
+        let stream = BackgroundLoad { open: 0.5, ..BackgroundLoad::default() };
+        assert!((stream.slowdown(1.0, 3.0) - 6.0).abs() < 1e-9);
         // One of 2 s who is away for 2 s and finds two requests there each time: at work a quarter of the time.
-        let one = Crowd { customers: 1.0, rate: 0.25, busy: 0.5, there: 0.5, ..Crowd::default() };
-        assert!((one.stretch(1.0, 3.0) - 3.0 * 1.25).abs() < 1e-9);
+        let one = BackgroundLoad { customers: 1.0, rate: 0.25, busy: 0.5, there: 0.5, ..BackgroundLoad::default() };
+        assert!((one.slowdown(1.0, 3.0) - 3.0 * 1.25).abs() < 1e-9);
         // So many that they take no notice are a stream.
-        let many = Crowd { customers: 1e9, rate: 0.25, busy: 0.5, there: 1.0, ..Crowd::default() };
-        assert!((many.stretch(1.0, 3.0) - 6.0).abs() < 1e-6);
+        let many = BackgroundLoad { customers: 1e9, rate: 0.25, busy: 0.5, there: 1.0, ..BackgroundLoad::default() };
+        assert!((many.slowdown(1.0, 3.0) - 6.0).abs() < 1e-6);
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use dyelog_lqn::model::{ActivityId, EntryId, Fork, Join, TaskId};
 
-use super::{After, Program, Span, Target};
+use super::{After, SimulationProgram, Span, Target};
 
 /// What an activity stands in.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ struct Context {
 
 /// The activities of one entry, being added.
 pub(super) struct Graph<'p, 'a> {
-    program: &'p mut Program<'a>,
+    program: &'p mut SimulationProgram<'a>,
     entry: EntryId,
     task: TaskId,
     first_rows: &'p [usize],
@@ -36,7 +36,7 @@ pub(super) struct Graph<'p, 'a> {
 
 impl<'p, 'a> Graph<'p, 'a> {
     /// Of that entry.
-    pub fn new(program: &'p mut Program<'a>, entry: EntryId, first_rows: &'p [usize]) -> Self {
+    pub fn new(program: &'p mut SimulationProgram<'a>, entry: EntryId, first_rows: &'p [usize]) -> Self {
         let model = program.model;
         let task = model.entries[entry.index()].task;
         let mut next = FxHashMap::default();
