@@ -110,7 +110,7 @@ pub fn tell(
     if let Some(origins) = origins {
         terminal.report(&report::unlike_traced(model, &results, origins));
     }
-    for doubt in &results.doubts {
+    for doubt in &results.caveats {
         terminal.say(&format!("note: {doubt}\n"));
     }
     let text = match Format::chosen(format, output) {

@@ -56,7 +56,7 @@ fn varied(model: &Model, customers: f64, demand: f64) -> Model {
 fn a_start_elsewhere_leads_to_the_same_results() {
     let model = case_study();
     for (tolerance, bound) in [(1e-6, 2e-5), (1e-8, 1e-6)] {
-        let options = LayeredOptions { tolerance, iterations: 2000, states: 0 };
+        let options = LayeredOptions { tolerance, iterations: 2000, states: 0, ..LayeredOptions::default() };
         let mut standing = None;
         for customers in (1..=10).map(|step| f64::from(step * 8)) {
             let model = varied(&model, customers, 0.0025);

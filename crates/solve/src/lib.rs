@@ -2,10 +2,12 @@
 //!
 //! [`layered`] finds the steady state by mean value analysis in layers. The work is divided so:
 //!
+//! - `strategy` says which solver answers: [`solve()`];
 //! - `prepare/`: checks, activity graphs, replicas, the model in a topological order; the assembly of results;
 //! - `numeric/`: Anderson acceleration, order statistics, Erlang's formulas, sparse Markov chains;
 //! - `mva/` solves queueing networks and knows nothing of layers;
 //! - `layered/`: chains and submodels, phase times, interlock, thread pools, fork-join, warm starts, the outer iteration;
+//! - `heuristics` states each rule beyond product form, and switches it off;
 //! - `ctmc/` solves small models exactly, by the Markov chain of their states.
 //!
 //! [`simulate()`] finds it by discrete events; its parts are told in its folder.
@@ -52,11 +54,15 @@
 pub mod bottleneck;
 pub mod codes;
 mod ctmc;
+pub mod heuristics;
 mod layered;
 mod mva;
 mod numeric;
 mod prepare;
 mod simulate;
+mod strategy;
 
-pub use layered::{LayeredOptions, Observer, WarmStart, layered, layered_from, layered_observed};
+pub use layered::warm_start::WarmStart;
+pub use layered::{LayeredOptions, Observer};
 pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};
+pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, layered_observed, solve};

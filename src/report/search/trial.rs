@@ -150,7 +150,7 @@ impl Judge<'_> {
         } else {
             reached.iter().map(|reached| reached.verdict).max().unwrap_or(Verdict::Met)
         };
-        let state = if relied { State::Converged } else { State::Doubtful(results.doubts.join("; ")) };
+        let state = if relied { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
         // Without a steady state, figures grow for as long as one looks.
         let steady = match self.means {
             Means::Layered(_) => !convergence.saturated,

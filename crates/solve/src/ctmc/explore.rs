@@ -6,6 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use super::program::{CtmcProgram, Order, ProgramStep};
 use super::state::{Stacks, State};
 use super::vanishing::{Pending, Vanishing, Way};
+use crate::simulate::random::Random;
 
 /// A chain, as far as it was explored.
 #[derive(Debug)]
@@ -29,6 +30,9 @@ const WALK: usize = 2000;
 /// When the walk is looked at: fewer repeats by then than this part of those that are to be expected are no chance any
 /// more.
 const LOOKS: [(usize, f64); 3] = [(600, 0.05), (1000, 0.25), (1400, 0.5)];
+
+/// The walk is the same each time.
+const WALK_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// With more customers than this there are too many states, or ways to begin.
 const MOST_CUSTOMERS: u32 = 20_000;
@@ -69,7 +73,7 @@ pub(super) fn explore(program: &CtmcProgram, states: usize, truncation: u32) -> 
             if space.keys.len() > states || space.moves.len() > 16 * states || space.stacks.len() > 8 * states {
                 return None;
             }
-            let StateSpace { keys, levels, stacks, moves, events } = &mut chain;
+            let StateSpace { keys, levels, stacks, moves, events } = &mut space;
             let from = From { state: &state, active };
             transitions(program, stacks, &from, truncation, &mut spare, &mut |way, stacks, rate| {
                 way.state.write(program, stacks, &mut key);
@@ -123,14 +127,14 @@ fn has_more_than(program: &CtmcProgram, states: usize, truncation: u32) -> Optio
     let (mut key, _) = first(program, truncation, &mut stacks, &mut spare)?;
     let mut state = State::new(program);
     let mut ready = Vec::new();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(WALK_SEED, 0);
     let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
     let (mut repeated, mut written) = (0.0, Vec::new());
     for step in 0..BURN + WALK {
         state.read(program, &stacks, &key);
         ready.clear();
         timed(program, &stacks, &state, &mut ready);
-        let active = *ready.get(random.below(ready.len() as f64) as usize)?;
+        let active = *ready.get(random.below(ready.len().max(1)))?;
         let mut whole = 0.0;
         let mut next: Option<Box<[u32]>> = None;
         transitions(
@@ -142,7 +146,7 @@ fn has_more_than(program: &CtmcProgram, states: usize, truncation: u32) -> Optio
             &mut |way, stacks, rate| {
                 // Rare things lead to as many states as others do.
                 whole += f64::from(u8::from(rate > 0.0));
-                if random.below(whole) < 1.0 {
+                if random.uniform() * whole < 1.0 {
                     way.state.write(program, stacks, &mut written);
                     next = Some(written.as_slice().into());
                 }
@@ -166,16 +170,6 @@ fn has_more_than(program: &CtmcProgram, states: usize, truncation: u32) -> Optio
 /// About how many of so many samples repeat another one.
 fn expected(samples: usize, states: usize) -> f64 {
     (samples * samples) as f64 / (2.0 * states as f64)
-}
-
-/// A linear congruential generator: the same walk each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: f64) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64 * limit
-    }
 }
 
 /// Something that takes time and will end.

@@ -54,7 +54,7 @@ impl Measured {
         let entries = (0..program.entries).map(|entry| (entry, program.cut_event(entry)));
         rows.chain(sources)
             .chain(entries)
-            .map(|(made, loss)| if self.rates[lost] > 0.0 { self.rates[lost] / self.rates[made] } else { 0.0 })
+            .map(|(made, loss)| if self.rates[loss] > 0.0 { self.rates[loss] / self.rates[made] } else { 0.0 })
             .fold(0.0, f64::max)
     }
 
@@ -104,7 +104,7 @@ impl Measured {
                 }
             })
             .collect();
-        let doubts = plan.doubts.iter().cloned().chain(assemble::doubts_of_sources(plan)).collect();
+        let caveats = plan.caveats.iter().cloned().chain(assemble::caveats_of_sources(plan)).collect();
         Results {
             solver: "layered".into(),
             convergence,
@@ -113,7 +113,7 @@ impl Measured {
             entries,
             activities,
             calls,
-            doubts,
+            caveats,
             simulated: None,
         }
     }
@@ -126,7 +126,7 @@ impl Measured {
             waiting: vec![0.0; program.rows],
             open: vec![0.0; program.sources.len()],
         };
-        for stack in ROOTS..chain.stacks.len() as u32 {
+        for stack in ROOTS..space.stacks.len() as u32 {
             let count = self.stacks[stack as usize];
             if count <= 0.0 {
                 continue;
@@ -174,7 +174,7 @@ impl Counts {
             }
             return;
         }
-        if !chain.stacks.is_branch(at) {
+        if !space.stacks.is_branch(at) {
             // Whoever has no caller below has replied.
             let source = program.cycle[program.entry_task[entry as usize] as usize] != NONE;
             let replied = usize::from(space.stacks.below(at) == 0 && !source);

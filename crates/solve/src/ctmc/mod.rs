@@ -48,7 +48,7 @@ pub(crate) fn solve(plan: &ModelPlan, states: usize) -> Option<Results> {
         return None;
     }
     let mut results = solve_program(plan, &program, states, false)?;
-    results.doubts.push(format!(
+    results.caveats.push(format!(
         "too many states for an exact solution; the own work of customers in {works} {} is taken as exponential with the same mean",
         if works == 1 { "phase or activity" } else { "phases or activities" },
     ));
@@ -65,7 +65,7 @@ pub(crate) fn solve_roughly(plan: &ModelPlan, states: usize) -> Option<Results> 
     }
     let program = program::compile(plan, Rough { calls: true, ..Rough::default() })?;
     let mut results = solve_program(plan, &program, states, false)?;
-    results.doubts.push(format!(
+    results.caveats.push(format!(
         "too many states for an exact solution; the deterministic calls of {} {} are taken as geometric with the same means",
         long.len(),
         if long.len() == 1 { "phase or activity" } else { "phases or activities" },
@@ -119,7 +119,7 @@ fn solve_program(
     }
     let (space, probabilities, roughly, truncation, loss) = kept?;
     let (probabilities, sweeps) = stationary(&space.levels, &space.moves, Some(probabilities), PRECISELY)?;
-    let exact = to_the_letter && loss <= NEGLIGIBLE_LOSS && plan.doubts.is_empty();
+    let exact = to_the_letter && loss <= NEGLIGIBLE_LOSS && plan.caveats.is_empty();
     let convergence = Convergence {
         converged: true,
         saturated: false,
@@ -131,7 +131,7 @@ fn solve_program(
     let mut results =
         measure::Measured::new(program, &space, &probabilities).results(plan, program, &space, convergence);
     if loss > NEGLIGIBLE_LOSS {
-        results.doubts.push(format!(
+        results.caveats.push(format!(
             "too many states for an exact solution; at most {truncation} requests that nobody waits for are let in at a time, and \
              {loss:.0e} of them are lost"
         ));

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::numeric::two_moment::stages;
 use crate::prepare::plan::{ModelPlan, PlannedWork, is_source};
 use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
 
@@ -451,28 +452,19 @@ impl Compiler<'_> {
         if cv2 < LEAST_CV2 {
             return None;
         }
-        let mut stage =
-            |rate: f64, more: StepId, again: f64| self.push(ProgramStep::Stage { station, rate, more, again, next });
-        Some(if (cv2 - 1.0).abs() < 1e-9 {
-            stage(1.0 / work.slice, 0, 0.0)
-        } else if cv2 > 1.0 {
-            // Two stages (Marie 1980): the first always, the second rarely.
-            let second = stage(1.0 / (work.slice * cv2), 0, 0.0);
-            stage(2.0 / work.slice, second, 1.0 / (2.0 * cv2))
-        } else {
-            // As many equal stages as are needed, the first of which is also the last with some probability (Sauer and
-            // Chandy 1975).
-            let stages = (1.0 / cv2 - 1e-9).ceil().max(2.0);
-            let n = stages;
-            let only =
-                (2.0 * n * cv2 + n - 2.0 - (n * n + 4.0 - 4.0 * n * cv2).sqrt()) / (2.0 * (cv2 + 1.0) * (n - 1.0));
-            let rate = (n - only * (n - 1.0)) / work.slice;
-            let mut more = stage(rate, 0, 0.0);
-            for _ in 2..stages as usize {
-                more = stage(rate, more, 1.0);
-            }
-            stage(rate, more, 1.0 - only)
-        })
+        let stages = stages(work.slice, cv2);
+        // The last stage first, as each knows the one after it.
+        let mut more = 0;
+        for place in (0..stages.count).rev() {
+            let rate = if place == 0 { stages.first } else { stages.further };
+            let again = match place {
+                _ if place + 1 == stages.count => 0.0,
+                0 => stages.goes_on,
+                _ => 1.0,
+            };
+            more = self.push(ProgramStep::Stage { station, rate, more, again, next });
+        }
+        Some(more)
     }
 
     /// The activities of an entry.
@@ -481,11 +473,7 @@ impl Compiler<'_> {
         let task = &model.tasks[model.entries[index].task.index()];
         let mut next_of = vec![usize::MAX; model.activities.len()];
         for (number, precedence) in task.precedences.iter().enumerate() {
-            let left = match &precedence.join {
-                Join::Sequence(activity) => std::slice::from_ref(activity),
-                Join::And { activities, .. } | Join::Or(activities) => activities,
-            };
-            for activity in left {
+            for activity in precedence.join.activities() {
                 next_of[activity.index()] = number;
             }
         }

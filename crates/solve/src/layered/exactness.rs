@@ -6,21 +6,21 @@ use crate::mva::Method;
 use crate::prepare::plan::ModelPlan;
 use dyelog_lqn::model::{Body, Entry, Scheduling};
 
-use super::Solver;
+use super::state::Solver;
 
 impl Solver<'_> {
     /// Whether the result, once it has converged, has no error but rounding: at most one network was solved, by a method without an
     /// error of its own, and nothing was taken for something simpler. That is told where it is sure, not wherever it is so.
     pub(super) fn is_exact(&self) -> bool {
         let (plan, decomposition) = (self.plan, self.decomposition);
-        let queues = self.methods.iter().flatten().count();
+        let queues = self.inner.methods.iter().flatten().count();
         let splits = |item: &Item| match item {
             Item::Fork { .. } => true,
             Item::Send { .. } => queues > 0,
             Item::Step { .. } | Item::Call { .. } | Item::Flattened { .. } => false,
         };
         let apart = !decomposition.chains.iter().flat_map(|chain| &chain.items).any(splits);
-        plan.doubts.is_empty() && apart && (queues == 0 || queues == 1 && self.is_one_network())
+        plan.caveats.is_empty() && apart && (queues == 0 || queues == 1 && self.is_one_network())
     }
 
     /// Whether all queues are in one network that says just what the model does.
@@ -40,7 +40,7 @@ impl Solver<'_> {
             || tasks.iter().any(|task| by_rank(task.scheduling));
         let alike = tasks.windows(2).all(|two| two[0].priority == two[1].priority)
             && entries.windows(2).all(|two| two[0].priority == two[1].priority);
-        self.exact.iter().all(|exact| *exact)
+        self.inner.exact.iter().all(|exact| *exact)
             && !decomposition.clients.iter().any(|client| goes_on(client) || queues(client))
             && entries.iter().all(plain)
             && !forwards
@@ -48,7 +48,7 @@ impl Solver<'_> {
     }
 
     pub(super) fn method(&self) -> String {
-        let layers = self.methods.iter().flatten().count();
+        let layers = self.inner.methods.iter().flatten().count();
         let mut words = Vec::new();
         for (method, name) in [
             (Method::Formula, "open formulas"),
@@ -57,7 +57,7 @@ impl Solver<'_> {
             (Method::Linearizer, "Linearizer"),
             (Method::Schweitzer, "Schweitzer's approximation"),
         ] {
-            if self.methods.iter().flatten().any(|used| *used == method) {
+            if self.inner.methods.iter().flatten().any(|used| *used == method) {
                 words.push(name);
             }
         }

@@ -165,5 +165,5 @@ fn behind<'a>(chain: usize, overlap: &'a Overlap) -> impl Iterator<Item = (usize
 fn held<'a>(chain: usize, overlap: &'a Overlap, parts: &[f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
     let client = overlap.decomposition.chains[chain].client;
     let part = parts[client];
-    overlap.shares[client].iter().map(move |&(behind, share)| (behind, share * part)).place([(chain, 1.0)])
+    overlap.shares[client].iter().map(move |&(behind, share)| (behind, share * part)).chain([(chain, 1.0)])
 }

@@ -6,6 +6,7 @@
 use crate::layered::chains::{Decomposition, Item, NONE};
 use crate::mva::Stay;
 use crate::numeric::order_statistics::order_statistic;
+use crate::numeric::two_moment::{gamma_transform, two_exponentials};
 use crate::prepare::activities::Parallel;
 use crate::prepare::plan::{ModelPlan, PlannedWork};
 
@@ -33,40 +34,14 @@ impl Time {
         self.variance + self.mean * self.mean
     }
 
-    /// Its Laplace transform, if it is of gamma distribution: the chance that an exponential time of that rate is longer.
-    fn transform(self, rate: f64) -> f64 {
-        if self.mean <= 0.0 {
-            return 1.0;
-        }
-        let shape = self.mean * self.mean / self.variance.max(1e-6 * self.mean * self.mean);
-        (-(rate * self.mean / shape).ln_1p() * shape).exp()
-    }
-
-    /// Weights and means of two exponentials whose weighted tails are its own: a mixture of two (Whitt 1982), or the tail of
-    /// a sum of two, where one weight is negative.
-    fn two_lengths(self) -> [(f64, f64); 2] {
-        let cv2 = self.variance / (self.mean * self.mean);
-        if cv2 > 1.0 {
-            let first = f64::midpoint(1.0, ((cv2 - 1.0) / (cv2 + 1.0)).sqrt());
-            return [first, 1.0 - first].map(|share| (share, self.mean / (2.0 * share)));
-        }
-        // Sums of two vary at least half as much; equal ones have another form.
-        let spread = (2.0 * cv2.max(0.51) - 1.0).sqrt();
-        let (long, short) = (self.mean * f64::midpoint(1.0, spread), self.mean * f64::midpoint(1.0, -spread));
-        if short <= 1e-9 * long {
-            return [(1.0, self.mean), (0.0, self.mean)];
-        }
-        [(long / (long - short), long), (-short / (long - short), short)]
-    }
-
     /// What is left of it after the other time, if anything.
     fn left_after(self, other: Self) -> Self {
         if self.mean <= 0.0 {
             return Self::default();
         }
         let (mut mean, mut square) = (0.0, 0.0);
-        for (share, length) in self.two_lengths() {
-            let chance = share * other.transform(1.0 / length);
+        for (share, length) in two_exponentials(self.mean, self.variance) {
+            let chance = share * gamma_transform(other.mean, other.variance, 1.0 / length);
             mean += chance * length;
             square += 2.0 * chance * length * length;
         }
@@ -282,17 +257,6 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::Time;
-
-    #[test]
-    fn two_lengths_have_the_mean_and_variance() {
-        for cv2 in [0.6, 0.9, 1.0, 3.0] {
-            let lengths = Time { mean: 2.0, variance: 4.0 * cv2 }.two_lengths();
-            let moment = |power: i32| lengths.iter().map(|(share, mean)| share * mean.powi(power)).sum::<f64>();
-            assert!((moment(0) - 1.0).abs() < 1e-9, "{cv2}");
-            assert!((moment(1) - 2.0).abs() < 1e-9, "{cv2}");
-            assert!((2.0 * moment(2) - 4.0 * (1.0 + cv2)).abs() < 1e-9, "{cv2}");
-        }
-    }
 
     #[test]
     fn one_exponential_is_longer_than_another() {

@@ -4,6 +4,7 @@
 //! task that queues is a station of the layer of its callers and a client class in the layer of its servers; what
 //! passes between layers is its service time, upwards, and its throughput, downwards.
 
+use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 
 use dyelog_lqn::model::{EntryId, Scheduling};
@@ -26,15 +27,15 @@ pub(crate) struct Layer {
 /// All layers, callers first.
 pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[EntryId]) -> Vec<Layer> {
     let stations = decomposition.processors + plan.model.tasks.len();
-    let mut sets = Sets::new(stations + decomposition.chains.len());
+    let mut sets = UnionFind::new(stations + decomposition.chains.len());
     for (number, chain) in decomposition.chains.iter().enumerate() {
         for &station in &chain.stations {
-            sets.join(stations + number, station);
+            sets.union(stations + number, station);
         }
     }
     let mut layers: Vec<Layer> = Vec::new();
     let mut of_set: FxHashMap<usize, usize> = FxHashMap::default();
-    let mut layer_of = |sets: &mut Sets, element: usize, layers: &mut Vec<Layer>| {
+    let mut layer_of = |sets: &UnionFind<usize>, element: usize, layers: &mut Vec<Layer>| {
         let set = sets.find(element);
         *of_set.entry(set).or_insert_with(|| {
             layers.push(Layer::default());
@@ -42,12 +43,12 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
         })
     };
     for number in 0..decomposition.chains.len() {
-        let layer = layer_of(&mut sets, stations + number, &mut layers);
+        let layer = layer_of(&sets, stations + number, &mut layers);
         layers[layer].chains.push(number);
     }
     for &entry in open {
         let station = decomposition.task_station(plan.entries[entry.index()].task);
-        let layer = layer_of(&mut sets, station, &mut layers);
+        let layer = layer_of(&sets, station, &mut layers);
         layers[layer].open.push(entry);
     }
     for layer in &mut layers {
@@ -59,31 +60,6 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
         layer.stations = visited;
     }
     layers
-}
-
-/// Disjoint sets with path halving.
-struct Sets(Vec<usize>);
-
-impl Sets {
-    fn new(count: usize) -> Self {
-        Self((0..count).collect())
-    }
-
-    fn find(&mut self, mut element: usize) -> usize {
-        while self.0[element] != element {
-            self.0[element] = self.0[self.0[element]];
-            element = self.0[element];
-        }
-        element
-    }
-
-    fn join(&mut self, left: usize, right: usize) {
-        let (left, right) = (self.find(left), self.find(right));
-        if left != right {
-            // The smaller number stays on top, so that the result does not depend on the order of joins.
-            self.0[left.max(right)] = left.min(right);
-        }
-    }
 }
 
 /// The station of that number.

@@ -4,13 +4,11 @@ use crate::layered::chains::{ClientKind, Decomposition, Item};
 use crate::mva::InnerStarts;
 use crate::numeric::anderson::Anderson;
 use crate::prepare::plan::ModelPlan;
-use dyelog_diagnostic::Diagnostics;
-use dyelog_lqn::model::Model;
-use dyelog_lqn::results::{Convergence, Results};
+use dyelog_lqn::results::Convergence;
 
-use super::{LayeredOptions, Observer, Run, Solver, in_layers, of_copies, sound};
-use crate::ctmc;
-use crate::prepare::{assemble, replicas};
+use crate::layered::Observer;
+use crate::layered::outer::Run;
+use crate::layered::state::Solver;
 
 /// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
 ///
@@ -18,18 +16,18 @@ use crate::prepare::{assemble, replicas};
 /// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
 #[derive(Clone, Debug, Default)]
 pub struct WarmStart {
-    shape: Vec<u32>,
+    pub(crate) shape: Vec<u32>,
     /// All numbers of the solver's state.
-    row: Vec<f64>,
+    pub(crate) row: Vec<f64>,
     /// Those of the standing before, if this one was begun from it and had as many.
-    before: Option<Vec<f64>>,
+    pub(crate) before: Option<Vec<f64>>,
     /// Whether the row was moved away from where the solver stood, which is then in `before`.
     is_moved: bool,
-    ends: Vec<InnerStarts>,
+    pub(crate) ends: Vec<InnerStarts>,
     /// The sizes of the last like model that had too many states.
-    too_many: Option<Vec<u32>>,
+    pub(crate) too_many: Option<Vec<u32>>,
     /// The steps that led there, which tell the next solution its way.
-    acceleration: Anderson,
+    pub(crate) acceleration: Anderson,
 }
 
 impl WarmStart {
@@ -74,93 +72,18 @@ impl WarmStart {
     }
 
     /// Where the solver stood.
-    fn end(self) -> Option<Vec<f64>> {
+    pub(crate) fn end(self) -> Option<Vec<f64>> {
         if self.is_moved { self.before } else { Some(self.row) }
     }
 }
 
-/// Solves a model, from where the solver stood with a like one if that is given and has the same structure. Gives where
-/// the solver stands now beside the results.
-///
-/// Without a start, or where the start leads nowhere, results are those of [`layered`](super::layered) to the last digit.
-/// With one they are those of the same fixed point, met from another side: figures differ by about as much as
-/// [`LayeredOptions::tolerance`] leaves open.
-///
-/// # Errors
-/// As [`layered`](super::layered).
-pub fn layered_from(
-    model: &Model,
-    options: &LayeredOptions,
-    start: Option<WarmStart>,
-    observer: &mut dyn Observer,
-) -> Result<(Results, WarmStart), Diagnostics> {
-    if !replicas::any(model) {
-        return go_on(model, options, start, observer);
-    }
-    let mut start = start;
-    let mut end = WarmStart::default();
-    let results = of_copies(model, &mut |model| {
-        let (results, warm_start) = go_on(model, options, start.take(), observer)?;
-        end = warm_start;
-        Ok(results)
-    })?;
-    Ok((results, end))
-}
-
-fn go_on(
-    model: &Model,
-    options: &LayeredOptions,
-    start: Option<WarmStart>,
-    observer: &mut dyn Observer,
-) -> Result<(Results, WarmStart), Diagnostics> {
-    let plan = ModelPlan::new(model)?;
-    let decomposition = Decomposition::new(&plan)?;
-    let shape = shape(&decomposition);
-    let mut solver = Solver::new(&plan, &decomposition)?;
-    let mut start = start.filter(|start| start.shape == shape);
-    let sizes = sizes(&plan);
-    // Whoever has more customers and threads has more states.
-    let known = start.as_mut().and_then(|start| start.too_many.take());
-    let larger = |least: &Vec<u32>| sizes.iter().zip(least).all(|(own, least)| own >= least);
-    let too_many = known.filter(|least| least.len() == sizes.len() && larger(least));
-    if too_many.is_none()
-        && let Some(results) = ctmc::solve(&plan, options.states)
-    {
-        return Ok((sound(results)?, WarmStart { shape, ..WarmStart::default() }));
-    }
-    if let Err(refusal) = in_layers(model) {
-        let results = ctmc::solve_roughly(&plan, options.states).map_or(Err(refusal), sound)?;
-        return Ok((results, WarmStart { shape, ..WarmStart::default() }));
-    }
-    start = start.filter(|start| !start.row.is_empty());
-    let limit = options.iterations.div_ceil(2).max(1);
-    let mut acceleration = start.as_mut().map(|start| std::mem::take(&mut start.acceleration)).unwrap_or_default();
-    let warm = start
-        .as_mut()
-        .and_then(|start| solver.go_on(start, &mut acceleration, options.tolerance, limit, observer))
-        .map(|convergence| assemble::results(&solver, convergence))
-        .filter(assemble::is_sound);
-    let before = warm.is_some().then(|| start.and_then(WarmStart::end)).flatten();
-    let results = if let Some(results) = warm {
-        results
-    } else {
-        acceleration = Anderson::default();
-        solver = Solver::new(&plan, &decomposition)?;
-        let convergence = solver.run(options, observer)?;
-        sound(assemble::results(&solver, convergence))?
-    };
-    let mut warm_start = solver.warm_start(shape, before, acceleration.for_another());
-    warm_start.too_many = (options.states > 0).then(|| too_many.unwrap_or(sizes));
-    Ok((results, warm_start))
-}
-
 /// Iterations from scratch before the acceleration of a large model begins.
-pub(super) const AHEAD: u32 = 3;
+pub(crate) const AHEAD: u32 = 3;
 
 impl Solver<'_> {
     /// Goes on as from a like model's solution: inner and outer iterations come to their end together. Nothing where that
     /// does not converge; then all is as it was to begin with.
-    pub(super) fn accelerated(
+    pub(crate) fn accelerated(
         &mut self,
         tolerance: f64,
         limit: u32,
@@ -168,7 +91,7 @@ impl Solver<'_> {
     ) -> Option<Convergence> {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
-        let ends = std::mem::take(&mut self.inner_starts);
+        let ends = std::mem::take(&mut self.inner.starts);
         let mut start = WarmStart { row, ends, ..WarmStart::default() };
         let found = self.go_on(&mut start, &mut Anderson::default(), tolerance, limit, observer);
         if found.is_none() {
@@ -179,7 +102,7 @@ impl Solver<'_> {
     }
 
     /// Iterates from a start. `None` where that does not converge.
-    fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         start: &mut WarmStart,
         acceleration: &mut Anderson,
@@ -187,8 +110,8 @@ impl Solver<'_> {
         limit: u32,
         observer: &mut dyn Observer,
     ) -> Option<Convergence> {
-        self.inner_starts = std::mem::take(&mut start.ends);
-        for inner_starts in &mut self.inner_starts {
+        self.inner.starts = std::mem::take(&mut start.ends);
+        for inner_starts in &mut self.inner.starts {
             inner_starts.inexact = true;
         }
         let mut run = Run { converged: false, iterations: 0, residual: f64::INFINITY };
@@ -210,7 +133,7 @@ impl Solver<'_> {
             }
             acceleration.accelerate(&mut row, &next);
         }
-        let converged = run.converged && self.saturated.is_empty() && self.inner_failures == 0;
+        let converged = run.converged && self.inner.saturated.is_empty() && self.inner.failures == 0;
         converged.then(|| Convergence {
             converged,
             saturated: false,
@@ -245,28 +168,28 @@ impl Solver<'_> {
             see(&mut time.mean);
             see(&mut time.variance);
         }
-        self.flows.iter_mut().flatten().for_each(&mut *see);
-        for numbers in [&mut self.throughputs, &mut self.cycles, &mut self.blocking] {
+        self.rates.flows.iter_mut().flatten().for_each(&mut *see);
+        for numbers in [&mut self.rates.throughputs, &mut self.rates.cycles, &mut self.held.blocking] {
             numbers.iter_mut().for_each(&mut *see);
         }
-        for activity in &mut self.activity {
+        for activity in &mut self.held.activity {
             [&mut activity.time, &mut activity.alone, &mut activity.beside].into_iter().for_each(&mut *see);
         }
-        for inner_starts in &mut self.inner_starts {
+        for inner_starts in &mut self.inner.starts {
             inner_starts.visit(see);
         }
     }
 
-    fn warm_start(mut self, shape: Vec<u32>, before: Option<Vec<f64>>, acceleration: Anderson) -> WarmStart {
+    pub(crate) fn warm_start(mut self, shape: Vec<u32>, before: Option<Vec<f64>>, acceleration: Anderson) -> WarmStart {
         let mut row = Vec::new();
         self.visit_state(&mut |value| row.push(*value));
         let before = before.filter(|before| before.len() == row.len());
-        WarmStart { shape, row, before, ends: self.inner_starts, acceleration, ..WarmStart::default() }
+        WarmStart { shape, row, before, ends: self.inner.starts, acceleration, ..WarmStart::default() }
     }
 }
 
 /// Numbers that do not shrink unless the number of states may.
-fn sizes(plan: &ModelPlan) -> Vec<u32> {
+pub(crate) fn sizes(plan: &ModelPlan) -> Vec<u32> {
     let threads = plan.threads.iter().map(|count| if *count < 1e9 { *count as u32 } else { u32::MAX });
     let works = plan.works.iter().flat_map(|work| {
         let calls = work.calls.iter().map(|call| u32::from(call.mean > 0.0));
@@ -276,7 +199,7 @@ fn sizes(plan: &ModelPlan) -> Vec<u32> {
 }
 
 /// The structure of a decomposition, flat: two with the same have state of the same shape and meaning.
-fn shape(decomposition: &Decomposition) -> Vec<u32> {
+pub(crate) fn shape(decomposition: &Decomposition) -> Vec<u32> {
     let mut shape: Vec<u32> = decomposition.queues.iter().map(|queues| u32::from(*queues)).collect();
     let index = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     for client in &decomposition.clients {

@@ -6,6 +6,7 @@
 //! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
 //! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
 
+use crate::heuristics::Heuristic;
 use crate::numeric::anderson::Anderson;
 
 use super::{Discipline, InnerStarts, Load, Method, Network, Solution, Stay, Visit, cycles};
@@ -298,7 +299,9 @@ impl<'a> Problem<'a> {
                 let totals = self.totals(station, populations, state, *ratio);
                 *ratio = lags.then_some(totals.ratio);
                 let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
-                state.overload[station] = (state.overload[station] * load.sqrt()).clamp(1.0, 1e3);
+                if self.network.heuristics.has(Heuristic::OverloadCorrection) {
+                    state.overload[station] = (state.overload[station] * load.sqrt()).clamp(1.0, 1e3);
+                }
                 let overload = state.overload[station];
                 if totals.part.load() > 0.0 && load > 1.0 + 1e-6 && overload < 1e3 {
                     change = change.max(load - 1.0);
@@ -356,7 +359,8 @@ impl<'a> Problem<'a> {
             }
         }
         let closed = totals.population;
-        if totals.open.rate > 0.0 || goes_on {
+        let finite = self.network.heuristics.has(Heuristic::FinitePopulationServers);
+        if totals.open.rate > 0.0 || goes_on || !finite {
             totals.population = f64::INFINITY;
         }
         totals.ratio = ratio.unwrap_or_else(|| self.ratio(station, &totals, closed));
@@ -379,7 +383,7 @@ impl<'a> Problem<'a> {
         let cv2 = |second: f64| (second / rate / (mean * mean) - 1.0).max(0.0);
         let (own, exponential) = (cv2(part.second + open.second), cv2(base));
         let unbounded = (1.0 + own) / (1.0 + exponential);
-        if part.rate <= 0.0 {
+        if part.rate <= 0.0 || !self.network.heuristics.has(Heuristic::FiniteSourceVariance) {
             return unbounded;
         }
         let servers = self.network.stations[station].servers;
@@ -440,7 +444,9 @@ impl<'a> Problem<'a> {
             if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
         };
         let station = &self.network.stations[visit.station];
-        let bounded = station.discipline == Discipline::Fcfs && station.servers <= 1.0;
+        let bounded = station.discipline == Discipline::Fcfs
+            && station.servers <= 1.0
+            && self.network.heuristics.has(Heuristic::DelayBound);
         let sees_all = || {
             let row = visit.chain * self.width;
             visit.chain >= self.width || self.interlock[row..row + self.width].iter().all(|part| *part == 0.0)
@@ -473,7 +479,7 @@ impl<'a> Problem<'a> {
     /// that is left then: a second phase of gamma distribution against an exponential time between reply and next arrival.
     fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
         let visit = &self.network.visits[index];
-        if visit.after <= 0.0 || self.open[visit.chain] {
+        if visit.after <= 0.0 || self.open[visit.chain] || !self.network.heuristics.has(Heuristic::Overtaking) {
             return (0.0, 0.0);
         }
         let between = between_visits(visit, populations, state);
@@ -482,7 +488,8 @@ impl<'a> Problem<'a> {
         }
         let stay = state.stays[index];
         let gap = (between - (stay.wait + visit.service * (1.0 + stay.slowdown))).max(0.0);
-        let repeat = if visit.inter_visit < gap { visit.repeat } else { 0.0 };
+        let repeats = self.network.heuristics.has(Heuristic::RepeatVisits);
+        let repeat = if repeats && visit.inter_visit < gap { visit.repeat } else { 0.0 };
         let (near, far) = (
             overtakes(visit, visit.inter_visit),
             overtakes(visit, (gap - repeat * visit.inter_visit) / (1.0 - repeat).max(1e-9)),
@@ -589,7 +596,8 @@ impl<'a> Problem<'a> {
             let factor = self.factor(visit.chain, other, populations, state, deviations);
             // While one of a higher class is served, it is not that one who comes ahead of those who wait (compare Bryant,
             // Krzesinski, Lakshmi and Chandy 1984).
-            let once = if theirs.priority > visit.priority && !self.open[theirs.chain] {
+            let shadowed = self.network.heuristics.has(Heuristic::PriorityShadow);
+            let once = if shadowed && theirs.priority > visit.priority && !self.open[theirs.chain] {
                 free / (free + (part.busy + part.after) / populations[theirs.chain].max(1.0))
             } else {
                 1.0

@@ -12,6 +12,8 @@ mod inner_start;
 
 pub(crate) use inner_start::InnerStarts;
 
+use crate::heuristics::{Heuristic, Heuristics};
+
 /// How a station serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Discipline {
@@ -92,6 +94,8 @@ pub(crate) struct Network {
     /// `(c, j, fraction)`: a customer of chain c never finds this fraction of the customers of chain j, because they are
     /// there on behalf of the same customer (or finds more of them, where it is negative). Sorted by c.
     pub interlock: Vec<(usize, usize, f64)>,
+    /// Rules beyond product form.
+    pub heuristics: Heuristics,
 }
 
 /// What a visit takes beyond its service: a class of service time s stays for `wait + s·(1 + slowdown)`.
@@ -161,7 +165,10 @@ pub(crate) fn solve(network: &Network, thorough: bool, inner_starts: &mut InnerS
     if thorough && small && exact::applies(network) {
         return exact::solve(network, inner_starts);
     }
-    let core = if thorough && approximate::linearizer_work(network) <= LINEARIZER_WORK {
+    let core = if thorough
+        && network.heuristics.has(Heuristic::Linearizer)
+        && approximate::linearizer_work(network) <= LINEARIZER_WORK
+    {
         approximate::Core::Linearizer
     } else {
         approximate::Core::Schweitzer
@@ -169,6 +176,7 @@ pub(crate) fn solve(network: &Network, thorough: bool, inner_starts: &mut InnerS
     let rough = approximate::solve(network, core, inner_starts);
     if thorough
         && small
+        && network.heuristics.has(Heuristic::ProductFormCorrection)
         && let Some(near) = exact::nearest(network)
     {
         let base = approximate::solve(&near, core, inner_starts);

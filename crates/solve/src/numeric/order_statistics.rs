@@ -4,6 +4,8 @@
 //! coefficient of variation is 1, an exponential after a constant below it, and a balanced mixture of two exponentials
 //! (Whitt 1982) above it. For exponential branches the mean of the maximum is exact.
 
+use crate::numeric::two_moment::balanced;
+
 /// How many exponentials the distribution of a maximum is written out in at most; beyond, it is integrated numerically.
 const TERMS: usize = 2048;
 
@@ -118,8 +120,7 @@ impl Law {
         }
         // Both have an equal part of the mean.
         let cv2 = variance / (mean * mean);
-        let first = f64::midpoint(1.0, ((cv2 - 1.0) / (cv2 + 1.0)).sqrt());
-        let mixture = [first, 1.0 - first].map(|share| Exponential { share, rate: 2.0 * share / mean });
+        let mixture = balanced(cv2).map(|share| Exponential { share, rate: 2.0 * share / mean });
         Self { constant: 0.0, mixture }
     }
 

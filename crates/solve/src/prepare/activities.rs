@@ -70,7 +70,7 @@ pub(crate) struct Shape {
     /// All forks.
     pub forks: Vec<Parallel>,
     /// What was taken for something simpler, in words.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 impl Shape {
@@ -142,7 +142,7 @@ impl<'a> Reduction<'a> {
     fn run(mut self, start: ActivityId) -> Result<Shape, Diagnostics> {
         let task = &self.model.tasks[self.model.entries[self.entry.index()].task.index()];
         for (index, precedence) in task.precedences.iter().enumerate() {
-            for activity in left(&precedence.join) {
+            for activity in precedence.join.activities() {
                 let position = self.position(*activity)?;
                 self.next[position] = Some(index);
             }
@@ -166,7 +166,7 @@ impl<'a> Reduction<'a> {
             if pending[next] > 1 {
                 continue;
             }
-            for activity in right(task.precedences[next].fork.as_ref()) {
+            for activity in task.precedences[next].followers() {
                 let target = self.position(activity)?;
                 if seen[target] {
                     return Err(self.error(&format!(
@@ -256,7 +256,7 @@ impl<'a> Reduction<'a> {
             }
         }
         if strands.len() < activities.len() {
-            self.shape.doubts.push(format!(
+            self.shape.caveats.push(format!(
                 "entry `{}` joins with activities of other entries; the wait for those is left out",
                 self.model.entries[self.entry.index()].name
             ));
@@ -279,7 +279,7 @@ impl<'a> Reduction<'a> {
         strands.dedup();
         let fork = &mut self.shape.forks[fork];
         if strands.len() < fork.branches.len() {
-            self.shape.doubts.push(format!(
+            self.shape.caveats.push(format!(
                 "entry `{}` joins some branches of a fork only; the others are taken to run beside",
                 self.model.entries[self.entry.index()].name
             ));
@@ -342,7 +342,7 @@ impl<'a> Reduction<'a> {
     /// the second.
     fn lift_reply(&mut self) {
         let Some(mut strand) = self.replies_in else { return };
-        self.shape.doubts.push(format!(
+        self.shape.caveats.push(format!(
             "entry `{}` replies in a branch of a fork; what is left of the other branches then is estimated",
             self.model.entries[self.entry.index()].name
         ));
@@ -359,22 +359,5 @@ impl<'a> Reduction<'a> {
             steps.extend(before.into_iter().map(|step| StrandStep { visits: step.visits * visits, ..step }));
             strand = parent;
         }
-    }
-}
-
-fn left(join: &Join) -> &[ActivityId] {
-    match join {
-        Join::Sequence(activity) => std::slice::from_ref(activity),
-        Join::And { activities, .. } | Join::Or(activities) => activities,
-    }
-}
-
-fn right(fork: Option<&Fork>) -> Vec<ActivityId> {
-    match fork {
-        None => Vec::new(),
-        Some(Fork::Sequence(activity)) => vec![*activity],
-        Some(Fork::And(activities)) => activities.clone(),
-        Some(Fork::Or(alternatives)) => alternatives.iter().map(|alternative| alternative.1).collect(),
-        Some(Fork::Loop { bodies, end }) => bodies.iter().map(|body| body.1).chain(*end).collect(),
     }
 }

@@ -3,8 +3,8 @@
 use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole, Task};
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
-use crate::layered::Solver;
 use crate::layered::chains::{ClientKind, Item};
+use crate::layered::state::Solver;
 use crate::prepare::plan::{ModelPlan, servers};
 
 /// A sum of values by weight.
@@ -45,7 +45,7 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
         let throughput = if plan.is_source(entry.task) {
             sums.phases[index][0].weight
         } else {
-            solver.waited[index] + solver.sent[index]
+            solver.rates.waited[index] + solver.rates.sent[index]
         };
         let service = sums.phases[index].map(Mean::value);
         entries.push(EntryResult {
@@ -72,8 +72,8 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
             CallResult { from, to, kind, waiting }
         })
         .collect();
-    let mut doubts = doubts(solver, &convergence);
-    beyond_caps(plan, &tasks, &mut convergence, &mut doubts);
+    let mut caveats = caveats(solver, &convergence);
+    beyond_caps(plan, &tasks, &mut convergence, &mut caveats);
     Results {
         solver: "layered".into(),
         convergence,
@@ -82,7 +82,7 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
         entries,
         activities,
         calls,
-        doubts,
+        caveats,
         simulated: None,
     }
 }
@@ -93,7 +93,7 @@ pub(crate) fn beyond_rounding(wait: f64, service: f64) -> f64 {
 }
 
 /// Tells of groups that would take more of their processor than their cap lets them, since the solver leaves caps out.
-fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Convergence, doubts: &mut Vec<String>) {
+fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Convergence, caveats: &mut Vec<String>) {
     let model = plan.model;
     let is_open = (0..model.tasks.len()).all(|task| !plan.is_source(task.into()));
     for (number, group) in model.groups.iter().enumerate().filter(|(_, group)| group.cap) {
@@ -107,7 +107,7 @@ fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Converg
         convergence.converged = false;
         convergence.saturated |= is_open;
         let end = if is_open { "there is no steady state" } else { "the results are not to be relied on" };
-        doubts.push(format!(
+        caveats.push(format!(
             "group `{}` would keep {busy:.3} servers of processor `{}` busy, and its cap leaves it {most:.3}: {end}",
             group.name, processor.name
         ));
@@ -144,7 +144,7 @@ pub(crate) fn gives_back(role: Option<SemaphoreRole>) -> bool {
 }
 
 /// What is taken for something simpler of sources that choose among entries.
-pub(crate) fn doubts_of_sources(plan: &ModelPlan) -> impl Iterator<Item = String> {
+pub(crate) fn caveats_of_sources(plan: &ModelPlan) -> impl Iterator<Item = String> {
     let several = |task: &&Task| {
         let first = task.entries.first().map(|entry| plan.entries[entry.index()].task);
         first.is_some_and(|task| plan.is_source(task)) && task.entries.len() > 1
@@ -168,7 +168,7 @@ struct Sums {
 
 impl Sums {
     fn add_client(&mut self, solver: &Solver, client: usize) {
-        let rate = solver.throughputs[client];
+        let rate = solver.rates.throughputs[client];
         let found = &solver.decomposition.clients[client];
         let later = matches!(found.kind, ClientKind::Open { later: true, .. });
         for number in found.chains.clone() {
@@ -178,7 +178,7 @@ impl Sums {
                 continue;
             }
             for (position, reach) in chain.reach.iter().enumerate() {
-                let weight = rate * solver.flows[number][position];
+                let weight = rate * solver.rates.flows[number][position];
                 let entry = reach.entry.index();
                 if reach.strand == 0 {
                     for (phase, time) in times.entries[position].iter().enumerate() {
@@ -264,34 +264,34 @@ fn phase_runs_here(solver: &Solver, chain: usize, position: usize) -> bool {
         }
 }
 
-fn doubts(solver: &Solver, convergence: &Convergence) -> Vec<String> {
-    let mut doubts = solver.plan.doubts.clone();
-    let mut names = solver.saturated.clone();
+fn caveats(solver: &Solver, convergence: &Convergence) -> Vec<String> {
+    let mut caveats = solver.plan.caveats.clone();
+    let mut names = solver.inner.saturated.clone();
     names.sort();
     names.dedup();
     for name in names {
-        doubts.push(format!(
+        caveats.push(format!(
             "{name} is saturated: more open requests arrive than it can serve, so there is no steady state"
         ));
     }
-    if !convergence.converged && solver.saturated.is_empty() {
-        doubts.push(format!(
+    if !convergence.converged && solver.inner.saturated.is_empty() {
+        caveats.push(format!(
             "did not converge: the last iteration still changed results by {:.1e}",
             convergence.residual
         ));
     }
-    doubts.extend(doubts_of_sources(solver.plan));
+    caveats.extend(caveats_of_sources(solver.plan));
     for entry in &solver.plan.entries {
         let task = &solver.plan.model.tasks[entry.task.index()];
         if solver.decomposition.queues[entry.task.index()] && task.scheduling == Scheduling::ProcessorSharing {
-            doubts.push(format!("task `{}`: its order of service is taken as processor sharing", task.name));
+            caveats.push(format!("task `{}`: its order of service is taken as processor sharing", task.name));
         }
     }
-    if solver.throughputs.iter().all(|rate| *rate <= 0.0) {
-        doubts.push("there is no load: no reference task and no open arrivals".into());
+    if solver.rates.throughputs.iter().all(|rate| *rate <= 0.0) {
+        caveats.push("there is no load: no reference task and no open arrivals".into());
     }
-    doubts.dedup();
-    doubts
+    caveats.dedup();
+    caveats
 }
 
 /// Whether all figures are numbers.

@@ -203,17 +203,17 @@ pub(crate) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
 }
 
 /// What will be taken for something simpler, in words.
-pub(crate) fn doubts(model: &Model) -> Vec<String> {
-    let mut doubts = Vec::new();
+pub(crate) fn caveats(model: &Model) -> Vec<String> {
+    let mut caveats = Vec::new();
     for processor in &model.processors {
         if processor.scheduling == Scheduling::CompletelyFair {
-            doubts.push(format!(
+            caveats.push(format!(
                 "processor `{}`: shares of groups are left out; taken as processor sharing",
                 processor.name
             ));
         }
         if processor.replicas > 1 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "processor `{}`: {} replicas are taken as one queue with as many servers",
                 processor.name, processor.replicas
             ));
@@ -222,17 +222,17 @@ pub(crate) fn doubts(model: &Model) -> Vec<String> {
     for task in &model.tasks {
         let name = &task.name;
         match task.scheduling {
-            Scheduling::Burst => doubts.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
-            Scheduling::Polling => doubts.push(format!("task `{name}`: polling is taken as first come, first served")),
+            Scheduling::Burst => caveats.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
+            Scheduling::Polling => caveats.push(format!("task `{name}`: polling is taken as first come, first served")),
             _ => {}
         }
         if task.replicas > 1 {
-            doubts
+            caveats
                 .push(format!("task `{name}`: {} replicas are taken as one queue with as many threads", task.replicas));
         }
         if task.queue_length.is_some_and(|length| length > 0) {
-            doubts.push(format!("task `{name}`: the bound of its queue is left out"));
+            caveats.push(format!("task `{name}`: the bound of its queue is left out"));
         }
     }
-    doubts
+    caveats
 }

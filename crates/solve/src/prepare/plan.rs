@@ -106,7 +106,7 @@ pub(crate) struct ModelPlan<'a> {
     /// Threads of each task, copies included; infinite where there is no limit.
     pub threads: Vec<f64>,
     /// What was taken for something simpler.
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 impl<'a> ModelPlan<'a> {
@@ -128,7 +128,7 @@ impl<'a> ModelPlan<'a> {
                 .iter()
                 .map(|task| servers(task.multiplicity) * f64::from(task.replicas.max(1)))
                 .collect(),
-            doubts: check::doubts(model),
+            caveats: check::caveats(model),
         };
         plan.add_works();
         plan.add_entries()?;
@@ -220,7 +220,7 @@ impl<'a> ModelPlan<'a> {
                         || shape.forks.iter().any(|fork| {
                             fork.phase > 0 || fork.quorum.is_some_and(|quorum| quorum < fork.branches.len())
                         });
-                    self.doubts.extend(shape.doubts.iter().cloned());
+                    self.caveats.extend(shape.caveats.iter().cloned());
                     self.entries.push(PlannedEntry {
                         task: entry.task,
                         shape,

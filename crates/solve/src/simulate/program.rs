@@ -231,7 +231,7 @@ pub(super) struct SimulationProgram<'a> {
     /// Callers and targets, row by row, as in [`dyelog_lqn::results::Results::calls`].
     pub rows: Vec<(Caller, EntryId, Option<CallKind>)>,
     pub layout: Layout,
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
 impl<'a> SimulationProgram<'a> {
@@ -251,7 +251,7 @@ impl<'a> SimulationProgram<'a> {
             forwards: Vec::new(),
             rows: Vec::new(),
             layout: Layout::default(),
-            doubts: doubts(model),
+            caveats: caveats(model),
         };
         program.add_tasks()?;
         program.add_entries()?;
@@ -342,8 +342,8 @@ impl<'a> SimulationProgram<'a> {
                         (NONE, 0)
                     }
                     Ok(shape) => {
-                        let doubts = shape.doubts.into_iter().filter(|doubt| doubt.contains("of other entries"));
-                        self.doubts.extend(doubts);
+                        let caveats = shape.caveats.into_iter().filter(|caveat| caveat.contains("of other entries"));
+                        self.caveats.extend(caveats);
                         Graph::new(self, EntryId::from(index), &first_rows.activities).add(*start)
                     }
                 },
@@ -516,11 +516,11 @@ fn is_lock(scheduling: Scheduling) -> bool {
 }
 
 /// What is taken for something simpler, in words.
-fn doubts(model: &Model) -> Vec<String> {
-    let mut doubts = Vec::new();
+fn caveats(model: &Model) -> Vec<String> {
+    let mut caveats = Vec::new();
     for processor in &model.processors {
         if processor.scheduling == Scheduling::CompletelyFair {
-            doubts.push(format!(
+            caveats.push(format!(
                 "processor `{}`: shares of groups are left out; taken as processor sharing",
                 processor.name
             ));
@@ -529,24 +529,24 @@ fn doubts(model: &Model) -> Vec<String> {
     for (index, task) in model.tasks.iter().enumerate() {
         let name = &task.name;
         match task.scheduling {
-            Scheduling::Burst => doubts.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
-            Scheduling::Polling => doubts.push(format!("task `{name}`: polling is taken as first come, first served")),
+            Scheduling::Burst => caveats.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
+            Scheduling::Polling => caveats.push(format!("task `{name}`: polling is taken as first come, first served")),
             Scheduling::PreemptivePriority => {
-                doubts.push(format!("task `{name}`: its queue is by priority; what it has begun is not pre-empted"));
+                caveats.push(format!("task `{name}`: its queue is by priority; what it has begun is not pre-empted"));
             }
             Scheduling::ProcessorSharing | Scheduling::Random => {
-                doubts.push(format!("task `{name}`: its order of service is taken as first come, first served"));
+                caveats.push(format!("task `{name}`: its order of service is taken as first come, first served"));
             }
             _ => {}
         }
         if task.queue_length.is_some_and(|length| length > 0) {
-            doubts.push(format!("task `{name}`: the bound of its queue is left out"));
+            caveats.push(format!("task `{name}`: the bound of its queue is left out"));
         }
         if is_source(model, TaskId::from(index)) && task.entries.len() > 1 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "reference task `{name}` has several entries; each cycle is taken to choose one of them at random"
             ));
         }
     }
-    doubts
+    caveats
 }

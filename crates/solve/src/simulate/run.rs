@@ -87,7 +87,7 @@ pub fn observe(model: &Model, seed: u64, events: u64, probe: &mut dyn Probe) -> 
 ///
 /// [`Results::simulated`] has the intervals. Where precision was not reached, or there is no steady state, results are still
 /// returned, with [`Convergence::converged`](dyelog_lqn::results::Convergence::converged) false and words in
-/// [`Results::doubts`].
+/// [`Results::caveats`].
 ///
 /// # Errors
 /// When the model cannot be simulated at all: see [`codes`].

@@ -70,12 +70,12 @@ pub enum Verdict {
 
 /// What was seen of messages by kind.
 #[derive(Debug, Default)]
-pub struct Missing {
+pub struct LossInference {
     numbers: FxHashMap<(Name, Name, Name), u32>,
     kinds: Vec<Kind>,
 }
 
-impl Missing {
+impl LossInference {
     /// The number of a kind, by the names of tasks and of the message; [`NONE`] where there are too many.
     #[inline]
     pub fn kind(&mut self, from: Name, to: Name, label: Name) -> u32 {

@@ -64,7 +64,7 @@ fn digest(of: &[u64]) -> u64 {
 
 /// Kinds of messages, and how often one followed the other.
 #[derive(Debug, Default)]
-pub struct Habits {
+pub struct SequenceModel {
     kinds: FxHashMap<(u32, u32, Name), Kind>,
     /// Numbers of what is known of visits, by its digest.
     contexts: FxHashMap<u64, Context>,
@@ -118,7 +118,7 @@ struct Messages {
 /// What it counts for that a kind of message was never seen to be a request, or a reply.
 const DOUBT: f64 = 0.05;
 
-impl Habits {
+impl SequenceModel {
     /// The kind of a message.
     pub fn kind(&mut self, from: u32, to: u32, label: Name) -> Kind {
         let label = if self.kinds.len() < MOST_KINDS { label } else { Name::NONE };

@@ -2,16 +2,16 @@
 //!
 //! A *visit* is what a task does for one request: one execution occurrence, or several where the task goes on after its occurrence was
 //! explained. A visit is complete when its task has gone on to another, all its requests are explained and all visits that it asked
-//! for are complete; then it is added to the entry of its [shape](crate::shapes), and forgotten.
+//! for are complete; then it is added to the entry of its [shape](crate::signatures), and forgotten.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::forest::{End, NONE, Spent};
-use crate::missing::Origin;
+use crate::loss_inference::Origin;
 use crate::record::Link;
-use crate::shapes::{Base, EntryMerge, PhaseWork, Shapes, how};
+use crate::signatures::{Base, EntryMerge, PhaseWork, Signatures, how};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_lqn::submodel::{Interaction, Moments, RequestKind, ScenarioTotal, SubModel, Undated, Witness};
 use dyelog_trace::{TaskId, TraceNames};
@@ -84,13 +84,13 @@ struct Client {
 
 /// Folds what a forest finds into a sub-model.
 #[derive(Debug)]
-pub struct Fold {
+pub struct Aggregation {
     visits: Vec<Visit>,
     free: Vec<u32>,
     tasks: Vec<Known>,
     /// When threads of a name were last seen to do anything.
     acted: Vec<f64>,
-    shapes: Shapes,
+    signatures: Signatures,
     work: Vec<u32>,
     /// Bases that were answered at least once.
     answered: FxHashSet<(Name, Name)>,
@@ -112,7 +112,7 @@ pub struct Fold {
 
 /// What is left when a trace has ended.
 #[derive(Debug)]
-pub struct Folded {
+pub struct Aggregated {
     /// The sub-model.
     pub submodel: SubModel,
     /// What each message turned out to be, where that was asked for.
@@ -123,7 +123,7 @@ pub struct Folded {
     pub alike: u64,
 }
 
-impl Fold {
+impl Aggregation {
     /// Nothing folded yet.
     pub fn new(merge: EntryMerge, files: Vec<Arc<str>>, links: bool) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Fold {
             free: Vec::new(),
             tasks: Vec::new(),
             acted: Vec::new(),
-            shapes: Shapes::new(merge),
+            signatures: Signatures::new(merge),
             work: Vec::new(),
             answered: FxHashSet::default(),
             invoked: FxHashSet::default(),
@@ -421,8 +421,8 @@ impl Fold {
         if from.visit == to.visit {
             return;
         }
-        if self.shapes.is_named(base) {
-            let entry = self.shapes.plain(&names.names, base);
+        if self.signatures.is_named(base) {
+            let entry = self.signatures.plain(&names.names, base);
             let parent = self.visit(from.visit);
             parent.second |= to.second_phase;
             parent.requests.push((how, entry.0));
@@ -529,9 +529,9 @@ impl Fold {
                     visit.base()
                 };
                 let texts = if flags & EXPLICIT != 0 { &self.names } else { &names.names };
-                let entry = self.shapes.add(texts, base, flags & PLAIN != 0, &mut requests, &work, &ways);
+                let entry = self.signatures.add(texts, base, flags & PLAIN != 0, &mut requests, &work, &ways);
                 let files = &self.files;
-                self.shapes.witness(entry, || Witness {
+                self.signatures.witness(entry, || Witness {
                     scenario: "messages".into(),
                     run: "1".into(),
                     thread: 1,
@@ -546,7 +546,7 @@ impl Fold {
                     let ways = if visit.way.is_nan() { &[] } else { &way[..] };
                     let scenario = self.scenario_of(names, names.task(client).name, label);
                     let base = Base { task: scenario, label: Name::NONE, interaction: Interaction::Customer };
-                    self.shapes.add(&self.names, base, false, &mut [(how_asked, entry.0)], &[None; 2], ways);
+                    self.signatures.add(&self.names, base, false, &mut [(how_asked, entry.0)], &[None; 2], ways);
                 } else if parent != NONE {
                     self.visits[parent as usize].requests[place as usize].1 = entry.0;
                     self.let_go(parent);
@@ -577,7 +577,7 @@ impl Fold {
                 continue;
             }
             let base = self.visits[number as usize].base();
-            let entry = self.shapes.plain(&names.names, base);
+            let entry = self.signatures.plain(&names.names, base);
             let visit = self.visit(number);
             visit.flags |= PLAIN;
             visit.parent = NONE;
@@ -587,7 +587,7 @@ impl Fold {
     }
 
     /// All that was folded.
-    pub fn finish(mut self, names: &TraceNames) -> Folded {
+    pub fn finish(mut self, names: &TraceNames) -> Aggregated {
         for task in 0..self.tasks.len() as u32 {
             let current = self.tasks[task as usize].current;
             if current != NONE && self.visits[current as usize].flags & EXPLICIT != 0 {
@@ -596,8 +596,8 @@ impl Fold {
             self.leave(TaskId(task));
         }
         self.settle(names);
-        self.shapes.flush();
-        let mut submodel = std::mem::take(&mut self.shapes.submodel);
+        self.signatures.flush();
+        let mut submodel = std::mem::take(&mut self.signatures.submodel);
         forget_no_ways(&mut submodel);
         let mut scenarios: Vec<(Name, ScenarioTotal)> = self.totals.drain().collect();
         scenarios.sort_by(|left, right| self.names.text(left.0).cmp(self.names.text(right.0)));
@@ -618,7 +618,7 @@ impl Fold {
             }
         }
         let links = self.links.unwrap_or_default();
-        Folded { submodel, links, unfinished: self.unfinished, alike: self.shapes.alike }
+        Aggregated { submodel, links, unfinished: self.unfinished, alike: self.signatures.alike }
     }
 }
 

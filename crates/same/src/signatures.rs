@@ -58,7 +58,7 @@ struct Total {
 
 /// All shapes of a trace.
 #[derive(Debug, Default)]
-pub struct Shapes {
+pub struct Signatures {
     merge: EntryMerge,
     by_shape: FxHashMap<Box<[u32]>, u32>,
     totals: Vec<Total>,
@@ -80,7 +80,7 @@ const MOST: usize = 1 << 17;
 /// How many entries there may be for what occurrences ask for: traces without any order in them have no end of such.
 const MOST_OWN: usize = 1 << 16;
 
-impl Shapes {
+impl Signatures {
     /// None yet.
     pub fn new(merge: EntryMerge) -> Self {
         Self { merge, ..Self::default() }
