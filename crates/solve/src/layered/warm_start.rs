@@ -22,7 +22,7 @@ pub struct WarmStart {
     /// Those of the standing before, if this one was begun from it and had as many.
     pub(crate) before: Option<Vec<f64>>,
     /// Whether the row was moved away from where the solver stood, which is then in `before`.
-    is_moved: bool,
+    pub(crate) is_moved: bool,
     pub(crate) ends: Vec<InnerStarts>,
     /// The sizes of the last like model that had too many states.
     pub(crate) too_many: Option<Vec<u32>>,
