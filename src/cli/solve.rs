@@ -103,7 +103,7 @@ pub fn tell(
     let results = &solution.results;
     terminal.report(&solution.doubtful);
     terminal.report(&solution.unlike_traced);
-    for doubt in &results.doubts {
+    for doubt in &results.caveats {
         terminal.say(&format!("note: {doubt}\n"));
     }
     let text = match Format::chosen(format, output) {

@@ -273,7 +273,7 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
             let state = if results.convergence.converged {
                 State::Converged
             } else {
-                State::Doubtful(results.doubts.join("; "))
+                State::Doubtful(results.caveats.join("; "))
             };
             // Where more arrives than is served, figures grow for as long as one looks: there are none.
             let figure = |measure| if results.convergence.saturated { None } else { of(measure) };

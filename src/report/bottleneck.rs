@@ -7,7 +7,7 @@ use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
 use crate::report::words::number;
-use crate::solve::bottleneck::{Bottlenecks, Limit, Resource, Step};
+use crate::solve::bottleneck::{BottleneckStep, Bottlenecks, Limit, Resource};
 
 /// Bounds of a source that are shown.
 const SHOWN: usize = 5;
@@ -23,7 +23,7 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             number(source.response),
             number(source.think_time)
         ));
-        if let (Some(limit), Some(knee)) = (source.limits.first(), source.knee()) {
+        if let (Some(limit), Some(knee)) = (source.limits.first(), source.saturation_point()) {
             text.push_str(&format!(
                 "; at most {}/s, by {}; the asymptotes meet at {} customers",
                 number(limit.throughput()),
@@ -125,7 +125,7 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
             "population": source.population,
             "think_time": source.think_time,
             "response": source.response,
-            "knee": source.knee(),
+            "knee": source.saturation_point(),
             "limits": limits(model, &source.limits),
         })
     });
@@ -141,7 +141,7 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
         let (kind, name) = element(model, room.resource);
         json!({ "kind": kind, "name": name, "utilization": room.utilization, "factor": room.factor() })
     });
-    let steps = found.steps.iter().map(|step: &Step| {
+    let steps = found.steps.iter().map(|step: &BottleneckStep| {
         let (kind, name) = element(model, step.resource);
         json!({
             "kind": kind,

@@ -29,7 +29,7 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
     if results.simulated.is_none() {
         document.insert("exact".into(), json!(results.convergence.exact));
     }
-    document.insert("doubts".into(), json!(results.doubts));
+    document.insert("doubts".into(), json!(results.caveats));
     let half = results.simulated.as_ref().map(|simulated| &simulated.half_widths);
     let processors =
         model.processors.iter().zip(&results.processors).enumerate().map(|(index, (processor, result))| {

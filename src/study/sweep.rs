@@ -16,7 +16,7 @@ use crate::lqn::results::Results;
 
 use guess::Ends;
 
-use crate::solve::{LayeredOptions, Standing, layered, layered_from};
+use crate::solve::{LayeredOptions, WarmStart, layered, layered_from};
 
 /// Points solved one from another at most.
 const TILE: usize = 256;
@@ -221,7 +221,7 @@ where
     fn run(&self) -> Vec<Result<T, Diagnostics>> {
         let grid = &self.tile.grid;
         let mut found = Vec::with_capacity(grid.len());
-        let mut standing: Option<Standing> = None;
+        let mut standing: Option<WarmStart> = None;
         let mut ends = Ends::default();
         let mut last: Option<(B, Results)> = None;
         for place in 0..grid.len() {

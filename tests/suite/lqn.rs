@@ -484,7 +484,7 @@ fn made_up_results(model: &Model, simulated: bool) -> Results {
             entries,
             activities,
             calls,
-            doubts: Vec::new(),
+            caveats: Vec::new(),
             simulated: None,
         }
     };

@@ -97,8 +97,8 @@ fn queues_that_grow_without_end_are_told_and_do_not_eat_memory() {
     for rate in [1.05, 3.0] {
         let results = simulate(&open(rate), &SimulateOptions::default()).expect("the model can be simulated");
         assert!(!results.convergence.converged);
-        let told = results.doubts.iter().any(|doubt| doubt.contains("saturated") || doubt.contains("no steady state"));
-        assert!(told, "{:?}", results.doubts);
+        let told = results.caveats.iter().any(|doubt| doubt.contains("saturated") || doubt.contains("no steady state"));
+        assert!(told, "{:?}", results.caveats);
     }
 }
 
@@ -114,7 +114,7 @@ fn overloaded_processors_are_busy_all_the_time() {
         let results = simulate(&model, &options).expect("the model can be simulated");
         let busy = results.processors[0].utilization / f64::from(servers);
         assert!((0.999..=1.001).contains(&busy), "{scheduling} {servers}: {busy}");
-        assert!(!results.convergence.converged && !results.doubts.is_empty());
+        assert!(!results.convergence.converged && !results.caveats.is_empty());
         assert!(results.entries[0].throughput < 1.1 * f64::from(servers));
     }
 }
@@ -126,10 +126,10 @@ fn standstills_are_told() {
     );
     let results = simulate(&deadlock, &SimulateOptions::default()).expect("the model can be simulated");
     assert!(!results.convergence.converged);
-    assert!(results.doubts.iter().any(|doubt| doubt.contains("standstill")), "{:?}", results.doubts);
+    assert!(results.caveats.iter().any(|doubt| doubt.contains("standstill")), "{:?}", results.caveats);
     let idle = read("G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p p f\n-1\nT 1\n  t a n ea -1 p\n-1\nE 0\n  s ea 1 -1\n-1\n");
     let results = simulate(&idle, &SimulateOptions::default()).expect("the model can be simulated");
-    assert!(results.doubts.iter().any(|doubt| doubt.contains("no load")), "{:?}", results.doubts);
+    assert!(results.caveats.iter().any(|doubt| doubt.contains("no load")), "{:?}", results.caveats);
     let instant = read("G \"\" 1e-05 50 10 0.9 -1\nP 1\n  p p f\n-1\nT 1\n  t u r go -1 p\n-1\nE 0\n  s go 0 -1\n-1\n");
     let found = simulate(&instant, &SimulateOptions::default()).expect_err("time stands still");
     assert_eq!(found.0[0].code.0, "S004");
@@ -142,7 +142,7 @@ fn limits_are_kept_and_told() {
     assert!(!results.convergence.converged);
     let events = results.simulated.expect("it was simulated").events;
     assert_eq!(events, 200_000);
-    assert!(results.doubts[0].contains("precision"), "{:?}", results.doubts);
+    assert!(results.caveats[0].contains("precision"), "{:?}", results.caveats);
     struct Once(u32);
     impl Watcher for Once {
         fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
@@ -155,7 +155,7 @@ fn limits_are_kept_and_told() {
     let options = SimulateOptions { precision: 1e-6, ..SimulateOptions::default() };
     let results = simulate_watched(&read(LAYERS), &options, &mut once).expect("the model can be simulated");
     assert_eq!(once.0, 1);
-    assert!(!results.convergence.converged && results.doubts[0].contains("ended before"), "{:?}", results.doubts);
+    assert!(!results.convergence.converged && results.caveats[0].contains("ended before"), "{:?}", results.caveats);
 }
 
 #[test]

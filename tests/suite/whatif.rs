@@ -56,7 +56,7 @@ fn varied(model: &Model, customers: f64, demand: f64) -> Model {
 fn a_start_elsewhere_leads_to_the_same_results() {
     let model = case_study();
     for (tolerance, bound) in [(1e-6, 2e-5), (1e-8, 1e-6)] {
-        let options = LayeredOptions { tolerance, iterations: 2000, states: 0 };
+        let options = LayeredOptions { tolerance, iterations: 2000, states: 0, ..LayeredOptions::default() };
         let mut standing = None;
         for customers in (1..=10).map(|step| f64::from(step * 8)) {
             let model = varied(&model, customers, 0.0025);
@@ -435,7 +435,7 @@ fn bounds_hold_for_what_the_solver_finds() {
     // One customer meets the bound; far beyond the knee nearly all that is possible is done.
     assert!((throughput(&model, 1.0) / source.of(1.0).0 - 1.0).abs() < 0.01);
     let first = &found.steps[0];
-    let knee = source.knee().expect("it is bounded");
+    let knee = source.saturation_point().expect("it is bounded");
     assert!((first.throughputs[0] / throughput(&model, (3.0 * knee).ceil()) - 1.0).abs() < 0.01);
     assert!(first.throughputs[0] <= source.limits[0].throughput() * (1.0 + 1e-6));
     // What is relieved is no longer in the way.

@@ -43,6 +43,7 @@ mod canonical;
 pub mod codes;
 pub mod digest;
 mod findings;
+pub mod flow;
 pub mod json;
 mod labels;
 mod language;

@@ -24,8 +24,8 @@ pub struct Results {
     pub activities: Vec<ActivityResult>,
     /// One a call, in the order of entries and their phases, then activities, then forwardings.
     pub calls: Vec<CallResult>,
-    /// What the solver left out or doubts, in words.
-    pub doubts: Vec<String>,
+    /// What the solver left out or simplified, in words.
+    pub caveats: Vec<String>,
     /// What only a simulation tells.
     pub simulated: Option<Simulated>,
 }
@@ -43,7 +43,7 @@ impl Results {
             calls: calls.map(|(call, waiting)| CallResult { waiting: *waiting, ..call.clone() }).collect(),
             solver: self.solver.clone(),
             convergence: self.convergence.clone(),
-            doubts: Vec::new(),
+            caveats: Vec::new(),
             simulated: None,
         })
     }

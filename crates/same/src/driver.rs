@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::aggregation::{Aggregated, Aggregation};
 use crate::codes;
-use crate::fold::{Fold, Folded};
 use crate::forest::{End, Forest, Found, NONE, Spent};
-use crate::missing::{Missing, Verdict};
+use crate::loss_inference::{LossInference, Verdict};
 use crate::record::{Link, Occurrence, Record, RecordKind};
-use crate::shapes::EntryMerge;
+use crate::signatures::EntryMerge;
 use crate::walk::{Goal, Walks};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
@@ -105,8 +105,8 @@ impl Replies for Rules {
 pub struct Same<R = Rules> {
     replies: R,
     forest: Forest,
-    fold: Fold,
-    missing: Missing,
+    aggregation: Aggregation,
+    loss_inference: LossInference,
     options: Options,
     files: Vec<Arc<str>>,
     /// Nodes in transit by token.
@@ -131,8 +131,8 @@ impl<R: Replies> Same<R> {
         Self {
             replies,
             forest: Forest::default(),
-            fold: Fold::new(options.merge, files.clone(), options.links),
-            missing: Missing::default(),
+            aggregation: Aggregation::new(options.merge, files.clone(), options.links),
+            loss_inference: LossInference::default(),
             options,
             files,
             tokens: Vec::new(),
@@ -147,7 +147,7 @@ impl<R: Replies> Same<R> {
     fn sender(&mut self, task: TaskId) -> u32 {
         match self.forest.live(task) {
             NONE => {
-                let visit = self.fold.for_root(task);
+                let visit = self.aggregation.for_root(task);
                 self.forest.root(task, visit)
             }
             live => live,
@@ -174,44 +174,44 @@ impl<R: Replies> Same<R> {
         step: &Step,
     ) {
         self.analysis.messages += 1;
-        let kind = self.missing.kind(names.task(sender).name, names.task(to).name, label);
+        let kind = self.loss_inference.kind(names.task(sender).name, names.task(to).name, label);
         let client = self.client(from, to);
         let client = client.filter(|client| !self.had_changed_parts(kind, *client, from));
         match client {
             Some(client) => {
-                self.missing.replies(kind);
+                self.loss_inference.replies(kind);
                 self.forest.close(client, from, transit, (sent, step.time, took), spent);
             }
             None => {
                 self.note_late(from, to);
-                if self.missing.is_stray(kind, self.forest.is_busy(to)) {
-                    self.missing.strays(kind, (step.file, step.line));
+                if self.loss_inference.is_stray(kind, self.forest.is_busy(to)) {
+                    self.loss_inference.strays(kind, (step.file, step.line));
                     self.ignore(from, transit, to, step.time);
                 } else {
-                    self.missing.asks(kind);
-                    let took = self.fold.on_way(names, to, (sent, step.time, took));
-                    let visit = self.fold.accepts(names, to, (kind, label), step.time, (step.file, step.line));
+                    self.loss_inference.asks(kind);
+                    let took = self.aggregation.on_way(names, to, (sent, step.time, took));
+                    let visit = self.aggregation.accepts(names, to, (kind, label), step.time, (step.file, step.line));
                     self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
                 }
             }
         }
-        self.fold.acts(names, to, step.time);
+        self.aggregation.acts(names, to, step.time);
     }
 
     /// Whether a message of a kind from a node, which would be a reply to a client, is a request as always, and what it would reply to was
     /// a reply, of which the request is lost.
     fn had_changed_parts(&mut self, kind: u32, client: u32, from: u32) -> bool {
-        if !self.missing.seems_request(kind) {
+        if !self.loss_inference.seems_request(kind) {
             return false;
         }
         let request = self.forest.visit(self.forest.below(client, from));
         if request == NONE {
             return false;
         }
-        let (request, origin) = self.fold.asked_by(request);
-        let had = self.missing.have_changed_parts(kind, request);
+        let (request, origin) = self.aggregation.asked_by(request);
+        let had = self.loss_inference.have_changed_parts(kind, request);
         if had {
-            self.missing.turns(request, origin);
+            self.loss_inference.turns(request, origin);
         }
         had
     }
@@ -221,8 +221,8 @@ impl<R: Replies> Same<R> {
     fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: f64) {
         let [from, to] = self.forest.ignore(from, transit, to);
         self.record_unanswered(from.0, to.0, time, false);
-        self.fold.leave_out(from.1);
-        self.fold.leave_out(to.1);
+        self.aggregation.leave_out(from.1);
+        self.aggregation.leave_out(to.1);
     }
 
     /// Notes a message out of nowhere from a task to one whose request to it was given up: a reply that comes too late, maybe.
@@ -267,10 +267,10 @@ impl<R: Replies> Same<R> {
                             cut_off: false,
                         });
                     }
-                    self.fold.answered(names, path, (sent, spent), (end, took));
+                    self.aggregation.answered(names, path, (sent, spent), (end, took));
                     for end in &self.forest.path[from + 1..from + count] {
                         if end.visit != NONE {
-                            lost.extend(self.missing.answered(self.fold.asked_by(end.visit).0));
+                            lost.extend(self.loss_inference.answered(self.aggregation.asked_by(end.visit).0));
                         }
                     }
                 }
@@ -281,31 +281,31 @@ impl<R: Replies> Same<R> {
                     }
                     self.unanswered(names, from, to, cut_off);
                 }
-                Found::Gone(visit) => self.fold.let_go(visit),
-                Found::Held(visit) => self.fold.hold(visit),
+                Found::Gone(visit) => self.aggregation.let_go(visit),
+                Found::Held(visit) => self.aggregation.hold(visit),
             }
         }
         for (from, to) in lost {
-            self.fold.lost(names, &from, &to);
+            self.aggregation.lost(names, &from, &to);
             self.let_go(from, to);
         }
         self.forest.found = found;
         self.forest.path.clear();
-        self.fold.settle(names);
+        self.aggregation.settle(names);
     }
 
     /// Nobody replies to a message.
     fn unanswered(&mut self, names: &TraceNames, from: End, to: End, cut_off: bool) {
-        if to.visit == NONE || cut_off && self.fold.ends_before(&from, &to) {
+        if to.visit == NONE || cut_off && self.aggregation.ends_before(&from, &to) {
             return;
         }
-        let (kind, origin) = self.fold.asked_by(to.visit);
-        match self.missing.unanswered(kind, origin, (from, to)) {
-            Verdict::Asynchronous => self.fold.unanswered(names, &from, &to),
-            Verdict::Lost => self.fold.lost(names, &from, &to),
+        let (kind, origin) = self.aggregation.asked_by(to.visit);
+        match self.loss_inference.unanswered(kind, origin, (from, to)) {
+            Verdict::Asynchronous => self.aggregation.unanswered(names, &from, &to),
+            Verdict::Lost => self.aggregation.lost(names, &from, &to),
             Verdict::Undecided => {
                 for end in [from, to].into_iter().filter(|end| end.visit != NONE) {
-                    self.fold.hold(end.visit);
+                    self.aggregation.hold(end.visit);
                 }
             }
         }
@@ -314,30 +314,30 @@ impl<R: Replies> Same<R> {
     /// It is decided what became of a message, so that its ends need not be kept for that.
     fn let_go(&mut self, from: End, to: End) {
         for end in [from, to].into_iter().filter(|end| end.visit != NONE) {
-            self.fold.let_go(end.visit);
+            self.aggregation.let_go(end.visit);
         }
     }
 
     /// Decides what became of messages of which that is not known yet.
     fn decide(&mut self, names: &TraceNames) {
-        for (from, to, lost) in self.missing.undecided() {
+        for (from, to, lost) in self.loss_inference.undecided() {
             if lost {
-                self.fold.lost(names, &from, &to);
+                self.aggregation.lost(names, &from, &to);
             } else {
-                self.fold.unanswered(names, &from, &to);
+                self.aggregation.unanswered(names, &from, &to);
             }
             self.let_go(from, to);
         }
-        self.fold.settle(names);
+        self.aggregation.settle(names);
     }
 
     /// Keeps memory within bounds.
     fn prune(&mut self, names: &TraceNames) {
         let limit = self.limit + 4 * names.task_count();
-        if self.forest.len() > limit || self.fold.open() > limit {
-            if self.fold.open() > limit {
-                self.fold.prune(names);
-                self.fold.settle(names);
+        if self.forest.len() > limit || self.aggregation.open() > limit {
+            if self.aggregation.open() > limit {
+                self.aggregation.prune(names);
+                self.aggregation.settle(names);
             }
             if self.forest.len() > limit / 2 {
                 self.forest.prune();
@@ -356,10 +356,10 @@ impl<R: Replies> Same<R> {
         self.forest.finish();
         self.take_found(names);
         self.decide(names);
-        let Folded { submodel, links, unfinished, alike } = self.fold.finish(names);
+        let Aggregated { submodel, links, unfinished, alike } = self.aggregation.finish(names);
         let mut analysis = self.analysis;
         (analysis.submodel, analysis.links) = (submodel, links);
-        self.missing.tell(names, &self.files, &mut analysis.findings);
+        self.loss_inference.tell(names, &self.files, &mut analysis.findings);
         if alike > 0 {
             analysis.findings.counted.insert("occurrence that is one of too many kinds", alike);
             analysis.findings.findings.push(
@@ -412,14 +412,14 @@ impl<R: Replies> StepSink for Same<R> {
         match step.what {
             What::Message { from, to, label, sent, took } => {
                 let node = self.sender(from);
-                self.fold.acts(names, from, sent);
-                let spent = self.fold.sends(self.forest.visit(node), sent);
+                self.aggregation.acts(names, from, sent);
+                let spent = self.aggregation.sends(self.forest.visit(node), sent);
                 self.deliver(names, (from, node), None, to, label, (sent, took), spent, step);
             }
             What::Send { from, token, .. } => {
                 let node = self.sender(from);
-                self.fold.acts(names, from, step.time);
-                let spent = self.fold.sends(self.forest.visit(node), step.time);
+                self.aggregation.acts(names, from, step.time);
+                let spent = self.aggregation.sends(self.forest.visit(node), step.time);
                 let transit = self.forest.send(node, spent);
                 let place = token as usize;
                 if self.tokens.len() <= place {
@@ -443,16 +443,16 @@ impl<R: Replies> StepSink for Same<R> {
             What::Other(Event::Begin(task, label)) => {
                 self.forest.ended(task);
                 self.take_found(names);
-                self.fold.begins(names, task, label, step.time, (step.file, step.line));
+                self.aggregation.begins(names, task, label, step.time, (step.file, step.line));
             }
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {
                 self.forest.ended(task);
-                self.fold.acts(names, task, step.time);
-                self.fold.idle(task, step.time);
+                self.aggregation.acts(names, task, step.time);
+                self.aggregation.idle(task, step.time);
             }
             What::Other(Event::Compute(task, seconds)) => {
-                self.fold.computes(task, seconds);
+                self.aggregation.computes(task, seconds);
                 return ControlFlow::Continue(());
             }
         }

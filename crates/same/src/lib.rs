@@ -1,7 +1,7 @@
 //! SAME: interactions from messages without a dye (2005 paper §3 and §4).
 //!
 //! Messages come one by one. A [`forest`] of interaction trees keeps what no interaction has explained yet; [`walk`] asks the rules of
-//! `rules/same.dl` whether a message is a reply; the forest retires what it explains, and gives out what it found. [`fold`] makes of that
+//! `rules/same.dl` whether a message is a reply; the forest retires what it explains, and gives out what it found. [`aggregation`] makes of that
 //! the entries of a mergeable sub-model, one for each execution occurrence at first, merged bottom-up as they are complete
 //! (parts C and D).
 //!
@@ -10,7 +10,7 @@
 //! Records are those of the paper in either case. What they come to in the model differs in one more point: an occurrence that
 //! the paper opens for a message out of nowhere belongs to the request that its task serves, if it serves one.
 //!
-//! Where messages are lost, what messages of the same kind are otherwise tells so (`missing`).
+//! Where messages are lost, what messages of the same kind are otherwise tells so (`loss_inference`).
 //!
 //! Tasks must be sequential for that. Where services serve several requests at once, by threads that the trace does not name,
 //! [`threads`] guesses them first.
@@ -44,19 +44,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aggregation;
 pub mod codes;
 mod driver;
 pub mod facts;
-pub mod fold;
 pub mod forest;
-mod habits;
-mod missing;
+mod loss_inference;
 mod record;
-mod shapes;
+mod sequence_model;
+mod signatures;
 mod spontaneous;
 pub mod threads;
 pub mod walk;
 
 pub use driver::{Analysis, Options, Replies, Rules, Same};
 pub use record::{Link, Occurrence, Record, RecordKind};
-pub use shapes::EntryMerge;
+pub use signatures::EntryMerge;

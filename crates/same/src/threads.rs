@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use rustc_hash::FxHashMap;
 
 use crate::codes;
-use crate::habits::{Act, Doing, Habits, Kind, Next};
+use crate::sequence_model::{Act, Doing, Kind, Next, SequenceModel};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 use dyelog_trace::event::Task;
@@ -69,7 +69,7 @@ pub struct Threads<S> {
     free: Vec<u32>,
     customers: VecDeque<At>,
     transits: Vec<Transit>,
-    habits: Habits,
+    sequences: SequenceModel,
     clock: u64,
     steps: u64,
     /// By line of a message, how many requests its sender was serving; 0 for customers.
@@ -200,7 +200,7 @@ impl<S: StepSink> Threads<S> {
             free: Vec::new(),
             customers: VecDeque::new(),
             transits: Vec::new(),
-            habits: Habits::default(),
+            sequences: SequenceModel::default(),
             clock: 0,
             steps: 0,
             at_once: counted.then(FxHashMap::default),
@@ -268,7 +268,7 @@ impl<S: StepSink> Threads<S> {
 
     fn begin(&mut self, service: u32, thread: TaskId, client: Option<Client>, serves: Kind) -> u32 {
         let now = self.tick();
-        let doing = self.habits.accepted(serves);
+        let doing = self.sequences.accepted(serves);
         let visit = Visit {
             service,
             thread,
@@ -320,7 +320,7 @@ impl<S: StepSink> Threads<S> {
                 && next.was_seen(then)
                 && !next.was_seen(visit.doing)
             {
-                let answered = self.habits.likely(then, next, false, |_| 0.0);
+                let answered = self.sequences.likely(then, next, false, |_| 0.0);
                 if answered > SURE * next.share {
                     return (answered * ANSWERED_UNSEEN, true);
                 }
@@ -343,18 +343,18 @@ impl<S: StepSink> Threads<S> {
             (_, true, _) => 0.004,
             (_, false, _) => 0.002,
         };
-        self.habits.likely(visit.doing, next, typical, prior)
+        self.sequences.likely(visit.doing, next, typical, prior)
     }
 
     /// Who sends a message of a service to another; and how many steps it took to find that out.
     fn choose(&self, from: u32, to: u32, kind: Kind) -> (Option<Choice>, usize) {
         let service = &self.services[from as usize];
-        let [replies, asks] = [Act::Replies, Act::Asks].map(|act| self.habits.step(kind, act));
+        let [replies, asks] = [Act::Replies, Act::Asks].map(|act| self.sequences.step(kind, act));
         let mut best: Option<Choice> = None;
         let mut consider = |(score, answered): (f64, bool), number: u32, client: Option<Client>| {
             let visit = &self.visits[number as usize];
             // First come, first served; but who serves what nobody waits for may be done with it long since.
-            let rank = if self.habits.is_answered(visit.doing.serves) { u64::MAX - visit.since } else { visit.since };
+            let rank = if self.sequences.is_answered(visit.doing.serves) { u64::MAX - visit.since } else { visit.since };
             if best.is_none_or(|best| (score, rank) > (best.score, best.rank)) {
                 best = Some(Choice { score, rank, visit: number, client, answered });
             }
@@ -387,13 +387,13 @@ impl<S: StepSink> Threads<S> {
             }
         }
         // Such a request may be one that nobody asked for.
-        let customer = self.habits.by_customers(kind).unwrap_or(UNSEEN_FOR_A_CUSTOMER);
+        let customer = self.sequences.by_customers(kind).unwrap_or(UNSEEN_FOR_A_CUSTOMER);
         (best.filter(|best| best.score >= customer * asks.share), steps)
     }
 
     /// A message leaves.
     fn send(&mut self, from: u32, to: u32, label: Name, line: u32) -> Transit {
-        let kind = self.habits.kind(from, to, label);
+        let kind = self.sequences.kind(from, to, label);
         let (choice, steps) = self.choose(from, to, kind);
         self.steps += steps as u64;
         if let Some(at_once) = &mut self.at_once {
@@ -401,7 +401,7 @@ impl<S: StepSink> Threads<S> {
             at_once.insert(line, open as u32);
         }
         let Some(Choice { visit, client, answered, .. }) = choice else {
-            self.habits.ask(kind, true);
+            self.sequences.ask(kind, true);
             let customer = self.customer(from);
             self.visits[customer as usize].waiting = 1;
             return Transit::Request { from: self.as_client(customer), kind };
@@ -413,19 +413,19 @@ impl<S: StepSink> Threads<S> {
         let own = &mut self.visits[visit as usize];
         let act = if client.is_some() { Act::Replies } else { Act::Asks };
         let thread = own.thread;
-        self.habits.learn(&mut own.doing, Habits::last(kind, act));
+        self.sequences.learn(&mut own.doing, SequenceModel::last(kind, act));
         own.since = now;
         let Some(client) = client else {
             own.waiting += 1;
-            self.habits.ask(kind, false);
+            self.sequences.ask(kind, false);
             return Transit::Request { from: self.as_client(visit), kind };
         };
-        self.habits.reply(kind);
+        self.sequences.reply(kind);
         // All that the request was passed on by are done with it.
         let mut done = visit;
         let (serves, awaited) = loop {
             let Visit { doing, client: next, unwaited, .. } = self.visits[done as usize];
-            self.habits.answer(doing.serves);
+            self.sequences.answer(doing.serves);
             self.over(done);
             match next {
                 Some(next) if next.at != client.at => done = next.at.visit,
@@ -469,7 +469,7 @@ impl<S: StepSink> Threads<S> {
             Some(Reverse(thread)) => TaskId(thread),
             None => self.new_thread(service),
         };
-        let kind = self.habits.kind(u32::MAX, service, Name::NONE);
+        let kind = self.sequences.kind(u32::MAX, service, Name::NONE);
         let visit = self.begin(service, thread, None, kind);
         self.customers.push_back(self.at(visit));
         visit
@@ -507,7 +507,7 @@ impl<S: StepSink> Threads<S> {
             Some(over) => {
                 self.free.push(over);
                 let over = &mut self.visits[over as usize];
-                self.habits.learn(&mut over.doing, Habits::last(0, Act::Ends));
+                self.sequences.learn(&mut over.doing, SequenceModel::last(0, Act::Ends));
                 over.thread
             }
             None => self.new_thread(service),
@@ -516,8 +516,8 @@ impl<S: StepSink> Threads<S> {
         let asked = self.at(visit);
         if let Some(client) = self.alive(client.at) {
             let Visit { doing, since, .. } = self.visits[client as usize];
-            if doing.last == Habits::last(kind, Act::Asks) {
-                let then = self.habits.then(doing, Habits::last(kind, Act::Resumes));
+            if doing.last == SequenceModel::last(kind, Act::Asks) {
+                let then = self.sequences.then(doing, SequenceModel::last(kind, Act::Resumes));
                 self.visits[client as usize].asked = Some(Asked { at: asked, since, then });
             }
         }
@@ -542,7 +542,7 @@ impl<S: StepSink> Threads<S> {
             own.waiting = own.waiting.saturating_sub(1);
         } else if let Some(client) = self.alive(client) {
             let own = &mut self.visits[client as usize];
-            self.habits.learn(&mut own.doing, Habits::last(serves, Act::Resumes));
+            self.sequences.learn(&mut own.doing, SequenceModel::last(serves, Act::Resumes));
             own.since = now;
             self.answered(client);
         }

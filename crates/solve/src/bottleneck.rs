@@ -5,24 +5,24 @@
 //! For the threads of a task, D is the time for which a thread is held in a cycle when nothing queues, so that the bound
 //! holds for software, too. What really saturates is seen by the solver under a load far beyond the bounds: the saturated
 //! resource that waits for no other saturated one (Neilson, Woodside, Petriu and Majumdar 1995). That one is then
-//! relieved, and the next comes into sight. Open arrivals ask for m / D of each resource by themselves: how far they can grow
+//! made infinite, and the next comes into sight. Open arrivals ask for m / D of each resource by themselves: how far they can grow
 //! in proportion follows without a solver.
 
 use dyelog_diagnostic::Diagnostics;
 use dyelog_lqn::model::{EntryId, Model, Multiplicity, ProcessorId, Scheduling, TaskId};
 use dyelog_lqn::results::Results;
 
-use super::plan::{Plan, servers};
-use super::{LayeredOptions, Observer, layered_observed};
+use crate::prepare::plan::{ModelPlan, servers};
+use crate::{LayeredOptions, Observer, layered_observed};
 
-/// Resources are looked for until so many were relieved.
+/// Resources are looked for until so many were made infinite.
 const MOST_STEPS: usize = 6;
 /// What is busy for this part of the time under the greatest load is saturated.
 const SATURATED: f64 = 0.93;
 /// What is busy for parts of the time that differ by less is equally busy: the first in the model comes first.
 const SAME: f64 = 1e-4;
 /// The load under which saturation is looked for, relative to that at which the asymptotes meet.
-const PUSH: f64 = 3.0;
+const OVERLOAD: f64 = 3.0;
 /// More customers than these a source are not tried.
 const MOST_CUSTOMERS: f64 = 2000.0;
 
@@ -77,7 +77,7 @@ impl SourceBounds {
     }
 
     /// The number of customers at which the two bounds meet.
-    pub fn knee(&self) -> Option<f64> {
+    pub fn saturation_point(&self) -> Option<f64> {
         self.limits.first().map(|limit| limit.throughput() * (self.response + self.think_time))
     }
 }
@@ -111,9 +111,9 @@ impl Room {
     }
 }
 
-/// A resource that limits, once those before it are relieved.
+/// A resource that limits, once those before it are made infinite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct BottleneckStep {
     /// The resource.
     pub resource: Resource,
     /// The busy part of its servers under the greatest load.
@@ -135,8 +135,8 @@ pub struct Bottlenecks {
     pub arrivals: Vec<ArrivalBounds>,
     /// What limits the open arrivals together, the tightest first.
     pub rooms: Vec<Room>,
-    /// What saturates first as they grow in proportion, and what comes next when that is relieved.
-    pub steps: Vec<Step>,
+    /// What saturates first as they grow in proportion, and what comes next when that is made infinite.
+    pub steps: Vec<BottleneckStep>,
     /// Whether there are further bounds of which the solver could not tell which comes next: it did not converge, or found
     /// nothing saturated.
     pub unsure: bool,
@@ -163,11 +163,11 @@ pub fn bottlenecks_observed(
     let (arrivals, rooms) = arrivals(model)?;
     let mut steps = Vec::new();
     let mut unsure = false;
-    let mut relieved = model.clone();
-    // Those that are relieved further on need a greater load to show.
+    let mut widened = model.clone();
+    // Those that are made infinite further on need a greater load to show.
     while steps.len() < MOST_STEPS {
-        let now = bounds(&relieved)?;
-        let Some(pushed) = push(&relieved, &now) else { break };
+        let now = bounds(&widened)?;
+        let Some(pushed) = overload_probe(&widened, &now) else { break };
         let results = layered_observed(&pushed, options, observer)?;
         if !(results.convergence.converged || steps.is_empty()) {
             unsure = true;
@@ -183,7 +183,7 @@ pub fn bottlenecks_observed(
             Resource::Task(task) => Resource::Processor(pushed.tasks[task.index()].processor),
             processor @ Resource::Processor(_) => processor,
         };
-        steps.push(Step {
+        steps.push(BottleneckStep {
             resource,
             utilization: busy(resource),
             processor_utilization: busy(processor),
@@ -192,12 +192,12 @@ pub fn bottlenecks_observed(
         });
         match resource {
             Resource::Processor(id) => {
-                let processor = &mut relieved.processors[id.index()];
+                let processor = &mut widened.processors[id.index()];
                 processor.multiplicity = Multiplicity::Infinite;
                 processor.scheduling = Scheduling::Delay;
             }
             Resource::Task(id) => {
-                let task = &mut relieved.tasks[id.index()];
+                let task = &mut widened.tasks[id.index()];
                 task.multiplicity = Multiplicity::Infinite;
                 task.scheduling = Scheduling::Delay;
             }
@@ -207,15 +207,15 @@ pub fn bottlenecks_observed(
 }
 
 /// The model under a load far beyond its bounds; `None` where nothing bounds it.
-fn push(model: &Model, sources: &[SourceBounds]) -> Option<Model> {
+fn overload_probe(model: &Model, sources: &[SourceBounds]) -> Option<Model> {
     let total = |of: &dyn Fn(&SourceBounds) -> f64| sources.iter().map(of).sum::<f64>();
-    let knees: Vec<f64> = sources.iter().filter_map(SourceBounds::knee).collect();
-    let most = knees.iter().copied().fold(0.0, f64::max);
+    let saturation_points: Vec<f64> = sources.iter().filter_map(SourceBounds::saturation_point).collect();
+    let most = saturation_points.iter().copied().fold(0.0, f64::max);
     let population = total(&|source| source.population);
     if most <= 0.0 || population <= 0.0 {
         return None;
     }
-    let factor = (PUSH * most / population).max(1.0);
+    let factor = (OVERLOAD * most / population).max(1.0);
     let mut pushed = model.clone();
     for source in sources {
         let customers = (source.population * factor).ceil().clamp(1.0, MOST_CUSTOMERS.max(source.population));
@@ -314,7 +314,7 @@ fn lowest(model: &Model, results: &Results) -> Option<Resource> {
 /// # Errors
 /// When the model cannot be solved at all.
 pub fn bounds(model: &Model) -> Result<Vec<SourceBounds>, Diagnostics> {
-    let plan = Plan::new(model)?;
+    let plan = ModelPlan::new(model)?;
     let held = held(&plan);
     let sources = (0..model.tasks.len()).map(TaskId::from).filter(|task| plan.is_source(*task));
     Ok(sources.map(|task| source(&plan, task, &held)).collect())
@@ -325,7 +325,7 @@ pub fn bounds(model: &Model) -> Result<Vec<SourceBounds>, Diagnostics> {
 /// # Errors
 /// When the model cannot be solved at all.
 pub fn arrivals(model: &Model) -> Result<(Vec<ArrivalBounds>, Vec<Room>), Diagnostics> {
-    let plan = Plan::new(model)?;
+    let plan = ModelPlan::new(model)?;
     let held = held(&plan);
     let mut found = Vec::new();
     for (number, entry) in model.entries.iter().enumerate() {
@@ -351,7 +351,7 @@ pub fn arrivals(model: &Model) -> Result<(Vec<ArrivalBounds>, Vec<Room>), Diagno
 }
 
 /// By entry: the time of the first phase and of all phases when nothing queues.
-fn held(plan: &Plan) -> Vec<(f64, f64)> {
+fn held(plan: &ModelPlan) -> Vec<(f64, f64)> {
     let mut held = vec![(0.0, 0.0); plan.entries.len()];
     for &entry in plan.order.iter().rev() {
         let planned = &plan.entries[entry.index()];
@@ -382,7 +382,7 @@ fn held(plan: &Plan) -> Vec<(f64, f64)> {
     held
 }
 
-fn source(plan: &Plan, task: TaskId, held: &[(f64, f64)]) -> SourceBounds {
+fn source(plan: &ModelPlan, task: TaskId, held: &[(f64, f64)]) -> SourceBounds {
     let model = plan.model;
     let own = &model.tasks[task.index()];
     let mut visits = vec![0.0; plan.entries.len()];
@@ -400,7 +400,7 @@ fn source(plan: &Plan, task: TaskId, held: &[(f64, f64)]) -> SourceBounds {
 }
 
 /// The bounds of a cycle that begins with those visits to entries; the visits that follow from them are added.
-fn limits(plan: &Plan, visits: &mut [f64], held: &[(f64, f64)]) -> Vec<Limit> {
+fn limits(plan: &ModelPlan, visits: &mut [f64], held: &[(f64, f64)]) -> Vec<Limit> {
     let model = plan.model;
     let mut processors = vec![0.0; model.processors.len()];
     for &entry in &plan.order {

@@ -2,15 +2,13 @@
 //!
 //! [`layered`] finds the steady state by mean value analysis in layers. The work is divided so:
 //!
-//! - `check` refuses what cannot be solved and names what will be taken for something simpler;
-//! - `activities` reduces activity graphs to strands, `plan` a model to entries in a topological order;
-//! - `replicas` unfolds copies of tasks and processors;
-//! - `lanes` finds who circulates, `layers` which of them share stations;
-//! - `mva/` solves queueing networks and knows nothing of all this;
-//! - `times` and `maximum` turn waits into times of phases and forks, `forks` has those whose branches share servers,
-//!   `unseen` holds the interlock;
-//! - `chain/` solves small models exactly, by their states;
-//! - `layered` iterates over the layers of others, `report` reads the results off.
+//! - `strategy` says which solver answers: [`solve()`];
+//! - `prepare/`: checks, activity graphs, replicas, the model in a topological order; the assembly of results;
+//! - `numeric/`: Anderson acceleration, order statistics, Erlang's formulas, sparse Markov chains;
+//! - `mva/` solves queueing networks and knows nothing of layers;
+//! - `layered/`: chains and submodels, phase times, interlock, thread pools, fork-join, warm starts, the outer iteration;
+//! - `heuristics` states each rule beyond product form, and switches it off;
+//! - `ctmc/` solves small models exactly, by the Markov chain of their states.
 //!
 //! [`simulate()`] finds it by discrete events; its parts are told in its folder.
 //!
@@ -53,25 +51,18 @@
 
 #![forbid(unsafe_code)]
 
-mod activities;
 pub mod bottleneck;
-mod chain;
-mod check;
 pub mod codes;
-mod forks;
-mod lanes;
+mod ctmc;
+pub mod heuristics;
 mod layered;
-mod layers;
-mod maximum;
-mod mixing;
 mod mva;
-mod plan;
-mod pools;
-mod replicas;
-mod report;
+mod numeric;
+mod prepare;
 mod simulate;
-mod times;
-mod unseen;
+mod strategy;
 
-pub use layered::{LayeredOptions, Observer, Standing, layered, layered_from, layered_observed};
+pub use layered::warm_start::WarmStart;
+pub use layered::{LayeredOptions, Observer};
 pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};
+pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, layered_observed, solve};

@@ -114,10 +114,10 @@ fn convergence(report: &Report<'_>, html: &mut Html) {
         html.text(&format!(" It stopped after {steps} (")).name(&found.method);
         html.text(&format!("); the last change was {}.", units::percent(found.residual))).close().close();
     }
-    if !report.results.doubts.is_empty() {
+    if !report.results.caveats.is_empty() {
         html.open("div", &[("class", "say careful"), ("role", "note")]);
         html.element("p", &[], "What the solver left out or doubts:").open("ul", &[]);
-        for doubt in report.results.doubts.iter().take(20) {
+        for doubt in report.results.caveats.iter().take(20) {
             html.element("li", &[], &doubt.chars().take(500).collect::<String>());
         }
         html.close().close();

@@ -3,7 +3,7 @@
 use crate::model::parameter::{Among, Bounds, Change, Kind, Path, Value};
 use crate::report::search::{Alternative, Judge, Means, Point, Question, Search, Trial};
 use crate::report::whatif::State;
-use crate::solve::Standing;
+use crate::solve::WarmStart;
 use crate::study::search::{Aim, Choice, Found, Line, SearchOptions, Tried, Verdict, cheapest, search};
 
 /// So many choices are solved in layers at a time, whatever the number of threads.
@@ -33,7 +33,7 @@ impl Judge<'_> {
             told();
             self.tried(self.attempt(&at(number), &mut None))
         };
-        let mut standing: Option<Standing> = None;
+        let mut standing: Option<WarmStart> = None;
         let mut found = search(&line, &options, |number| {
             told();
             self.tried(self.attempt(&at(number), &mut standing))

@@ -7,7 +7,7 @@ use crate::model::parameter::{Asked, Change, Subject};
 use crate::report::search::{Goal, Reached};
 use crate::report::whatif::State;
 use crate::solve::bottleneck::{Resource, arrivals, busiest};
-use crate::solve::{LayeredOptions, SimulateOptions, Standing, layered_from, simulate};
+use crate::solve::{LayeredOptions, SimulateOptions, WarmStart, layered_from, simulate};
 use crate::study::search::Verdict;
 
 /// A simulation that cannot tell is made again with twice the precision, so many times.
@@ -68,7 +68,7 @@ pub struct Judge<'a> {
 
 impl Judge<'_> {
     /// Tries a point, in layers from where the solver stood last.
-    pub fn attempt(&self, changes: &[Change], standing: &mut Option<Standing>) -> (Verdict, Trial) {
+    pub fn attempt(&self, changes: &[Change], standing: &mut Option<WarmStart>) -> (Verdict, Trial) {
         let tried = self.subject.ask(changes).and_then(|asked| match self.overloaded(&asked.model) {
             Some(busy) => Ok(self.unsteady(busy)),
             None => self.solve(&asked, standing).map(|results| self.judge(&asked, &results)),
@@ -108,7 +108,7 @@ impl Judge<'_> {
         (Verdict::Missed, Trial { reached, state: State::Doubtful(reason), exact: true, busiest: Some(busy) })
     }
 
-    fn solve(&self, asked: &Asked, standing: &mut Option<Standing>) -> Result<Results, Diagnostics> {
+    fn solve(&self, asked: &Asked, standing: &mut Option<WarmStart>) -> Result<Results, Diagnostics> {
         match self.means {
             Means::Layered(options) => {
                 let (results, end) = layered_from(&asked.model, options, standing.take(), &mut ())?;
@@ -150,7 +150,7 @@ impl Judge<'_> {
         } else {
             reached.iter().map(|reached| reached.verdict).max().unwrap_or(Verdict::Met)
         };
-        let state = if relied { State::Converged } else { State::Doubtful(results.doubts.join("; ")) };
+        let state = if relied { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
         // Without a steady state, figures grow for as long as one looks.
         let steady = match self.means {
             Means::Layered(_) => !convergence.saturated,

@@ -51,7 +51,7 @@ fn locks_of_many_calls_are_solved_roughly() {
     };
     let rough = solved(5, 1, 500).expect("it can be solved roughly");
     assert!(rough.convergence.method.starts_with("Markov chain"), "{}", rough.convergence.method);
-    assert!(rough.doubts.iter().any(|doubt| doubt.contains("1 phase or activity")), "{:?}", rough.doubts);
+    assert!(rough.caveats.iter().any(|doubt| doubt.contains("1 phase or activity")), "{:?}", rough.caveats);
     let geometric = solved(5, 0, 30_000).expect("it can be solved");
     near(rough.tasks[0].throughput, geometric.tasks[0].throughput, "the same with geometric calls");
     let exact = solved(5, 1, 100_000).expect("it can be solved");
@@ -248,7 +248,7 @@ fn of_the_own_work_of_customers_the_mean_counts() {
     let (_, steady) = solved(&text(0.01));
     assert!(steady.convergence.method.starts_with("Markov chain of"), "{}", steady.convergence.method);
     assert!(!steady.convergence.exact);
-    assert!(steady.doubts.iter().any(|doubt| doubt.contains("1 phase or activity")), "{:?}", steady.doubts);
+    assert!(steady.caveats.iter().any(|doubt| doubt.contains("1 phase or activity")), "{:?}", steady.caveats);
     near(steady.tasks[0].throughput, exponential.tasks[0].throughput, "taken as exponential");
     // Work that holds up others is not taken for something else.
     let server = text(1.0).replace("s work 1", "c work 0.01 -1 s work 1");
@@ -264,7 +264,7 @@ fn what_found_no_room_is_told() {
     let (few, many) = (solved(60).expect("it can be solved"), solved(100_000).expect("it can be solved"));
     assert!(few.convergence.method.starts_with("Markov chain of"), "{}", few.convergence.method);
     assert!(!few.convergence.exact);
-    assert!(few.doubts.iter().any(|doubt| doubt.contains("at most 4 requests")), "{:?}", few.doubts);
+    assert!(few.caveats.iter().any(|doubt| doubt.contains("at most 4 requests")), "{:?}", few.caveats);
     assert!(many.convergence.exact, "{}", many.convergence.method);
     let exact = 0.2 / (1.0 - 0.05);
     let off = |found: f64| (found / exact - 1.0).abs();

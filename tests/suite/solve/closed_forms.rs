@@ -12,7 +12,7 @@ pub fn model(text: &str) -> Model {
 pub fn solved(text: &str) -> (Model, Results) {
     let model = model(text);
     let results = layered(&model, &LayeredOptions::default()).expect("the test's model can be solved");
-    assert!(results.convergence.converged, "{:?} {:?}", results.convergence, results.doubts);
+    assert!(results.convergence.converged, "{:?} {:?}", results.convergence, results.caveats);
     (model, results)
 }
 
@@ -295,7 +295,7 @@ fn saturated_open_station_is_named() {
     let model = model("P 0 p cpu f -1 T 0 t app n work -1 cpu -1 E 0 a work 1.25 s work 1 -1 -1");
     let results = layered(&model, &LayeredOptions::default()).expect("it has an answer, if a bad one");
     assert!(!results.convergence.converged);
-    assert!(results.doubts.iter().any(|doubt| doubt.contains("`app` is saturated")), "{:?}", results.doubts);
+    assert!(results.caveats.iter().any(|doubt| doubt.contains("`app` is saturated")), "{:?}", results.caveats);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn too_few_iterations_are_reported() {
     let options = LayeredOptions { iterations: 2, states: 0, ..LayeredOptions::default() };
     let results = layered(&model, &options).expect("it has an answer, if a rough one");
     assert!(!results.convergence.converged);
-    assert!(results.doubts.iter().any(|doubt| doubt.contains("did not converge")), "{:?}", results.doubts);
+    assert!(results.caveats.iter().any(|doubt| doubt.contains("did not converge")), "{:?}", results.caveats);
     assert!(
         layered(&model, &LayeredOptions { states: 0, ..LayeredOptions::default() })
             .expect("it can be solved")
@@ -387,7 +387,7 @@ fn open_load_that_fills_a_station_with_priorities_is_told() {
         let results = in_layers(&format!(
             "P 0 p c {scheduling} -1 T 0 t work i e -1 c t other i f -1 c 1 -1 E 0 a e 0.9 a f 0.2 s e 1 -1 s f 1 -1 -1"
         ));
-        assert!(!results.convergence.converged && results.doubts[0].contains("saturated"), "{:?}", results.doubts);
+        assert!(!results.convergence.converged && results.caveats[0].contains("saturated"), "{:?}", results.caveats);
     }
 }
 

@@ -123,7 +123,7 @@ fn dangling_indices_are_refused() {
 #[test]
 fn nothing_at_all_has_no_load() {
     let results = layered(&Model::default(), &LayeredOptions::default()).expect("an empty model has an empty answer");
-    assert!(results.doubts.iter().any(|doubt| doubt.contains("no load")), "{:?}", results.doubts);
+    assert!(results.caveats.iter().any(|doubt| doubt.contains("no load")), "{:?}", results.caveats);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn second_phases_without_limit_do_not_stop_the_flow() {
         let results =
             layered(&model, &LayeredOptions { states: 0, ..LayeredOptions::default() }).expect("it is solved");
         let throughput = results.tasks[0].throughput;
-        assert!((0.5..1.05).contains(&throughput), "{scheduling}: {throughput} {:?}", results.doubts);
+        assert!((0.5..1.05).contains(&throughput), "{scheduling}: {throughput} {:?}", results.caveats);
     }
 }
 
@@ -158,7 +158,7 @@ fn what_a_cap_makes_impossible_is_told() {
         ));
         let results = layered(&model, &LayeredOptions::default()).expect("it is solved");
         assert_eq!((results.convergence.converged, results.convergence.saturated), (fine, !fine), "{rate}");
-        assert_eq!(results.doubts.iter().any(|doubt| doubt.contains("group `cheap`")), !fine, "{:?}", results.doubts);
+        assert_eq!(results.caveats.iter().any(|doubt| doubt.contains("group `cheap`")), !fine, "{:?}", results.caveats);
         let told = dyelog::lqn::lint::check(&model);
         assert_eq!(told.iter().any(|finding| finding.code.0 == "L118"), !fine, "{told:?}");
     }

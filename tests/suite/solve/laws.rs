@@ -172,7 +172,7 @@ fn alike(left: &Results, right: &Results) -> bool {
 
 /// How far off results may be: where requests are lost, by some times the one in ten thousand that may be, which is told.
 fn tolerance(results: &Results) -> f64 {
-    if results.doubts.iter().any(|doubt| doubt.contains("are lost")) { 1e-3 } else { 1e-4 }
+    if results.caveats.iter().any(|doubt| doubt.contains("are lost")) { 1e-3 } else { 1e-4 }
 }
 
 fn close(left: f64, right: f64) -> bool {

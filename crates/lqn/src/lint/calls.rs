@@ -5,7 +5,6 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashSet;
 
 use crate::lint::Lint;
-use crate::lint::references::{after, before};
 use crate::{Body, Call, CallKind, EntryId, Model, Scheduling, codes};
 use dyelog_diagnostic::Severity;
 
@@ -115,10 +114,10 @@ pub(super) fn graph(model: &Model, with_asynchronous: bool) -> DiGraph<(), ()> {
     for precedence in model.tasks.iter().flat_map(|task| &task.precedences) {
         // A hub stands for the precedence, so that a join of many and a fork of many cost their sum.
         let hub = graph.add_node(());
-        for &from in before(&precedence.join) {
+        for &from in precedence.join.activities() {
             graph.add_edge(activity(from), hub, ());
         }
-        for to in after(precedence) {
+        for to in precedence.followers() {
             graph.add_edge(hub, activity(to), ());
         }
     }

@@ -3,7 +3,7 @@
 use petgraph::unionfind::UnionFind;
 
 use crate::lint::calls::called;
-use crate::lint::references::{activities_of, after, before};
+use crate::lint::references::activities_of;
 use crate::lint::values::TOLERANCE;
 use crate::lint::{Lint, forks, visits};
 use crate::{ActivityId, Body, EntryId, Model, Scheduling, Task, TaskId, codes};
@@ -52,14 +52,14 @@ pub(super) fn check(lint: &mut Lint<'_>) {
 /// Fills in the arcs; an activity in two precedences on the same side is an error, and the first of them holds.
 fn sides(lint: &mut Lint<'_>, task: &Task, arcs: &mut Arcs) {
     for (precedence, number) in task.precedences.iter().zip(0usize..) {
-        for &activity in before(&precedence.join) {
+        for &activity in precedence.join.activities() {
             if *arcs.leaving[activity.index()].get_or_insert(number) != number {
                 let message = format!("the {} leads on in two ways", lint.activity(activity));
                 let error = lint.error(codes::AMBIGUOUS_FLOW, lint.activity(activity), message);
                 error.hints.push("say with a fork whether one of them follows or all".to_owned());
             }
         }
-        for activity in after(precedence) {
+        for activity in precedence.followers() {
             if *arcs.arriving[activity.index()].get_or_insert(number) != number {
                 let message = format!("the {} follows in two ways", lint.activity(activity));
                 let error = lint.error(codes::AMBIGUOUS_FLOW, lint.activity(activity), message);
@@ -79,7 +79,7 @@ fn unreachable(lint: &mut Lint<'_>, id: TaskId, starts: &[ActivityId], arcs: &Ar
         if reached.insert(activity)
             && let Some(number) = arcs.leaving[activity.index()]
         {
-            next.extend(after(&task.precedences[number]));
+            next.extend(task.precedences[number].followers());
         }
     }
     for &activity in &task.activities {

@@ -9,7 +9,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lint::Lint;
 use crate::lint::flow::Arcs;
-use crate::lint::references::before;
 use crate::{ActivityId, Fork, Join, Precedence, Task, codes};
 use dyelog_diagnostic::Severity;
 
@@ -69,7 +68,8 @@ impl Contexts {
 pub(super) fn check(lint: &mut Lint<'_>, task: &Task, starts: &[ActivityId], arcs: &Arcs) {
     let mut contexts = Contexts::new();
     let mut context_of: FxHashMap<ActivityId, usize> = FxHashMap::default();
-    let mut waiting: Vec<usize> = task.precedences.iter().map(|precedence| before(&precedence.join).len()).collect();
+    let mut waiting: Vec<usize> =
+        task.precedences.iter().map(|precedence| precedence.join.activities().len()).collect();
     let mut next: Vec<(ActivityId, usize)> = starts.iter().map(|&start| (start, Contexts::ROOT)).collect();
     let (mut forked, mut joined) = (Vec::new(), FxHashSet::default());
     while let Some((activity, context)) = next.pop() {
@@ -84,7 +84,7 @@ pub(super) fn check(lint: &mut Lint<'_>, task: &Task, starts: &[ActivityId], arc
         }
         let precedence = &task.precedences[number];
         let ends: Vec<usize> =
-            before(&precedence.join).iter().filter_map(|before| context_of.get(before).copied()).collect();
+            precedence.join.activities().iter().filter_map(|before| context_of.get(before).copied()).collect();
         let mut parted = FxHashSet::default();
         let (around, in_parallel) = contexts.around(&ends, &mut parted);
         if matches!(precedence.join, Join::And { .. }) {
@@ -141,7 +141,7 @@ fn follow(
 }
 
 fn report(lint: &mut Lint<'_>, precedence: &Precedence) {
-    let activities = before(&precedence.join);
+    let activities = precedence.join.activities();
     let names: Vec<&str> = activities.iter().take(5).map(|id| &*lint.model.activities[id.index()].name).collect();
     let more = if activities.len() > names.len() { " …" } else { "" };
     let message = format!("the join of {}{more} waits for activities that no fork runs in parallel", names.join(" & "));

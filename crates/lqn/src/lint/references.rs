@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::lint::Lint;
-use crate::{ActivityId, Body, EntryId, Fork, Join, Precedence, Task, Work, codes};
+use crate::{ActivityId, Body, EntryId, Precedence, Task, Work, codes};
 
 /// Counts of the model's elements.
 #[derive(Clone, Copy)]
@@ -17,27 +17,7 @@ struct Sizes {
 
 /// All activities that a precedence names.
 pub(super) fn activities_of(precedence: &Precedence) -> impl Iterator<Item = ActivityId> {
-    before(&precedence.join).iter().copied().chain(after(precedence))
-}
-
-/// The activities on the left side.
-pub(super) fn before(join: &Join) -> &[ActivityId] {
-    match join {
-        Join::Sequence(activity) => std::slice::from_ref(activity),
-        Join::And { activities, .. } | Join::Or(activities) => activities,
-    }
-}
-
-/// The activities on the right side.
-pub(super) fn after(precedence: &Precedence) -> impl Iterator<Item = ActivityId> {
-    let (plain, counted, end): (&[ActivityId], &[(f64, ActivityId)], Option<ActivityId>) = match &precedence.fork {
-        None => (&[], &[], None),
-        Some(Fork::Sequence(activity)) => (std::slice::from_ref(activity), &[], None),
-        Some(Fork::And(activities)) => (activities, &[], None),
-        Some(Fork::Or(branches)) => (&[], branches, None),
-        Some(Fork::Loop { bodies, end }) => (&[], bodies, *end),
-    };
-    plain.iter().copied().chain(counted.iter().map(|&(_, activity)| activity)).chain(end)
+    precedence.join.activities().iter().copied().chain(precedence.followers())
 }
 
 /// Reports references to nothing, and elements that another than their owner lists.

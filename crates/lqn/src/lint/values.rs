@@ -1,7 +1,6 @@
 //! Whether numbers mean something.
 
 use crate::lint::Lint;
-use crate::lint::references::before;
 use crate::{Body, CallOrder, Fork, Forwarding, Join, Model, Multiplicity, Scheduling, Task, Work, codes};
 
 /// How far probabilities may miss 1 where they should add up to it.
@@ -166,7 +165,7 @@ fn task_values(lint: &mut Lint<'_>, task: &Task) {
     }
     for precedence in &task.precedences {
         let model = faults.lint.model;
-        let first = before(&precedence.join).first().map(|id| &model.activities[id.index()].name);
+        let first = precedence.join.activities().first().map(|id| &model.activities[id.index()].name);
         faults.part = first.map(|name| format!("precedence of activity `{name}`"));
         if let Join::And { activities, quorum: Some(quorum) } = &precedence.join
             && (*quorum == 0 || *quorum as usize > activities.len())

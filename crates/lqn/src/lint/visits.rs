@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::lint::references::{after, before};
 use crate::{ActivityId, Fork, Join, Model, Task};
 
 /// The precedence of its task by which each activity leads on, by position; of several the first.
@@ -10,7 +9,7 @@ pub fn leaving(model: &Model) -> Vec<Option<usize>> {
     let mut leaving = vec![None; model.activities.len()];
     for task in &model.tasks {
         for (precedence, number) in task.precedences.iter().zip(0usize..) {
-            for &activity in before(&precedence.join) {
+            for &activity in precedence.join.activities() {
                 leaving[activity.index()].get_or_insert(number);
             }
         }
@@ -43,7 +42,7 @@ pub fn visits(
         if *waiting > 1 {
             continue;
         }
-        for follower in after(&task.precedences[number]) {
+        for follower in task.precedences[number].followers() {
             let sources = reached.entry(follower).or_insert_with(|| {
                 next.push(follower);
                 0
@@ -64,7 +63,7 @@ pub fn visits(
             continue;
         }
         let precedence = &task.precedences[number];
-        let counted = before(&precedence.join).iter().filter_map(|before| done.get(before));
+        let counted = precedence.join.activities().iter().filter_map(|before| done.get(before));
         let times = match precedence.join {
             Join::Or(_) => counted.sum(),
             // All branches of a fork are done equally often.

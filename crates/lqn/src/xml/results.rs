@@ -54,7 +54,7 @@ pub(super) fn read(tree: &Tree, model: &Model, findings: &mut Findings) -> Optio
         Simulated { precision: convergence.residual, half_widths, ..Simulated::default() }
     });
     let Figures { processors, tasks, entries, activities, .. } = values;
-    Some(Results { solver, convergence, processors, tasks, entries, activities, calls, doubts: Vec::new(), simulated })
+    Some(Results { solver, convergence, processors, tasks, entries, activities, calls, caveats: Vec::new(), simulated })
 }
 
 fn is_true(word: &str) -> bool {

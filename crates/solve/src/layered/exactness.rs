@@ -1,36 +1,36 @@
 //! How a model was solved, and whether that is exact.
 
-use crate::lanes::{Group, Item, Lanes, Root};
-use crate::layers::Layer;
+use crate::layered::chains::{Client, ClientKind, Decomposition, Item};
+use crate::layered::submodels::Layer;
 use crate::mva::Method;
-use crate::plan::Plan;
+use crate::prepare::plan::ModelPlan;
 use dyelog_lqn::model::{Body, Entry, Scheduling};
 
-use super::Solver;
+use super::state::Solver;
 
 impl Solver<'_> {
     /// Whether the result, once it has converged, has no error but rounding: at most one network was solved, by a method without an
     /// error of its own, and nothing was taken for something simpler. That is told where it is sure, not wherever it is so.
     pub(super) fn is_exact(&self) -> bool {
-        let (plan, lanes) = (self.plan, self.lanes);
-        let queues = self.methods.iter().flatten().count();
+        let (plan, decomposition) = (self.plan, self.decomposition);
+        let queues = self.inner.methods.iter().flatten().count();
         let splits = |item: &Item| match item {
             Item::Fork { .. } => true,
             Item::Send { .. } => queues > 0,
-            Item::Step { .. } | Item::Call { .. } | Item::Inline { .. } => false,
+            Item::Step { .. } | Item::Call { .. } | Item::Flattened { .. } => false,
         };
-        let apart = !lanes.lanes.iter().flat_map(|lane| &lane.items).any(splits);
-        plan.doubts.is_empty() && apart && (queues == 0 || queues == 1 && self.is_one_network())
+        let apart = !decomposition.chains.iter().flat_map(|chain| &chain.items).any(splits);
+        plan.caveats.is_empty() && apart && (queues == 0 || queues == 1 && self.is_one_network())
     }
 
     /// Whether all queues are in one network that says just what the model does.
     fn is_one_network(&self) -> bool {
-        let (plan, lanes) = (self.plan, self.lanes);
-        let goes_on = |group: &Group| matches!(group.root, Root::Stream { later: true, .. });
+        let (plan, decomposition) = (self.plan, self.decomposition);
+        let goes_on = |client: &Client| matches!(client.kind, ClientKind::Open { later: true, .. });
         // Threads that queue themselves have been put to a mean, and so have loops and choices.
-        let queues = |group: &Group| {
-            matches!(group.root, Root::Threads(_))
-                && lanes.lanes[group.lanes.clone()].iter().any(|lane| !lane.stations.is_empty())
+        let queues = |client: &Client| {
+            matches!(client.kind, ClientKind::Threads(_))
+                && decomposition.chains[client.chains.clone()].iter().any(|chain| !chain.stations.is_empty())
         };
         let plain = |entry: &Entry| matches!(entry.body, Body::Phases(_));
         let forwards = plan.entries.iter().any(|entry| !entry.forwards.is_empty());
@@ -40,15 +40,15 @@ impl Solver<'_> {
             || tasks.iter().any(|task| by_rank(task.scheduling));
         let alike = tasks.windows(2).all(|two| two[0].priority == two[1].priority)
             && entries.windows(2).all(|two| two[0].priority == two[1].priority);
-        self.exact.iter().all(|exact| *exact)
-            && !lanes.groups.iter().any(|group| goes_on(group) || queues(group))
+        self.inner.exact.iter().all(|exact| *exact)
+            && !decomposition.clients.iter().any(|client| goes_on(client) || queues(client))
             && entries.iter().all(plain)
             && !forwards
             && (alike || !ranked)
     }
 
     pub(super) fn method(&self) -> String {
-        let layers = self.methods.iter().flatten().count();
+        let layers = self.inner.methods.iter().flatten().count();
         let mut words = Vec::new();
         for (method, name) in [
             (Method::Formula, "open formulas"),
@@ -57,7 +57,7 @@ impl Solver<'_> {
             (Method::Linearizer, "Linearizer"),
             (Method::Schweitzer, "Schweitzer's approximation"),
         ] {
-            if self.methods.iter().flatten().any(|used| *used == method) {
+            if self.inner.methods.iter().flatten().any(|used| *used == method) {
                 words.push(name);
             }
         }
@@ -69,8 +69,8 @@ impl Solver<'_> {
 }
 
 /// Whether all who come to a layer do one thing there, once.
-pub(super) fn passes_once(plan: &Plan, lanes: &Lanes, layer: &Layer) -> bool {
-    layer.lanes.iter().all(|&lane| match lanes.lanes[lane].items[..] {
+pub(super) fn passes_once(plan: &ModelPlan, decomposition: &Decomposition, layer: &Layer) -> bool {
+    layer.chains.iter().all(|&chain| match decomposition.chains[chain].items[..] {
         [] => true,
         [Item::Step { work, visits, .. }] => visits == 1.0 && plan.works[work].slices == 1.0,
         _ => false,

@@ -6,10 +6,11 @@
 //! with class-dependent service (Reiser 1979), Cobham's (1954) formulas for priorities; open load divides by what it leaves
 //! free. All formulas are exact for open M/G/1, M/M/m, both kinds of priority M/M/1 and processor sharing alone.
 
-use crate::mixing::Mixing;
+use crate::heuristics::Heuristic;
+use crate::numeric::anderson::Anderson;
 
-use super::servers::{all_busy, variance_ratio};
-use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, cycles};
+use super::{Discipline, InnerStarts, Load, Method, Network, Solution, Stay, Visit, cycles};
+use crate::numeric::erlang::{all_busy, variance_ratio};
 
 /// Which approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ const ITERATIONS: usize = 3000;
 /// Iterations as they come; most end within these.
 const PLAIN: usize = 20;
 /// Iterations after those that are accelerated, before the others are damped.
-const MIXED: usize = 100;
+const ACCELERATED: usize = 100;
 const BOUND: f64 = 1e-8;
 /// Passes of Linearizer; its authors found three enough.
 const PASSES: usize = 4;
@@ -42,11 +43,11 @@ pub(super) fn linearizer_work(network: &Network) -> f64 {
 }
 
 /// Solves a network of any kind.
-pub(super) fn solve(network: &Network, core: Core, memory: &mut Memory) -> Solution {
+pub(super) fn solve(network: &Network, core: Core, inner_starts: &mut InnerStarts) -> Solution {
     let problem = Problem::new(network);
     let mut populations = problem.populations.clone();
     let mut state = problem.start(&populations);
-    let mut converged = problem.iterate(&populations, &mut state, None, memory);
+    let mut converged = problem.iterate(&populations, &mut state, None, inner_starts);
     let mut method = Method::Schweitzer;
     if core == Core::Linearizer {
         method = Method::Linearizer;
@@ -58,7 +59,7 @@ pub(super) fn solve(network: &Network, core: Core, memory: &mut Memory) -> Solut
                 }
                 populations[chain] -= 1.0;
                 let mut fewer = state.clone();
-                problem.iterate(&populations, &mut fewer, Some(&deviations), memory);
+                problem.iterate(&populations, &mut fewer, Some(&deviations), inner_starts);
                 for (index, visit) in network.visits.iter().enumerate() {
                     let left = populations[visit.chain];
                     let all = problem.populations[visit.chain];
@@ -70,7 +71,7 @@ pub(super) fn solve(network: &Network, core: Core, memory: &mut Memory) -> Solut
                 }
                 populations[chain] += 1.0;
             }
-            converged = problem.iterate(&populations, &mut state, Some(&deviations), memory);
+            converged = problem.iterate(&populations, &mut state, Some(&deviations), inner_starts);
         }
     }
     let saturated = (0..network.stations.len())
@@ -90,7 +91,7 @@ struct Problem<'a> {
     /// Busy servers due to open load, what they do after the customer has left included.
     open_load: Vec<f64>,
     /// What part of another chain's customers a chain never finds: a square of the chains below that number, row by row.
-    unseen: Vec<f64>,
+    interlock: Vec<f64>,
     width: usize,
 }
 
@@ -100,31 +101,31 @@ struct State {
     /// Mean customers of each visit.
     customers: Vec<f64>,
     throughputs: Vec<f64>,
-    parts: Vec<Part>,
+    parts: Vec<VisitorLoad>,
     /// By station: by how much waits are lengthened so that servers do no more than they can.
-    strain: Vec<f64>,
+    overload: Vec<f64>,
 }
 
 impl State {
     /// All numbers that the iteration turns on.
     fn numbers(&self, numbers: &mut Vec<f64>) {
         numbers.clear();
-        numbers.extend(self.stays.iter().flat_map(|stay| [stay.wait, stay.stretch]));
-        numbers.extend(&self.strain);
+        numbers.extend(self.stays.iter().flat_map(|stay| [stay.wait, stay.slowdown]));
+        numbers.extend(&self.overload);
     }
 
     fn put(&mut self, numbers: &[f64]) {
-        let (stays, strain) = numbers.split_at(2 * self.stays.len());
+        let (stays, overload) = numbers.split_at(2 * self.stays.len());
         for (stay, numbers) in self.stays.iter_mut().zip(stays.chunks_exact(2)) {
-            *stay = Stay { wait: numbers[0], stretch: numbers[1] };
+            *stay = Stay { wait: numbers[0], slowdown: numbers[1] };
         }
-        self.strain.copy_from_slice(strain);
+        self.overload.copy_from_slice(overload);
     }
 }
 
 /// What a visit's customers mean to someone who arrives. Times left are those of exponential service.
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct VisitorLoad {
     /// Number that wait.
     waiting: f64,
     /// Work of those that wait.
@@ -149,9 +150,9 @@ struct Part {
 #[derive(Clone, Copy, Default)]
 struct Totals {
     /// Closed chains.
-    part: Part,
+    part: VisitorLoad,
     /// Open chains.
-    open: Part,
+    open: VisitorLoad,
     /// How many customers there can be; infinite where open load or further phases keep servers busy.
     population: f64,
     /// Effect of service times that are not exponential.
@@ -165,7 +166,7 @@ impl Totals {
     }
 }
 
-impl Part {
+impl VisitorLoad {
     /// Mean busy servers.
     fn load(&self) -> f64 {
         self.busy + self.after
@@ -194,10 +195,10 @@ impl<'a> Problem<'a> {
                 open_load[visit.station] += rate * visit.visits * (visit.service + visit.after);
             }
         }
-        let width = network.unseen.iter().map(|entry| entry.0.max(entry.1) + 1).max().unwrap_or(0);
-        let mut unseen = vec![0.0; width * width];
-        for &(chain, other, fraction) in &network.unseen {
-            unseen[chain * width + other] = fraction;
+        let width = network.interlock.iter().map(|entry| entry.0.max(entry.1) + 1).max().unwrap_or(0);
+        let mut interlock = vec![0.0; width * width];
+        for &(chain, other, fraction) in &network.interlock {
+            interlock[chain * width + other] = fraction;
         }
         let open = network.chains.iter().map(|load| matches!(load, Load::Open(_))).collect();
         let populations = network
@@ -210,7 +211,7 @@ impl<'a> Problem<'a> {
             .iter()
             .map(|load| if let Load::Closed { delay, .. } = load { *delay } else { 0.0 })
             .collect();
-        Self { network, visitors, open, populations, delays, open_load, unseen, width }
+        Self { network, visitors, open, populations, delays, open_load, interlock, width }
     }
 
     fn start(&self, populations: &[f64]) -> State {
@@ -219,8 +220,8 @@ impl<'a> Problem<'a> {
             stays: self.network.visits.iter().map(|visit| visit.guess).collect(),
             customers: vec![0.0; visits],
             throughputs: vec![0.0; self.network.chains.len()],
-            parts: vec![Part::default(); visits],
-            strain: vec![1.0; self.network.stations.len()],
+            parts: vec![VisitorLoad::default(); visits],
+            overload: vec![1.0; self.network.stations.len()],
         };
         self.flow(populations, &mut state);
         state
@@ -230,7 +231,7 @@ impl<'a> Problem<'a> {
     fn flow(&self, populations: &[f64], state: &mut State) {
         let mut times = self.delays.clone();
         for (visit, stay) in self.network.visits.iter().zip(&state.stays) {
-            times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.stretch));
+            times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.slowdown));
         }
         for (chain, load) in self.network.chains.iter().enumerate() {
             state.throughputs[chain] = match load {
@@ -242,12 +243,12 @@ impl<'a> Problem<'a> {
         for (index, visit) in self.network.visits.iter().enumerate() {
             let stay = state.stays[index];
             let rate = state.throughputs[visit.chain] * visit.visits;
-            let customers = rate * (stay.wait + visit.longer + visit.service * (1.0 + stay.stretch));
+            let customers = rate * (stay.wait + visit.longer + visit.service * (1.0 + stay.slowdown));
             let busy = rate * visit.service;
             let waiting = (customers - busy).max(0.0);
             let after = rate * visit.after;
             state.customers[index] = customers;
-            state.parts[index] = Part {
+            state.parts[index] = VisitorLoad {
                 waiting,
                 queued: waiting * (visit.service + visit.after),
                 busy,
@@ -266,14 +267,14 @@ impl<'a> Problem<'a> {
         populations: &[f64],
         state: &mut State,
         deviations: Option<&Vec<Vec<f64>>>,
-        memory: &mut Memory,
+        inner_starts: &mut InnerStarts,
     ) -> bool {
-        memory.recall(&mut state.stays, &mut state.strain);
-        let limit = memory.steps();
+        inner_starts.recall(&mut state.stays, &mut state.overload);
+        let limit = inner_starts.steps();
         let change = self.repeat(populations, state, deviations, limit.unwrap_or(ITERATIONS));
-        memory.keep(&state.stays, &state.strain);
+        inner_starts.keep(&state.stays, &state.overload);
         if limit.is_some() {
-            memory.unfinished(change);
+            inner_starts.unfinished(change);
         }
         change < BOUND || limit.is_some()
     }
@@ -282,14 +283,14 @@ impl<'a> Problem<'a> {
     fn repeat(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>, limit: usize) -> f64 {
         let mut damping = 1.0;
         let mut change = 0.0_f64;
-        let mut mixing = Mixing::default();
+        let mut acceleration = Anderson::default();
         let (mut point, mut image) = (Vec::new(), Vec::new());
         // What costs most and changes least may be that of the first step, if the iteration around this one goes on anyway.
         let lags = limit < PLAIN;
         let mut ratios = vec![None; self.visitors.len()];
         for iteration in 0..limit {
-            let mixes = (PLAIN..PLAIN + MIXED).contains(&iteration);
-            if mixes {
+            let accelerates = (PLAIN..PLAIN + ACCELERATED).contains(&iteration);
+            if accelerates {
                 state.numbers(&mut point);
             }
             self.flow(populations, state);
@@ -298,9 +299,11 @@ impl<'a> Problem<'a> {
                 let totals = self.totals(station, populations, state, *ratio);
                 *ratio = lags.then_some(totals.ratio);
                 let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
-                state.strain[station] = (state.strain[station] * load.sqrt()).clamp(1.0, 1e3);
-                let strain = state.strain[station];
-                if totals.part.load() > 0.0 && load > 1.0 + 1e-6 && strain < 1e3 {
+                if self.network.heuristics.has(Heuristic::OverloadCorrection) {
+                    state.overload[station] = (state.overload[station] * load.sqrt()).clamp(1.0, 1e3);
+                }
+                let overload = state.overload[station];
+                if totals.part.load() > 0.0 && load > 1.0 + 1e-6 && overload < 1e3 {
                     change = change.max(load - 1.0);
                 }
                 for &index in &self.visitors[station] {
@@ -310,28 +313,28 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     let mut new = self.stay(index, populations, state, deviations, &totals);
-                    if strain > 1.0 && !self.open[chain] {
-                        new = Stay { wait: new.wait * strain, stretch: new.stretch * strain };
+                    if overload > 1.0 && !self.open[chain] {
+                        new = Stay { wait: new.wait * overload, slowdown: new.slowdown * overload };
                     }
                     let old = state.stays[index];
                     let visit = &self.network.visits[index];
-                    let difference = (new.wait - old.wait).abs() + visit.service * (new.stretch - old.stretch).abs();
-                    let scale = new.wait + visit.service * (1.0 + new.stretch);
+                    let difference = (new.wait - old.wait).abs() + visit.service * (new.slowdown - old.slowdown).abs();
+                    let scale = new.wait + visit.service * (1.0 + new.slowdown);
                     if scale > 0.0 {
                         change = change.max(difference / scale);
                     }
                     state.stays[index] = Stay {
                         wait: old.wait + damping * (new.wait - old.wait),
-                        stretch: old.stretch + damping * (new.stretch - old.stretch),
+                        slowdown: old.slowdown + damping * (new.slowdown - old.slowdown),
                     };
                 }
             }
             if change < BOUND {
                 break;
             }
-            if mixes {
+            if accelerates {
                 state.numbers(&mut image);
-                mixing.mix(&mut point, &image);
+                acceleration.accelerate(&mut point, &image);
                 state.put(&point);
             } else if iteration % 100 == 99 && damping > 0.05 {
                 damping *= 0.7;
@@ -356,7 +359,8 @@ impl<'a> Problem<'a> {
             }
         }
         let closed = totals.population;
-        if totals.open.rate > 0.0 || goes_on {
+        let finite = self.network.heuristics.has(Heuristic::FinitePopulationServers);
+        if totals.open.rate > 0.0 || goes_on || !finite {
             totals.population = f64::INFINITY;
         }
         totals.ratio = ratio.unwrap_or_else(|| self.ratio(station, &totals, closed));
@@ -379,7 +383,7 @@ impl<'a> Problem<'a> {
         let cv2 = |second: f64| (second / rate / (mean * mean) - 1.0).max(0.0);
         let (own, exponential) = (cv2(part.second + open.second), cv2(base));
         let unbounded = (1.0 + own) / (1.0 + exponential);
-        if part.rate <= 0.0 {
+        if part.rate <= 0.0 || !self.network.heuristics.has(Heuristic::FiniteSourceVariance) {
             return unbounded;
         }
         let servers = self.network.stations[station].servers;
@@ -406,8 +410,8 @@ impl<'a> Problem<'a> {
             return 0.0;
         }
         let left = if chain == other_chain { ((population - 1.0) / population).max(0.0) } else { 1.0 };
-        let hidden = self.hidden(chain, other_chain);
-        let base = if chain == other_chain { left.min(1.0 - hidden) } else { 1.0 - hidden };
+        let interlocked = self.interlocked(chain, other_chain);
+        let base = if chain == other_chain { left.min(1.0 - interlocked) } else { 1.0 - interlocked };
         let shift = match deviations {
             Some(deviations) if state.customers[other] > 0.0 => {
                 1.0 + deviations[chain][other] * population / state.customers[other]
@@ -417,8 +421,8 @@ impl<'a> Problem<'a> {
         (base * shift).max(0.0)
     }
 
-    fn hidden(&self, chain: usize, other: usize) -> f64 {
-        if chain < self.width && other < self.width { self.unseen[chain * self.width + other] } else { 0.0 }
+    fn interlocked(&self, chain: usize, other: usize) -> f64 {
+        if chain < self.width && other < self.width { self.interlock[chain * self.width + other] } else { 0.0 }
     }
 
     /// What an arriving customer finds, closed chains only.
@@ -428,8 +432,8 @@ impl<'a> Problem<'a> {
         populations: &[f64],
         state: &State,
         deviations: Option<&Vec<Vec<f64>>>,
-        totals: &Part,
-    ) -> Part {
+        totals: &VisitorLoad,
+    ) -> VisitorLoad {
         let visit = &self.network.visits[index];
         if self.open[visit.chain] {
             return *totals;
@@ -440,10 +444,12 @@ impl<'a> Problem<'a> {
             if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
         };
         let station = &self.network.stations[visit.station];
-        let bounded = station.discipline == Discipline::Fcfs && station.servers <= 1.0;
+        let bounded = station.discipline == Discipline::Fcfs
+            && station.servers <= 1.0
+            && self.network.heuristics.has(Heuristic::DelayBound);
         let sees_all = || {
             let row = visit.chain * self.width;
-            visit.chain >= self.width || self.unseen[row..row + self.width].iter().all(|part| *part == 0.0)
+            visit.chain >= self.width || self.interlock[row..row + self.width].iter().all(|part| *part == 0.0)
         };
         if visitors.len() > FEW || (deviations.is_none() && !bounded && sees_all()) {
             let mut found = *totals;
@@ -453,7 +459,7 @@ impl<'a> Problem<'a> {
         }
         // While it queues, a customer waits for others no more than the server serves them: each service delays it once.
         let longest = between_visits(visit, populations, state);
-        let mut found = Part::default();
+        let mut found = VisitorLoad::default();
         for &other in visitors {
             let chain = self.network.visits[other].chain;
             if !self.open[chain] {
@@ -473,7 +479,7 @@ impl<'a> Problem<'a> {
     /// that is left then: a second phase of gamma distribution against an exponential time between reply and next arrival.
     fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
         let visit = &self.network.visits[index];
-        if visit.after <= 0.0 || self.open[visit.chain] {
+        if visit.after <= 0.0 || self.open[visit.chain] || !self.network.heuristics.has(Heuristic::Overtaking) {
             return (0.0, 0.0);
         }
         let between = between_visits(visit, populations, state);
@@ -481,15 +487,18 @@ impl<'a> Problem<'a> {
             return (0.0, 0.0);
         }
         let stay = state.stays[index];
-        let gap = (between - (stay.wait + visit.service * (1.0 + stay.stretch))).max(0.0);
-        let again = if visit.soon < gap { visit.again } else { 0.0 };
-        let (near, far) =
-            (overtakes(visit, visit.soon), overtakes(visit, (gap - again * visit.soon) / (1.0 - again).max(1e-9)));
-        (again * near.0 + (1.0 - again) * far.0, again * near.1 + (1.0 - again) * far.1)
+        let gap = (between - (stay.wait + visit.service * (1.0 + stay.slowdown))).max(0.0);
+        let repeats = self.network.heuristics.has(Heuristic::RepeatVisits);
+        let repeat = if repeats && visit.inter_visit < gap { visit.repeat } else { 0.0 };
+        let (near, far) = (
+            overtakes(visit, visit.inter_visit),
+            overtakes(visit, (gap - repeat * visit.inter_visit) / (1.0 - repeat).max(1e-9)),
+        );
+        (repeat * near.0 + (1.0 - repeat) * far.0, repeat * near.1 + (1.0 - repeat) * far.1)
     }
 
     /// Work of all others who are at the station while it is busy for this customer's previous request: they wait.
-    fn behind(&self, index: usize, populations: &[f64], state: &State, totals: &Totals) -> f64 {
+    fn overtaken_queue(&self, index: usize, populations: &[f64], state: &State, totals: &Totals) -> f64 {
         let chain = self.network.visits[index].chain;
         let mut work = totals.open.busy;
         for &other in &self.visitors[self.network.visits[index].station] {
@@ -497,7 +506,7 @@ impl<'a> Problem<'a> {
             let factor = if visit.chain == chain {
                 ((populations[chain] - 1.0) / populations[chain]).max(0.0)
             } else {
-                1.0 - self.hidden(chain, visit.chain)
+                1.0 - self.interlocked(chain, visit.chain)
             };
             if !self.open[visit.chain] {
                 work += factor.max(0.0) * state.customers[other] * (visit.service + visit.after);
@@ -530,19 +539,23 @@ impl<'a> Problem<'a> {
         let residual = found.residual + found.after_residual + open.residual + open.after_residual;
         if servers <= 1.0 {
             return if station.discipline == Discipline::Sharing {
-                Stay { wait: overtaking, stretch: (found.waiting + busy + open.longer) / free }
+                Stay { wait: overtaking, slowdown: (found.waiting + busy + open.longer) / free }
             } else {
                 // A customer who overtakes finds those who queued up behind its own previous request.
-                let behind = if overtakes > 0.0 { self.behind(index, populations, state, totals) } else { 0.0 };
+                let overtaken_queue =
+                    if overtakes > 0.0 { self.overtaken_queue(index, populations, state, totals) } else { 0.0 };
                 // Service that varies lengthens what is left of the service under way; those who queue need theirs as it is.
                 let mean = if open.rate > 0.0 { open.load() / open.rate } else { 0.0 };
                 let plain = found.queued + open.longer * mean + totals.ratio * residual;
-                Stay { wait: (overtaking + overtakes * behind + (1.0 - overtakes) * plain) / free, stretch: 0.0 }
+                Stay {
+                    wait: (overtaking + overtakes * overtaken_queue + (1.0 - overtakes) * plain) / free,
+                    slowdown: 0.0,
+                }
             };
         }
         let all = all_busy(servers, totals.others(self.open[visit.chain]), busy);
         if station.discipline == Discipline::Sharing {
-            Stay { wait: 0.0, stretch: (found.waiting + all) / free }
+            Stay { wait: 0.0, slowdown: (found.waiting + all) / free }
         } else {
             let mean = if busy > 0.0 { residual / busy } else { 0.0 };
             // Relative to service times that are exponential and the same for all.
@@ -550,9 +563,9 @@ impl<'a> Problem<'a> {
             let spread = if busy > 0.0 { mean * rate / busy } else { 1.0 };
             // Customers of closed chains who wait for that are among those whom others find waiting.
             let once = (1.0 - totals.part.load() / free).max(0.0);
-            let crowding = totals.ratio * spread * once * station.crowding;
+            let thread_queueing = totals.ratio * spread * once * station.thread_queueing;
             let plain = (found.queued + totals.ratio * all * mean) / free;
-            Stay { wait: (plain + crowding).max(0.0), stretch: 0.0 }
+            Stay { wait: (plain + thread_queueing).max(0.0), slowdown: 0.0 }
         }
     }
 
@@ -568,7 +581,7 @@ impl<'a> Problem<'a> {
         let station = &self.network.stations[visit.station];
         let servers = station.servers;
         let preemptive = station.discipline == Discipline::Preemptive;
-        let mut found = Part::default();
+        let mut found = VisitorLoad::default();
         let (mut ahead, mut higher) = (0.0, 0.0);
         for &other in &self.visitors[visit.station] {
             let (theirs, part) = (&self.network.visits[other], &state.parts[other]);
@@ -583,7 +596,8 @@ impl<'a> Problem<'a> {
             let factor = self.factor(visit.chain, other, populations, state, deviations);
             // While one of a higher class is served, it is not that one who comes ahead of those who wait (compare Bryant,
             // Krzesinski, Lakshmi and Chandy 1984).
-            let once = if theirs.priority > visit.priority && !self.open[theirs.chain] {
+            let shadowed = self.network.heuristics.has(Heuristic::PriorityShadow);
+            let once = if shadowed && theirs.priority > visit.priority && !self.open[theirs.chain] {
                 free / (free + (part.busy + part.after) / populations[theirs.chain].max(1.0))
             } else {
                 1.0
@@ -605,7 +619,7 @@ impl<'a> Problem<'a> {
         } else {
             0.0
         };
-        let stretch = match (preemptive, servers <= 1.0) {
+        let slowdown = match (preemptive, servers <= 1.0) {
             (false, _) => 0.0,
             (true, true) => 1.0 / free - 1.0,
             (true, false) => {
@@ -615,7 +629,7 @@ impl<'a> Problem<'a> {
         };
         let wait = ((1.0 - overtakes) * (ahead + totals.ratio * work) + overtaking + overtakes * ahead) / free;
         // Where open load fills the station, each step finds a longer queue than the one before.
-        Stay { wait: wait.min((visit.service + residual) / (LEAST_FREE * free)), stretch }
+        Stay { wait: wait.min((visit.service + residual) / (LEAST_FREE * free)), slowdown }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Demands are scaled by an estimate of each chain's throughput and the delay of each chain enters as a Poisson
 //! distribution, so that no normalisation constant overflows; all terms are positive, so nothing cancels.
 
-use super::{Discipline, Load, Memory, Method, Network, Solution, Stay, Visit, approximate, cycles};
+use super::{Discipline, InnerStarts, Load, Method, Network, Solution, Stay, Visit, approximate, cycles};
 
 /// The lattice of population vectors 0..=N, chain 0 fastest.
 struct Lattice {
@@ -47,10 +47,10 @@ pub(super) fn work(network: &Network) -> f64 {
 
 /// Whether the network has product form and is one that [`solve`] can do.
 pub(super) fn applies(network: &Network) -> bool {
-    let self_only = network.unseen.is_empty();
+    let self_only = network.interlock.is_empty();
     let whole =
         closed(network).all(|(_, population, delay)| population.fract() == 0.0 && population >= 1.0 && delay >= 0.0);
-    let apart = network.stations.iter().all(|station| station.crowding == 0.0);
+    let apart = network.stations.iter().all(|station| station.thread_queueing == 0.0);
     let open_several = network.visits.iter().any(|visit| {
         matches!(network.chains[visit.chain], Load::Open(_)) && network.stations[visit.station].servers > 1.0
     });
@@ -74,15 +74,15 @@ pub(super) fn product_form(network: &Network) -> bool {
 
 /// The network with processor sharing everywhere and nobody unseen, if [`solve`] can do that one.
 pub(super) fn nearest(network: &Network) -> Option<Network> {
-    // Of crowding the neighbour knows nothing, and most of the wait may be that.
-    if network.stations.iter().any(|station| station.crowding != 0.0) {
+    // Of thread queueing the neighbour knows nothing, and most of the wait may be that.
+    if network.stations.iter().any(|station| station.thread_queueing != 0.0) {
         return None;
     }
     let mut near = network.clone();
-    near.unseen.clear();
+    near.interlock.clear();
     for station in &mut near.stations {
         station.discipline = Discipline::Sharing;
-        station.crowding = 0.0;
+        station.thread_queueing = 0.0;
     }
     for visit in &mut near.visits {
         visit.after = 0.0;
@@ -94,8 +94,8 @@ pub(super) fn nearest(network: &Network) -> Option<Network> {
 }
 
 /// Solves a network to which [`applies`].
-pub(super) fn solve(network: &Network, memory: &mut Memory) -> Solution {
-    let rough = approximate::solve(network, approximate::Core::Schweitzer, memory);
+pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Solution {
+    let rough = approximate::solve(network, approximate::Core::Schweitzer, inner_starts);
     let chains: Vec<(usize, f64, f64)> = closed(network).collect();
     let populations: Vec<usize> = chains.iter().map(|chain| chain.1 as usize).collect();
     let lattice = Lattice::new(&populations);
@@ -184,7 +184,7 @@ pub(super) fn solve(network: &Network, memory: &mut Memory) -> Solution {
             spread(network, visit, (time - visit.service).max(0.0))
         })
         .collect();
-    if stays.iter().any(|stay| !(stay.wait.is_finite() && stay.stretch.is_finite())) {
+    if stays.iter().any(|stay| !(stay.wait.is_finite() && stay.slowdown.is_finite())) {
         return rough;
     }
     let throughputs = cycles(network, &stays);
@@ -200,9 +200,9 @@ pub(super) fn solve(network: &Network, memory: &mut Memory) -> Solution {
 /// Time beyond service as the discipline deals it out.
 fn spread(network: &Network, visit: &Visit, extra: f64) -> Stay {
     if network.stations[visit.station].discipline == Discipline::Sharing && visit.service > 0.0 {
-        Stay { wait: 0.0, stretch: extra / visit.service }
+        Stay { wait: 0.0, slowdown: extra / visit.service }
     } else {
-        Stay { wait: extra, stretch: 0.0 }
+        Stay { wait: extra, slowdown: 0.0 }
     }
 }
 

@@ -8,14 +8,15 @@
 
 mod approximate;
 mod exact;
-mod memory;
-mod servers;
+mod inner_start;
 
-pub(super) use memory::Memory;
+pub(crate) use inner_start::InnerStarts;
+
+use crate::heuristics::{Heuristic, Heuristics};
 
 /// How a station serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Discipline {
+pub(crate) enum Discipline {
     /// First come first served, also random order.
     Fcfs,
     /// Processor sharing.
@@ -28,19 +29,19 @@ pub(super) enum Discipline {
 
 /// A station with a queue. Stations without one are delays of their chains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Station {
+pub(crate) struct Station {
     /// Order of service.
     pub discipline: Discipline,
     /// Number of servers, at least 1.
     pub servers: f64,
     /// Seconds for which a request waits longer than if the servers went their own ways, as they queue for something
     /// themselves; where there are several, and first come is first served.
-    pub crowding: f64,
+    pub thread_queueing: f64,
 }
 
 /// How much load a chain brings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Load {
+pub(crate) enum Load {
     /// A population that circulates, with the time of a cycle that is spent at no station.
     Closed {
         /// How many customers.
@@ -54,7 +55,7 @@ pub(super) enum Load {
 
 /// A chain's visits to a station, all classes together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Visit {
+pub(crate) struct Visit {
     /// Which chain.
     pub chain: usize,
     /// Which station.
@@ -72,9 +73,9 @@ pub(super) struct Visit {
     /// Priority; higher goes first.
     pub priority: i32,
     /// The part of visits that directly follow one to the same station, and the mean time between those two.
-    pub again: f64,
+    pub repeat: f64,
     /// Seconds between a visit and the one that directly follows.
-    pub soon: f64,
+    pub inter_visit: f64,
     /// By how much longer customers stay for reasons of their own, which others see but which is part of the chain's delay.
     pub longer: f64,
     /// Where an iteration may start: what is known of the stay so far.
@@ -83,7 +84,7 @@ pub(super) struct Visit {
 
 /// A queueing network.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Network {
+pub(crate) struct Network {
     /// Stations.
     pub stations: Vec<Station>,
     /// Chains.
@@ -92,21 +93,23 @@ pub(super) struct Network {
     pub visits: Vec<Visit>,
     /// `(c, j, fraction)`: a customer of chain c never finds this fraction of the customers of chain j, because they are
     /// there on behalf of the same customer (or finds more of them, where it is negative). Sorted by c.
-    pub unseen: Vec<(usize, usize, f64)>,
+    pub interlock: Vec<(usize, usize, f64)>,
+    /// Rules beyond product form.
+    pub heuristics: Heuristics,
 }
 
-/// What a visit takes beyond its service: a class of service time s stays for `wait + s·(1 + stretch)`.
+/// What a visit takes beyond its service: a class of service time s stays for `wait + s·(1 + slowdown)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Stay {
+pub(crate) struct Stay {
     /// Seconds that do not depend on the class's own service time.
     pub wait: f64,
     /// Relative lengthening of the class's own service time.
-    pub stretch: f64,
+    pub slowdown: f64,
 }
 
 /// Which method solved a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// Nothing queues, or only independent open stations: formulas.
     Formula,
     /// Exact by convolution.
@@ -121,7 +124,7 @@ pub(super) enum Method {
 
 /// Steady state of a network.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Solution {
+pub(crate) struct Solution {
     /// By visit.
     pub stays: Vec<Stay>,
     /// By chain: cycles per second.
@@ -136,7 +139,7 @@ pub(super) struct Solution {
 
 /// Whether formulas for independent stations are exact: the network has product form, or is a single queue with general
 /// service (Pollaczek and Khinchine) that everyone passes `once`.
-pub(super) fn formulas_are_exact(network: &Network, once: bool) -> bool {
+pub(crate) fn formulas_are_exact(network: &Network, once: bool) -> bool {
     let single = || match &network.stations[..] {
         [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
         _ => false,
@@ -150,30 +153,34 @@ const EXACT_WORK: f64 = 4e5;
 const LINEARIZER_WORK: f64 = 2e3;
 
 /// Solves a network. `thorough` permits the costlier methods; iterations start from what the memory holds of them.
-pub(super) fn solve(network: &Network, thorough: bool, memory: &mut Memory) -> Solution {
-    memory.rewind();
+pub(crate) fn solve(network: &Network, thorough: bool, inner_starts: &mut InnerStarts) -> Solution {
+    inner_starts.rewind();
     let closed = network.chains.iter().any(|load| matches!(load, Load::Closed { .. }));
     if !closed || network.visits.is_empty() {
-        let mut solution = approximate::solve(network, approximate::Core::Schweitzer, memory);
+        let mut solution = approximate::solve(network, approximate::Core::Schweitzer, inner_starts);
         solution.method = Method::Formula;
         return solution;
     }
     let small = exact::work(network) <= EXACT_WORK;
     if thorough && small && exact::applies(network) {
-        return exact::solve(network, memory);
+        return exact::solve(network, inner_starts);
     }
-    let core = if thorough && approximate::linearizer_work(network) <= LINEARIZER_WORK {
+    let core = if thorough
+        && network.heuristics.has(Heuristic::Linearizer)
+        && approximate::linearizer_work(network) <= LINEARIZER_WORK
+    {
         approximate::Core::Linearizer
     } else {
         approximate::Core::Schweitzer
     };
-    let rough = approximate::solve(network, core, memory);
+    let rough = approximate::solve(network, core, inner_starts);
     if thorough
         && small
+        && network.heuristics.has(Heuristic::ProductFormCorrection)
         && let Some(near) = exact::nearest(network)
     {
-        let base = approximate::solve(&near, core, memory);
-        let exact = exact::solve(&near, memory);
+        let base = approximate::solve(&near, core, inner_starts);
+        let exact = exact::solve(&near, inner_starts);
         return correct(network, rough, &base, &exact);
     }
     rough
@@ -186,7 +193,7 @@ fn correct(network: &Network, rough: Solution, base: &Solution, exact: &Solution
     }
     let mut result = rough.clone();
     for (index, visit) in network.visits.iter().enumerate() {
-        let total = |stay: &Stay| stay.wait + visit.service * stay.stretch;
+        let total = |stay: &Stay| stay.wait + visit.service * stay.slowdown;
         let (from, near) = (total(&base.stays[index]), total(&exact.stays[index]));
         let stay = &mut result.stays[index];
         let own = total(stay);
@@ -194,7 +201,7 @@ fn correct(network: &Network, rough: Solution, base: &Solution, exact: &Solution
         if from > 1e-12 && own > 0.0 {
             let factor = (near / from).clamp(0.2, 5.0);
             stay.wait *= factor;
-            stay.stretch *= factor;
+            stay.slowdown *= factor;
         }
     }
     result.throughputs = cycles(network, &result.stays);
@@ -212,10 +219,10 @@ fn overloaded(network: &Network, solution: &Solution) -> bool {
 }
 
 /// Throughputs that follow from stays by Little's law.
-pub(super) fn cycles(network: &Network, stays: &[Stay]) -> Vec<f64> {
+pub(crate) fn cycles(network: &Network, stays: &[Stay]) -> Vec<f64> {
     let mut times = vec![0.0; network.chains.len()];
     for (visit, stay) in network.visits.iter().zip(stays) {
-        times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.stretch));
+        times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.slowdown));
     }
     network
         .chains

@@ -11,7 +11,7 @@ use dyelog_lqn::model::SemaphoreRole;
 
 use super::pool::{Pool, Queue};
 use super::probe::Probe;
-use super::program::{Acceptance, After, ENTRY_SUMS, NONE, OPEN, PROCESSOR_TIME, Program, Route};
+use super::program::{Acceptance, After, ENTRY_SUMS, NONE, OPEN, PROCESSOR_TIME, Route, SimulationProgram};
 use super::random::Random;
 use super::series::Series;
 use super::sketch::Sketch;
@@ -121,7 +121,7 @@ enum Next {
 
 /// A simulation under way.
 pub(super) struct Engine<'p, P> {
-    pub program: &'p Program<'p>,
+    pub program: &'p SimulationProgram<'p>,
     pub probe: P,
     pub now: f64,
     pub events: u64,
@@ -151,7 +151,7 @@ pub(super) struct Engine<'p, P> {
 
 impl<'p, P: Probe> Engine<'p, P> {
     /// At time zero: customers think, nothing is under way.
-    pub fn new(program: &'p Program<'p>, random: Random, probe: P) -> Self {
+    pub fn new(program: &'p SimulationProgram<'p>, random: Random, probe: P) -> Self {
         let mut arrivals = Vec::new();
         let mut customers = 0;
         for (number, entry) in program.entries.iter().enumerate() {
@@ -809,7 +809,7 @@ impl<'p, P: Probe> Engine<'p, P> {
 }
 
 /// A time that is small for the model, for the first bins of its series.
-fn smallest(program: &Program) -> f64 {
+fn smallest(program: &SimulationProgram) -> f64 {
     use super::random::Times;
     let mean = |times: &Times| match *times {
         Times::Zero => f64::INFINITY,

@@ -22,7 +22,7 @@ mod estimate;
 mod pool;
 mod probe;
 mod program;
-mod random;
+pub(crate) mod random;
 mod report;
 mod run;
 mod series;

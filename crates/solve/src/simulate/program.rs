@@ -11,9 +11,10 @@ use dyelog_lqn::model::{
 };
 use dyelog_lqn::results::Caller;
 
-use super::super::plan::is_source;
-use super::super::{activities, check, codes};
 use super::random::Times;
+use crate::codes;
+use crate::prepare::plan::is_source;
+use crate::prepare::{activities, check};
 use graph::Graph;
 
 /// No element.
@@ -122,7 +123,7 @@ pub(super) struct EntryPlan {
 
 /// A phase or an activity, where it stands in an entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct SimulatedStep {
     /// Time of each slice.
     pub slice: Times,
     /// A delay before the first.
@@ -139,7 +140,7 @@ pub(super) struct Step {
     pub phase: bool,
     /// Figures of an activity.
     pub figures: u32,
-    /// Index in [`Program::afters`].
+    /// Index in [`SimulationProgram::afters`].
     pub after: u32,
 }
 
@@ -216,13 +217,13 @@ pub(super) const OPEN: usize = 5;
 
 /// A model made ready.
 #[derive(Debug)]
-pub(super) struct Program<'a> {
+pub(super) struct SimulationProgram<'a> {
     pub model: &'a Model,
     pub stations: Vec<Station>,
     pub instances: Vec<Instance>,
     pub tasks: Vec<TaskPlan>,
     pub entries: Vec<EntryPlan>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<SimulatedStep>,
     pub afters: Vec<After>,
     pub targets: Vec<Target>,
     pub calls: Vec<CallPlan>,
@@ -230,10 +231,10 @@ pub(super) struct Program<'a> {
     /// Callers and targets, row by row, as in [`dyelog_lqn::results::Results::calls`].
     pub rows: Vec<(Caller, EntryId, Option<CallKind>)>,
     pub layout: Layout,
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> SimulationProgram<'a> {
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
         check::check(model)?;
@@ -250,7 +251,7 @@ impl<'a> Program<'a> {
             forwards: Vec::new(),
             rows: Vec::new(),
             layout: Layout::default(),
-            doubts: doubts(model),
+            caveats: caveats(model),
         };
         program.add_tasks()?;
         program.add_entries()?;
@@ -341,8 +342,8 @@ impl<'a> Program<'a> {
                         (NONE, 0)
                     }
                     Ok(shape) => {
-                        let doubts = shape.doubts.into_iter().filter(|doubt| doubt.contains("of other entries"));
-                        self.doubts.extend(doubts);
+                        let caveats = shape.caveats.into_iter().filter(|caveat| caveat.contains("of other entries"));
+                        self.caveats.extend(caveats);
                         Graph::new(self, EntryId::from(index), &first_rows.activities).add(*start)
                     }
                 },
@@ -417,7 +418,7 @@ impl<'a> Program<'a> {
     }
 
     /// A step that ends with nothing, with its calls.
-    fn step(&mut self, work: &Work, task: TaskId, first_row: usize) -> Step {
+    fn step(&mut self, work: &Work, task: TaskId, first_row: usize) -> SimulatedStep {
         let model = self.model;
         let first = self.calls.len();
         let mut total = 0.0;
@@ -441,7 +442,7 @@ impl<'a> Program<'a> {
         }
         let slices = 1.0 + total;
         let speed = model.processors[model.tasks[task.index()].processor.index()].speed;
-        Step {
+        SimulatedStep {
             slice: Times::new(work.demand / speed / slices, work.cv2.unwrap_or(1.0)),
             think: Times::new(work.think_time, 1.0),
             calls: Span::since(first, self.calls.len()),
@@ -515,11 +516,11 @@ fn is_lock(scheduling: Scheduling) -> bool {
 }
 
 /// What is taken for something simpler, in words.
-fn doubts(model: &Model) -> Vec<String> {
-    let mut doubts = Vec::new();
+fn caveats(model: &Model) -> Vec<String> {
+    let mut caveats = Vec::new();
     for processor in &model.processors {
         if processor.scheduling == Scheduling::CompletelyFair {
-            doubts.push(format!(
+            caveats.push(format!(
                 "processor `{}`: shares of groups are left out; taken as processor sharing",
                 processor.name
             ));
@@ -528,24 +529,24 @@ fn doubts(model: &Model) -> Vec<String> {
     for (index, task) in model.tasks.iter().enumerate() {
         let name = &task.name;
         match task.scheduling {
-            Scheduling::Burst => doubts.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
-            Scheduling::Polling => doubts.push(format!("task `{name}`: polling is taken as first come, first served")),
+            Scheduling::Burst => caveats.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
+            Scheduling::Polling => caveats.push(format!("task `{name}`: polling is taken as first come, first served")),
             Scheduling::PreemptivePriority => {
-                doubts.push(format!("task `{name}`: its queue is by priority; what it has begun is not pre-empted"));
+                caveats.push(format!("task `{name}`: its queue is by priority; what it has begun is not pre-empted"));
             }
             Scheduling::ProcessorSharing | Scheduling::Random => {
-                doubts.push(format!("task `{name}`: its order of service is taken as first come, first served"));
+                caveats.push(format!("task `{name}`: its order of service is taken as first come, first served"));
             }
             _ => {}
         }
         if task.queue_length.is_some_and(|length| length > 0) {
-            doubts.push(format!("task `{name}`: the bound of its queue is left out"));
+            caveats.push(format!("task `{name}`: the bound of its queue is left out"));
         }
         if is_source(model, TaskId::from(index)) && task.entries.len() > 1 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "reference task `{name}` has several entries; each cycle is taken to choose one of them at random"
             ));
         }
     }
-    doubts
+    caveats
 }

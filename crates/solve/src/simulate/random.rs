@@ -3,6 +3,8 @@
 //! All is made of additions, multiplications, divisions and square roots, which give the same bits on every machine. The
 //! logarithm of the standard library does not, so there is one here.
 
+use crate::numeric::two_moment::balanced;
+
 /// Layers of the ziggurat: each has the same area, from one density to the next.
 const LAYERS: usize = 256;
 /// Where the lowest layer becomes the tail, and the area of each layer.
@@ -35,7 +37,7 @@ static ZIGGURAT: Ziggurat = {
 
 /// The xoshiro256++ generator (Blackman and Vigna, 2021), seeded through splitmix64 as its authors advise.
 #[derive(Clone, Debug)]
-pub(super) struct Random([u64; 4]);
+pub(crate) struct Random([u64; 4]);
 
 impl Random {
     /// The stream of that number of that seed. Streams are independent for all practical purposes.
@@ -137,7 +139,7 @@ impl Random {
 
 /// A distribution of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Times {
+pub(crate) enum Times {
     /// None at all.
     Zero,
     /// Always the mean.
@@ -162,9 +164,9 @@ impl Times {
         } else if cv2 < 1.0 {
             Self::Gamma { shape: 1.0 / cv2, scale: mean * cv2 }
         } else {
-            let first = 0.5 * (1.0 + ((cv2 - 1.0) / (cv2 + 1.0)).sqrt());
+            let [first, rare] = balanced(cv2);
             // Of a variation beyond all measure the rare exponential never comes.
-            let second = (1.0 - first).max(f64::EPSILON);
+            let second = rare.max(f64::EPSILON);
             Self::Hyper { first, means: [mean / (2.0 * first), mean / (2.0 * second)] }
         }
     }
@@ -186,7 +188,7 @@ impl Times {
 
 /// The natural logarithm of a positive normal number, to the last bit or two: the method of fdlibm.
 #[inline]
-pub(super) const fn logarithm(value: f64) -> f64 {
+pub(crate) const fn logarithm(value: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let bits = value.to_bits();

@@ -6,13 +6,13 @@ use dyelog_lqn::results::{
     Results, Simulated, TaskResult,
 };
 
-use super::super::report::gives_back;
 use super::engine::Stop;
 use super::estimate::{Estimate, student};
 use super::program::{ENTRY_SUMS, OPEN, PROCESSOR_TIME};
 use super::random::Times;
 use super::run::{Run, SimulateOptions};
 use super::sketch::{SKETCH_ERROR, Sketch};
+use crate::prepare::assemble::gives_back;
 
 /// Responses beyond a percentile without which nobody can tell how sure it is: so many in each replication.
 const BEYOND: f64 = 5.0;
@@ -104,7 +104,7 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
         entries,
         activities,
         calls,
-        doubts: doubts(run, options),
+        caveats: caveats(run, options),
         simulated: Some(simulated(run, options, half)),
     }
 }
@@ -167,40 +167,40 @@ fn convergence(run: &Run, options: &SimulateOptions) -> Convergence {
     }
 }
 
-fn doubts(run: &Run, options: &SimulateOptions) -> Vec<String> {
+fn caveats(run: &Run, options: &SimulateOptions) -> Vec<String> {
     let model = run.program.model;
-    let mut doubts = run.program.doubts.clone();
+    let mut caveats = run.program.caveats.clone();
     for replication in &run.replications {
         match replication.stop {
             Stop::Grows(instance) => {
                 let task = &model.tasks[run.program.instances[instance as usize].task as usize];
-                doubts.push(format!(
+                caveats.push(format!(
                     "requests pile up at task `{}`: more arrive than are served, there or further on, so there is no steady state",
                     task.name
                 ));
             }
             Stop::Deadlock => {
-                doubts.push("all requests wait for each other: the system has come to a standstill".into());
+                caveats.push("all requests wait for each other: the system has come to a standstill".into());
             }
-            Stop::Idle => doubts.push("there is no load: no reference task and no open arrivals".into()),
+            Stop::Idle => caveats.push("there is no load: no reference task and no open arrivals".into()),
             Stop::Done | Stop::Stands => {}
         }
         if replication.stop != Stop::Done {
-            return doubts;
+            return caveats;
         }
     }
     if run.replications.iter().any(|replication| replication.warm_up.is_none()) {
-        doubts.push(format!(
+        caveats.push(format!(
             "no steady state was found in {} events; figures are those of the second half of the simulation",
             events(run)
         ));
     } else if run.precision > options.precision {
         let why = if run.ended { "ended before" } else { "made all its events before" };
-        doubts.push(format!(
+        caveats.push(format!(
             "the simulation {why} it reached the precision asked for: {:.2} % instead of {:.2} %",
             100.0 * run.precision,
             100.0 * options.precision
         ));
     }
-    doubts
+    caveats
 }

@@ -6,14 +6,14 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::Model;
 use dyelog_lqn::results::Results;
 
-use super::super::codes;
 use super::engine::{Engine, Stop};
 use super::estimate::{Batches, Estimate};
 use super::probe::Probe;
-use super::program::{ENTRY_SUMS, OPEN, Program};
+use super::program::{ENTRY_SUMS, OPEN, SimulationProgram};
 use super::random::Random;
 use super::report;
 use super::series::{Series, warm_up};
+use crate::codes;
 
 /// Events of a replication before the first look at its results.
 const FIRST: u64 = 25_000;
@@ -78,7 +78,7 @@ impl Watcher for () {
 /// # Errors
 /// When the model cannot be simulated at all, as [`simulate()`].
 pub fn observe(model: &Model, seed: u64, events: u64, probe: &mut dyn Probe) -> Result<bool, Diagnostics> {
-    let program = Program::new(model)?;
+    let program = SimulationProgram::new(model)?;
     let mut engine = Engine::new(&program, Random::new(seed, 0), probe);
     Ok(engine.run(events) == Stop::Done && engine.probe.satisfied())
 }
@@ -87,7 +87,7 @@ pub fn observe(model: &Model, seed: u64, events: u64, probe: &mut dyn Probe) -> 
 ///
 /// [`Results::simulated`] has the intervals. Where precision was not reached, or there is no steady state, results are still
 /// returned, with [`Convergence::converged`](dyelog_lqn::results::Convergence::converged) false and words in
-/// [`Results::doubts`].
+/// [`Results::caveats`].
 ///
 /// # Errors
 /// When the model cannot be simulated at all: see [`codes`].
@@ -104,7 +104,7 @@ pub fn simulate_watched(
     options: &SimulateOptions,
     watcher: &mut dyn Watcher,
 ) -> Result<Results, Diagnostics> {
-    let program = Program::new(model)?;
+    let program = SimulationProgram::new(model)?;
     let mut run = Run::new(&program, options);
     run.go(options, watcher);
     if run.replications.iter().any(|replication| replication.stop == Stop::Stands) {
@@ -127,7 +127,7 @@ pub(super) struct Replication<'p> {
 
 /// All replications.
 pub(super) struct Run<'p> {
-    pub program: &'p Program<'p>,
+    pub program: &'p SimulationProgram<'p>,
     pub replications: Vec<Replication<'p>>,
     pub batches: Batches,
     /// The widest of the intervals that matter, relative to its value.
@@ -137,7 +137,7 @@ pub(super) struct Run<'p> {
 }
 
 impl<'p> Run<'p> {
-    fn new(program: &'p Program<'p>, options: &SimulateOptions) -> Self {
+    fn new(program: &'p SimulationProgram<'p>, options: &SimulateOptions) -> Self {
         let replications = (0..options.replications.clamp(1, 1024))
             .map(|number| Replication {
                 engine: Engine::new(program, Random::new(options.seed, u64::from(number)), ()),
@@ -265,7 +265,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(program: &Program, series: &Series) -> Self {
+    fn new(program: &SimulationProgram, series: &Series) -> Self {
         let mut rates = Vec::with_capacity(series.len());
         let mut stock = Vec::with_capacity(series.len());
         for bin in 0..series.len() {

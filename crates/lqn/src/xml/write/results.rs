@@ -124,7 +124,7 @@ impl Writer<'_> {
         };
         let bound = if bound.is_finite() { bound } else { 0.0 };
         let solver = format!("dyelog {}", solved.results.solver);
-        for doubt in &solved.results.doubts {
+        for doubt in &solved.results.caveats {
             self.xml.comment(doubt);
         }
         self.xml

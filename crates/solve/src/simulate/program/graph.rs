@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use dyelog_lqn::flow::ActivityGraph;
 use dyelog_lqn::model::{ActivityId, EntryId, Fork, Join, TaskId};
 
-use super::{After, Program, Span, Target};
+use super::{After, SimulationProgram, Span, Target};
 
 /// What an activity stands in.
 #[derive(Clone, Copy)]
@@ -17,12 +18,11 @@ struct Context {
 
 /// The activities of one entry, being added.
 pub(super) struct Graph<'p, 'a> {
-    program: &'p mut Program<'a>,
+    program: &'p mut SimulationProgram<'a>,
     entry: EntryId,
     task: TaskId,
     first_rows: &'p [usize],
-    /// The precedence that an activity is on the left of.
-    next: FxHashMap<ActivityId, usize>,
+    flow: ActivityGraph<'a>,
     /// The step of each activity that is reached.
     steps: FxHashMap<ActivityId, u32>,
     /// Activities whose step has no successor yet, with the context that they are in.
@@ -36,21 +36,15 @@ pub(super) struct Graph<'p, 'a> {
 
 impl<'p, 'a> Graph<'p, 'a> {
     /// Of that entry.
-    pub fn new(program: &'p mut Program<'a>, entry: EntryId, first_rows: &'p [usize]) -> Self {
+    pub fn new(program: &'p mut SimulationProgram<'a>, entry: EntryId, first_rows: &'p [usize]) -> Self {
         let model = program.model;
         let task = model.entries[entry.index()].task;
-        let mut next = FxHashMap::default();
-        for (index, precedence) in model.tasks[task.index()].precedences.iter().enumerate() {
-            for activity in left(&precedence.join) {
-                next.insert(*activity, index);
-            }
-        }
         Self {
             program,
             entry,
             task,
             first_rows,
-            next,
+            flow: ActivityGraph::new(&model.tasks[task.index()]),
             steps: FxHashMap::default(),
             open: Vec::new(),
             contexts: vec![Context { dangling: 0, outer: 0 }],
@@ -61,10 +55,10 @@ impl<'p, 'a> Graph<'p, 'a> {
 
     /// Adds all that is reached; the first step and how many joins there are.
     pub fn add(mut self, start: ActivityId) -> (u32, u32) {
-        let reached = self.reached(start);
+        let reached = self.flow.reached(start);
         let first = self.reach(start, 0);
         while let Some((activity, inside)) = self.open.pop() {
-            let after = match self.next.get(&activity).copied() {
+            let after = match self.flow.leaving(activity) {
                 None => self.dangling(inside),
                 Some(precedence) => match self.afters.get(&precedence) {
                     Some(after) => *after,
@@ -75,29 +69,6 @@ impl<'p, 'a> Graph<'p, 'a> {
             self.program.steps[step as usize].after = after;
         }
         (first, self.joins)
-    }
-
-    /// How many activities that are reached lead into each precedence.
-    fn reached(&self, start: ActivityId) -> FxHashMap<usize, u32> {
-        let model = self.program.model;
-        let mut counts: FxHashMap<usize, u32> = FxHashMap::default();
-        let mut stack = vec![start];
-        while let Some(activity) = stack.pop() {
-            let Some(&next) = self.next.get(&activity) else { continue };
-            let count = counts.entry(next).or_default();
-            *count += 1;
-            // Checked before: whatever a precedence leads to is reached in this way alone.
-            if *count == 1 {
-                match &model.tasks[self.task.index()].precedences[next].fork {
-                    None => {}
-                    Some(Fork::Sequence(to)) => stack.push(*to),
-                    Some(Fork::And(to)) => stack.extend(to),
-                    Some(Fork::Or(to)) => stack.extend(to.iter().map(|to| to.1)),
-                    Some(Fork::Loop { bodies, end }) => stack.extend(bodies.iter().map(|body| body.1).chain(*end)),
-                }
-            }
-        }
-        counts
     }
 
     fn dangling(&self, inside: u32) -> u32 {
@@ -195,12 +166,5 @@ impl<'p, 'a> Graph<'p, 'a> {
         };
         self.afters.insert(number, after);
         after
-    }
-}
-
-fn left(join: &Join) -> &[ActivityId] {
-    match join {
-        Join::Sequence(activity) => std::slice::from_ref(activity),
-        Join::And { activities, .. } | Join::Or(activities) => activities,
     }
 }

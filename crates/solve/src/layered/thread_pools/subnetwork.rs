@@ -1,0 +1,531 @@
+//! What is below a pool of threads, as one of its requests finds it that comes to so many others of the same pool.
+//!
+//! That is a network of its own: the processors that a request needs, directly or through the tasks that it calls, and the
+//! threads of those tasks. It is followed by mean value analysis from one customer to the next (Reiser and Lavenberg 1980):
+//! exactly where threads do not run out and nobody else is there. Where threads of a task below run out before processors do,
+//! who waits for one is at no processor, and whoever has one finds no more of its kind than there are threads. Where a
+//! processor is exhausted first, threads hardly matter: who waits for one would wait at the processor instead. Others go on
+//! as they are, the less often the longer they take.
+
+use std::collections::BTreeMap;
+
+use crate::layered::chains::{ClientKind, Decomposition};
+use crate::layered::submodels;
+use crate::prepare::plan::ModelPlan;
+
+use super::Inputs;
+
+/// More visits to stations than this are too many to follow.
+const MOST_VISITS: usize = 200;
+/// Of more servers it is not followed how many are idle.
+const MOST_SERVERS: f64 = 64.0;
+/// Nor is it of those that are less often all idle.
+const LEAST_IDLE: f64 = 1e-6;
+
+/// Who is at a station.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BackgroundLoad {
+    /// Servers that streams keep busy.
+    open: f64,
+    /// Others: how many there are, visits per second, servers that they keep busy, and how many are there.
+    customers: f64,
+    rate: f64,
+    busy: f64,
+    there: f64,
+}
+
+impl BackgroundLoad {
+    /// All who are at each station.
+    pub fn all(decomposition: &Decomposition, inputs: &Inputs) -> Vec<Self> {
+        let mut all = vec![Self::default(); decomposition.processors + decomposition.threads_of.len()];
+        for (task, client) in decomposition.threads_of.iter().enumerate() {
+            if let &Some(client) = client {
+                all[decomposition.processors + task].open += inputs.rates[client].1 * inputs.busy[client];
+            }
+        }
+        for client in 0..decomposition.clients.len() {
+            Self::add(&mut all, decomposition, inputs, client, 1.0);
+        }
+        all
+    }
+
+    /// Adds so much of what a client does everywhere.
+    fn add(all: &mut [Self], decomposition: &Decomposition, inputs: &Inputs, client: usize, part: f64) {
+        let population = inputs.before[client].map_or(decomposition.clients[client].population, |pool| pool.population);
+        let mut last = None;
+        for demand in &inputs.demands[client] {
+            let load = &mut all[demand.station];
+            let rate = part * inputs.throughputs[client];
+            if let ClientKind::Open { .. } = decomposition.clients[client].kind {
+                load.open += rate * demand.time;
+                continue;
+            }
+            if last.replace(demand.station) != Some(demand.station) {
+                load.customers += part * population;
+            }
+            load.rate += rate * demand.visits;
+            load.busy += rate * demand.time;
+            load.there += rate * (demand.stay + demand.time - demand.service);
+        }
+    }
+
+    /// Without what rounding leaves.
+    fn cut(self, load: f64) -> Self {
+        if self.busy > 1e-9 * load { self } else { Self { open: self.open.max(0.0), ..Self::default() } }
+    }
+
+    fn load(&self) -> f64 {
+        self.open + self.busy
+    }
+
+    /// How much longer than its service a request is there, if it were `alone` times as long without these. They come the less often
+    /// the longer they take.
+    fn slowdown(&self, servers: f64, alone: f64) -> f64 {
+        let free = (1.0 - self.open / servers).max(1e-3);
+        let alone = alone / free;
+        if self.rate <= 0.0 || self.busy <= 0.0 || self.customers <= 0.0 {
+            return alone;
+        }
+        let service = self.busy / self.rate;
+        let away = ((self.customers - self.there) / self.rate).max(0.0);
+        let seen = (1.0 - 1.0 / self.customers).max(0.0);
+        // Each is away, and then as long here as the others who are here make it.
+        let most = self.customers * service / (servers * free);
+        let sum = away + service * alone + seen * most;
+        let load = 2.0 * most / (sum + (sum * sum - 4.0 * seen * away * most).max(0.0).sqrt());
+        alone * (1.0 + (1.0 - seen) * load) / (1.0 - seen * load).max(1e-3)
+    }
+}
+
+/// A station below a pool.
+#[derive(Clone, Debug)]
+struct Queue {
+    servers: f64,
+    others: BackgroundLoad,
+    /// The pool's customers there; of very many servers those in the queue for what is scarce, where the rest is a delay
+    /// (Seidmann et al. 1987).
+    there: f64,
+    /// The mean number of servers that these keep busy.
+    busy: f64,
+    /// Of a processor with several servers, and not very many: the probabilities that 0, 1, … are busy, until it is hardly ever idle.
+    idle: Vec<f64>,
+    /// Whether servers are threads, which are the slower the more of them are busy.
+    threads: bool,
+    /// Customers that there are in the network.
+    customers: f64,
+}
+
+impl Queue {
+    fn new(servers: f64, threads: bool, others: BackgroundLoad) -> Self {
+        let count = if !threads && servers > 1.0 && servers <= MOST_SERVERS { servers as usize } else { 0 };
+        let idle = (0..count).map(|busy| f64::from(u8::from(busy == 0))).collect();
+        Self { servers, others, there: 0.0, busy: 0.0, idle, threads, customers: 0.0 }
+    }
+
+    /// How many more would have to be there for all servers to be busy: Sakasegawa's (1977) chance that they are.
+    fn all_busy(&self, busy: f64) -> f64 {
+        (busy / self.servers).clamp(0.0, 1.0).powf((2.0 * (self.servers + 1.0)).sqrt() - 1.0)
+    }
+
+    /// How much longer than its service a request is there that does not find so many of those there.
+    fn slowdown(&self, unseen: f64) -> f64 {
+        let there = (self.there - unseen).max(0.0);
+        let waits = if self.threads {
+            let all = if self.customers >= self.servers { self.all_busy(self.busy) } else { 0.0 };
+            let seen = if self.there > 0.0 { (1.0 - unseen / self.there).max(0.0) } else { 1.0 };
+            seen * (self.there - self.busy).max(0.0) + all
+        } else if self.servers <= 1.0 || self.servers > MOST_SERVERS {
+            there
+        } else {
+            let all = if !self.idle.is_empty() {
+                1.0 - self.idle.iter().sum::<f64>()
+            } else if self.customers >= self.servers {
+                self.all_busy(self.busy)
+            } else {
+                0.0
+            };
+            (there - self.busy + all.max(0.0)).max(0.0)
+        };
+        let waits = waits / self.servers;
+        if self.others.load() <= 0.0 {
+            return 1.0 + waits;
+        }
+        let longer = self.others.slowdown(self.servers, 1.0 + waits) / (1.0 + waits);
+        if self.servers <= 1.0 {
+            return (1.0 + waits) * longer;
+        }
+        let more = self.all_busy(self.busy + self.others.load()) - self.all_busy(self.busy);
+        1.0 + (waits + more / self.servers) * longer
+    }
+
+    /// With so many seconds of service begun per second, and so many customers there.
+    fn turn(&mut self, busy: f64, there: f64) {
+        self.customers += 1.0;
+        self.busy = if self.threads { busy.min(self.servers) } else { busy };
+        if !self.threads && self.servers > MOST_SERVERS {
+            self.there = busy / self.servers * (1.0 + self.there);
+            return;
+        }
+        self.there = there;
+        let servers = self.idle.len();
+        let mut others = busy;
+        for at_work in (1..servers).rev() {
+            self.idle[at_work] = busy / at_work as f64 * self.idle[at_work - 1];
+            others += (servers - at_work) as f64 * self.idle[at_work];
+        }
+        if let Some(none) = self.idle.first_mut() {
+            *none = 1.0 - others / self.servers;
+            // What is left of a difference of like numbers would grow without bound from here.
+            if *none < LEAST_IDLE {
+                self.idle.clear();
+            }
+        }
+    }
+}
+
+/// A task that takes part in a request: the pool itself first.
+#[derive(Clone, Debug, Default)]
+struct Participant {
+    /// Calls and mean executions of the task in one request of the pool.
+    calls: f64,
+    works: f64,
+    /// Infinite for the pool itself.
+    threads: f64,
+    delay: f64,
+    /// By how much what it takes is less than the sum over stations, as branches go on side by side.
+    together: f64,
+    /// Its threads, unless it is the pool itself.
+    queue: usize,
+    /// From 0, where a processor is exhausted long before its threads are, to 1, where its threads are.
+    scarce: f64,
+    /// The part of what is waited for a thread that would not be waited at processors instead if there were a thread for each.
+    own_wait: f64,
+    /// Processors and seconds there, with the number of those from here who are there.
+    served: Vec<(usize, f64, f64)>,
+    /// Parts it calls, how often, and for how many executions it waits, with the number of those from here who are there.
+    called: Vec<(usize, f64, f64, f64)>,
+    held: f64,
+}
+
+/// The network below a pool.
+#[derive(Clone, Debug)]
+pub(super) struct Subnetwork {
+    queues: Vec<Queue>,
+    parts: Vec<Participant>,
+    rate: f64,
+    /// By station, then of delays: seconds that the first customer takes, and from one end to the next where many are there.
+    limits: Vec<(f64, f64)>,
+    /// 1 where nobody else is below: then this is no approximation of what is there. Less by as much as others take of what is
+    /// served somewhere, and 0 where branches go on beside each other.
+    pub own: f64,
+}
+
+impl Subnetwork {
+    /// What is below a client; none if it is too much.
+    pub fn new(
+        plan: &ModelPlan,
+        decomposition: &Decomposition,
+        inputs: &Inputs,
+        all: &[BackgroundLoad],
+        pool: usize,
+    ) -> Option<Self> {
+        let mut parts = Vec::new();
+        let mut places = BTreeMap::new();
+        let mut open = BTreeMap::from([(pool, (1.0, 1.0))]);
+        let mut visits = 0;
+        while let Some((client, (calls, works))) = open.pop_first() {
+            let demands = &inputs.demands[client];
+            visits += demands.len();
+            if visits > MOST_VISITS {
+                return None;
+            }
+            let stays: f64 = demands.iter().map(|demand| demand.stay).sum();
+            let busy = inputs.busy[client];
+            let mut part = Participant {
+                calls,
+                works,
+                threads: if client == pool { f64::INFINITY } else { decomposition.clients[client].population },
+                delay: (busy - stays).max(0.0),
+                // Rounding makes no branches.
+                together: if stays > busy * (1.0 + 1e-6) { busy / stays } else { 1.0 },
+                ..Participant::default()
+            };
+            for demand in demands {
+                let Some(task) = demand.station.checked_sub(decomposition.processors) else {
+                    part.served.push((demand.station, demand.service, 0.0));
+                    continue;
+                };
+                match decomposition.threads_of[task] {
+                    // What is called lies behind its callers, but for tasks that call each other.
+                    Some(called) if called > client && inputs.busy[called] > 0.0 => {
+                        let per_call = demand.time / inputs.busy[called];
+                        let entry = open.entry(called).or_insert((0.0, 0.0));
+                        entry.0 += works * demand.visits;
+                        entry.1 += works * per_call;
+                        part.called.push((called, demand.visits, demand.service / inputs.busy[called], 0.0));
+                    }
+                    _ => part.delay += demand.stay,
+                }
+            }
+            places.insert(client, parts.len());
+            parts.push(part);
+        }
+        let mut rest = all.to_vec();
+        for (&client, &place) in &places {
+            let all_of = inputs.throughputs[client];
+            let part =
+                if all_of > 0.0 { (inputs.throughputs[pool] * parts[place].works / all_of).min(1.0) } else { 0.0 };
+            BackgroundLoad::add(&mut rest, decomposition, inputs, client, -part);
+        }
+        let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queues = Vec::new();
+        let mut shared = 0.0_f64;
+        let mut queue = |station: usize| {
+            *numbers.entry(station).or_insert_with(|| {
+                let others = rest[station].cut(all[station].load());
+                shared = shared.max(others.load() / all[station].load().max(1e-300));
+                let threads = station >= decomposition.processors;
+                queues.push(Queue::new(submodels::station(plan, decomposition, station).servers, threads, others));
+                queues.len() - 1
+            })
+        };
+        for (&client, &place) in &places {
+            let part = &mut parts[place];
+            if let (ClientKind::Threads(task), true) = (decomposition.clients[client].kind, client != pool) {
+                part.queue = queue(decomposition.task_station(task));
+            }
+            part.served.iter_mut().for_each(|served| served.0 = queue(served.0));
+            part.called.iter_mut().for_each(|called| called.0 = places[&called.0]);
+        }
+        let own = if parts.iter().any(|part| part.together < 1.0) { 0.0 } else { 1.0 - shared.min(1.0) };
+        weigh(&mut parts, &queues);
+        Some(Self { queues, parts, rate: 0.0, limits: Vec::new(), own })
+    }
+
+    /// A pool that needs but a delay and processors of its own: seconds and servers.
+    #[cfg(test)]
+    pub fn of(delay: f64, processors: &[(f64, f64)]) -> Self {
+        let served = processors.iter().enumerate().map(|(number, &(time, _))| (number, time, 0.0)).collect();
+        let queues =
+            processors.iter().map(|&(_, servers)| Queue::new(servers, false, BackgroundLoad::default())).collect();
+        let part = Participant {
+            calls: 1.0,
+            works: 1.0,
+            threads: f64::INFINITY,
+            delay,
+            together: 1.0,
+            served,
+            ..Participant::default()
+        };
+        Self { queues, parts: vec![part], rate: 0.0, limits: Vec::new(), own: 1.0 }
+    }
+
+    /// Requests per second with so many customers, where the last were told of one fewer.
+    pub fn rate(&mut self, count: f64) -> f64 {
+        for number in (0..self.parts.len()).rev() {
+            let part = &self.parts[number];
+            // Whoever has a thread finds no more of those who have one than there are.
+            let inside = self.rate * part.works * part.held;
+            let seen = if inside > 0.0 { ((part.threads - 1.0) / inside).clamp(0.0, 1.0) } else { 1.0 };
+            let mut time = 0.0;
+            let mut served = part.served.clone();
+            let unseen = part.scarce * (1.0 - seen);
+            for (queue, service, there) in &mut served {
+                let slowed = *service * self.queues[*queue].slowdown(unseen * *there);
+                time += slowed;
+                *there = slowed;
+            }
+            let mut called = part.called.clone();
+            for (place, calls, works, there) in &mut called {
+                let other = &self.parts[*place];
+                let held = other.held * other.works / other.calls.max(1e-300);
+                let longer = self.queues[other.queue].slowdown(unseen * *there) - 1.0;
+                let waits = held * longer * (other.scarce + (1.0 - other.scarce) * other.own_wait);
+                time += *calls * waits + *works * other.held;
+                *there = *calls * (waits + held);
+            }
+            let held = part.delay + part.together * time;
+            let part = &mut self.parts[number];
+            (part.held, part.served, part.called) = (held, served, called);
+        }
+        self.rate = count / self.parts[0].held.max(1e-300);
+        let mut turns = vec![(0.0, 0.0); self.queues.len()];
+        let behind: Vec<usize> = self.parts.iter().map(|part| part.queue).collect();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            let rate = self.rate * part.works;
+            for (queue, service, there) in &mut part.served {
+                *there *= rate;
+                turns[*queue].0 += rate * *service;
+                turns[*queue].1 += *there;
+            }
+            for (place, _, _, there) in &mut part.called {
+                *there *= rate;
+                turns[behind[*place]].1 += *there;
+            }
+            if number > 0 {
+                turns[part.queue].0 += rate * part.held;
+            }
+        }
+        for (queue, (busy, there)) in self.queues.iter_mut().zip(turns) {
+            queue.turn(busy, there);
+        }
+        if self.limits.is_empty() {
+            self.limit();
+        }
+        self.rate
+    }
+
+    /// How many customers there are at that rate if each finds at each station that part of those who are there, where the first
+    /// one took so long as it did.
+    pub fn customers(&self, rate: f64, seen: f64) -> f64 {
+        let mut time = 0.0;
+        for &(alone, crowded) in &self.limits {
+            let left = 1.0 - seen * rate * crowded;
+            time += if left > 0.0 { alone - crowded + crowded / left } else { return f64::INFINITY };
+        }
+        rate * time
+    }
+
+    /// Seconds that the first one takes by station, and from one end to the next where many are there.
+    fn limit(&mut self) {
+        let mut limits = vec![(0.0, 0.0); self.queues.len()];
+        let mut delay = 0.0;
+        for (number, part) in self.parts.iter().enumerate() {
+            delay += part.works * part.delay;
+            for &(queue, service, _) in &part.served {
+                limits[queue].0 += part.together * part.works * service;
+            }
+            if number > 0 {
+                limits[part.queue].1 += part.works * part.held;
+            }
+        }
+        for (limit, queue) in limits.iter_mut().zip(&self.queues) {
+            let alone = limit.0 * queue.others.slowdown(queue.servers, 1.0);
+            *limit = (alone, (alone + limit.1) / queue.servers);
+        }
+        limits.push((delay, 0.0));
+        self.limits = limits;
+    }
+}
+
+/// Finds out by how much the threads of tasks below a pool hold up more than what these need does anyway.
+///
+/// Where one processor does all, whoever waits for a thread waits for it, too: without the bound of threads there would be a queue as
+/// long at the processor. With m threads that take A seconds by themselves, and C from one end to the next where they are many, that
+/// part is (A - C) / (A + (m - 1)·C): what n customers and a thread for each would do more than m do, if what is below were a delay and
+/// one queue.
+fn weigh(parts: &mut [Participant], queues: &[Queue]) {
+    // By part: seconds that one execution takes alone, and its work by queue, tasks below included.
+    let mut alone = vec![0.0; parts.len()];
+    let mut works: Vec<Vec<(usize, f64)>> = vec![Vec::new(); parts.len()];
+    for (number, part) in parts.iter().enumerate().rev() {
+        let mut own: Vec<(usize, f64)> = part.served.iter().map(|&(queue, service, _)| (queue, service)).collect();
+        let mut time: f64 = own.iter().map(|work| work.1).sum();
+        for &(place, _, held, _) in &part.called {
+            time += held * alone[place];
+            own.extend(works[place].iter().map(|&(queue, service)| (queue, held * service)));
+        }
+        own.sort_unstable_by_key(|work| work.0);
+        own.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            first.1 += if same { next.1 } else { 0.0 };
+            same
+        });
+        (alone[number], works[number]) = (part.delay + part.together * time, own);
+    }
+    let longest = |works: &[(usize, f64)]| {
+        works.iter().map(|&(queue, service)| service / queues[queue].servers).fold(0.0, f64::max)
+    };
+    let processors = longest(&works[0]);
+    for (number, part) in parts.iter_mut().enumerate().skip(1) {
+        let (time, crowded) = (alone[number], longest(&works[number]));
+        // The fourth power tells one from the other where neither is near to both; where all is done at one processor, it is that.
+        let ratio = (part.works * time / part.threads / processors.max(1e-300)).min(1e3);
+        let (threads, processor) = (ratio.powi(4) * (time - crowded).max(0.0), crowded);
+        part.scarce = if threads > 0.0 { threads / (threads + processor) } else { 0.0 };
+        part.own_wait =
+            if time > 0.0 { (time - crowded).max(0.0) / (time + (part.threads - 1.0) * crowded) } else { 1.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BackgroundLoad, Participant, Queue, Subnetwork, weigh};
+
+    fn rates(mut below: Subnetwork, most: u32) -> Vec<f64> {
+        (1..=most).map(|count| below.rate(f64::from(count))).collect()
+    }
+
+    /// A pool with a task of so many threads below it, on one processor.
+    fn task(threads: f64, own: f64, other: f64) -> Subnetwork {
+        let mut below = Subnetwork::of(0.0, &[(own, 1.0)]);
+        below.queues.push(Queue::new(threads, true, BackgroundLoad::default()));
+        below.parts[0].called.push((1, 1.0, 1.0, 0.0));
+        let served = vec![(0, other, 0.0)];
+        below.parts.push(Participant {
+            calls: 1.0,
+            works: 1.0,
+            threads,
+            together: 1.0,
+            queue: 1,
+            served,
+            ..Participant::default()
+        });
+        weigh(&mut below.parts, &below.queues);
+        below
+    }
+
+    #[test]
+    fn a_processor_that_a_pool_and_its_servers_share_is_one_queue() {
+        for (count, rate) in (1..).zip(rates(task(40.0, 0.3, 0.7), 40)) {
+            assert!((rate - 1.0).abs() < 1e-9, "{count}: {rate}");
+        }
+    }
+
+    #[test]
+    fn one_processor_is_as_fast_with_any_number_of_threads() {
+        // Whoever waits for a thread waits for one who is at the processor.
+        for threads in [1.0, 2.0, 5.0] {
+            for (count, rate) in (1..).zip(rates(task(threads, 0.3, 0.7), 60)) {
+                assert!((rate - 1.0).abs() < 0.01, "{threads} threads, {count}: {rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_that_mostly_wait_are_no_faster_than_their_number() {
+        // A delay of 2 s in so many threads, and 0.1 s at a processor around it.
+        for threads in [1.0, 3.0] {
+            let mut below = task(threads, 0.05, 0.05);
+            below.parts[1].delay = 2.0;
+            weigh(&mut below.parts, &below.queues);
+            let rates = rates(below, 60);
+            let most = threads / 2.05;
+            assert!((1.0 / 2.1 - rates[0]).abs() < 1e-9, "{}", rates[0]);
+            assert!(rates.iter().all(|rate| *rate < most * 1.03), "{threads} threads: {rates:?}");
+            assert!(rates[59] > 0.9 * most, "{threads} threads: {}", rates[59]);
+        }
+    }
+
+    #[test]
+    fn many_servers_are_followed_to_their_end() {
+        // M/M/m and a delay: no slower with more customers, and in the end as fast as the servers are.
+        for servers in [4.0, 16.0, 64.0] {
+            let rates = rates(Subnetwork::of(9.0, &[(1.0, servers)]), 40 * servers as u32);
+            assert!(rates.is_sorted_by(|left, right| *right > left * (1.0 - 1e-3)), "{servers} servers");
+            assert!((rates[rates.len() - 1] / servers - 1.0).abs() < 1e-3, "{servers}: {}", rates[rates.len() - 1]);
+        }
+    }
+
+    #[test]
+    fn others_take_what_streams_leave_and_come_the_less_often_the_longer_they_take() {
+        let stream = BackgroundLoad { open: 0.5, ..BackgroundLoad::default() };
+        assert!((stream.slowdown(1.0, 3.0) - 6.0).abs() < 1e-9);
+        // One of 2 s who is away for 2 s and finds two requests there each time: at work a quarter of the time.
+        let one = BackgroundLoad { customers: 1.0, rate: 0.25, busy: 0.5, there: 0.5, ..BackgroundLoad::default() };
+        assert!((one.slowdown(1.0, 3.0) - 3.0 * 1.25).abs() < 1e-9);
+        // So many that they take no notice are a stream.
+        let many = BackgroundLoad { customers: 1e9, rate: 0.25, busy: 0.5, there: 1.0, ..BackgroundLoad::default() };
+        assert!((many.slowdown(1.0, 3.0) - 6.0).abs() < 1e-6);
+    }
+}

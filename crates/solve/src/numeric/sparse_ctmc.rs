@@ -1,0 +1,170 @@
+//! How likely each state of a chain is.
+
+use crate::numeric::anderson::Anderson;
+
+/// Sweeps at most, and in a round.
+const MOST: usize = 4000;
+const ROUND: usize = 4;
+/// Rounds before an acceleration begins: it costs as much as two sweeps.
+const PLAIN: usize = 5;
+/// Chains up to this size are solved by elimination.
+const SMALL: usize = 120;
+
+/// Probabilities of states from the rates between them and where to start, and the sweeps that it took until they changed
+/// by no more than the bound; nothing where they are not found. States of a level are close to each other: where there are
+/// several levels, how likely each is comes from a chain of levels between rounds of sweeps (Takahashi 1975).
+pub(crate) fn stationary(
+    levels: &[u32],
+    moves: &[(u32, u32, f64)],
+    start: Option<Vec<f64>>,
+    bound: f64,
+) -> Option<(Vec<f64>, usize)> {
+    let states = levels.len();
+    if states <= SMALL {
+        return Some((eliminate(states, moves)?, 0));
+    }
+    let incoming = Incoming::new(states, moves);
+    let mut point = start.unwrap_or_else(|| vec![1.0 / states as f64; states]);
+    let mut probabilities = point.clone();
+    let mut acceleration = Anderson::of_parts();
+    let several = levels.iter().any(|level| *level != levels[0]);
+    for round in 0..MOST / ROUND {
+        if several {
+            balance(levels, moves, &mut probabilities)?;
+        }
+        for sweep in 1..=ROUND {
+            let change = incoming.sweep(&mut probabilities);
+            let total: f64 = probabilities.iter().sum();
+            if !total.is_finite() || total <= 0.0 {
+                return None;
+            }
+            for value in &mut probabilities {
+                *value /= total;
+            }
+            if change < bound * total {
+                return Some((probabilities, round * ROUND + sweep));
+            }
+        }
+        if round < PLAIN {
+            point.copy_from_slice(&probabilities);
+        } else {
+            acceleration.accelerate(&mut point, &probabilities);
+            probabilities.copy_from_slice(&point);
+        }
+    }
+    None
+}
+
+/// Makes levels as likely as a chain of them says.
+fn balance(levels: &[u32], moves: &[(u32, u32, f64)], probabilities: &mut [f64]) -> Option<()> {
+    let count = levels.iter().max().map_or(0, |level| *level as usize + 1);
+    let mut totals = vec![0.0; count];
+    for (level, probability) in levels.iter().zip(&*probabilities) {
+        totals[*level as usize] += probability;
+    }
+    if totals.iter().any(|total| *total <= 0.0) {
+        return Some(());
+    }
+    let between: Vec<(u32, u32, f64)> = moves
+        .iter()
+        .filter(|(from, to, _)| levels[*from as usize] != levels[*to as usize])
+        .map(|&(from, to, rate)| {
+            let level = levels[from as usize];
+            (level, levels[to as usize], rate * probabilities[from as usize] / totals[level as usize])
+        })
+        .collect();
+    let new = eliminate(count, &between)?;
+    for (level, probability) in levels.iter().zip(probabilities) {
+        *probability *= new[*level as usize] / totals[*level as usize];
+    }
+    Some(())
+}
+
+/// Moves by where they lead.
+struct Incoming {
+    first: Vec<u32>,
+    from: Vec<u32>,
+    rate: Vec<f64>,
+    /// One over the rate out of each state.
+    out: Vec<f64>,
+}
+
+impl Incoming {
+    fn new(states: usize, moves: &[(u32, u32, f64)]) -> Self {
+        let mut first = vec![0_u32; states + 1];
+        let mut out = vec![0.0; states];
+        for &(from, to, rate) in moves.iter().filter(|(from, to, _)| from != to) {
+            first[to as usize + 1] += 1;
+            out[from as usize] += rate;
+        }
+        for state in 0..states {
+            first[state + 1] += first[state];
+        }
+        let mut next = first.clone();
+        let count = first[states] as usize;
+        let (mut sources, mut rates) = (vec![0; count], vec![0.0; count]);
+        for &(from, to, rate) in moves.iter().filter(|(from, to, _)| from != to) {
+            let place = next[to as usize] as usize;
+            next[to as usize] += 1;
+            sources[place] = from;
+            rates[place] = rate;
+        }
+        let out = out.into_iter().map(|rate: f64| if rate > 0.0 { 1.0 / rate } else { 0.0 }).collect();
+        Self { first, from: sources, rate: rates, out }
+    }
+
+    /// A Gauss–Seidel sweep over all states and back, and by how much probabilities changed in all.
+    fn sweep(&self, probabilities: &mut [f64]) -> f64 {
+        let states = self.out.len();
+        (0..states).chain((0..states).rev()).map(|state| self.relax(state, probabilities)).sum()
+    }
+
+    fn relax(&self, state: usize, probabilities: &mut [f64]) -> f64 {
+        let range = self.first[state] as usize..self.first[state + 1] as usize;
+        let flow: f64 = self.from[range.clone()]
+            .iter()
+            .zip(&self.rate[range])
+            .map(|(from, rate)| probabilities[*from as usize] * rate)
+            .sum();
+        let new = flow * self.out[state];
+        let change = (new - probabilities[state]).abs();
+        probabilities[state] = new;
+        change
+    }
+}
+
+/// Elimination without subtraction (Grassmann, Taksar and Heyman 1985).
+fn eliminate(states: usize, moves: &[(u32, u32, f64)]) -> Option<Vec<f64>> {
+    let mut rates = vec![0.0; states * states];
+    for &(from, to, rate) in moves.iter().filter(|(from, to, _)| from != to) {
+        rates[from as usize * states + to as usize] += rate;
+    }
+    let mut out = vec![0.0; states];
+    for last in (1..states).rev() {
+        let total: f64 = rates[last * states..last * states + last].iter().sum();
+        out[last] = total;
+        if total <= 0.0 {
+            return None;
+        }
+        let (before, row) = rates.split_at_mut(last * states);
+        for from in before.chunks_exact_mut(states) {
+            let part = from[last] / total;
+            if part > 0.0 {
+                for to in 0..last {
+                    from[to] += part * row[to];
+                }
+            }
+        }
+    }
+    let mut probabilities = vec![0.0; states];
+    probabilities[0] = 1.0;
+    for state in 1..states {
+        let flow: f64 = (0..state).map(|from| probabilities[from] * rates[from * states + state]).sum();
+        probabilities[state] = flow / out[state];
+    }
+    let total: f64 = probabilities.iter().sum();
+    for value in &mut probabilities {
+        *value /= total;
+    }
+    total.is_finite().then_some(probabilities)
+}

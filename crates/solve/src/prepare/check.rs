@@ -1,0 +1,238 @@
+//! What the solver asks of a model before it starts, and what it will take for something simpler.
+
+use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use dyelog_lqn::model::{Body, Fork, Join, Model, Multiplicity, Scheduling, Task, TaskId, Work};
+
+use crate::codes;
+use crate::prepare::plan::is_source;
+
+/// Enough errors to show at once.
+const MOST_ERRORS: usize = 100;
+
+/// Finds what keeps a model from being solved at all.
+pub(crate) fn check(model: &Model) -> Result<(), Diagnostics> {
+    let mut findings = Findings(Vec::new());
+    references(model, &mut findings);
+    if findings.0.is_empty() {
+        numbers(model, &mut findings);
+        sources(model, &mut findings);
+    }
+    if findings.0.is_empty() { Ok(()) } else { Err(Diagnostics(findings.0)) }
+}
+
+struct Findings(Vec<Diagnostic>);
+
+impl Findings {
+    fn add(&mut self, code: Code, message: String) {
+        if self.0.len() < MOST_ERRORS {
+            self.0.push(Diagnostic::error(code, Place::Nowhere, message));
+        }
+    }
+
+    fn number(&mut self, value: f64, what: &dyn Fn() -> String) {
+        if !(value.is_finite() && (0.0..=1e100).contains(&value)) {
+            self.add(codes::NUMBER, format!("{} is {value}, not a number from 0 to 1e100", what()));
+        }
+    }
+}
+
+fn references(model: &Model, findings: &mut Findings) {
+    let (tasks, entries, activities) = (model.tasks.len(), model.entries.len(), model.activities.len());
+    let mut missing = |holds: bool, what: &dyn Fn() -> String| {
+        if !holds {
+            findings.add(codes::REFERENCE, what());
+        }
+    };
+    for task in &model.tasks {
+        let name = &task.name;
+        missing(task.processor.index() < model.processors.len(), &|| format!("task `{name}` runs on no processor"));
+        missing(task.entries.iter().all(|id| id.index() < entries), &|| format!("task `{name}` has an unknown entry"));
+        missing(task.activities.iter().all(|id| id.index() < activities), &|| {
+            format!("task `{name}` has an unknown activity")
+        });
+        missing(task.fan_out.iter().all(|fan| fan.0.index() < tasks), &|| format!("task `{name}` fans out to no task"));
+        let known = task.precedences.iter().all(|precedence| {
+            let left = match &precedence.join {
+                Join::Sequence(id) => id.index() < activities,
+                Join::And { activities: ids, .. } | Join::Or(ids) => ids.iter().all(|id| id.index() < activities),
+            };
+            left && match &precedence.fork {
+                None => true,
+                Some(Fork::Sequence(id)) => id.index() < activities,
+                Some(Fork::And(ids)) => ids.iter().all(|id| id.index() < activities),
+                Some(Fork::Or(ids)) => ids.iter().all(|id| id.1.index() < activities),
+                Some(Fork::Loop { bodies, end }) => {
+                    bodies.iter().all(|id| id.1.index() < activities) && end.is_none_or(|id| id.index() < activities)
+                }
+            }
+        });
+        missing(known, &|| format!("a precedence of task `{name}` has an unknown activity"));
+    }
+    let calls = |work: &Work| work.calls.iter().all(|call| call.to.index() < entries);
+    for entry in &model.entries {
+        let name = &entry.name;
+        missing(entry.task.index() < tasks, &|| format!("entry `{name}` belongs to no task"));
+        missing(entry.forwarding.iter().all(|forward| forward.to.index() < entries), &|| {
+            format!("entry `{name}` forwards to no entry")
+        });
+        match &entry.body {
+            Body::Phases(phases) => {
+                missing(phases.iter().all(calls), &|| format!("entry `{name}` calls no entry"));
+                missing(phases.len() <= 3, &|| format!("entry `{name}` has {} phases, more than 3", phases.len()));
+            }
+            Body::Activities(start) => {
+                missing(start.index() < activities, &|| format!("entry `{name}` starts with no activity"));
+            }
+        }
+    }
+    for activity in &model.activities {
+        let name = &activity.name;
+        missing(activity.task.index() < tasks, &|| format!("activity `{name}` belongs to no task"));
+        missing(calls(&activity.work), &|| format!("activity `{name}` calls no entry"));
+    }
+}
+
+fn numbers(model: &Model, findings: &mut Findings) {
+    for processor in &model.processors {
+        let name = &processor.name;
+        findings.number(processor.speed, &|| format!("the speed of processor `{name}`"));
+        if processor.speed == 0.0 {
+            findings.add(codes::NUMBER, format!("the speed of processor `{name}` is 0"));
+        }
+    }
+    for task in &model.tasks {
+        findings.number(task.think_time, &|| format!("the think time of task `{}`", task.name));
+        let probabilities = task.precedences.iter().flat_map(|precedence| match &precedence.fork {
+            Some(Fork::Or(branches) | Fork::Loop { bodies: branches, .. }) => branches.as_slice(),
+            _ => &[],
+        });
+        for (value, activity) in probabilities {
+            let name = &model.activities[activity.index()].name;
+            findings.number(*value, &|| format!("the probability or count of activity `{name}`"));
+        }
+    }
+    for entry in &model.entries {
+        let name = &entry.name;
+        findings.number(entry.open_arrival_rate.unwrap_or(0.0), &|| format!("the arrival rate of entry `{name}`"));
+        let total: f64 = entry.forwarding.iter().map(|forward| forward.probability).sum();
+        for forward in &entry.forwarding {
+            findings.number(forward.probability, &|| format!("a forwarding probability of entry `{name}`"));
+        }
+        if total > 1.0 + 1e-6 {
+            findings.add(
+                codes::NUMBER,
+                format!("forwarding probabilities of entry `{name}` add up to {total}, more than 1"),
+            );
+        }
+        if let Body::Phases(phases) = &entry.body {
+            for work in phases {
+                work_numbers(work, &format!("entry `{name}`"), findings);
+            }
+        }
+    }
+    for activity in &model.activities {
+        work_numbers(&activity.work, &format!("activity `{}`", activity.name), findings);
+    }
+}
+
+fn work_numbers(work: &Work, whose: &str, findings: &mut Findings) {
+    findings.number(work.demand, &|| format!("a demand of {whose}"));
+    findings.number(work.think_time, &|| format!("a think time of {whose}"));
+    findings.number(work.cv2.unwrap_or(1.0), &|| format!("a squared coefficient of variation of {whose}"));
+    for call in &work.calls {
+        findings.number(call.mean, &|| format!("a number of calls of {whose}"));
+    }
+}
+
+fn sources(model: &Model, findings: &mut Findings) {
+    for (index, task) in model.tasks.iter().enumerate() {
+        let source = is_source(model, TaskId::from(index));
+        if source && task.multiplicity == Multiplicity::Infinite {
+            findings.add(codes::SOURCE, format!("the population of reference task `{}` is infinite", task.name));
+        }
+    }
+    let called = |work: &Work, findings: &mut Findings| {
+        for call in &work.calls {
+            let entry = &model.entries[call.to.index()];
+            if is_source(model, entry.task) {
+                findings.add(codes::SOURCE, format!("entry `{}` of a reference task is called", entry.name));
+            }
+        }
+    };
+    for entry in &model.entries {
+        if let Body::Phases(phases) = &entry.body {
+            for work in phases {
+                called(work, findings);
+            }
+        }
+        if is_source(model, entry.task)
+            && (entry.open_arrival_rate.unwrap_or(0.0) > 0.0 || !entry.forwarding.is_empty())
+        {
+            findings.add(
+                codes::SOURCE,
+                format!("entry `{}` of a reference task has open arrivals or forwards", entry.name),
+            );
+        }
+        for forward in &entry.forwarding {
+            if is_source(model, model.entries[forward.to.index()].task) {
+                let name = &model.entries[forward.to.index()].name;
+                findings.add(codes::SOURCE, format!("entry `{name}` of a reference task is forwarded to"));
+            }
+        }
+    }
+    for activity in &model.activities {
+        called(&activity.work, findings);
+    }
+}
+
+/// What only the states of the whole model can tell.
+pub(crate) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
+    let lock = |task: &&Task| {
+        matches!(task.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock)
+            || task.entries.iter().any(|id| model.entries[id.index()].semaphore.is_some())
+    };
+    let error = |task: &Task| {
+        let what = format!("task `{}` is a lock, and the model cannot be solved exactly", task.name);
+        Diagnostic::error(codes::UNSUPPORTED, Place::Nowhere, what)
+            .with_note(
+                "layers do not know locks: what is held is released by another request than the one that took it",
+            )
+            .with_hint("the simulator can do locks")
+    };
+    model.tasks.iter().filter(lock).map(error).collect()
+}
+
+/// What will be taken for something simpler, in words.
+pub(crate) fn caveats(model: &Model) -> Vec<String> {
+    let mut caveats = Vec::new();
+    for processor in &model.processors {
+        if processor.scheduling == Scheduling::CompletelyFair {
+            caveats.push(format!(
+                "processor `{}`: shares of groups are left out; taken as processor sharing",
+                processor.name
+            ));
+        }
+        if processor.replicas > 1 {
+            caveats.push(format!(
+                "processor `{}`: {} replicas are taken as one queue with as many servers",
+                processor.name, processor.replicas
+            ));
+        }
+    }
+    for task in &model.tasks {
+        let name = &task.name;
+        match task.scheduling {
+            Scheduling::Burst => caveats.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
+            Scheduling::Polling => caveats.push(format!("task `{name}`: polling is taken as first come, first served")),
+            _ => {}
+        }
+        if task.replicas > 1 {
+            caveats
+                .push(format!("task `{name}`: {} replicas are taken as one queue with as many threads", task.replicas));
+        }
+        if task.queue_length.is_some_and(|length| length > 0) {
+            caveats.push(format!("task `{name}`: the bound of its queue is left out"));
+        }
+    }
+    caveats
+}

@@ -1,0 +1,411 @@
+//! A model made ready to solve: activity graphs reduced, forwarding followed, calls in a topological order.
+
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
+
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
+use dyelog_lqn::results::Caller;
+
+use crate::codes;
+use crate::prepare::activities::{Shape, StepWork, shape};
+use crate::prepare::check;
+
+/// How many steps and followed forwards a model may unfold into.
+pub(crate) const MOST: usize = 20_000_000;
+
+/// A call as the caller's thread sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlannedCall {
+    pub to: EntryId,
+    pub synchronous: bool,
+    /// Mean number in an execution of the work.
+    pub mean: f64,
+    /// Row of the results.
+    pub row: usize,
+    /// Whether another entry forwards it on.
+    pub forwarded: bool,
+}
+
+/// What a phase or an activity does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlannedWork {
+    /// Mean length of a slice of processor time, seconds.
+    pub slice: f64,
+    /// Squared coefficient of variation of a slice.
+    pub cv2: f64,
+    /// Mean number of slices, one more than of calls.
+    pub slices: f64,
+    /// Pure delay, seconds.
+    pub think: f64,
+    /// Whether the number of calls is exact.
+    pub deterministic: bool,
+    /// Its calls, with those to where they are forwarded.
+    pub calls: Vec<PlannedCall>,
+}
+
+impl PlannedWork {
+    /// Whether it does anything at all.
+    pub fn is_empty(&self) -> bool {
+        self.slice == 0.0 && self.think == 0.0 && self.calls.is_empty()
+    }
+
+    /// Mean number of calls of its own.
+    pub fn own_calls(&self) -> f64 {
+        self.slices - 1.0
+    }
+}
+
+/// An executed part of a strand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlannedStep {
+    /// Index in [`ModelPlan::works`].
+    pub work: usize,
+    /// Mean executions for each execution of the strand.
+    pub visits: f64,
+    /// 0 before the reply, 1 and 2 after it.
+    pub phase: usize,
+}
+
+/// An entry made ready.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedEntry {
+    pub task: TaskId,
+    pub shape: Shape,
+    /// Steps by strand.
+    pub steps: Vec<Vec<PlannedStep>>,
+    /// Open arrivals per second.
+    pub open: f64,
+    /// Where its requests go on to: entry, probability, row; all that follow.
+    pub forwards: Vec<(EntryId, f64, usize)>,
+    /// Whether it does anything after its reply.
+    pub later: bool,
+}
+
+/// Who calls whom, and whether it waits.
+pub(crate) type Row = (Caller, EntryId, Option<CallKind>);
+
+/// A model made ready.
+#[derive(Debug)]
+pub(crate) struct ModelPlan<'a> {
+    pub model: &'a Model,
+    /// Phases of all entries, then activities.
+    pub works: Vec<PlannedWork>,
+    /// First work of each entry with phases.
+    pub first_phase: Vec<usize>,
+    /// Work of the first activity; activities follow in order.
+    pub first_activity: usize,
+    pub entries: Vec<PlannedEntry>,
+    /// Entries, callers first.
+    pub order: Vec<EntryId>,
+    /// Position of each entry in the order.
+    pub rank: Vec<usize>,
+    /// Callers and targets, row by row.
+    pub rows: Vec<Row>,
+    next_row: usize,
+    /// Threads of each task, copies included; infinite where there is no limit.
+    pub threads: Vec<f64>,
+    /// What was taken for something simpler.
+    pub caveats: Vec<String>,
+}
+
+impl<'a> ModelPlan<'a> {
+    /// Checks and prepares a model.
+    pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
+        check::check(model)?;
+        let mut plan = Self {
+            model,
+            works: Vec::new(),
+            first_phase: Vec::new(),
+            first_activity: 0,
+            entries: Vec::new(),
+            order: Vec::new(),
+            rank: Vec::new(),
+            rows: rows(model),
+            next_row: 0,
+            threads: model
+                .tasks
+                .iter()
+                .map(|task| servers(task.multiplicity) * f64::from(task.replicas.max(1)))
+                .collect(),
+            caveats: check::caveats(model),
+        };
+        plan.add_works();
+        plan.add_entries()?;
+        plan.sort()?;
+        plan.follow_forwards()?;
+        Ok(plan)
+    }
+
+    /// Whether the task is a source of load.
+    pub fn is_source(&self, task: TaskId) -> bool {
+        is_source(self.model, task)
+    }
+
+    fn add_works(&mut self) {
+        let model = self.model;
+        for entry in &model.entries {
+            self.first_phase.push(self.works.len());
+            if let Body::Phases(phases) = &entry.body {
+                for work in phases.iter().take(3) {
+                    self.add_work(work, entry.task);
+                }
+            }
+        }
+        self.first_activity = self.works.len();
+        for activity in &model.activities {
+            self.add_work(&activity.work, activity.task);
+        }
+    }
+
+    fn add_work(&mut self, work: &Work, task: TaskId) {
+        let model = self.model;
+        let copies = |to: EntryId| {
+            let target = model.entries[to.index()].task;
+            let fan = model.tasks[task.index()].fan_out.iter().find(|fan| fan.0 == target);
+            fan.map_or(1.0, |fan| f64::from(fan.1.max(1)))
+        };
+        let mut calls = Vec::new();
+        for call in &work.calls {
+            calls.push(PlannedCall {
+                to: call.to,
+                synchronous: call.kind == CallKind::Synchronous,
+                mean: call.mean * copies(call.to),
+                row: self.next_row,
+                forwarded: false,
+            });
+            self.next_row += 1;
+        }
+        let slices = 1.0 + calls.iter().map(|call| call.mean).sum::<f64>();
+        let speed = model.processors[model.tasks[task.index()].processor.index()].speed;
+        self.works.push(PlannedWork {
+            slice: work.demand / speed / slices,
+            cv2: work.cv2.unwrap_or(1.0),
+            slices,
+            think: work.think_time,
+            deterministic: work.call_order == CallOrder::Deterministic,
+            calls,
+        });
+    }
+
+    fn add_entries(&mut self) -> Result<(), Diagnostics> {
+        let mut errors = Vec::new();
+        let mut total = 0;
+        for (index, entry) in self.model.entries.iter().enumerate() {
+            match shape(self.model, EntryId::from(index)) {
+                Ok(shape) => {
+                    let steps: Vec<Vec<PlannedStep>> = shape
+                        .strands
+                        .iter()
+                        .map(|strand| {
+                            strand
+                                .steps
+                                .iter()
+                                .map(|step| PlannedStep {
+                                    work: match step.work {
+                                        StepWork::Phase(phase) => self.first_phase[index] + phase,
+                                        StepWork::Activity(activity) => self.first_activity + activity.index(),
+                                    },
+                                    visits: step.visits,
+                                    phase: step.phase,
+                                })
+                                .collect()
+                        })
+                        .collect();
+                    total += steps.iter().map(Vec::len).sum::<usize>();
+                    if total > MOST {
+                        return Err(too_large().into());
+                    }
+                    let later = steps.iter().flatten().any(|step| step.phase > 0 && !self.works[step.work].is_empty())
+                        || shape.forks.iter().any(|fork| {
+                            fork.phase > 0 || fork.quorum.is_some_and(|quorum| quorum < fork.branches.len())
+                        });
+                    self.caveats.extend(shape.caveats.iter().cloned());
+                    self.entries.push(PlannedEntry {
+                        task: entry.task,
+                        shape,
+                        steps,
+                        open: entry.open_arrival_rate.unwrap_or(0.0),
+                        forwards: Vec::new(),
+                        later,
+                    });
+                }
+                Err(found) => errors.extend(found.0),
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Diagnostics(errors)) }
+    }
+
+    /// Entries in an order in which callers come before those they call or forward to.
+    fn sort(&mut self) -> Result<(), Diagnostics> {
+        let count = self.entries.len();
+        let mut targets: Vec<Vec<u32>> = vec![Vec::new(); count];
+        for (index, entry) in self.entries.iter().enumerate() {
+            for step in entry.steps.iter().flatten() {
+                targets[index].extend(self.works[step.work].calls.iter().map(|call| call.to.0));
+            }
+            targets[index].extend(self.model.entries[index].forwarding.iter().map(|forward| forward.to.0));
+        }
+        let mut callers = vec![0_usize; count];
+        for target in targets.iter().flatten() {
+            callers[*target as usize] += 1;
+        }
+        let mut order: Vec<usize> = (0..count).filter(|&entry| callers[entry] == 0).collect();
+        let mut next = 0;
+        while next < order.len() {
+            for target in &targets[order[next]] {
+                callers[*target as usize] -= 1;
+                if callers[*target as usize] == 0 {
+                    order.push(*target as usize);
+                }
+            }
+            next += 1;
+        }
+        if order.len() < count {
+            return Err(self.cycle(&callers, &targets).into());
+        }
+        self.rank = vec![0; count];
+        for (rank, &entry) in order.iter().enumerate() {
+            self.rank[entry] = rank;
+        }
+        self.order = order.into_iter().map(EntryId::from).collect();
+        Ok(())
+    }
+
+    /// Names one cycle among the entries that were left over.
+    fn cycle(&self, callers: &[usize], targets: &[Vec<u32>]) -> Diagnostic {
+        let left: Vec<usize> = (0..callers.len()).filter(|&entry| callers[entry] > 0).collect();
+        // Every entry that is left has a caller that is left: going back from any of them runs into a cycle.
+        let mut back = vec![usize::MAX; callers.len()];
+        for &entry in &left {
+            for target in &targets[entry] {
+                back[*target as usize] = entry;
+            }
+        }
+        let mut seen = vec![usize::MAX; callers.len()];
+        let mut path = Vec::new();
+        let mut at = left[0];
+        while seen[at] == usize::MAX {
+            seen[at] = path.len();
+            path.push(at);
+            at = back[at];
+        }
+        let mut names: Vec<&str> = path[seen[at]..].iter().map(|&entry| &*self.model.entries[entry].name).collect();
+        names.reverse();
+        // Begin where the model does.
+        let first = path[seen[at]..].iter().min().map_or("", |&entry| &*self.model.entries[entry].name);
+        let turn = names.iter().position(|name| *name == first).unwrap_or(0);
+        names.rotate_left(turn);
+        let shown = if names.len() > 8 {
+            format!("{} → … → {}", names[..4].join(" → "), names[names.len() - 1])
+        } else {
+            names.join(" → ")
+        };
+        Diagnostic::error(codes::CYCLE, Place::Nowhere, format!("calls form a cycle: {shown} → {}", names[0]))
+            .with_note("an entry that is called on behalf of itself waits for itself")
+    }
+
+    /// Adds to each call where it is forwarded on to: the caller waits there, too.
+    fn follow_forwards(&mut self) -> Result<(), Diagnostics> {
+        let first_forward =
+            self.rows.len() - self.model.entries.iter().map(|entry| entry.forwarding.len()).sum::<usize>();
+        let mut first = Vec::with_capacity(self.entries.len());
+        let mut row = first_forward;
+        for entry in &self.model.entries {
+            first.push(row);
+            row += entry.forwarding.len();
+        }
+        let mut needed: Vec<bool> = self.entries.iter().map(|entry| entry.open > 0.0).collect();
+        for call in self.works.iter().flat_map(|work| &work.calls) {
+            needed[call.to.index()] = true;
+        }
+        let mut total = 0;
+        for (start, needed) in needed.into_iter().enumerate() {
+            if !needed || self.model.entries[start].forwarding.is_empty() {
+                continue;
+            }
+            let chain = self.chain(start, &first);
+            total += chain.len();
+            if total > MOST {
+                return Err(too_large().into());
+            }
+            self.entries[start].forwards = chain;
+        }
+        for index in 0..self.works.len() {
+            let own = self.works[index].calls.len();
+            for position in 0..own {
+                let call = self.works[index].calls[position];
+                for &(to, probability, row) in &self.entries[call.to.index()].forwards {
+                    total += 1;
+                    self.works[index].calls.push(PlannedCall {
+                        to,
+                        mean: call.mean * probability,
+                        row,
+                        forwarded: true,
+                        ..call
+                    });
+                }
+            }
+            if total > MOST {
+                return Err(too_large().into());
+            }
+        }
+        Ok(())
+    }
+
+    /// All that a request to `start` is forwarded to, with the probability that it gets there.
+    fn chain(&self, start: usize, first: &[usize]) -> Vec<(EntryId, f64, usize)> {
+        let mut reached: std::collections::BTreeMap<usize, f64> = std::collections::BTreeMap::new();
+        let mut rows: IndexMap<usize, f64, FxBuildHasher> = IndexMap::default();
+        reached.insert(self.rank[start], 1.0);
+        while let Some((rank, probability)) = reached.pop_first() {
+            let entry = self.order[rank].index();
+            for (position, forward) in self.model.entries[entry].forwarding.iter().enumerate() {
+                let on = probability * forward.probability;
+                *reached.entry(self.rank[forward.to.index()]).or_default() += on;
+                *rows.entry(first[entry] + position).or_default() += on;
+            }
+        }
+        rows.into_iter().map(|(row, probability)| (self.rows[row].1, probability, row)).collect()
+    }
+}
+
+/// Rows of the results of calls: those of entries by phase, then of activities, then forwardings.
+pub(crate) fn rows(model: &Model) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut add = |caller: Caller, work: &Work| {
+        rows.extend(work.calls.iter().map(|call| (caller, call.to, Some(call.kind))));
+    };
+    for (index, entry) in model.entries.iter().enumerate() {
+        if let Body::Phases(phases) = &entry.body {
+            for (phase, work) in (1..=3).zip(phases) {
+                add(Caller::Phase(EntryId::from(index), phase), work);
+            }
+        }
+    }
+    for (index, activity) in model.activities.iter().enumerate() {
+        add(Caller::Activity(index.into()), &activity.work);
+    }
+    for (index, entry) in model.entries.iter().enumerate() {
+        rows.extend(entry.forwarding.iter().map(|forward| (Caller::Forward(EntryId::from(index)), forward.to, None)));
+    }
+    rows
+}
+
+/// Whether the task is a source of load.
+pub(crate) fn is_source(model: &Model, task: TaskId) -> bool {
+    matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
+}
+
+/// A multiplicity as a number.
+pub(crate) fn servers(multiplicity: Multiplicity) -> f64 {
+    match multiplicity {
+        Multiplicity::Finite(count) => f64::from(count.max(1)),
+        Multiplicity::Infinite => f64::INFINITY,
+    }
+}
+
+fn too_large() -> Diagnostic {
+    Diagnostic::error(codes::SIZE, Place::Nowhere, format!("the model unfolds into more than {MOST} steps"))
+        .with_note("each call is followed to wherever it is forwarded, and each task without a queue into its callers")
+}
