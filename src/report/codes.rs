@@ -12,12 +12,13 @@ use crate::report::json::pretty;
 use crate::report::table::Table;
 
 /// The texts, by what their codes are about.
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
     include_str!("codes/traces.md"),
     include_str!("codes/rules.md"),
     include_str!("codes/models.md"),
     include_str!("codes/lqn.md"),
     include_str!("codes/solvers.md"),
+    include_str!("codes/callgraph.md"),
     include_str!("codes/program.md"),
 ];
 
