@@ -322,12 +322,12 @@ pub struct Impact {
 pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> Result<Impact, Diagnostics> {
     let plan = Plan::of(profile, change)?;
     let contexts = &profile.contexts;
-    let mut reached = vec![false; contexts.len()];
+    let mut reached = Vec::with_capacity(contexts.len());
     let mut times = Vec::with_capacity(contexts.len());
     let mut total = 0i64;
     for node in 0..contexts.len() {
         let (time, touched) = plan.apply(contexts, node);
-        reached[node] = touched;
+        reached.push(touched);
         let sum = time.and_then(|time| total.checked_add(time));
         let (Some(time), Some(sum)) = (time, sum) else {
             let message = "the times after the change sum to more than 292 years";

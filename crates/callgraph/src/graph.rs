@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use rustc_hash::FxHashMap;
+
 use crate::context::{ContextTree, Key};
 use crate::latency::Statistics;
 use crate::profile::Profile;
@@ -226,8 +228,7 @@ pub(crate) fn children(contexts: &ContextTree) -> (Vec<u32>, Vec<u32>) {
 }
 
 fn arcs(contexts: &ContextTree, places: &Places, nodes: usize) -> Vec<Arc> {
-    let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    let mut last = ((usize::MAX, usize::MAX), 0);
+    let mut counts: FxHashMap<(u32, u32), u64> = FxHashMap::default();
     for node in 1..contexts.len() {
         let Some(parent) = contexts.parent(node) else { continue };
         let (mut above, key) = (contexts.key(parent), contexts.key(node));
@@ -235,20 +236,14 @@ fn arcs(contexts: &ContextTree, places: &Places, nodes: usize) -> Vec<Arc> {
             // Threads that a thread spawns count on the arc of the function above (2002, Appendix A).
             above = Key::function(above.owner() as u32);
         }
-        let ends = (places.0[above.index()], places.0[key.index()]);
-        if last.0 != ends {
-            if last.1 > 0 {
-                *counts.entry(last.0).or_default() += last.1;
-            }
-            last = (ends, 0);
-        }
-        last.1 += contexts.count(node);
+        let ends = (places.0[above.index()] as u32, places.0[key.index()] as u32);
+        *counts.entry(ends).or_default() += contexts.count(node);
     }
-    if last.1 > 0 {
-        *counts.entry(last.0).or_default() += last.1;
-    }
-    let mut arcs: Vec<Arc> =
-        counts.into_iter().map(|((from, to), count)| Arc { from, to, count, primary: false }).collect();
+    let mut arcs: Vec<Arc> = counts
+        .into_iter()
+        .map(|((from, to), count)| Arc { from: from as usize, to: to as usize, count, primary: false })
+        .collect();
+    arcs.sort_unstable();
     let mut starts = vec![arcs.len(); nodes + 1];
     for (place, arc) in arcs.iter().enumerate().rev() {
         starts[arc.from] = place;

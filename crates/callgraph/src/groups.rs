@@ -3,7 +3,7 @@
 use crate::codes;
 use crate::record::{Name, Tables};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which processors count as one; every other processor is a group of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,10 +19,10 @@ impl ProcessorGroups {
     pub fn new(groups: Vec<(String, Vec<String>)>) -> Result<Self, Diagnostics> {
         let mut faults = Vec::new();
         let mut owner: FxHashMap<&str, &str> = FxHashMap::default();
-        let mut names: FxHashMap<&str, ()> = FxHashMap::default();
+        let mut names: FxHashSet<&str> = FxHashSet::default();
         let mut fault = |message: String| faults.push(Diagnostic::error(codes::BAD_GROUP, Place::Nowhere, message));
         for (name, processors) in &groups {
-            if names.insert(name, ()).is_some() {
+            if !names.insert(name) {
                 fault(format!("there are two processor groups `{name}`"));
             }
             if processors.is_empty() {

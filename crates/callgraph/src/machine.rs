@@ -92,6 +92,7 @@ enum State {
 }
 
 /// A call that is open.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the records of the call")]
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     site: SiteId,
@@ -376,9 +377,8 @@ impl Machine {
         let fused = record.is(Record::COLLOCATED);
         let fits = |machine: &Self, frame: &Frame| {
             let state = match frame.state {
-                State::Returned => !fused,
                 State::Running => fused && frame.fused,
-                State::Called => !fused,
+                State::Called | State::Returned => !fused,
             };
             state && frame.stub && machine.same(frame.site, record.site)
         };

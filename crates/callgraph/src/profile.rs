@@ -34,7 +34,7 @@ impl Default for Options {
             groups: ProcessorGroups::default(),
             latency: Latency::default(),
             measure: Measure::default(),
-            window: 1 << 20,
+            window: 1 << 19,
             keep_calls: false,
         }
     }

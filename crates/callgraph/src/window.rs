@@ -10,6 +10,9 @@ use crate::abnormal::{Kind, Spot};
 use crate::machine::{Chain, Machine, Measure, Role};
 use crate::record::{ChainId, Probe, Reading, Record, Tables};
 
+/// The most records that room is made for at once.
+const RESERVED: usize = 1 << 21;
+
 /// How many turns a chain waits for the one that it hangs in.
 const PATIENCE: u32 = 2;
 
@@ -62,6 +65,10 @@ impl Window {
     pub(crate) fn push(&mut self, record: Record, machine: &mut Machine) {
         if record.child != ChainId::NONE {
             self.slot(record.child).announced = true;
+        }
+        if self.pending.capacity() == 0 {
+            // Room for as many as ever wait: growing step by step would copy them each time. Pages that are not used cost nothing.
+            self.pending.reserve_exact(self.size.saturating_mul(2).min(RESERVED));
         }
         self.pending.push(record);
         if self.pending.len() >= self.size.saturating_mul(2) {
@@ -240,7 +247,7 @@ fn read_on(
 ) {
     let record = |place: u32| &pending[place as usize];
     if !order.is_sorted_by_key(|place| record(*place).event) {
-        order.sort_by(|one, other| record(*one).event.cmp(&record(*other).event));
+        order.sort_by_key(|place| record(*place).event);
     }
     let last_due = order.iter().rposition(|place| (*place as usize) < due);
     let mut place = 0;

@@ -9,15 +9,15 @@ use proptest::prelude::*;
 pub enum Step {
     /// Spends time.
     Work(u16),
-    /// Calls a function, in one of four ways.
-    Call(Way, u8, Vec<Step>),
+    /// Calls a function, in one of four manners.
+    Call(Manner, u8, Vec<Step>),
     /// Starts a thread.
     Spawn(Vec<Step>),
 }
 
 /// How a function is called.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum Manner {
     /// And waited for, in another thread.
     Remote,
     /// The same, with a chain of its own for the skeleton.
@@ -59,14 +59,15 @@ impl Truth {
 pub fn any() -> impl Strategy<Value = Program> {
     let leaf = (0..500u16).prop_map(Step::Work);
     let step = leaf.prop_recursive(5, 24, 4, |inner| {
-        let way = prop::sample::select(vec![Way::Remote, Way::Split, Way::OneWay, Way::Collocated]);
+        let manner = prop::sample::select(vec![Manner::Remote, Manner::Split, Manner::OneWay, Manner::Collocated]);
         prop_oneof![
             1 => (0..500u16).prop_map(Step::Work),
-            4 => (way, 0..4u8, prop::collection::vec(inner.clone(), 0..4)).prop_map(|(way, f, body)| Step::Call(way, f, body)),
+            4 => (manner, 0..4u8, prop::collection::vec(inner.clone(), 0..4)).prop_map(|(manner, f, body)| Step::Call(manner, f, body)),
             1 => prop::collection::vec(inner, 0..3).prop_map(Step::Spawn),
         ]
     });
-    let call = (prop::collection::vec(step, 1..4), 0..4u8).prop_map(|(body, f)| vec![Step::Call(Way::Remote, f, body)]);
+    let call =
+        (prop::collection::vec(step, 1..4), 0..4u8).prop_map(|(body, f)| vec![Step::Call(Manner::Remote, f, body)]);
     prop::collection::vec(call, 1..3).prop_map(|roots| Program { roots, prefix: "" })
 }
 
@@ -125,9 +126,9 @@ impl Run {
                     own += i64::from(*time);
                 }
                 Step::Work(_) => {}
-                Step::Call(way, function, body) => {
+                Step::Call(manner, function, body) => {
                     let function = format!("{}f{function}", self.prefix);
-                    called += self.call(*way, &function, body, chain, thread, open);
+                    called += self.call(*manner, &function, body, chain, thread, open);
                 }
                 Step::Spawn(body) => {
                     let Some(owner) = owner else { continue };
@@ -162,7 +163,7 @@ impl Run {
 
     fn call(
         &mut self,
-        way: Way,
+        manner: Manner,
         function: &str,
         body: &[Step],
         chain: &mut Chain,
@@ -172,14 +173,14 @@ impl Run {
         let node = (function.to_owned(), false);
         let outer = !open.contains(&node);
         open.push(node.clone());
-        let (spent, beneath) = match way {
-            Way::Collocated => {
+        let (spent, beneath) = match manner {
+            Manner::Collocated => {
                 self.probe("stub_start", function, ",\"collocated\":true", chain, thread);
                 let found = self.body(body, Some(function), chain, thread, open);
                 self.probe("stub_end", function, ",\"collocated\":true", chain, thread);
                 found
             }
-            Way::Remote => {
+            Manner::Remote => {
                 let mut server = self.thread();
                 self.probe("stub_start", function, "", chain, thread);
                 thread.cpu += 7;
@@ -189,9 +190,9 @@ impl Run {
                 self.probe("stub_end", function, "", chain, thread);
                 found
             }
-            Way::Split | Way::OneWay => {
+            Manner::Split | Manner::OneWay => {
                 let mut server = self.thread();
-                let oneway = matches!(way, Way::OneWay);
+                let oneway = matches!(manner, Manner::OneWay);
                 let mut child = self.chain((!oneway).then(|| format!("{}.{}", chain.name, chain.event + 1)));
                 let more = format!(",\"oneway\":true,\"child\":\"{}\"", child.name);
                 self.probe("stub_start", function, if oneway { &more } else { "" }, chain, thread);
