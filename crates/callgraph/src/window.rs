@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::abnormal::{Kind, Spot};
-use crate::machine::{Chain, Machine, Measure, Role};
+use crate::machine::{Chain, Frame, Machine, Measure, Role};
 use crate::record::{ChainId, Probe, Reading, Record, Tables};
 
 /// The most records that room is made for at once.
@@ -23,6 +23,7 @@ pub(crate) struct Window {
     chains: Vec<Slot>,
     measure: Measure,
     turn: u32,
+    spare: Vec<Frame>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +50,14 @@ struct Bucket {
 
 impl Window {
     pub(crate) fn new(size: usize, measure: Measure) -> Self {
-        Self { size: size.clamp(1, 1 << 30), pending: Vec::new(), chains: Vec::new(), measure, turn: 0 }
+        Self {
+            size: size.clamp(1, 1 << 30),
+            pending: Vec::new(),
+            chains: Vec::new(),
+            measure,
+            turn: 0,
+            spare: Vec::new(),
+        }
     }
 
     fn slot(&mut self, chain: ChainId) -> &mut Slot {
@@ -121,7 +129,14 @@ impl Window {
                 buckets[number as usize].done = true;
                 let mut chain =
                     std::mem::replace(&mut self.chains[bucket.chain.0 as usize].chain, Chain::new(bucket.chain));
+                // Most chains are at rest between turns; one stack serves them all.
+                if chain.stack.capacity() == 0 {
+                    chain.stack = std::mem::take(&mut self.spare);
+                }
                 read_on(&mut chain, &mut order[range], &pending, due, machine, &mut kept);
+                if chain.stack.is_empty() {
+                    self.spare = std::mem::take(&mut chain.stack);
+                }
                 self.chains[bucket.chain.0 as usize].chain = chain;
                 for (child, link, record) in std::mem::take(&mut machine.linked) {
                     self.attach(child, link, &record, machine, &buckets, &mut work);
