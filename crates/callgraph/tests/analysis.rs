@@ -102,6 +102,14 @@ proptest! {
     }
 
     #[test]
+    fn a_small_window_is_enough_for_records_in_order(program in program::any(), window in 8..64usize) {
+        let (lines, truth) = program.run();
+        let options = Options { window, ..Options::default() };
+        let text = lines.join("\n");
+        check(&analyse(vec![Input::new("records", text.as_bytes())], &options).expect("records"), &truth);
+    }
+
+    #[test]
     fn files_may_be_split_and_converted(program in program::any(), files in 1..4usize) {
         let (lines, truth) = program.run();
         let parts: Vec<String> = (0..files)
