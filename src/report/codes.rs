@@ -19,6 +19,7 @@ const TEXTS: [&str; 7] = [
     include_str!("codes/models.md"),
     include_str!("codes/lqn.md"),
     include_str!("codes/solvers.md"),
+    include_str!("codes/callgraph.md"),
     include_str!("codes/program.md"),
 ];
 

@@ -17,6 +17,7 @@ const ROOMS: [&str; 15] = [
     "query",
     "model",
     "solve",
+    "callgraph",
     "recording",
     "study",
     "report",

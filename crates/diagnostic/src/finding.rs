@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A stable identifier of a kind of finding, such as `R012`. Users may rely on it in scripts.
 ///
 /// The letter names the room: `T` traces, `R` rule files, `M` models and configuration, `L` the LQN
-/// languages, `S` solvers, `C` the command line itself.
+/// languages, `S` solvers, `G` call graphs, `C` the command line itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Code(pub &'static str);
 

@@ -1,0 +1,475 @@
+//! The binary form of records, which probes write: at most 24 bytes a record, names apart.
+//!
+//! A file is [`MAGIC`] and entries. Each begins with a tag; numbers are LEB128, signed ones zigzag. Names, sites and chains are
+//! numbered from 0 as they come, and name 0 is the empty string. A record gives its times as differences from the record before; where
+//! that would take more than [`RECORD_BYTES`], the times or the child go ahead in entries of their own, each of which keeps
+//! to the limit as well. A file that ends within an entry lost that entry, and nothing before it.
+
+use std::io::Read;
+
+use rustc_hash::FxHashMap;
+
+use crate::record::{ChainId, Header, Name, Probe, ProcessTime, Reading, Record, Site, SiteId, Tables};
+
+/// How a binary file begins.
+pub const MAGIC: &[u8; 8] = b"dycalls\x01";
+
+/// The most that the entry of a record takes.
+pub const RECORD_BYTES: usize = 24;
+
+/// The longest name, in bytes; a longer one is damage.
+const LONGEST_NAME: u64 = 1 << 20;
+
+const NAME: u8 = 1;
+const SITE: u8 = 2;
+const CHAIN: u8 = 3;
+const HEADER: u8 = 4;
+const PROCESS: u8 = 5;
+const WALL: u8 = 6;
+const CPU: u8 = 7;
+const CHILD: u8 = 8;
+/// The tag of a record: this bit, the probe in the low three, and the bits below.
+const RECORD: u8 = 0x80;
+const HAS_WALL: u8 = 0x08;
+const HAS_CPU: u8 = 0x10;
+/// Flags, and perhaps a child, follow.
+const HAS_MORE: u8 = 0x20;
+/// All clocks were read once.
+const POINTS: u8 = 0x40;
+/// Beside the flags of a record: a child follows.
+const HAS_CHILD: u8 = 0x80;
+
+/// What one record is told as a difference from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    chain: u32,
+    event: u32,
+    wall: i64,
+    cpu: i64,
+}
+
+/// Writes records in the binary form into a buffer that the caller empties.
+#[derive(Debug, Default)]
+pub struct Writer {
+    names: FxHashMap<Name, u32>,
+    sites: FxHashMap<SiteId, u32>,
+    chains: FxHashMap<ChainId, u32>,
+    last: Last,
+    begun: bool,
+    scratch: Vec<u8>,
+}
+
+impl Writer {
+    /// A writer at the beginning of a file.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if !self.begun {
+            self.begun = true;
+            out.extend_from_slice(MAGIC);
+            self.names.insert(Name(0), 0);
+        }
+    }
+
+    /// Writes the header.
+    pub fn header(&mut self, header: &Header, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.push(HEADER);
+        for value in [&header.epoch, &header.clock, &header.probe_cost] {
+            text(value.as_deref().unwrap_or_default(), out);
+        }
+    }
+
+    /// Writes the processor time of a process.
+    pub fn process(&mut self, time: &ProcessTime, tables: &Tables, out: &mut Vec<u8>) {
+        self.begin(out);
+        let (process, processor) = (self.name(time.process, tables, out), self.name(time.processor, tables, out));
+        out.push(PROCESS);
+        unsigned(u64::from(process), out);
+        unsigned(u64::from(processor), out);
+        signed(time.cpu, out);
+    }
+
+    /// Writes a record, and before it what names it needs; gives the bytes of its longest entry.
+    pub fn record(&mut self, record: &Record, tables: &Tables, out: &mut Vec<u8>) -> usize {
+        self.begin(out);
+        let site = self.site(record.site, tables, out);
+        let chain = self.chain(record.chain, tables, out);
+        let child = (record.child != ChainId::NONE).then(|| self.chain(record.child, tables, out));
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        self.entry(record, [site, chain], child, record.wall, record.cpu, &mut scratch);
+        let mut longest = scratch.len();
+        if longest > RECORD_BYTES {
+            longest = 0;
+            for (tag, reading) in
+                [(WALL, record.wall), (CPU, record.cpu)].into_iter().filter(|(_, time)| time.is_some())
+            {
+                let before = out.len();
+                out.push(tag);
+                signed(reading.begin, out);
+                signed(reading.end.wrapping_sub(reading.begin), out);
+                longest = longest.max(out.len() - before);
+            }
+            if let Some(child) = child {
+                out.push(CHILD);
+                unsigned(u64::from(child), out);
+            }
+            scratch.clear();
+            self.entry(record, [site, chain], None, Reading::NONE, Reading::NONE, &mut scratch);
+            longest = longest.max(scratch.len());
+        }
+        out.extend_from_slice(&scratch);
+        self.scratch = scratch;
+        let keep = |reading: Reading, before: i64| if reading.is_some() { reading.end } else { before };
+        self.last = Last {
+            chain,
+            event: record.event,
+            wall: keep(record.wall, self.last.wall),
+            cpu: keep(record.cpu, self.last.cpu),
+        };
+        longest
+    }
+
+    fn entry(
+        &self,
+        record: &Record,
+        [site, chain]: [u32; 2],
+        child: Option<u32>,
+        wall: Reading,
+        cpu: Reading,
+        out: &mut Vec<u8>,
+    ) {
+        let more = record.flags | if child.is_some() { HAS_CHILD } else { 0 };
+        let points = [wall, cpu].iter().all(|reading| reading.begin == reading.end);
+        let mut tag = RECORD | record.probe as u8;
+        for (bit, set) in
+            [(HAS_WALL, wall.is_some()), (HAS_CPU, cpu.is_some()), (HAS_MORE, more != 0), (POINTS, points)]
+        {
+            tag |= if set { bit } else { 0 };
+        }
+        out.push(tag);
+        if more != 0 {
+            out.push(more);
+        }
+        unsigned(u64::from(site), out);
+        signed(i64::from(chain) - i64::from(self.last.chain), out);
+        signed(i64::from(record.event) - i64::from(self.last.event), out);
+        for (reading, before) in [(wall, self.last.wall), (cpu, self.last.cpu)] {
+            if reading.is_some() {
+                signed(reading.begin.wrapping_sub(before), out);
+                if !points {
+                    signed(reading.end.wrapping_sub(reading.begin), out);
+                }
+            }
+        }
+        if let Some(child) = child {
+            unsigned(u64::from(child), out);
+        }
+    }
+
+    fn name(&mut self, name: Name, tables: &Tables, out: &mut Vec<u8>) -> u32 {
+        let next = self.names.len() as u32;
+        let number = *self.names.entry(name).or_insert(next);
+        if number == next {
+            out.push(NAME);
+            text(tables.text(name), out);
+        }
+        number
+    }
+
+    fn site(&mut self, site: SiteId, tables: &Tables, out: &mut Vec<u8>) -> u32 {
+        if let Some(&number) = self.sites.get(&site) {
+            return number;
+        }
+        let Site { interface, function, object, thread, process, processor } = tables.of(site);
+        let names = [interface, function, object, thread, process, processor].map(|name| self.name(name, tables, out));
+        out.push(SITE);
+        for name in names {
+            unsigned(u64::from(name), out);
+        }
+        let number = self.sites.len() as u32;
+        self.sites.insert(site, number);
+        number
+    }
+
+    fn chain(&mut self, chain: ChainId, tables: &Tables, out: &mut Vec<u8>) -> u32 {
+        let next = self.chains.len() as u32;
+        let number = *self.chains.entry(chain).or_insert(next);
+        if number == next {
+            out.push(CHAIN);
+            text(tables.chain_text(chain), out);
+        }
+        number
+    }
+}
+
+fn unsigned(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn signed(value: i64, out: &mut Vec<u8>) {
+    unsigned(((value << 1) ^ (value >> 63)) as u64, out);
+}
+
+fn text(text: &str, out: &mut Vec<u8>) {
+    unsigned(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// What an entry came to.
+pub(crate) enum Entry {
+    Record(Record),
+    Header(Header),
+    Process(ProcessTime),
+    End,
+}
+
+/// What is wrong with a binary file, at which byte of it.
+#[derive(Debug)]
+pub(crate) enum Damage {
+    Input(std::io::Error),
+    At(u64, &'static str),
+}
+
+/// Reads the binary form; the magic was read before.
+pub(crate) struct Decoder<R> {
+    input: R,
+    buffer: Box<[u8]>,
+    at: usize,
+    filled: usize,
+    /// Bytes before the buffer.
+    passed: u64,
+    names: Vec<Name>,
+    sites: Vec<SiteId>,
+    chains: Vec<ChainId>,
+    last: Last,
+    wall: Reading,
+    cpu: Reading,
+    child: ChainId,
+}
+
+/// The bytes that are at hand when an entry without text is decoded, but for the end of the file.
+const AT_HAND: usize = 128;
+
+impl<R: Read> Decoder<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: vec![0; 1 << 16].into_boxed_slice(),
+            at: 0,
+            filled: 0,
+            passed: MAGIC.len() as u64,
+            names: vec![Name(0)],
+            sites: Vec::new(),
+            chains: Vec::new(),
+            last: Last::default(),
+            wall: Reading::NONE,
+            cpu: Reading::NONE,
+            child: ChainId::NONE,
+        }
+    }
+
+    /// The next record, header or process; dictionary entries on the way go into the tables.
+    pub(crate) fn next(&mut self, tables: &mut Tables) -> Result<Entry, Damage> {
+        loop {
+            if self.filled - self.at < AT_HAND {
+                self.fill()?;
+                if self.filled == self.at {
+                    return Ok(Entry::End);
+                }
+            }
+            let tag = self.byte()?;
+            if tag & RECORD != 0 {
+                return self.record(tag, tables).map(Entry::Record);
+            }
+            match tag {
+                NAME => {
+                    let text = self.text()?;
+                    self.names.push(tables.name(&text));
+                }
+                SITE => {
+                    let [interface, function, object, thread, process, processor] = self.six_names()?;
+                    let site = Site { interface, function, object, thread, process, processor };
+                    self.sites.push(tables.site(site));
+                }
+                CHAIN => {
+                    let text = self.text()?;
+                    self.chains.push(tables.chain(&text));
+                }
+                HEADER => return self.header().map(Entry::Header),
+                PROCESS => {
+                    let (process, processor) = (self.name()?, self.name()?);
+                    let cpu = self.signed()?;
+                    return Ok(Entry::Process(ProcessTime { process, processor, cpu: cpu.max(0) }));
+                }
+                WALL => self.wall = self.reading()?,
+                CPU => self.cpu = self.reading()?,
+                CHILD => self.child = self.chain()?,
+                _ => return Err(self.damage("no entry begins so")),
+            }
+        }
+    }
+
+    fn record(&mut self, tag: u8, tables: &Tables) -> Result<Record, Damage> {
+        let Some(&probe) = Probe::ALL.get(usize::from(tag & 7)) else {
+            return Err(self.damage("there is no such probe"));
+        };
+        let more = if tag & HAS_MORE != 0 { self.byte()? } else { 0 };
+        let site = self.unsigned()?;
+        let Some(&site) = self.sites.get(site as usize) else { return Err(self.damage("a site is not announced")) };
+        let number = i64::from(self.last.chain).wrapping_add(self.signed()?);
+        let Some(&chain) = usize::try_from(number).ok().and_then(|number| self.chains.get(number)) else {
+            return Err(self.damage("a chain is not announced"));
+        };
+        let event = i64::from(self.last.event).wrapping_add(self.signed()?);
+        let Ok(event) = u32::try_from(event) else { return Err(self.damage("an event has an impossible number")) };
+        self.last.chain = number as u32;
+        self.last.event = event;
+        let mut wall = std::mem::replace(&mut self.wall, Reading::NONE);
+        let mut cpu = std::mem::replace(&mut self.cpu, Reading::NONE);
+        if tag & HAS_WALL != 0 {
+            wall = self.difference(self.last.wall, tag & POINTS != 0)?;
+        }
+        if tag & HAS_CPU != 0 {
+            cpu = self.difference(self.last.cpu, tag & POINTS != 0)?;
+        }
+        if wall.is_some() {
+            self.last.wall = wall.end;
+        }
+        if cpu.is_some() {
+            self.last.cpu = cpu.end;
+        }
+        let mut child = std::mem::replace(&mut self.child, ChainId::NONE);
+        if more & HAS_CHILD != 0 {
+            child = self.chain()?;
+        }
+        let flags = more & (Record::ONEWAY | Record::COLLOCATED | Record::CANCELLED);
+        let (oneway, collocated) = (flags & Record::ONEWAY != 0, flags & Record::COLLOCATED != 0);
+        let begins = probe == Probe::ThreadStart || probe == Probe::StubStart && oneway;
+        let thread = matches!(probe, Probe::ThreadStart | Probe::ThreadEnd);
+        let nameless = tables.of(site).function == Name(0);
+        let stub = matches!(probe, Probe::StubStart | Probe::StubEnd);
+        if begins != (child != ChainId::NONE) || thread != nameless || collocated && (oneway || !stub) {
+            return Err(self.damage("a record contradicts itself"));
+        }
+        Ok(Record { chain, event, site, child, wall, cpu, line: 0, file: 0, probe, flags })
+    }
+
+    fn difference(&mut self, before: i64, point: bool) -> Result<Reading, Damage> {
+        let begin = before.wrapping_add(self.signed()?);
+        let end = if point { begin } else { begin.wrapping_add(self.signed()?) };
+        self.sound(Reading { begin, end })
+    }
+
+    fn reading(&mut self) -> Result<Reading, Damage> {
+        let begin = self.signed()?;
+        let end = begin.wrapping_add(self.signed()?);
+        self.sound(Reading { begin, end })
+    }
+
+    fn sound(&self, reading: Reading) -> Result<Reading, Damage> {
+        let latest = crate::jsonl::LATEST;
+        let possible = |time: i64| time > -latest && time < latest;
+        if possible(reading.begin) && possible(reading.end) {
+            Ok(reading)
+        } else {
+            Err(self.damage("a time is impossible"))
+        }
+    }
+
+    fn header(&mut self) -> Result<Header, Damage> {
+        let mut value = || self.text().map(|text| Some(text).filter(|text| !text.is_empty()));
+        Ok(Header { epoch: value()?, clock: value()?, probe_cost: value()? })
+    }
+
+    fn six_names(&mut self) -> Result<[Name; 6], Damage> {
+        let mut names = [Name(0); 6];
+        for name in &mut names {
+            *name = self.name()?;
+        }
+        Ok(names)
+    }
+
+    fn name(&mut self) -> Result<Name, Damage> {
+        let number = self.unsigned()?;
+        self.names.get(number as usize).copied().ok_or_else(|| self.damage("a name is not announced"))
+    }
+
+    fn chain(&mut self) -> Result<ChainId, Damage> {
+        let number = self.unsigned()?;
+        self.chains.get(number as usize).copied().ok_or_else(|| self.damage("a chain is not announced"))
+    }
+
+    fn damage(&self, what: &'static str) -> Damage {
+        Damage::At(self.passed + self.at as u64, what)
+    }
+
+    fn byte(&mut self) -> Result<u8, Damage> {
+        if self.at == self.filled {
+            self.fill()?;
+            if self.at == self.filled {
+                return Err(self.damage("the file ends within an entry"));
+            }
+        }
+        self.at += 1;
+        Ok(self.buffer[self.at - 1])
+    }
+
+    fn unsigned(&mut self) -> Result<u64, Damage> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.damage("a number is too long"))
+    }
+
+    fn signed(&mut self) -> Result<i64, Damage> {
+        let value = self.unsigned()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn text(&mut self) -> Result<String, Damage> {
+        let length = self.unsigned()?;
+        if length > LONGEST_NAME {
+            return Err(self.damage("a name is too long"));
+        }
+        let mut bytes = Vec::with_capacity(length as usize);
+        while bytes.len() < length as usize {
+            let at_hand = &self.buffer[self.at..self.filled];
+            let taken = at_hand.len().min(length as usize - bytes.len());
+            bytes.extend_from_slice(&at_hand[..taken]);
+            self.at += taken;
+            if bytes.len() < length as usize {
+                bytes.push(self.byte()?);
+            }
+        }
+        String::from_utf8(bytes).map_err(|_| self.damage("a name is not UTF-8"))
+    }
+
+    fn fill(&mut self) -> Result<(), Damage> {
+        self.buffer.copy_within(self.at..self.filled, 0);
+        self.passed += self.at as u64;
+        self.filled -= self.at;
+        self.at = 0;
+        while self.filled < self.buffer.len() {
+            match self.input.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => break,
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Damage::Input(error)),
+            }
+        }
+        Ok(())
+    }
+}

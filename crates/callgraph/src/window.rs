@@ -1,0 +1,320 @@
+//! Records in any order within a window, brought into the order of their chains.
+//!
+//! Records wait until as many more were read as the window has. Then chains are read on, each as far as its numbers go without a gap;
+//! a gap before a record that has waited long enough is a loss. A chain that hangs in another one waits until that is read so far, at most
+//! two windows long. So memory is bounded by the window, and each record is looked at a bounded number of times.
+
+use std::cmp::Ordering;
+
+use crate::abnormal::{Kind, Spot};
+use crate::machine::{Chain, Frame, Machine, Measure, Role};
+use crate::record::{ChainId, Probe, Reading, Record, Tables};
+
+/// The most records that room is made for at once.
+const RESERVED: usize = 1 << 21;
+
+/// How many turns a chain waits for the one that it hangs in.
+const PATIENCE: u32 = 2;
+
+/// All chains and the records that wait.
+pub(crate) struct Window {
+    size: usize,
+    pending: Vec<Record>,
+    chains: Vec<Slot>,
+    measure: Measure,
+    turn: u32,
+    spare: Vec<Frame>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    chain: Chain,
+    /// Whether a record that was read starts it.
+    announced: bool,
+    /// The turn in which it was last looked at, its bucket in it, and the turn since when it waits for another chain.
+    turn: u32,
+    bucket: u32,
+    waits_since: u32,
+}
+
+/// The waiting records of a chain, as a range of an order.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    chain: ChainId,
+    start: u32,
+    count: u32,
+    /// Whether one of them has waited long enough.
+    due: bool,
+    done: bool,
+}
+
+impl Window {
+    pub(crate) fn new(size: usize, measure: Measure) -> Self {
+        Self {
+            size: size.clamp(1, 1 << 30),
+            pending: Vec::new(),
+            chains: Vec::new(),
+            measure,
+            turn: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    fn slot(&mut self, chain: ChainId) -> &mut Slot {
+        let number = chain.0 as usize;
+        while self.chains.len() <= number {
+            let chain = Chain::new(ChainId(self.chains.len() as u32));
+            self.chains.push(Slot { chain, announced: false, turn: 0, bucket: 0, waits_since: 0 });
+        }
+        &mut self.chains[number]
+    }
+
+    /// Takes a record.
+    pub(crate) fn push(&mut self, record: Record, machine: &mut Machine) {
+        if record.child != ChainId::NONE {
+            self.slot(record.child).announced = true;
+        }
+        if self.pending.capacity() == 0 {
+            // Room for as many as ever wait: growing step by step would copy them each time. Pages that are not used cost nothing.
+            self.pending.reserve_exact(self.size.saturating_mul(2).min(RESERVED));
+        }
+        self.pending.push(record);
+        if self.pending.len() >= self.size.saturating_mul(2) {
+            let due = self.pending.len() - self.size;
+            self.turn(machine, due, false);
+        }
+    }
+
+    /// Reads all chains to their ends.
+    pub(crate) fn finish(mut self, machine: &mut Machine) {
+        let due = self.pending.len();
+        self.turn(machine, due, true);
+        for slot in &mut self.chains {
+            machine.close_all(&mut slot.chain);
+        }
+        machine.close_links();
+    }
+
+    fn turn(&mut self, machine: &mut Machine, due: usize, last: bool) {
+        self.turn += 1;
+        machine.learn_sites();
+        if self.turn == 1 {
+            machine.wall = match self.measure {
+                Measure::Auto => !self.pending.iter().any(|record| record.cpu.is_some()),
+                Measure::Cpu => false,
+                Measure::Wall => true,
+            };
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let (mut buckets, mut order) = self.sort_by_chain(&pending, due);
+        let mut kept = vec![false; pending.len()];
+        let mut work: Vec<u32> =
+            (0..buckets.len() as u32).rev().filter(|bucket| buckets[*bucket as usize].due).collect();
+        let mut blocked: Vec<u32> = Vec::new();
+        let mut forced = false;
+        loop {
+            while let Some(number) = work.pop() {
+                let bucket = buckets[number as usize];
+                if bucket.done {
+                    continue;
+                }
+                let range = bucket.start as usize..(bucket.start + bucket.count) as usize;
+                let first = order[range.clone()].iter().min_by_key(|place| pending[**place as usize].event);
+                let first = first.map(|place| &pending[*place as usize]);
+                if !self.ready(bucket.chain, first, machine, forced) {
+                    blocked.push(number);
+                    continue;
+                }
+                forced = false;
+                buckets[number as usize].done = true;
+                let mut chain =
+                    std::mem::replace(&mut self.chains[bucket.chain.0 as usize].chain, Chain::new(bucket.chain));
+                // Most chains are at rest between turns; one stack serves them all.
+                if chain.stack.capacity() == 0 {
+                    chain.stack = std::mem::take(&mut self.spare);
+                }
+                read_on(&mut chain, &mut order[range], &pending, due, machine, &mut kept);
+                if chain.stack.is_empty() {
+                    self.spare = std::mem::take(&mut chain.stack);
+                }
+                self.chains[bucket.chain.0 as usize].chain = chain;
+                for (child, link, record) in std::mem::take(&mut machine.linked) {
+                    self.attach(child, link, &record, machine, &buckets, &mut work);
+                }
+            }
+            // What waited too long, or has nothing more to wait for, is read where it is.
+            let turn = self.turn;
+            blocked.retain(|number| !buckets[*number as usize].done);
+            blocked.sort_by(|one, other| {
+                let name = |number: u32| machine.tables.chain_text(buckets[number as usize].chain);
+                name(*other).cmp(name(*one))
+            });
+            let patient = |number: &u32| {
+                let since = self.chains[buckets[*number as usize].chain.0 as usize].waits_since;
+                !last && turn - since < PATIENCE
+            };
+            let Some(place) = blocked.iter().rposition(|number| !patient(number)) else { break };
+            work.push(blocked.remove(place));
+            forced = true;
+        }
+        for bucket in buckets.iter().filter(|bucket| !bucket.done) {
+            for place in bucket.start..bucket.start + bucket.count {
+                kept[order[place as usize] as usize] = true;
+            }
+        }
+        let mut kept = kept.iter();
+        self.pending = pending;
+        self.pending.retain(|_| *kept.next().expect("as many marks as records"));
+    }
+
+    /// Sorts the places of records by chain, stably.
+    fn sort_by_chain(&mut self, pending: &[Record], due: usize) -> (Vec<Bucket>, Vec<u32>) {
+        let mut buckets: Vec<Bucket> = Vec::new();
+        let turn = self.turn;
+        for (place, record) in pending.iter().enumerate() {
+            let slot = self.slot(record.chain);
+            if slot.turn != turn {
+                slot.turn = turn;
+                slot.bucket = buckets.len() as u32;
+                buckets.push(Bucket { chain: record.chain, start: 0, count: 0, due: false, done: false });
+            }
+            let bucket = &mut buckets[slot.bucket as usize];
+            bucket.count += 1;
+            bucket.due |= place < due;
+        }
+        let mut start = 0;
+        for bucket in &mut buckets {
+            bucket.start = start;
+            start += bucket.count;
+        }
+        let mut order = vec![0u32; pending.len()];
+        let mut next: Vec<u32> = buckets.iter().map(|bucket| bucket.start).collect();
+        for (place, record) in pending.iter().enumerate() {
+            let bucket = self.chains[record.chain.0 as usize].bucket as usize;
+            order[next[bucket] as usize] = place as u32;
+            next[bucket] += 1;
+        }
+        (buckets, order)
+    }
+
+    /// Whether a chain can be read: it began before, or it is known where it begins.
+    fn ready(&mut self, id: ChainId, first: Option<&Record>, machine: &mut Machine, forced: bool) -> bool {
+        let turn = self.turn;
+        let slot = &mut self.chains[id.0 as usize];
+        if slot.chain.role != Role::New {
+            return true;
+        }
+        let Some(first) = first else { return true };
+        if !forced {
+            let waits = slot.announced || first.probe == Probe::SkelStart && stub_chain(id, &machine.tables).is_some();
+            if waits {
+                if slot.waits_since == 0 {
+                    slot.waits_since = turn;
+                }
+                return false;
+            }
+        }
+        slot.chain.role = Role::Root;
+        if forced || first.probe == Probe::SkelStart {
+            machine.counts.one(Kind::OrphanChain, Spot::of(first));
+        }
+        true
+    }
+
+    fn attach(
+        &mut self,
+        child: ChainId,
+        link: u32,
+        record: &Record,
+        machine: &mut Machine,
+        buckets: &[Bucket],
+        work: &mut Vec<u32>,
+    ) {
+        let turn = self.turn;
+        let slot = self.slot(child);
+        if !machine.attach(&mut slot.chain, link) {
+            return;
+        }
+        if slot.chain.role == Role::Thread {
+            machine.begin_thread(&mut slot.chain, record);
+        }
+        if slot.turn == turn && buckets[slot.bucket as usize].due {
+            work.push(slot.bucket);
+        }
+    }
+}
+
+/// The chain that a sub-chain such as `c1.5` was called from, by its name.
+fn stub_chain(id: ChainId, tables: &Tables) -> Option<ChainId> {
+    let (chain, event) = tables.chain_text(id).rsplit_once('.')?;
+    event.parse::<u32>().ok()?;
+    tables.find_chain(chain)
+}
+
+/// Reads a chain on, as far as its numbers go, and over gaps up to the last record that is due.
+fn read_on(
+    chain: &mut Chain,
+    order: &mut [u32],
+    pending: &[Record],
+    due: usize,
+    machine: &mut Machine,
+    kept: &mut [bool],
+) {
+    let record = |place: u32| &pending[place as usize];
+    if !order.is_sorted_by_key(|place| record(*place).event) {
+        order.sort_by_key(|place| record(*place).event);
+    }
+    let last_due = order.iter().rposition(|place| (*place as usize) < due);
+    let mut place = 0;
+    while place < order.len() {
+        let event = record(order[place]).event;
+        let same = order[place..].iter().take_while(|other| record(**other).event == event).count();
+        let claims = &mut order[place..place + same];
+        if same > 1 {
+            claims.sort_by(|one, other| compare(record(*one), record(*other), &machine.tables));
+        }
+        let expected = if chain.next == 0 { u64::from(event.min(1)) } else { chain.next };
+        if u64::from(event) > expected && last_due.is_none_or(|last| place > last) {
+            for waiting in &order[place..] {
+                kept[*waiting as usize] = true;
+            }
+            return;
+        }
+        let first = record(claims[0]);
+        let mut taken = false;
+        match u64::from(event).cmp(&expected) {
+            Ordering::Less => machine.counts.one(Kind::Late, Spot::of(first)),
+            Ordering::Equal => taken = true,
+            Ordering::Greater => {
+                machine.gap(chain, u64::from(event) - expected, first);
+                taken = true;
+            }
+        }
+        if taken {
+            machine.step(chain, first);
+            chain.next = u64::from(event) + 1;
+        }
+        for (before, claim) in claims.iter().zip(claims.iter().skip(1)) {
+            let same = compare(record(*before), record(*claim), &machine.tables) == Ordering::Equal;
+            machine.counts.one(if same { Kind::Duplicate } else { Kind::Conflict }, Spot::of(record(*claim)));
+        }
+        place += same;
+    }
+}
+
+/// Compares what two records say, whatever order they came in.
+fn compare(one: &Record, other: &Record, tables: &Tables) -> Ordering {
+    let times = |record: &Record| {
+        let Reading { begin, end } = record.cpu;
+        (record.probe, record.flags, begin, end, record.wall)
+    };
+    let names = |record: &Record| {
+        let site = tables.of(record.site);
+        [site.interface, site.function, site.object, site.thread, site.process, site.processor]
+            .map(|name| tables.text(name))
+    };
+    times(one)
+        .cmp(&times(other))
+        .then_with(|| if one.site == other.site { Ordering::Equal } else { names(one).cmp(&names(other)) })
+        .then_with(|| tables.chain_text(one.child).cmp(tables.chain_text(other.child)))
+}

@@ -1,0 +1,255 @@
+//! Golden traces, laws over random programs, and damage.
+
+mod program;
+
+use dyelog_callgraph::{
+    Granularity, Graph, Input, Kind, Latency, NodeKind, Options, Profile, Target, analyse, convert, write,
+};
+use program::Truth;
+use proptest::prelude::*;
+
+fn profile(records: &str) -> Profile {
+    analyse(vec![Input::new("records", records.as_bytes())], &Options::default()).expect("records")
+}
+
+fn graph(profile: &Profile) -> Graph {
+    Graph::of(profile, &Granularity::default())
+}
+
+#[test]
+fn figure_1_of_2002_to_the_digit() {
+    let profile = profile(include_str!("../../../traces/calls/figure-1.jsonl"));
+    let graph = graph(&profile);
+    assert_eq!(graph.groups, ["A", "B", "C", "D"]);
+    assert!(profile.abnormal.is_empty(), "{:?}", profile.abnormal);
+    assert_eq!(graph.total(), [3_200_000, 2_700_000, 7_000_000, 7_800_000]);
+    let node = |name: &str, kind: NodeKind| {
+        graph.nodes.iter().find(|node| node.function == name && node.kind == kind).expect("the node")
+    };
+    assert_eq!(node("foo", NodeKind::Function).own, [3_200_000, 0, 0, 0]);
+    assert_eq!(node("foo", NodeKind::Function).descendent, [0, 2_700_000, 7_000_000, 7_800_000]);
+    assert_eq!(node("times", NodeKind::Function).own, [0, 2_700_000, 0, 0]);
+    assert_eq!(node("what_to_say", NodeKind::Function).own, [0, 0, 3_000_000, 0]);
+    assert_eq!(node("what_to_say", NodeKind::Function).descendent, [0, 0, 4_000_000, 0]);
+    assert_eq!(node("what_to_say", NodeKind::Thread).own, [0, 0, 4_000_000, 0]);
+    assert_eq!(node("what_to_say", NodeKind::Thread).invocations, 2);
+    assert_eq!(node("say_it", NodeKind::Function).own, [0, 0, 0, 7_800_000]);
+    assert_eq!(node("say_it", NodeKind::Function).invocations, 3);
+    assert!(graph.arcs.iter().all(|arc| arc.primary));
+    assert_eq!(graph.arcs.len(), 5);
+}
+
+#[test]
+fn both_patterns_of_table_1_of_2003() {
+    let options = Options { keep_calls: true, ..Options::default() };
+    let records = include_str!("../../../traces/calls/table-1.jsonl");
+    let profile = analyse(vec![Input::new("records", records.as_bytes())], &options).expect("records");
+    assert!(profile.abnormal.is_empty(), "{:?}", profile.abnormal);
+    let calls = profile.calls.as_ref().expect("calls are kept");
+    let parents = |chain: &str| {
+        let calls =
+            calls.calls().iter().enumerate().filter(|(_, call)| profile.tables().chain_text(call.chain) == chain);
+        let above = |call: usize| profile.calls.as_ref().and_then(|calls| calls.parent(call));
+        let name = |call: usize| profile.names(profile.calls.as_ref().expect("calls").calls()[call].key)[1].to_owned();
+        calls.map(|(call, _)| (name(call), above(call).map(name))).collect::<Vec<_>>()
+    };
+    let [f, g, h] = ["F", "G", "H"].map(str::to_owned);
+    assert_eq!(parents("sibling"), [(f.clone(), None), (g.clone(), None)]);
+    assert_eq!(parents("parent-child"), [(f.clone(), None), (g.clone(), Some(f)), (h, Some(g))]);
+}
+
+#[test]
+fn latency_without_probes_and_as_printed() {
+    let records = include_str!("../../../traces/calls/table-1.jsonl");
+    let mean = |latency: Latency, function: &str| {
+        let options = Options { latency, ..Options::default() };
+        let profile = analyse(vec![Input::new("records", records.as_bytes())], &options).expect("records");
+        let graph = graph(&profile);
+        let node = graph.nodes.iter().find(|node| node.function == function).expect("the node");
+        (node.statistics.latency.count(), node.statistics.latency.mean())
+    };
+    // Probes come each 10 µs and take 1 µs. H: from 11 to 40, with two probes of its own inside.
+    assert_eq!(mean(Latency::Net, "H"), (1, 27_000.0));
+    assert_eq!(mean(Latency::Paper, "H"), (1, 29_000.0));
+    // G: once alone as H, and once around H: from 11 to 80, with six probes inside, four of them of H.
+    assert_eq!(mean(Latency::Net, "G"), (2, f64::midpoint(27_000.0, 63_000.0)));
+    assert_eq!(mean(Latency::Paper, "G"), (2, f64::midpoint(29_000.0, 65_000.0)));
+}
+
+fn check(profile: &Profile, truth: &Truth) {
+    assert!(profile.abnormal.is_empty(), "{:?}", profile.abnormal);
+    let graph = graph(profile);
+    let whole: i128 = graph.nodes[0].inclusive_once.iter().sum();
+    let selves: i128 = graph.nodes.iter().flat_map(|node| &node.own).sum();
+    assert_eq!(whole, selves, "what all nodes spent is what main spent in all");
+    assert_eq!(whole, i128::from(truth.total()));
+    for node in graph.nodes.iter().filter(|node| node.kind != NodeKind::Main) {
+        let known =
+            truth.nodes.get(&(node.function.clone(), node.kind == NodeKind::Thread)).copied().unwrap_or_default();
+        let sum = |vector: &[i128]| i64::try_from(vector.iter().sum::<i128>()).expect("a small program");
+        let found = (node.invocations, sum(&node.own), sum(&node.descendent), sum(&node.inclusive_once));
+        assert_eq!(found, (known.invocations, known.own, known.descendent, known.inclusive_once), "{}", node.function);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_time_is_lost_or_made(program in program::any(), shuffle in any::<u64>()) {
+        let (mut lines, truth) = program.run();
+        check(&profile(&lines.join("\n")), &truth);
+        program::shuffle(&mut lines, shuffle);
+        check(&profile(&lines.join("\n")), &truth);
+    }
+
+    #[test]
+    fn a_small_window_is_enough_for_records_in_order(program in program::any(), window in 8..64usize) {
+        let (lines, truth) = program.run();
+        let options = Options { window, ..Options::default() };
+        let text = lines.join("\n");
+        check(&analyse(vec![Input::new("records", text.as_bytes())], &options).expect("records"), &truth);
+    }
+
+    #[test]
+    fn files_may_be_split_and_converted(program in program::any(), files in 1..4usize) {
+        let (lines, truth) = program.run();
+        let parts: Vec<String> = (0..files)
+            .map(|file| lines.iter().skip(file).step_by(files).flat_map(|line| [line.as_str(), "\n"]).collect())
+            .collect();
+        let inputs = || parts.iter().map(|part| Input::new("part", part.as_bytes())).collect::<Vec<_>>();
+        check(&analyse(inputs(), &Options::default()).expect("records"), &truth);
+        let mut binary = Vec::new();
+        convert(inputs(), Target::Binary, &mut binary).expect("records");
+        check(&analyse(vec![Input::new("binary", &*binary)], &Options::default()).expect("records"), &truth);
+        let mut text = Vec::new();
+        convert(vec![Input::new("binary", &*binary)], Target::Lines, &mut text).expect("records");
+        let mut again = Vec::new();
+        convert(vec![Input::new("text", &*text)], Target::Binary, &mut again).expect("records");
+        prop_assert_eq!(binary, again);
+    }
+
+    #[test]
+    fn damage_is_named_and_stays_in_its_chain(
+        program in program::any(), damaged in program::any(), kind in 0..4u8, at in any::<prop::sample::Index>(),
+    ) {
+        let (lines, truth) = program.run();
+        let (mut broken, _) = damaged.named("x").run();
+        let place = at.index(broken.len());
+        match kind {
+            0 => drop(broken.remove(place)),
+            1 => { let line = broken[place].clone(); broken.push(line); }
+            2 => { let line = broken[place].replace("\"cpu\":[", "\"cpu\":[1"); broken.push(line); }
+            _ => {
+                let other = (place + 1) % broken.len();
+                let (one, two) = (program::event(&broken[place]).to_owned(), program::event(&broken[other]).to_owned());
+                broken[place] = program::renumber(&broken[place], &two);
+                broken[other] = program::renumber(&broken[other], &one);
+                prop_assume!(one != two && program::chain(&broken[place]) == program::chain(&broken[other]));
+            }
+        }
+        let whole = profile(&[lines, broken].concat().join("\n"));
+        // Two records of one kind and one function that change places are a possible run as well.
+        prop_assert!(kind == 3 || !whole.abnormal.is_empty());
+        let graph = graph(&whole);
+        for ((function, thread), known) in &truth.nodes {
+            let node = graph.nodes.iter().find(|node| node.function == *function && (node.kind == NodeKind::Thread) == *thread);
+            let node = node.expect("an undamaged chain keeps its nodes");
+            prop_assert_eq!(node.own.iter().sum::<i128>(), i128::from(known.own));
+            prop_assert_eq!(node.invocations, known.invocations);
+        }
+    }
+
+    #[test]
+    fn nothing_breaks_it(bytes in prop::collection::vec(any::<u8>(), 0..400), program in program::any(), at in any::<prop::sample::Index>()) {
+        let _ = analyse(vec![Input::new("noise", &*bytes)], &Options::default());
+        let (lines, _) = program.run();
+        let mut binary = Vec::new();
+        convert(vec![Input::new("text", lines.join("\n").as_bytes())], Target::Binary, &mut binary).expect("records");
+        for byte in &bytes {
+            let place = at.index(binary.len());
+            binary[place] ^= byte;
+        }
+        let _ = analyse(vec![Input::new("noise", &*binary)], &Options::default());
+    }
+}
+
+#[test]
+fn a_million_deep() {
+    let mut records = String::new();
+    let depth = 1_000_000u32;
+    let record = |event: u32, probe: &str| {
+        format!(
+            "{{\"chain\":\"c\",\"event\":{event},\"probe\":\"{probe}\",\"function\":\"f\",\"collocated\":true,\"cpu\":{event}}}\n"
+        )
+    };
+    for event in 1..=depth {
+        records.push_str(&record(event, "stub_start"));
+    }
+    for event in depth + 1..=2 * depth {
+        records.push_str(&record(event, "stub_end"));
+    }
+    let profile = profile(&records);
+    assert!(profile.abnormal.is_empty());
+    let graph = graph(&profile);
+    assert_eq!(graph.nodes[1].invocations, u64::from(depth));
+    assert_eq!(graph.nodes[1].inclusive_once, graph.nodes[0].descendent);
+    for text in [write::json(&profile, &graph), write::xml(&graph), write::csv(&graph), write::folded(&profile, true)] {
+        assert!(text.len() < 1 << 20, "what is deeper than any viewer shows is one frame");
+    }
+    assert!(!write::pprof(&profile, true).is_empty());
+}
+
+#[test]
+fn a_lost_record_is_named() {
+    let table = include_str!("../../../traces/calls/table-1.jsonl");
+    let without = |event: u32| {
+        let lost = format!("\"chain\":\"sibling\",\"event\":{event},");
+        table.lines().filter(|line| !line.contains(&lost)).collect::<Vec<_>>().join("\n")
+    };
+    for event in 1..=8 {
+        let profile = profile(&without(event));
+        let kinds: Vec<Kind> = profile.abnormal.iter().map(|damage| damage.kind).collect();
+        assert!(kinds.contains(&Kind::Lost) || event == 8 && kinds.contains(&Kind::Unfinished), "{event}: {kinds:?}");
+        let graph = graph(&profile);
+        assert!(graph.nodes.iter().any(|node| node.function == "H" && node.invocations == 1));
+    }
+}
+
+mod changes {
+    use super::{graph, profile};
+    use dyelog_callgraph::Granularity;
+    use dyelog_callgraph::change::{Change, impact};
+
+    #[test]
+    fn a_reduction_reaches_all_callers() {
+        let profile = profile(include_str!("../../../traces/calls/figure-1.jsonl"));
+        let change =
+            "// half of say_it\nreduction on processor group { D } by 50% to function { Demo::Speaker::* }; /* and */
+            increase by 12.5% to thread of { Demo::Words::what_to_say };";
+        let change = Change::parse("change", change).expect("two statements");
+        let impact = impact(&profile, &change, &Granularity::default()).expect("known groups");
+        assert!(impact.findings.is_empty(), "{:?}", impact.findings);
+        assert_eq!(impact.before, graph(&profile));
+        assert_eq!(impact.after.total(), [3_200_000, 2_700_000, 7_500_000, 3_900_000]);
+        assert_eq!(impact.superposed(), impact.after);
+        let reached: Vec<&str> =
+            impact.deltas.iter().map(|delta| impact.before.nodes[delta.node].function.as_str()).collect();
+        assert_eq!(reached, ["", "foo", "say_it", "what_to_say", "what_to_say"], "not times");
+        assert_eq!(impact.arcs.len(), 4);
+    }
+
+    #[test]
+    fn faults_have_places_and_come_together() {
+        let text = "reducton by 10% to function { a };\nreduction by 110% to function { a };\nincrease by x% to function { a };";
+        let faults = Change::parse("change", text).expect_err("three faults").0;
+        assert_eq!(faults.len(), 3);
+        let profile = profile(include_str!("../../../traces/calls/figure-1.jsonl"));
+        let change =
+            Change::parse("change", "increase on processor group { E } by 1% to function { foo }").expect("it parses");
+        let faults = impact(&profile, &change, &Granularity::default()).expect_err("no group E").0;
+        assert_eq!(faults[0].code.0, "G102");
+        let change = Change::parse("change", "increase by 1% to function { Demo::ClassA::fo }").expect("it parses");
+        let found = impact(&profile, &change, &Granularity::default()).expect("a warning");
+        assert_eq!(found.findings[0].hints, ["did you mean `Demo::ClassA::foo`?"]);
+        assert!(found.deltas.is_empty());
+    }
+}

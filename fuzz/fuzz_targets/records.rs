@@ -1,0 +1,15 @@
+//! Whatever is read as probe records can be analysed and written in every form, and no time is lost on the way.
+
+#![no_main]
+
+use dyelog_callgraph::{Granularity, Graph, Input, Options, analyse, write};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|source: &[u8]| {
+    let Ok(profile) = analyse(vec![Input::new("fuzz", source)], &Options::default()) else { return };
+    let graph = Graph::of(&profile, &Granularity::default());
+    let own: i128 = graph.nodes.iter().flat_map(|node| &node.own).sum();
+    assert_eq!(own, graph.nodes[0].inclusive_once.iter().sum::<i128>());
+    let _ = (write::json(&profile, &graph), write::xml(&graph), write::csv(&graph));
+    let _ = (write::folded(&profile, true), write::pprof(&profile, true));
+});
