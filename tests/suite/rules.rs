@@ -748,11 +748,11 @@ i(X) :- place(N, X * 2), place(N, 1).
       = note: all that the head names must be known from the body
       = help: add a relation that holds for `X` to the body
 
-    error[R022]: a node where a whole number belongs
+    error[R022]: a node where a number belongs
      --> test.dl:4:21
       |
     4 | c(X) :- edge(X, Y), Y < Z, !place(Y, W).
-      |                     ^---- this makes it a whole number
+      |                     ^---- this makes it a number
       |
       = note: column 2 of `edge` holds nodes
 
@@ -907,11 +907,11 @@ template t {
       = note: a relation is used under `where`, by `output` and `export`, and by relations that are used
       = help: use it, remove it, or call it `_a`
 
-    error[R022]: a symbol where a whole number belongs
+    error[R022]: a symbol where a number belongs
      --> test.dl:2:21
       |
     2 | a(X) :- name(X, S), S > 1.
-      |                     ^---- this makes it a whole number
+      |                     ^---- this makes it a number
       |
       = note: column 2 of `name` holds symbols
 

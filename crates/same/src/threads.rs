@@ -354,7 +354,8 @@ impl<S: StepSink> Threads<S> {
         let mut consider = |(score, answered): (f64, bool), number: u32, client: Option<Client>| {
             let visit = &self.visits[number as usize];
             // First come, first served; but who serves what nobody waits for may be done with it long since.
-            let rank = if self.sequences.is_answered(visit.doing.serves) { u64::MAX - visit.since } else { visit.since };
+            let rank =
+                if self.sequences.is_answered(visit.doing.serves) { u64::MAX - visit.since } else { visit.since };
             if best.is_none_or(|best| (score, rank) > (best.score, best.rank)) {
                 best = Some(Choice { score, rank, visit: number, client, answered });
             }

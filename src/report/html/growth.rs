@@ -141,7 +141,8 @@ impl Source {
             Kind::Closed { task, population } => {
                 let own = known.closed.iter().find(|source| source.task == *task);
                 let now = f64::from(*population);
-                let most = own.and_then(SourceBounds::saturation_point).map_or(4.0 * now, |knee| (PAST * knee).max(1.5 * now));
+                let most =
+                    own.and_then(SourceBounds::saturation_point).map_or(4.0 * now, |knee| (PAST * knee).max(1.5 * now));
                 let most = most.clamp(8.0, f64::from(CUSTOMERS.max(*population)));
                 places.map(|part| (part * most).round().max(1.0)).chain([1.0, now]).collect()
             }

@@ -281,7 +281,10 @@ impl<'p> Evaluator<'p> {
         let done = whole::stream(self.input(watch), &wanted, &mut sink, &mut profile);
         let done = match done {
             Ok(()) | Err(Exhausted::Stopped) => Ok(()),
-            Err(limit) => Err(self.exhausted(limit, wanted[0]).into()),
+            Err(limit) => {
+                let given: Vec<(usize, u64)> = profile.rules.iter().map(|rule| (rule.rule, rule.rows)).collect();
+                Err(self.exhausted(limit, wanted[0], &given).into())
+            }
         };
         (profile, done)
     }
@@ -339,20 +342,29 @@ impl<'p> Evaluator<'p> {
         }
         match self.failed {
             None => Ok((goal, question)),
-            Some(limit) => Err(self.exhausted(limit, relation).into()),
+            Some(limit) => {
+                let rules = self.given.iter().enumerate();
+                let given: Vec<(usize, u64)> =
+                    rules.map(|(number, given)| (self.rules.rules[number].source as usize, *given)).collect();
+                Err(self.exhausted(limit, relation, &given).into())
+            }
         }
     }
 
-    fn exhausted(&self, limit: Exhausted, relation: u32) -> Diagnostic {
+    /// `given` has how many rows each rule gave, by the rule's place in the program.
+    fn exhausted(&self, limit: Exhausted, relation: u32, given: &[(usize, u64)]) -> Diagnostic {
         let name = &self.rules.derived[relation as usize].name;
-        let largest = self.store.goals.iter().max_by_key(|goal| goal.answers.len() + goal.questions.len());
-        let most = largest.map_or(name, |goal| &self.rules.derived[goal.relation as usize].name);
         // The first of those that gave most.
-        let rule = self.given.iter().enumerate().max_by_key(|(number, given)| (**given, std::cmp::Reverse(*number)));
-        let place = rule.filter(|(_, given)| **given > 0).map(|(number, given)| {
-            let source = self.rules.rules[number].source as usize;
-            (self.rules.places[source].clone(), *given)
-        });
+        let rule = given.iter().max_by_key(|(source, given)| (*given, std::cmp::Reverse(*source)));
+        let rule = rule.filter(|(_, given)| *given > 0);
+        let place = rule.map(|(source, given)| (self.rules.places[*source].clone(), *given));
+        let of_rule = |source: usize| {
+            let mut derived = self.rules.derived.iter().filter(|derived| !derived.aggregate);
+            derived.find(|derived| {
+                derived.rules.iter().any(|number| self.rules.rules[*number as usize].source as usize == source)
+            })
+        };
+        let most = rule.and_then(|(source, _)| of_rule(*source)).map_or(name, |derived| &derived.name);
         let (code, message) = match limit {
             Exhausted::Rows => {
                 (codes::ROW_LIMIT, format!("`{name}` needs more than {} rows to be kept", self.limits.rows))

@@ -94,7 +94,6 @@ pub(crate) struct Decomposition {
     /// By task: whether requests can wait for its threads.
     pub queues: Vec<bool>,
     pub clients: Vec<Client>,
-    #[expect(clippy::struct_field_names, reason = "the decomposition is named after its main part")]
     pub chains: Vec<Chain>,
     /// By task that queues: its client.
     pub threads_of: Vec<Option<usize>>,

@@ -75,6 +75,7 @@ pub(crate) struct Visit {
     /// The part of visits that directly follow one to the same station, and the mean time between those two.
     pub repeat: f64,
     /// Seconds between a visit and the one that directly follows.
+    #[expect(clippy::struct_field_names, reason = "the time between visits is called so")]
     pub inter_visit: f64,
     /// By how much longer customers stay for reasons of their own, which others see but which is part of the chain's delay.
     pub longer: f64,
