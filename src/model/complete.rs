@@ -13,10 +13,11 @@ use crate::lqn::{
 use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
+use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, network, replicas, stability,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network, replicas, stability, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -28,6 +29,7 @@ pub fn complete(
     configuration: &Configuration,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
     let demands = configuration.demands()?;
+    let sub = &weave::decided(sub);
     let mut parts = Parts::new(sub);
     if parts.customers.is_empty() {
         let finding =
@@ -200,6 +202,8 @@ struct Builder<'a> {
     findings: Vec<Diagnostic>,
     /// Model entries by index in the sub-model.
     entries: Vec<Option<EntryId>>,
+    /// Entries with forks that were seen in time, in order.
+    woven: Vec<Woven>,
     processors: IndexMap<String, ProcessorId>,
     task_names: Unique,
     /// By task.
@@ -231,6 +235,7 @@ impl<'a> Builder<'a> {
             origins: Origins::default(),
             findings: Vec::new(),
             entries: vec![None; parts.sub.entries().len()],
+            woven: Vec::new(),
             processors: IndexMap::new(),
             task_names: Unique::default(),
             activity_names: Vec::new(),
@@ -238,6 +243,7 @@ impl<'a> Builder<'a> {
         };
         builder.frame(loads);
         builder.fill(loads);
+        builder.fit();
         builder.findings.extend(builder.demands.findings());
         replicas::spread(&mut builder.model);
         Built { model: builder.model, totals: builder.totals, origins: builder.origins, findings: builder.findings }
@@ -420,8 +426,27 @@ impl<'a> Builder<'a> {
             made.give(seconds, &mut self.model.activities[before..], &mut self.origins.activities[before..]);
         }
         self.model.entries[entry.index()].body = made.body;
+        self.woven.extend(made.woven);
         self.origins.entries[entry.index()].sources = made.sources;
         self.totals.push(made.total);
+    }
+
+    /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses.
+    fn fit(&mut self) {
+        self.woven.sort_by_key(|woven| woven.entry);
+        let seen: Vec<Seen> = (0..self.model.entries.len())
+            .map(|at| {
+                let origin = &self.origins.entries[at];
+                let task = &self.origins.tasks[self.model.entries[at].task.index()];
+                let from_traces = |source: &DemandSource| matches!(source, DemandSource::Exclusive | DemandSource::None);
+                let is_traced = origin.sources.iter().all(from_traces)
+                    && Network::of(self.configuration, task) == Network::Traced
+                    && origin.interaction != Interaction::Customer;
+                Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
+            })
+            .collect();
+        let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
+        joins::fit(&mut self.model, &owners, std::mem::take(&mut self.woven), &seen);
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

@@ -8,7 +8,7 @@
 const TERMS: usize = 2048;
 
 /// Mean and variance of the time until `enough` of the branches, given by mean and variance, have ended.
-pub(super) fn until(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
+pub fn until(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
     let laws: Vec<Law> = branches.iter().map(|&(mean, variance)| Law::new(mean, variance)).collect();
     let longest = branches.iter().map(|branch| branch.0).fold(0.0, f64::max);
     if longest <= 0.0 || enough == 0 {

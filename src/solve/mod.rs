@@ -40,5 +40,6 @@ mod times;
 mod unseen;
 
 pub use layered::{LayeredOptions, Observer, Standing, layered, layered_from, layered_observed};
+pub use maximum::until;
 pub use simulate::{Progress, SKETCH_ERROR, SimulateOptions, Watcher, simulate, simulate_watched};
 pub use simulate::{TraceOptions, Traced, trace, trace_messages, trace_spans};
