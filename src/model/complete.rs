@@ -17,7 +17,8 @@ use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network, replicas, stability, weave,
+    ActivityOrigin, EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network,
+    replicas, stability, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -47,6 +48,7 @@ pub fn complete(
     let built = Builder::build(&parts, configuration, &demands, &loads);
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
+    findings.extend(outvoted(&built, sub));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
@@ -118,6 +120,21 @@ fn unseen_work(built: &Built) -> Option<Diagnostic> {
             .with_note("nobody waits for an answer, and nothing is sent by which it could be seen when the work ends")
             .with_hint(format!("give the demand: `{} = \"5 ms\"` under `[demand.entry]`", load::toml_key(first))),
     )
+}
+
+/// Says which invocations were taken to be waited for, against what their spans show.
+fn outvoted(built: &Built, sub: &SubModel) -> Vec<Diagnostic> {
+    let entries = built.model.entries.iter().zip(&built.origins.entries);
+    let few = entries.map(|(entry, origin)| (entry, sub.entry(origin.total)));
+    few.filter(|(_, total)| total.outvoted > 0)
+        .map(|(entry, total)| {
+            let (few, all) = (total.outvoted, total.invocations);
+            let message =
+                format!("{few} of {all} invocations of `{}` begin after their caller has gone on", entry.name);
+            Diagnostic::new(Severity::Note, codes::OUTVOTED, Place::Nowhere, message)
+                .with_note("callers wait for all others, so that these count as calls that wait, too")
+        })
+        .collect()
 }
 
 /// How many entries are named.
@@ -438,15 +455,20 @@ impl<'a> Builder<'a> {
             .map(|at| {
                 let origin = &self.origins.entries[at];
                 let task = &self.origins.tasks[self.model.entries[at].task.index()];
-                let from_traces = |source: &DemandSource| matches!(source, DemandSource::Exclusive | DemandSource::None);
+                let from_traces =
+                    |source: &DemandSource| matches!(source, DemandSource::Exclusive | DemandSource::None);
                 let is_traced = origin.sources.iter().all(from_traces)
                     && Network::of(self.configuration, task) == Network::Traced
                     && origin.interaction != Interaction::Customer;
                 Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
             })
             .collect();
-        let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
-        joins::fit(&mut self.model, &owners, std::mem::take(&mut self.woven), &seen);
+        let mut owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
+        let known = owners.len();
+        joins::fit(&mut self.model, &mut owners, std::mem::take(&mut self.woven), &seen);
+        let added = owners[known..].iter();
+        let idle = |entry: &EntryId| ActivityOrigin { entry: *entry, position: None, source: DemandSource::None };
+        self.origins.activities.extend(added.map(idle));
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

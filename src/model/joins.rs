@@ -5,7 +5,7 @@
 //! fork are fitted to it: its offsets are shortened until the fork takes as long as was seen, with nobody queueing anywhere; where it
 //! takes less than that even with all of its offsets, what is missing follows the join. After that each entry responds as it did.
 
-use crate::lqn::{Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Join, Model, TaskId, Work};
+use crate::lqn::{Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, Join, Model, TaskId, Work};
 use crate::solve::until;
 
 /// Mean and variance of a time, seconds.
@@ -67,9 +67,9 @@ pub struct Seen {
     pub is_traced: bool,
 }
 
-/// Fits the delays of forks to what was seen of joins, and of responses. `owners` has the entry of each activity, `woven` is in the
-/// order of entries.
-pub fn fit(model: &mut Model, owners: &[EntryId], mut woven: Vec<Woven>, seen: &[Seen]) {
+/// Fits the delays of forks to what was seen of joins, and of responses. `owners` has the entry of each activity, and gets those of
+/// activities that are added; `woven` is in the order of entries.
+pub fn fit(model: &mut Model, owners: &mut Vec<EntryId>, mut woven: Vec<Woven>, seen: &[Seen]) {
     let called = called(model, owners);
     let mut times: Vec<Time> = vec![Time::default(); model.entries.len()];
     let mut is_traced = vec![false; model.entries.len()];
@@ -84,6 +84,7 @@ pub fn fit(model: &mut Model, owners: &[EntryId], mut woven: Vec<Woven>, seen: &
             for fork in &mut of.forks {
                 fit_fork(model, of.task, fork, &times);
             }
+            owners.resize(model.activities.len(), entry);
         }
         let mut time = response(model, entry, of.as_deref(), &times);
         if let Some(response) = seen[at].response {
@@ -210,7 +211,7 @@ fn fit_fork(model: &mut Model, task: TaskId, fork: &mut WovenFork, times: &[Time
     if kept > fork.seen {
         let all = fork.awaited.len();
         // Branches that end first are not waited for where, with them, the fork cannot take so little.
-        while with(model, &fork.awaited, 0.0) > fork.seen && fork.awaited.len() > 2 {
+        while with(model, &fork.awaited, 0.0) > fork.seen && fork.awaited.len() > 1 {
             let mean = |id: &ActivityId| execution(&model.activities[id.index()].work, times).mean;
             let means: Vec<f64> = fork.awaited.iter().map(mean).collect();
             let least = (0..means.len()).min_by(|left, right| means[*left].total_cmp(&means[*right]));
@@ -229,14 +230,29 @@ fn fit_fork(model: &mut Model, task: TaskId, fork: &mut WovenFork, times: &[Time
     model.activities[fork.after.index()].work.think_time += (fork.seen - kept).max(0.0);
 }
 
-/// Makes the join of these branches wait for no others.
+/// Makes the join of these branches wait for no others. A join has two branches at least: beside a single one it waits for one that does
+/// nothing.
 fn wait_for(model: &mut Model, task: TaskId, awaited: &[ActivityId]) {
-    for precedence in &mut model.tasks[task.index()].precedences {
-        if let Join::And { activities, .. } = &mut precedence.join
-            && activities.contains(&awaited[0])
-        {
-            activities.retain(|id| awaited.contains(id));
+    let idle = ActivityId::from(model.activities.len());
+    let of = &mut model.tasks[task.index()];
+    let alone = awaited.len() == 1;
+    for precedence in &mut of.precedences {
+        match &mut precedence.join {
+            Join::And { activities, .. } if activities.contains(&awaited[0]) => {
+                activities.retain(|id| awaited.contains(id));
+                activities.extend(alone.then_some(idle));
+            }
+            _ => {}
         }
+        match &mut precedence.fork {
+            Some(Fork::And(activities)) if activities.contains(&awaited[0]) => activities.extend(alone.then_some(idle)),
+            _ => {}
+        }
+    }
+    if alone {
+        of.activities.push(idle);
+        let name = format!("{}.wait", model.activities[awaited[0].index()].name);
+        model.activities.push(Activity::new(&name, task));
     }
 }
 

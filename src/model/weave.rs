@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::lqn::digest::Digest;
 use crate::lqn::submodel::{
     BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
-    Seconds, SubModel, WorkTotal,
+    RequestTotal, Seconds, SubModel, WorkTotal,
 };
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
 
@@ -21,6 +21,9 @@ const IN_ORDER: (u64, u64) = (98, 100);
 /// An entry that nobody waits for is outvoted by the same one that somebody waits for, where it has less than this part of the
 /// invocations of both: (2, 100).
 const OUTVOTED: (u64, u64) = (2, 100);
+
+/// How many branches calls are drawn as at most that have one label for all of them.
+const WIDEST: u64 = 16;
 
 /// The sub-model with its calls in order: work at the positions where it is done, and blocks where calls run side by side. Entries
 /// keep their numbers.
@@ -85,7 +88,9 @@ fn redirect(entry: &mut EntryTotal, moved: &BTreeMap<EntryIndex, EntryIndex>) {
             }
         }
     }
-    let gone = |label: &CallLabel| label.kind == RequestKind::Asynchronous && label.to.is_some_and(|to| moved.contains_key(&to));
+    let gone = |label: &CallLabel| {
+        label.kind == RequestKind::Asynchronous && label.to.is_some_and(|to| moved.contains_key(&to))
+    };
     let labels: Vec<CallLabel> = entry.calls.keys().copied().filter(|label| gone(label)).collect();
     for label in labels {
         let Some(call) = entry.calls.shift_remove(&label) else { continue };
@@ -157,9 +162,21 @@ impl Weave {
         Self { labels, clusters }
     }
 
+    /// In how many branches the calls of a cluster are made that have one label for all, 1 for other clusters.
+    fn width(&self, cluster: &Cluster) -> u64 {
+        let [call] = cluster.branches.concat()[..] else { return 1 };
+        let (label, total) = &self.labels[call];
+        let beside = total.duration.sum.as_f64() / total.share.as_f64().max(f64::MIN_POSITIVE);
+        if label.ordinal > 0 || label.to.is_none() || beside < 1.2 {
+            1
+        } else {
+            (beside.round() as u64).clamp(2, WIDEST)
+        }
+    }
+
     /// Puts the entry's work where it is done.
     fn put(&self, entry: &mut EntryTotal, keys: &[EntryKey]) {
-        let forks = self.clusters.iter().any(|cluster| cluster.branches.len() > 1);
+        let forks = self.clusters.iter().any(|cluster| cluster.branches.len() > 1 || self.width(cluster) > 1);
         let mut stage = 0;
         for phase in 1..=3 {
             let clusters: Vec<&Cluster> = self.clusters.iter().filter(|cluster| cluster.phase == phase).collect();
@@ -308,6 +325,10 @@ impl<'w> Parts<'w> {
         let lead = calls.iter().map(|(_, call)| call.lead).fold(Seconds::default(), Seconds::plus);
         let segment = self.segment();
         segment.exclusive.sum = segment.exclusive.sum.plus(lead);
+        let width = self.weave.width(cluster);
+        if width > 1 {
+            return self.fan_out(cluster.branches[0][0], width, keys);
+        }
         if let [single] = &cluster.branches[..] {
             for &call in single {
                 let here = self.here();
@@ -338,6 +359,33 @@ impl<'w> Parts<'w> {
             self.branches.push((position, work));
             totals.push(BranchTotal { content: digest.word(number.into()).short().max(1), own: false, awaited: times });
         }
+        self.blocks.push((key, BlockTotal { at, times, branches: totals, response }));
+    }
+
+    /// A fork of very many calls to one entry, in as many branches as are out at once.
+    fn fan_out(&mut self, call: usize, width: u64, keys: &[EntryKey]) {
+        let (label, total) = self.weave.labels[call];
+        let Some(to) = label.to else { return };
+        self.stage += 1;
+        let at = self.here();
+        let _ = self.segment();
+        let digest = Digest::of(11).word(at.stage.into()).word(at.phase.into()).key(keys[to.index()]);
+        let key = digest.short();
+        let mut all = WorkTotal::default();
+        self.give(&mut all, to, &total);
+        let times = total.invocations.max(1);
+        let mut totals = Vec::new();
+        for number in 0..width {
+            let count = total.requests.count / width + u64::from(number < total.requests.count % width);
+            let requests = RequestTotal { count, squares: total.requests.squares / (width * width) };
+            let mut work = WorkTotal { visits: times, ..WorkTotal::default() };
+            work.requests.insert((RequestKind::Synchronous, to), requests);
+            work.network = Moments { count, sum: Seconds(all.network.sum.0 / i128::from(width)), squares: 0 };
+            let branch = Branch { block: key, branch: number as u32 };
+            self.branches.push((Position { stage: 0, branch: Some(branch), phase: at.phase }, work));
+            totals.push(BranchTotal { content: digest.word(number).short().max(1), own: false, awaited: times });
+        }
+        let response = Moments { count: times, sum: total.share, squares: 0 };
         self.blocks.push((key, BlockTotal { at, times, branches: totals, response }));
     }
 
@@ -394,11 +442,7 @@ impl<'w> Parts<'w> {
         }
         part.requests.entry(kind).or_default().merge(&call.requests);
         let on_the_way = self.whole.network.count.min(call.requests.count);
-        let seen = Moments {
-            count: if call.network.0 > 0 { on_the_way } else { 0 },
-            sum: call.network,
-            squares: 0,
-        };
+        let seen = Moments { count: if call.network.0 > 0 { on_the_way } else { 0 }, sum: call.network, squares: 0 };
         self.whole.network.count -= seen.count;
         self.whole.network.sum = Seconds(self.whole.network.sum.0 - seen.sum.0);
         part.network.merge(&seen);
@@ -506,4 +550,3 @@ impl WorkTotal {
         }
     }
 }
-

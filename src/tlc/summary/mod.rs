@@ -305,7 +305,10 @@ pub(super) fn on_the_way(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option
 /// [`exclusive`] tells it of each node.
 pub(super) fn own_pieces(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Option<Vec<(NodeId, u8, f64)>> {
     is_measured(toeg).then(|| {
-        own_work(toeg, outcome, nodes).into_iter().map(|Own { node, phase, seconds, .. }| (node, phase, seconds)).collect()
+        own_work(toeg, outcome, nodes)
+            .into_iter()
+            .map(|Own { node, phase, seconds, .. }| (node, phase, seconds))
+            .collect()
     })
 }
 

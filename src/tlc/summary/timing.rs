@@ -3,7 +3,9 @@
 //! Spans are measured intervals: what the invocation works itself is their union, not their sum, and which of its calls run side by side
 //! is decided over all invocations, by what is summed up here ([`crate::lqn::timing`]).
 
-use crate::lqn::submodel::{EntryIndex, EntryKey, EntryTotal, Interaction, Moments, RequestKind, RequestTotal, Seconds};
+use crate::lqn::submodel::{
+    EntryIndex, EntryKey, EntryTotal, Interaction, Moments, RequestKind, RequestTotal, Seconds,
+};
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
 use crate::tlc::driver::{EntryNumber, Outcome, THEN_NEXT_PHASE};
 use crate::tlc::summary::{exclusive, kind_of, request_phase};
@@ -285,7 +287,10 @@ impl Timing {
         let mut ordinal = 0;
         for out in &self.outs {
             let seconds = out.end - out.start;
-            let last = self.groups.last_mut().filter(|last| (last.label.phase, last.label.kind, last.label.to) == (out.phase, out.kind, out.to));
+            let last = self
+                .groups
+                .last_mut()
+                .filter(|last| (last.label.phase, last.label.kind, last.label.to) == (out.phase, out.kind, out.to));
             match last {
                 Some(last) if !single || out.to.is_none() => {
                     last.end = last.end.max(out.end);
@@ -386,5 +391,8 @@ fn union(intervals: &mut Vec<(f64, f64)>) {
 /// The parts of an interval that lie in others, which are in order and apart.
 fn within(others: &[(f64, f64)], start: f64, end: f64) -> impl Iterator<Item = (f64, f64)> + '_ {
     let first = others.partition_point(|other| other.1 <= start);
-    others[first..].iter().take_while(move |other| other.0 < end).map(move |other| (other.0.max(start), other.1.min(end)))
+    others[first..]
+        .iter()
+        .take_while(move |other| other.0 < end)
+        .map(move |other| (other.0.max(start), other.1.min(end)))
 }
