@@ -48,7 +48,12 @@ fn outvote(sub: &mut SubModel) {
     let number = |at: usize| EntryIndex(at as u32);
     for (at, entry) in sub.entries().iter().enumerate() {
         if entry.interaction == Interaction::Rendezvous && entry.service.is_some() && entry.response.count > 0 {
-            waited.entry(of(entry)).or_insert(number(at));
+            // Of several that differ in what they request, the one that was invoked most.
+            let rank = |index: EntryIndex| (sub.entry(index).invocations, sub.entry(index).key);
+            let most = waited.entry(of(entry)).or_insert(number(at));
+            if rank(number(at)) > rank(*most) {
+                *most = number(at);
+            }
         }
     }
     let mut moved: BTreeMap<EntryIndex, EntryIndex> = BTreeMap::new();
@@ -225,38 +230,44 @@ fn clusters(labels: &[(CallLabel, CallTotal)], orders: &BTreeMap<(usize, usize),
         let phase = |part: &Vec<usize>| labels[part[0]].0.phase;
         phase(left).cmp(&phase(right)).then_with(|| first(left).total_cmp(&first(right))).then_with(|| left.cmp(right))
     });
+    // Where each label is: its part, and its place there.
+    let mut places = vec![(0, 0); labels.len()];
+    for (number, part) in parts.iter().enumerate() {
+        for (place, label) in part.iter().enumerate() {
+            places[*label] = (number, place);
+        }
+    }
+    let mut ordered: Vec<Vec<(usize, usize)>> = vec![Vec::new(); parts.len()];
+    for (&(left, right), order) in orders {
+        let (left, right) = (places[left], places[right]);
+        if left.0 == right.0 && matches!(order, Order::Before | Order::After) {
+            ordered[left.0].push((left.1, right.1));
+        }
+    }
     parts
         .into_iter()
-        .map(|part| {
+        .zip(ordered)
+        .map(|(part, ordered)| {
             let phase = labels[part[0]].0.phase;
-            Cluster { phase, branches: branches(part, orders) }
+            Cluster { phase, branches: branches(&part, &ordered) }
         })
         .collect()
 }
 
 /// The branches of a fork: chains of calls that are in sequence with each other and with nothing else, or else the calls one by
-/// one.
-fn branches(part: Vec<usize>, orders: &BTreeMap<(usize, usize), Order>) -> Vec<Vec<usize>> {
-    if part.len() == 1 {
-        return vec![part];
+/// one. `ordered` has the pairs in sequence, by their places in the part.
+fn branches(part: &[usize], ordered: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let chains = components(part.len(), ordered.iter().copied());
+    let mut pairs = vec![0; part.len()];
+    for &(left, right) in ordered {
+        pairs[left] += 1;
+        pairs[right] += 1;
     }
-    let order = |left: usize, right: usize| {
-        let pair = (left.min(right), left.max(right));
-        orders.get(&pair).copied().unwrap_or(Order::Unknown)
-    };
-    let place = |call: usize| part.iter().position(|other| *other == call);
-    let ordered = orders.iter().filter(|(_, order)| matches!(order, Order::Before | Order::After));
-    let edges = ordered.filter_map(|((left, right), _)| Some((place(*left)?, place(*right)?)));
-    let chains = components(part.len(), edges);
-    let is_chain = |chain: &Vec<usize>| {
-        chain.iter().enumerate().all(|(at, left)| {
-            chain[at + 1..].iter().all(|right| matches!(order(part[*left], part[*right]), Order::Before | Order::After))
-        })
-    };
+    let is_chain = |chain: &Vec<usize>| chain.iter().all(|call| pairs[*call] == chain.len() - 1);
     let mut branches: Vec<Vec<usize>> = if chains.len() > 1 && chains.iter().all(is_chain) {
         chains.into_iter().map(|chain| chain.into_iter().map(|at| part[at]).collect()).collect()
     } else {
-        part.into_iter().map(|call| vec![call]).collect()
+        part.iter().map(|call| vec![*call]).collect()
     };
     branches.sort();
     branches
