@@ -22,6 +22,8 @@ pub struct Bodies<'b, 'a> {
     pub identifier: &'b str,
     /// How long calls are on their way.
     pub network: Network,
+    /// Whether joins were seen in time.
+    pub joins: bool,
 }
 
 /// What of an entry the bodies' builder found beside the body.
@@ -128,7 +130,7 @@ impl Bodies<'_, '_> {
         };
         work.calls = calls.chunk_by(|left, right| left.0 == right.0).map(call).collect();
         let calls: Vec<RequestTotal> = calls.into_iter().map(|(_, request)| request).collect();
-        variability::observe(&mut work, &calls, &sources, times, self.demands.alphabet());
+        variability::observe(&mut work, &calls, &sources, times, self.demands.alphabet(), self.joins);
         (work, source)
     }
 }

@@ -17,8 +17,8 @@ use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    ActivityOrigin, EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network,
-    replicas, stability, weave,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network, replicas,
+    stability, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -219,7 +219,9 @@ struct Builder<'a> {
     findings: Vec<Diagnostic>,
     /// Model entries by index in the sub-model.
     entries: Vec<Option<EntryId>>,
-    /// Entries with forks that were seen in time, in order.
+    /// Whether there are forks whose joins were seen in time.
+    joins: bool,
+    /// Entries with such, in order.
     woven: Vec<Woven>,
     processors: IndexMap<String, ProcessorId>,
     task_names: Unique,
@@ -252,6 +254,7 @@ impl<'a> Builder<'a> {
             origins: Origins::default(),
             findings: Vec::new(),
             entries: vec![None; parts.sub.entries().len()],
+            joins: parts.sub.entries().iter().flat_map(|entry| entry.blocks.values()).any(|own| own.response.count > 0),
             woven: Vec::new(),
             processors: IndexMap::new(),
             task_names: Unique::default(),
@@ -433,8 +436,9 @@ impl<'a> Builder<'a> {
         let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
         self.demands.muted = given.is_some();
         let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
+        let joins = self.joins;
         let mut bodies =
-            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network };
+            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network, joins };
         let names = &mut self.activity_names[task.index()];
         let before = self.model.activities.len();
         let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
@@ -463,12 +467,8 @@ impl<'a> Builder<'a> {
                 Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
             })
             .collect();
-        let mut owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
-        let known = owners.len();
-        joins::fit(&mut self.model, &mut owners, std::mem::take(&mut self.woven), &seen);
-        let added = owners[known..].iter();
-        let idle = |entry: &EntryId| ActivityOrigin { entry: *entry, position: None, source: DemandSource::None };
-        self.origins.activities.extend(added.map(idle));
+        let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
+        joins::fit(&mut self.model, &owners, &self.woven, &seen);
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

@@ -107,7 +107,7 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
         let mut blocks: Vec<Keyed<'g>> = total.blocks.iter().map(|(key, block)| (*key, block)).collect();
         blocks.sort_unstable_by_key(|(key, block)| (order(block.at), *key));
         let (replies_at, sources, open) = (FxHashMap::default(), Vec::new(), Vec::new());
-        let woven = Woven { entry: site.entry, task: site.task, segments: Vec::new(), forks: Vec::new() };
+        let woven = Woven { entry: site.entry, segments: Vec::new(), forks: Vec::new() };
         let mut graph = Self { bodies, total, site, segments, blocks, replies_at, sources, woven, open, paths: 0 };
         let start = graph.strand(None, total.invocations, "").first;
         while let Some(place) = graph.open.pop() {
@@ -259,8 +259,8 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
             segments.iter().map(|(_, work)| work.delay.as_f64()).sum::<f64>() / block.times.max(1) as f64
         };
         let branches = roles.all.iter().enumerate().map(|(number, ends)| (ends.first, offset(number))).collect();
-        let (phase, awaited) = (phase_of(block.at), roles.all.iter().map(|ends| ends.last).collect());
-        self.woven.forks.push(WovenFork { phase, visits, branches, awaited, after, seen });
+        let phase = phase_of(block.at);
+        self.woven.forks.push(WovenFork { phase, visits, branches, after, seen });
     }
 
     fn fork_and_join(&mut self, before: ActivityId, roles: Roles, after: ActivityId, path: &str) {

@@ -5,7 +5,7 @@
 //! fork are fitted to it: its offsets are shortened until the fork takes as long as was seen, with nobody queueing anywhere; where it
 //! takes less than that even with all of its offsets, what is missing follows the join. After that each entry responds as it did.
 
-use crate::lqn::{Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Fork, Join, Model, TaskId, Work};
+use crate::lqn::{Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Model, Work};
 use crate::solve::until;
 
 /// Mean and variance of a time, seconds.
@@ -32,8 +32,6 @@ impl Time {
 pub struct Woven {
     /// The entry.
     pub entry: EntryId,
-    /// Its task.
-    pub task: TaskId,
     /// The segments of its strand, with their phases.
     pub segments: Vec<(u8, ActivityId)>,
     /// Its forks.
@@ -49,8 +47,6 @@ pub struct WovenFork {
     pub visits: f64,
     /// Its branches, one activity each, with the time before their first call, which is part of their think time.
     pub branches: Vec<(ActivityId, f64)>,
-    /// Those of them that are waited for.
-    pub awaited: Vec<ActivityId>,
     /// The activity after the join, which takes what is missing.
     pub after: ActivityId,
     /// How long it took, seconds.
@@ -67,32 +63,28 @@ pub struct Seen {
     pub is_traced: bool,
 }
 
-/// Fits the delays of forks to what was seen of joins, and of responses. `owners` has the entry of each activity, and gets those of
-/// activities that are added; `woven` is in the order of entries.
-pub fn fit(model: &mut Model, owners: &mut Vec<EntryId>, mut woven: Vec<Woven>, seen: &[Seen]) {
+/// Fits the delays of forks to what was seen of joins, and of responses. `owners` has the entry of each activity, `woven` is in the
+/// order of entries.
+pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]) {
     let called = called(model, owners);
     let mut times: Vec<Time> = vec![Time::default(); model.entries.len()];
     let mut is_traced = vec![false; model.entries.len()];
     for at in callees_first(&called) {
         let entry = EntryId::from(at);
-        let mut of = match woven.binary_search_by_key(&entry, |own| own.entry) {
-            Ok(place) => Some(&mut woven[place]),
-            Err(_) => None,
-        };
+        let of = woven.binary_search_by_key(&entry, |own| own.entry).ok().map(|place| &woven[place]);
         is_traced[at] = seen[at].is_traced && called[at].iter().all(|to| is_traced[to.index()]);
-        if let (true, Some(of)) = (is_traced[at], &mut of) {
-            for fork in &mut of.forks {
-                fit_fork(model, of.task, fork, &times);
+        if let (true, Some(of)) = (is_traced[at], of) {
+            for fork in &of.forks {
+                fit_fork(model, fork, &times);
             }
-            owners.resize(model.activities.len(), entry);
         }
-        let mut time = response(model, entry, of.as_deref(), &times);
+        let mut time = response(model, entry, of, &times);
         if let Some(response) = seen[at].response {
             if of.is_none() && matches!(model.entries[at].body, Body::Activities(_)) {
                 // Of graphs that were traced as such nothing more is known here.
                 time = Time { mean: response, variance: response * response };
             } else if is_traced[at] {
-                time.mean += correct(model, entry, of.as_deref(), response - time.mean);
+                time.mean += correct(model, entry, of, response - time.mean);
             }
         }
         times[at] = time;
@@ -172,7 +164,7 @@ fn response(model: &Model, entry: EntryId, woven: Option<&Woven>, times: &[Time]
             let first = woven.segments.iter().filter(|(phase, _)| *phase == 1);
             let segments = first.map(|(_, id)| execution(&model.activities[id.index()].work, times));
             let forks = woven.forks.iter().filter(|fork| fork.phase == 1);
-            let forks = forks.map(|fork| together(model, &fork.awaited, times).times(fork.visits));
+            let forks = forks.map(|fork| together(model, &fork.branches, times).times(fork.visits));
             segments.chain(forks).fold(Time::default(), Time::plus)
         }
     };
@@ -183,10 +175,10 @@ fn response(model: &Model, entry: EntryId, woven: Option<&Woven>, times: &[Time]
 }
 
 /// How long it takes until all of these have ended that began together.
-fn together(model: &Model, branches: &[ActivityId], times: &[Time]) -> Time {
+fn together(model: &Model, branches: &[(ActivityId, f64)], times: &[Time]) -> Time {
     let pairs: Vec<(f64, f64)> = branches
         .iter()
-        .map(|id| {
+        .map(|(id, _)| {
             let time = execution(&model.activities[id.index()].work, times);
             (time.mean, time.variance)
         })
@@ -196,64 +188,50 @@ fn together(model: &Model, branches: &[ActivityId], times: &[Time]) -> Time {
 }
 
 /// Shortens the offsets of a fork until it takes as long as was seen, or lets what is missing follow.
-fn fit_fork(model: &mut Model, task: TaskId, fork: &mut WovenFork, times: &[Time]) {
+fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) {
     /// Halvings of the share of the offsets that is kept.
     const STEPS: usize = 60;
     let branches = fork.branches.clone();
     let think: Vec<f64> = branches.iter().map(|(id, _)| model.activities[id.index()].work.think_time).collect();
-    let with = |model: &mut Model, awaited: &[ActivityId], share: f64| {
+    // With a share from 1 to 2 of the delays, offsets are shortened, with one below 1 what calls are on their way, too.
+    let with = |model: &mut Model, share: f64| {
         for ((id, offset), think) in branches.iter().zip(&think) {
-            model.activities[id.index()].work.think_time = (think - offset * (1.0 - share)).max(0.0);
+            let (offsets, others) = ((share - 1.0).max(0.0), share.min(1.0));
+            model.activities[id.index()].work.think_time = offset * offsets + (think - offset).max(0.0) * others;
         }
-        together(model, awaited, times).mean
+        together(model, &fork.branches, times).mean
     };
-    let mut kept = with(model, &fork.awaited, 1.0);
-    if kept > fork.seen {
-        let all = fork.awaited.len();
-        // Branches that end first are not waited for where, with them, the fork cannot take so little.
-        while with(model, &fork.awaited, 0.0) > fork.seen && fork.awaited.len() > 1 {
-            let mean = |id: &ActivityId| execution(&model.activities[id.index()].work, times).mean;
-            let means: Vec<f64> = fork.awaited.iter().map(mean).collect();
-            let least = (0..means.len()).min_by(|left, right| means[*left].total_cmp(&means[*right]));
-            fork.awaited.remove(least.unwrap_or(0));
-        }
-        if fork.awaited.len() < all {
-            wait_for(model, task, &fork.awaited);
-        }
-        let (mut low, mut high) = (0.0, 1.0);
+    let mut kept = with(model, 2.0);
+    if kept > fork.seen * (1.0 + 1e-9) {
+        // Calls that end first are not waited for where, with them, the fork cannot take so little.
+        while with(model, 0.0) > fork.seen * (1.0 + NEXT_TO_NOTHING) && send(model, &branches, times) {}
+        let (mut low, mut high) = (0.0, 2.0);
         for _ in 0..STEPS {
             let middle = f64::midpoint(low, high);
-            if with(model, &fork.awaited, middle) > fork.seen { high = middle } else { low = middle }
+            if with(model, middle) > fork.seen { high = middle } else { low = middle }
         }
-        kept = with(model, &fork.awaited, low);
+        kept = with(model, low);
     }
     model.activities[fork.after.index()].work.think_time += (fork.seen - kept).max(0.0);
 }
 
-/// Makes the join of these branches wait for no others. A join has two branches at least: beside a single one it waits for one that does
-/// nothing.
-fn wait_for(model: &mut Model, task: TaskId, awaited: &[ActivityId]) {
-    let idle = ActivityId::from(model.activities.len());
-    let of = &mut model.tasks[task.index()];
-    let alone = awaited.len() == 1;
-    for precedence in &mut of.precedences {
-        match &mut precedence.join {
-            Join::And { activities, .. } if activities.contains(&awaited[0]) => {
-                activities.retain(|id| awaited.contains(id));
-                activities.extend(alone.then_some(idle));
-            }
-            _ => {}
-        }
-        match &mut precedence.fork {
-            Some(Fork::And(activities)) if activities.contains(&awaited[0]) => activities.extend(alone.then_some(idle)),
-            _ => {}
-        }
+/// By how much, relative to what was seen, a fork may take longer before calls in it are not waited for.
+const NEXT_TO_NOTHING: f64 = 1e-3;
+
+/// Lets the branch that ends first of those that wait for calls send them instead; tells whether there are two such branches at least.
+fn send(model: &mut Model, branches: &[(ActivityId, f64)], times: &[Time]) -> bool {
+    let waits = |work: &Work| work.calls.iter().any(|call| call.kind == CallKind::Synchronous);
+    let mut waiting: Vec<(f64, ActivityId)> = branches
+        .iter()
+        .map(|(id, _)| (execution(&model.activities[id.index()].work, times).mean, *id))
+        .filter(|(_, id)| waits(&model.activities[id.index()].work))
+        .collect();
+    waiting.sort_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+    let [(_, first), _, ..] = waiting[..] else { return false };
+    for call in &mut model.activities[first.index()].work.calls {
+        call.kind = CallKind::Asynchronous;
     }
-    if alone {
-        of.activities.push(idle);
-        let name = format!("{}.wait", model.activities[awaited[0].index()].name);
-        model.activities.push(Activity::new(&name, task));
-    }
+    true
 }
 
 /// Lets an entry respond by so much later; gives by how much it does. What it answers too late by is taken from its delays: it may

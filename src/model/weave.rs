@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::lqn::digest::Digest;
 use crate::lqn::submodel::{
-    BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
-    RequestTotal, Seconds, SubModel, WorkTotal,
+    ActivityTotal, BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position,
+    RequestKind, RequestTotal, Seconds, SubModel, WorkTotal,
 };
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
 
@@ -126,22 +126,24 @@ struct Cluster {
 /// How two calls lie to each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Never seen together.
-    Unknown,
     Before,
     After,
     /// At the same time, or in no order that holds.
     Beside,
 }
 
-fn order_of(pair: Option<&PairTotal>) -> Order {
-    let Some(pair) = pair.filter(|pair| pair.both > 0) else { return Order::Unknown };
-    // That two calls are never out at once is a sequence, too, whichever comes first.
-    let holds = (pair.before + pair.after) * IN_ORDER.1 >= pair.both * IN_ORDER.0;
-    match holds {
-        true if pair.before >= pair.after => Order::Before,
-        true => Order::After,
-        false => Order::Beside,
+/// The order of two calls that an entry of so many invocations was seen to make.
+fn order_of(pair: &PairTotal, invocations: u64) -> Order {
+    let beside = pair.both - (pair.before + pair.after).min(pair.both);
+    // That two calls are never out at once is a sequence, too, whichever comes first. And what hardly any invocation does makes no
+    // structure.
+    let holds = beside * IN_ORDER.1 <= pair.both * (IN_ORDER.1 - IN_ORDER.0)
+        || pair.both * IN_ORDER.1 < invocations * (IN_ORDER.1 - IN_ORDER.0);
+    let first = (pair.before, pair.later) >= (pair.after, pair.earlier);
+    match (holds, first) {
+        (true, true) => Order::Before,
+        (true, false) => Order::After,
+        (false, _) => Order::Beside,
     }
 }
 
@@ -160,7 +162,7 @@ impl Weave {
             let place = |label: &CallLabel| labels.binary_search_by_key(&key(label), |(other, _)| key(other)).ok();
             let ours = left.kind == RequestKind::Synchronous && right.kind == RequestKind::Synchronous;
             if let (true, Some(left), Some(right)) = (ours && left.phase == right.phase, place(left), place(right)) {
-                orders.insert((left, right), order_of(Some(pair)));
+                orders.insert((left, right), order_of(pair, entry.invocations));
             }
         }
         let clusters = clusters(&labels, &orders);
@@ -483,7 +485,7 @@ impl<'w> Parts<'w> {
             last.exclusive.sum = Seconds(last.exclusive.sum.0 + (all - known).max(0));
         }
         let known = known.max(all);
-        let names: Vec<_> = self.whole.activities.keys().copied().collect();
+        let activities = std::mem::take(&mut self.whole.activities);
         let first = self.segments.keys().next().copied();
         for (at, part) in &mut self.segments {
             let own = &mut part.exclusive;
@@ -495,15 +497,23 @@ impl<'w> Parts<'w> {
             own.squares = (self.own.squares as f64 * ratio * ratio) as i128;
             own.count = self.own.count;
             part.visits = self.whole.visits;
+            // Processor time that was measured is where the time is; what was executed is told of the first segment.
+            let ratio = if all > 0 { ratio } else { f64::from(u8::from(Some(*at) == first)) };
+            for (name, total) in &activities {
+                let cpu = Moments {
+                    count: total.cpu.count,
+                    sum: Seconds((total.cpu.sum.0 as f64 * ratio).round() as i128),
+                    squares: (total.cpu.squares as f64 * ratio * ratio) as i128,
+                };
+                let count = if Some(*at) == first { total.count } else { 0 };
+                part.activities.insert(*name, ActivityTotal { count, cpu });
+            }
             if Some(*at) == first {
-                part.activities.extend(self.whole.activities.drain(..));
                 part.network.merge(&self.whole.network);
                 part.delay = part.delay.plus(self.whole.delay);
                 for (kind, request) in self.whole.requests.drain(..) {
                     part.requests.entry(kind).or_default().merge(&request);
                 }
-            } else {
-                part.activities.extend(names.iter().map(|name| (*name, Default::default())));
             }
         }
         self

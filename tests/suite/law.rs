@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::{Interaction, SubModel};
-use dyelog::lqn::{Fork, Join, Model};
+use dyelog::lqn::{Body, Entry, Fork, Join, Model};
 use dyelog::model::{Configuration, DemandSource, Origins, complete};
 use dyelog::report::ScenarioResult;
 use dyelog::solve::{LayeredOptions, SimulateOptions, layered, simulate};
@@ -238,15 +238,11 @@ fn a_span_within_another_of_its_service_is_no_more_work() {
         }
     }
     let (model, _) = without_queues(&reduced("local.jsonl", text.as_bytes()));
-    let demand: f64 = model.requests().count() as f64 * 0.0
-        + model
-            .entries
-            .iter()
-            .filter_map(|entry| match &entry.body {
-                dyelog::lqn::Body::Phases(phases) => Some(phases.iter().map(|work| work.demand).sum::<f64>()),
-                dyelog::lqn::Body::Activities(_) => None,
-            })
-            .sum::<f64>();
+    let of = |entry: &Entry| match &entry.body {
+        Body::Phases(phases) => phases.iter().map(|work| work.demand).sum::<f64>(),
+        Body::Activities(_) => 0.0,
+    };
+    let demand: f64 = model.entries.iter().map(of).sum();
     assert!((demand - 0.00226).abs() < 1e-9, "{demand}");
 }
 
@@ -355,6 +351,6 @@ fn media_has_one_structure_a_parent() {
         let precedences = || model.tasks.iter().flat_map(|task| &task.precedences);
         let or = precedences().filter(|own| matches!(own.join, Join::Or(_))).count();
         assert!(or <= 2, "{or} choices at load {load}");
-        assert!(model.activities.len() <= 60, "{} activities at load {load}", model.activities.len());
+        assert!(model.activities.len() <= 70, "{} activities at load {load}", model.activities.len());
     }
 }

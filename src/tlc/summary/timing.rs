@@ -35,8 +35,16 @@ pub(super) struct Own {
 /// The own work of an invocation, by its nodes. Of periods that overlap the later one counts with what is left of it; periods
 /// overlap only where the operation has branches.
 pub(super) fn own_work(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Vec<Own> {
+    // From one fork of the invocation's own to the next, the branches run that it has forked.
+    let forks = |node: NodeId| match toeg.event(node).kind {
+        Kind::Fork(thread) => toeg
+            .thread(thread)
+            .is_some_and(|forked| outcome.owner[forked.first as usize] == outcome.owner[node as usize]),
+        _ => false,
+    };
     let mut all: Vec<Own> = nodes
         .iter()
+        .filter(|node| outcome.branches.is_empty() || !forks(**node))
         .filter_map(|&node| {
             let seconds = exclusive(toeg, outcome, node)?;
             let phase = outcome.phase(node);
@@ -344,14 +352,19 @@ impl Timing {
             total.calls.entry(group.label).or_default().merge(&one);
         }
         let visit = (reply - begin).max(0.0);
+        // Calls that were put together are in order where none of all calls overlap.
+        let (all, waited) =
+            (self.groups.iter().map(|group| group.seconds), self.groups.iter().map(|group| group.share));
+        let apart = all.sum::<f64>() <= waited.sum::<f64>() + grain;
         let shown = &self.groups[..self.groups.len().min(MOST_LABELS)];
         for (place, left) in shown.iter().enumerate() {
             for right in &shown[place + 1..] {
                 // What overlaps by less than clocks tell apart, or by next to nothing of the visit, is in order.
                 let shorter = (left.end - left.start).min(right.end - right.start);
                 let slack = grain.max(visit / 100.0).min(shorter / 2.0);
-                let (before, after) = (left.end <= right.start + slack, right.end <= left.start + slack);
                 let later = right.start - left.start;
+                let before = left.end <= right.start + slack || apart && later >= 0.0;
+                let after = right.end <= left.start + slack || apart && later < 0.0;
                 let one = PairTotal {
                     both: 1,
                     before: u64::from(before && (!after || later >= 0.0)),
