@@ -65,11 +65,20 @@ pub struct Arguments {
 
 /// Over what rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scope {
+pub enum Scope {
     /// Over each operation by itself; rows begin with its scenario and run
     Operation,
     /// Over all operations at once
     Trace,
+}
+
+impl From<Scope> for query::Scope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Operation => Self::Operation,
+            Scope::Trace => Self::Trace,
+        }
+    }
 }
 
 /// Forms of an answer.
@@ -136,11 +145,22 @@ fn rule_file(arguments: &Arguments) -> Result<(Option<&PathBuf>, &[PathBuf]), Fa
 }
 
 fn question(file: Option<&PathBuf>, arguments: &Arguments, terminal: &mut Terminal) -> Result<Question, Failure> {
+    let (loaded, from) = program(file, &arguments.rules, terminal)?;
+    let scope = arguments.scope.into();
+    Ok(Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?)
+}
+
+/// The rules of a file and of the command line, with what they use, and where those of the command line begin.
+pub fn program(
+    file: Option<&PathBuf>,
+    rules: &[String],
+    terminal: &mut Terminal,
+) -> Result<(syntax::Loaded, usize), Failure> {
     for (name, text) in query::standard::FILES {
         terminal.sources.insert(name.into(), text.into());
     }
     let mut root = String::new();
-    for rule in &arguments.rules {
+    for rule in rules {
         let rule = rule.trim();
         // The last dot may be missing; `use` has none.
         let complete = rule.is_empty() || rule.ends_with('.') || (rule.starts_with("use ") && !rule.contains(":-"));
@@ -169,15 +189,11 @@ fn question(file: Option<&PathBuf>, arguments: &Arguments, terminal: &mut Termin
     for (name, text) in found.into_inner() {
         terminal.sources.insert(name, text);
     }
-    let scope = match arguments.scope {
-        Scope::Operation => query::Scope::Operation,
-        Scope::Trace => query::Scope::Trace,
-    };
-    Ok(Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?)
+    Ok((loaded, from))
 }
 
 /// Reads traces of operations; damaged operations are set aside.
-fn read(
+pub fn read(
     traces: &[PathBuf],
     reading: &ReadingArguments,
     names: &mut TraceNames,
@@ -215,7 +231,8 @@ fn read(
     }
 }
 
-fn tell_quality(quality: &QualityReport, terminal: &Terminal) {
+/// Says which operations were damaged.
+pub fn tell_quality(quality: &QualityReport, terminal: &Terminal) {
     let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
     terminal.report_first(&damaged, SHOWN, "; `dyelog trace check` tells of them");
     let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();

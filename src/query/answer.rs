@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::datalog::base::Type;
-use crate::datalog::eval::Evaluator;
+use crate::datalog::eval::{Evaluator, Profile, Relation, Watch};
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::query::codes;
@@ -43,6 +43,8 @@ pub struct Told {
     pub rows: Vec<u64>,
     /// Constants that the trace does not have, and relations without a row.
     pub findings: Vec<Diagnostic>,
+    /// What rules and literals cost, where that was watched.
+    pub profile: Profile,
 }
 
 /// Answers a question about the operations of a reader; they must be well formed.
@@ -57,6 +59,7 @@ pub struct Answering<'q> {
     told: Told,
     failure: Option<Diagnostics>,
     closed: bool,
+    watch: Option<&'q Watch<'q>>,
 }
 
 impl<'q> Answering<'q> {
@@ -73,7 +76,16 @@ impl<'q> Answering<'q> {
             told,
             failure: None,
             closed: false,
+            watch: None,
         }
+    }
+
+    /// Measures what rules and literals cost ([`Told::profile`]), and counts rows without giving them out. A limit that is reached
+    /// ends the evaluation of an operation; what was measured until then is kept, and the profile says that it was interrupted.
+    #[must_use]
+    pub fn profiling(mut self, watch: &'q Watch<'q>) -> Self {
+        self.watch = Some(watch);
+        self
     }
 
     /// All operations have come.
@@ -115,6 +127,27 @@ impl<'q> Answering<'q> {
         };
         let key = key.as_ref().map(|(scenario, run)| (&**scenario, &**run));
         let mut evaluator = Evaluator::new(&self.question.rules, &facts);
+        if let Some(watch) = self.watch {
+            let relations: Vec<Relation> = self.question.asked.iter().map(|asked| asked.relation).collect();
+            let rows = &mut self.told.rows;
+            let (profile, done) = evaluator.profile(&relations, Some(watch), &mut |place, _| {
+                rows[place] += 1;
+                ControlFlow::Continue(())
+            });
+            self.told.profile.merge(&profile);
+            if let Err(Diagnostics(found)) = done {
+                self.told.profile.interrupted = true;
+                self.told.findings.extend(found);
+            }
+            return match facts.failure() {
+                None if !self.told.profile.interrupted => ControlFlow::Continue(()),
+                failure => {
+                    self.failure = failure;
+                    self.closed = true;
+                    ControlFlow::Break(())
+                }
+            };
+        }
         let asked: Vec<&Asked> = self.question.asked.iter().collect();
         for (number, asked) in asked.into_iter().enumerate() {
             let rows = evaluator.query(asked.relation, &vec![None; asked.columns.len()]);
@@ -196,7 +229,7 @@ fn shown(value: Value, kind: Type, facts: &TraceFacts<'_>) -> Shown {
     if let Some(symbol) = value.as_symbol() {
         return Shown::Shared(facts.text(symbol));
     }
-    if let Some(number) = value.as_float() {
+    if let Some(number) = value.as_decimal() {
         return Shown::Float(number);
     }
     match facts.label(kind, value) {

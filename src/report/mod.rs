@@ -25,6 +25,7 @@ pub mod plan;
 pub mod plot;
 pub mod results;
 pub mod rule_docs;
+pub mod rule_profile;
 pub mod search;
 pub mod skeleton;
 pub mod table;

@@ -86,6 +86,14 @@ impl Value {
         }
     }
 
+    /// The number with a fraction as people read it: of the decimals that stand for this value, the shortest.
+    pub fn as_decimal(self) -> Option<f64> {
+        let number = self.as_float()?;
+        let rounded = |digits: usize| format!("{number:.digits$e}").parse::<f64>().ok();
+        let same = |decimal: &f64| Self::float(*decimal) == Some(self);
+        Some((0..16).filter_map(rounded).find(same).unwrap_or(number))
+    }
+
     /// The number, where it is one. Whole numbers beyond 2^53 are rounded.
     pub fn as_number(self) -> Option<f64> {
         match self.part() {

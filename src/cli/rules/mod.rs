@@ -6,6 +6,7 @@ mod format;
 mod new;
 pub mod pick;
 mod plan;
+mod profile;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub enum Command {
     Fmt(format::Arguments),
     /// Tell how the nodes of a template are reached
     Plan(plan::Arguments),
+    /// Measure what each rule and literal costs over traces: rows, rounds, time, cartesian products
+    Profile(profile::Arguments),
     /// Draw a template as the paper's Table 1 does, as SVG
     Draw(draw::Arguments),
     /// Write what a rule file says as a page of a manual, in Markdown
@@ -60,6 +63,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Check(arguments) => check(arguments, terminal),
         Command::Fmt(arguments) => format::run(arguments, terminal),
         Command::Plan(arguments) => plan::run(arguments, terminal),
+        Command::Profile(arguments) => profile::run(arguments, terminal),
         Command::Draw(arguments) => draw::run(arguments, terminal),
         Command::Doc(arguments) => doc::run(arguments, terminal),
         Command::New(arguments) => new::run(arguments, terminal),

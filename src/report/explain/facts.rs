@@ -76,7 +76,7 @@ impl<'a> Words<'a> {
         match (kind, value.as_integer()) {
             (Type::Node, Some(number)) => u32::try_from(number).map_or_else(|_| number.to_string(), self.node),
             (_, Some(number)) => number.to_string(),
-            (_, None) => match value.as_float() {
+            (_, None) => match value.as_decimal() {
                 Some(number) => print_term(&Term::Float(number)),
                 None => print_term(&Term::Symbol((self.symbol)(value).into())),
             },

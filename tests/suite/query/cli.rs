@@ -127,3 +127,49 @@ fn a_closed_pipe_is_success() {
         .expect("bash runs");
     assert_eq!(status.status.code(), Some(0), "{}", String::from_utf8_lossy(&status.stderr));
 }
+
+/// What `rules profile` says of a rule file over the shop.
+fn profile(rules: &str, more: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("asked.dl");
+    std::fs::write(&file, rules).expect("it is writable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["rules", "profile"]).arg(&file).arg(SHOP).args(more);
+    let output = command.output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn rules_are_profiled() {
+    let rules = "output pairs, long.\n\
+        pairs(A, B) :- span(A, \"gateway\", _), span(B, \"payment\", _).\n\
+        long(S, D) :- span(S, _, _), duration(S, D), D > 5000000.\n";
+    let (code, out, err) = profile(rules, &["--format", "json"]);
+    assert_eq!((code, &*err), (0, ""), "{out}");
+    let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((&found["dyelog-rule-profile"], &found["interrupted"]), (&1.into(), &false.into()));
+    // The rows that go out are those that the question gives.
+    for (place, name) in ["pairs", "long"].into_iter().enumerate() {
+        let rule = &found["rules"][place];
+        let asked = ["-e", rules.lines().nth(place + 1).expect("a line each"), SHOP, "--format", "csv"];
+        let rows = query(&asked).1.lines().count() - 1;
+        assert_eq!((&rule["relation"], &rule["rows"]), (&name.into(), &rows.into()));
+        let last = rule["orders"][0].as_array().and_then(|order| order.last()).expect("literals");
+        assert_eq!(last["given"], rule["rows"]);
+    }
+    let (_, text, _) = profile(rules, &[]);
+    let product = text.lines().find(|line| line.contains("cartesian product")).expect("the pairs are one");
+    assert!(product.contains("span("), "{text}");
+    assert_eq!(text.matches("cartesian product").count(), 1, "{text}");
+}
+
+#[test]
+fn fractions_are_shown_as_they_are_written() {
+    for number in ["0.3", "0.7", "0.1", "-2.5", "1e-9", "12345.678", "3.1415926535898"] {
+        let rule = format!("q(X) :- root(S), X = {number}");
+        let (_, out, err) = query(&["-e", &rule, SHOP, "--format", "jsonl"]);
+        let first: serde_json::Value = serde_json::from_str(out.lines().next().expect("a row")).expect("JSON");
+        assert_eq!(first["row"]["X"].as_f64(), number.parse().ok(), "{first} {err}");
+    }
+}

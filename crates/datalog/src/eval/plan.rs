@@ -150,6 +150,16 @@ impl<'p, 'c> Planner<'p, 'c> {
         }
     }
 
+    /// Whether a term has a variable that is known.
+    pub(super) fn joins(&self, term: &Term) -> bool {
+        match term {
+            Term::Any | Term::Constant(_) | Term::Fraction(_) => false,
+            Term::Register(register, _) => self.bound[*register as usize].is_some(),
+            // No deeper than the parser allows.
+            Term::Arithmetic(left, _, right) => self.joins(left) || self.joins(right),
+        }
+    }
+
     pub(super) fn mask(&self, terms: &[Term]) -> u32 {
         terms.iter().enumerate().map(|(column, term)| u32::from(self.known(term)) << column).sum()
     }

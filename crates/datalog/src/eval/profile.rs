@@ -46,3 +46,40 @@ pub struct LiteralProfile {
     /// Whether it shares no column with what stands before it: each row meets each other one.
     pub product: bool,
 }
+
+impl Profile {
+    /// Takes in what another evaluation of the same program cost, over other facts.
+    pub fn merge(&mut self, other: &Self) {
+        self.interrupted |= other.interrupted;
+        for rule in &other.rules {
+            let key = (rule.rule, rule.aggregate);
+            match self.rules.binary_search_by_key(&key, |own| (own.rule, own.aggregate)) {
+                Ok(place) => self.rules[place].merge(rule),
+                Err(place) => self.rules.insert(place, rule.clone()),
+            }
+        }
+    }
+}
+
+impl RuleProfile {
+    /// Takes in the same rule's cost over other facts. These may have led to other orders of its literals.
+    fn merge(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.time += other.time;
+        self.rows += other.rows;
+        for order in &other.orders {
+            let same = |own: &&mut Vec<LiteralProfile>| {
+                own.len() == order.len()
+                    && own.iter().zip(order).all(|(a, b)| (a.literal, a.product) == (b.literal, b.product))
+            };
+            let Some(own) = self.orders.iter_mut().find(same) else {
+                self.orders.push(order.clone());
+                continue;
+            };
+            for (literal, more) in own.iter_mut().zip(order) {
+                literal.taken += more.taken;
+                literal.given += more.given;
+            }
+        }
+    }
+}

@@ -140,7 +140,7 @@ impl Whole<'_, '_> {
             let (place, cost) = costs.enumerate().min_by_key(|(_, cost)| *cost).expect("some are left");
             let literal = left.remove(place);
             let product = match &rule.body[literal] {
-                Literal::Holds(_, terms) => !plan.steps.is_empty() && planner.mask(terms) == 0 && cost > 2,
+                Literal::Holds(_, terms) => outer > 1.0 && cost > 2 && !terms.iter().any(|term| planner.joins(term)),
                 _ => false,
             };
             let step = self.literal(&mut planner, rule, literal, outer, &mut plan)?;

@@ -1,0 +1,81 @@
+//! `dyelog rules profile`.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use dyelog::datalog::eval::Watch;
+use dyelog::query::{Answering, Cell, Question, Rows};
+use dyelog::report;
+use dyelog::trace::TraceNames;
+
+use crate::cli::Outcome;
+use crate::cli::args::{Form, OutputArguments, ReadingArguments};
+use crate::cli::exit::Exit;
+use crate::cli::query::{self, Scope};
+use crate::cli::terminal::Terminal;
+use crate::cli::{input, output, rule_files};
+
+/// Arguments of `dyelog rules profile`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "what each rule and literal costs" => "dyelog rules profile examples/queries/by_service.dl --scope trace traces/shop.otlp.jsonl",
+    "for a program" => "dyelog rules profile rules/std/n_plus_one.dl traces/shop.otlp.jsonl --format json",
+})]
+pub struct Arguments {
+    /// The rule file, whose relations are computed as `dyelog query` does
+    #[arg(value_name = "FILE.dl")]
+    file: PathBuf,
+    /// Trace files, plain or compressed; `-` is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// Compute this relation; may be repeated
+    #[arg(long, value_name = "NAME")]
+    relation: Vec<String>,
+    /// Over what rules hold
+    #[arg(long, value_enum, value_name = "SCOPE", default_value_t = Scope::Operation)]
+    scope: Scope,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    /// The form of the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Rows are counted, not shown.
+struct Unshown;
+
+impl Rows for Unshown {
+    fn row(&mut self, _: usize, _: Option<(&str, &str)>, _: &[Cell<'_>]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
+    let (loaded, from) = query::program(Some(&arguments.file), &[], terminal)?;
+    let question =
+        Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, arguments.scope.into())?;
+    terminal.report(&question.warnings);
+    let rules = rule_files::load(&[], &mut terminal.sources)?;
+    let begin = Instant::now();
+    let clock = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let watch = Watch { clock: &clock, interrupted: &|| false };
+    let mut names = TraceNames::new();
+    let mut rows = Unshown;
+    let mut answering = Answering::new(&question, &rules, &mut rows).profiling(&watch);
+    let (_, quality) = query::read(&arguments.traces, &arguments.reading, &mut names, &mut answering)?;
+    let told = answering.finish(&names)?;
+    query::tell_quality(&quality, terminal);
+    terminal.report(&told.findings);
+    let text = match arguments.format {
+        Form::Text => report::rule_profile::text(&loaded.program, &told.profile, terminal.look(&arguments.output)),
+        Form::Json => report::rule_profile::json(&loaded.program, &told.profile),
+    };
+    output::write(&arguments.output, &text)?;
+    Ok(if told.profile.interrupted { Exit::Finding } else { Exit::Ok })
+}
