@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, similar};
-use dyelog::pipeline::SHOWN;
+use dyelog::pipeline;
 use dyelog::query::{self, Answering, Asked, Cell, Question, Rows};
 use dyelog::report::answers::{self, Row};
 use dyelog::trace::quality::{Gate, Policy, QualityReport};
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let told = answering.finish(&names)?;
     terminal.report_kinds(&read, |_| true);
     reduce::count(&read, "reading", terminal);
-    tell_quality(&quality, terminal);
+    pipeline::tell_quality(&quality, terminal);
     terminal.report(&told.findings);
     answer.finish(&told, &quality, terminal)?;
     Ok(Exit::Ok)
@@ -228,20 +228,6 @@ pub fn read(
     match quality {
         Ok(quality) if errors.is_empty() => Ok((report, quality)),
         _ => Err(Failure::Input(errors)),
-    }
-}
-
-/// Says which operations were damaged.
-pub fn tell_quality(quality: &QualityReport, terminal: &Terminal) {
-    let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
-    terminal.report_first(&damaged, SHOWN, "; `dyelog trace check` tells of them");
-    let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();
-    terminal.report_first(&doubtful, SHOWN, "; `dyelog trace check` tells of them");
-    if quality.restored + quality.set_aside > 0 {
-        terminal.say(&format!(
-            "of {} operations {} were well formed, {} restored and {} set aside\n",
-            quality.operations, quality.sound, quality.restored, quality.set_aside
-        ));
     }
 }
 

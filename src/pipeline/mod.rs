@@ -21,7 +21,7 @@ pub use input::{HEAD, Input, Reader, read_text};
 pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
 pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
-pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce};
+pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce, tell_quality};
 pub use solution::Solution;
 pub use source::{
     Given, Named, Questioned, Source, configuration, given, is_model, model, subjects, submodel, with_defaults,

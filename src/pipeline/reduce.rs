@@ -11,7 +11,7 @@ use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::same::Record;
 use crate::tlc::rules::{SHIPPED, shipped_text};
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
-use crate::trace::quality::Policy;
+use crate::trace::quality::{Policy, QualityReport};
 use crate::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
 
 /// How many findings about traces are shown before the rest are only counted.
@@ -166,7 +166,13 @@ pub fn reduce(
 fn tell(report: &ReadReport, reduction: &Reduction, listener: &mut dyn Listener) {
     listener.left_out(report);
     count(report, "reading", listener);
-    let quality = &reduction.quality;
+    tell_quality(&reduction.quality, listener);
+    listener.first_findings(&reduction.findings.findings, SHOWN, "");
+    count(&reduction.findings, "matching", listener);
+}
+
+/// Tells which operations were damaged or doubtful, the first of them, and how many were restored and set aside.
+pub fn tell_quality(quality: &QualityReport, listener: &mut dyn Listener) {
     let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
     listener.first_findings(&damaged, SHOWN, "; `dyelog trace check` tells of them");
     let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();
@@ -177,8 +183,6 @@ fn tell(report: &ReadReport, reduction: &Reduction, listener: &mut dyn Listener)
             quality.operations, quality.sound, quality.restored, quality.set_aside
         ));
     }
-    listener.first_findings(&reduction.findings.findings, SHOWN, "");
-    count(&reduction.findings, "matching", listener);
 }
 
 /// Says how often each reason came up.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use dyelog::datalog::eval::Watch;
+use dyelog::pipeline;
 use dyelog::query::{Answering, Cell, Question, Rows};
 use dyelog::report;
 use dyelog::trace::TraceNames;
@@ -70,7 +71,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut answering = Answering::new(&question, &rules, &mut rows).profiling(&watch);
     let (_, quality) = query::read(&arguments.traces, &arguments.reading, &mut names, &mut answering)?;
     let told = answering.finish(&names)?;
-    query::tell_quality(&quality, terminal);
+    pipeline::tell_quality(&quality, terminal);
     terminal.report(&told.findings);
     let text = match arguments.format {
         Form::Text => report::rule_profile::text(&loaded.program, &told.profile, terminal.look(&arguments.output)),
