@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::messages::{self, Opened};
+use crate::pipeline::operations::read_operations;
 use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::same::Record;
 use crate::tlc::rules::{SHIPPED, shipped_text};
@@ -104,7 +105,7 @@ pub fn reduce(
 ) -> Result<Reduced, Diagnostics> {
     let progress = listener.reading(inputs);
     let wanted = options.analysis == Some(Analysis::Messages);
-    let mut first = match messages::open(inputs, first, &options.reading, wanted, &progress)? {
+    let first = match messages::open(inputs, first, &options.reading, wanted, &progress)? {
         Opened::Operations(first) => first,
         Opened::Messages(sources, why) => {
             messages::check_arguments(options)?;
@@ -131,18 +132,13 @@ pub fn reduce(
         samples: Vec::new(),
         attempts: 0,
     };
-    let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
-    for input in inputs {
-        let outcome = first
-            .take()
-            .unwrap_or_else(|| messages::open_one(input, None, &options.reading, &progress))
-            .and_then(|open| open.operations(&mut names, &mut watch));
-        match outcome {
-            Ok(read) => report.merge(read),
-            Err(Diagnostics(found)) => errors.extend(found),
-        }
-    }
+    let report = read_operations(inputs, first, &options.reading, &progress, &mut names, &mut watch).unwrap_or_else(
+        |Diagnostics(found)| {
+            errors.extend(found);
+            ReadReport::default()
+        },
+    );
     let (native, samples) = (watch.native, watch.samples);
     let mut reduction = match reducer.finish(&names) {
         Ok(reduction) => reduction,

@@ -9,12 +9,18 @@ pub struct Call {
     pub(crate) parent: u32,
     /// What was called.
     pub key: Key,
-    /// The site of its first record.
+    /// Where it runs: the site of its skeleton, of its fused stub, or of the start of the thread.
     pub site: SiteId,
+    /// The site of its stub start, where there is one: where its caller runs.
+    pub caller: Option<SiteId>,
     /// The chain of that record.
     pub chain: ChainId,
     /// The number of that record in the chain.
     pub event: u32,
+    /// The number of its stub start, or of the start of the thread, in the chain of its caller: calls of one caller are in this order.
+    pub at: u32,
+    /// Whether it runs in the thread of its caller.
+    pub collocated: bool,
     /// Whether nobody waits for it: a one-way call or a thread.
     pub detached: bool,
     /// Whether all that belongs to it was met.

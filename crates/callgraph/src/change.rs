@@ -311,14 +311,12 @@ pub struct Impact {
     pub deltas: Vec<Delta>,
     /// Its arcs: those between nodes that the change reaches, along which it does.
     pub arcs: Vec<Arc>,
-    /// What there is to say.
-    pub findings: Vec<Diagnostic>,
 }
 
 /// Estimates a change: new times in the same paths, summarised anew.
 ///
 /// # Errors
-/// `G102` for processor groups that there are not, and `G104` where the new times would not fit.
+/// `G102` for processor groups and `G103` for functions that there are not, and `G104` where the new times would not fit.
 pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> Result<Impact, Diagnostics> {
     let plan = Plan::of(profile, change)?;
     let contexts = &profile.contexts;
@@ -368,7 +366,7 @@ pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> 
     });
     let deltas = deltas.collect();
     let arcs = before.arcs.iter().copied().filter(|arc| ways.contains(&(arc.from, arc.to))).collect();
-    Ok(Impact { deltas, arcs, findings: plan.findings, before, after })
+    Ok(Impact { deltas, arcs, before, after })
 }
 
 impl Impact {
@@ -393,12 +391,11 @@ impl Impact {
 /// For each statement: its factor, the groups it holds on, and the keys that it names.
 struct Plan {
     steps: Vec<(i128, Vec<bool>, Vec<bool>)>,
-    findings: Vec<Diagnostic>,
 }
 
 impl Plan {
     fn of(profile: &Profile, change: &Change) -> Result<Self, Diagnostics> {
-        let (mut steps, mut findings, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut steps, mut faults) = (Vec::new(), Vec::new());
         let mut met = vec![false; profile.statistics.len()];
         for node in 1..profile.contexts.len() {
             met[profile.contexts.key(node).index()] = true;
@@ -434,12 +431,12 @@ impl Plan {
                     }
                 }
                 if !found {
-                    findings.push(unknown(name, statement.threads, &labels, place(name)));
+                    faults.push(unknown(name, statement.threads, &labels, place(name)));
                 }
             }
             steps.push((statement.factor, groups, keys));
         }
-        if faults.is_empty() { Ok(Self { steps, findings }) } else { Err(Diagnostics(faults)) }
+        if faults.is_empty() { Ok(Self { steps }) } else { Err(Diagnostics(faults)) }
     }
 
     /// The new time of a path's end, if it fits, and whether a statement names it.
@@ -466,7 +463,7 @@ fn matches(pattern: &str, label: &str) -> bool {
 
 fn unknown(name: &Written, threads: bool, labels: &[String], place: Place) -> Diagnostic {
     let what = if threads { "no function spawns threads that is called" } else { "there is no function" };
-    let finding = Diagnostic::warning(codes::UNKNOWN_FUNCTION, place, format!("{what} `{}`", name.text));
+    let finding = Diagnostic::error(codes::UNKNOWN_FUNCTION, place, format!("{what} `{}`", name.text));
     match similar(&name.text, labels.iter().skip(1).map(String::as_str)) {
         Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
         None => finding.with_note("functions are named as `Module::Interface::function`"),

@@ -99,7 +99,8 @@ pub fn analyse(inputs: Vec<Input<'_>>, options: &Options) -> Result<Profile, Dia
             Diagnostic::error(codes::NOT_RECORDS, Place::Nowhere, "there are no probe records in the input")
                 .with_hint("records are JSON Lines with `chain`, `event` and `probe`, or their binary form"),
         ];
-        findings.extend(reading.findings);
+        // One line that is no record is enough to see what the file is instead.
+        findings.extend(reading.findings.into_iter().take(1));
         return Err(Diagnostics(findings));
     }
     window.finish(&mut machine);

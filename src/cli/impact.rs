@@ -1,0 +1,67 @@
+//! `dyelog impact`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use dyelog::callgraph::change::{Change, impact};
+use dyelog::report::call_graph;
+
+use crate::cli::args::{Form, OutputArguments};
+use crate::cli::exit::Exit;
+use crate::cli::profile::AnalysisArguments;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, input, output};
+
+/// Arguments of `dyelog impact`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "a function with a third less work" =>
+    "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::Counter::times };'",
+})]
+pub struct Arguments {
+    /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
+    #[arg(value_name = "RECORDS", required = true)]
+    records: Vec<PathBuf>,
+    /// A file of statements such as `reduction on processor group { A } by 10% to function { M::f, N::* };`
+    #[arg(long, value_name = "FILE", required_unless_present = "statements", conflicts_with = "statements")]
+    change: Option<PathBuf>,
+    /// A statement; may be repeated: each takes effect on what those before left
+    #[arg(short = 'e', value_name = "STATEMENT")]
+    statements: Vec<String>,
+    #[command(flatten)]
+    analysis: AnalysisArguments,
+    /// The form of the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Estimates what a change comes to.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    input::check_stdin_once(arguments.records.iter().chain(&arguments.change))?;
+    let (name, text): (Arc<str>, String) = match &arguments.change {
+        Some(file) => (input::shown(file), input::text(file)?),
+        None => ("-e".into(), statements(&arguments.statements)),
+    };
+    terminal.sources.insert(Arc::clone(&name), text.as_str().into());
+    let change = Change::parse(&name, &text)?;
+    let profile = arguments.analysis.profile(&arguments.records, terminal)?;
+    let found = impact(&profile, &change, &arguments.analysis.granularity())?;
+    let text = match arguments.format {
+        Form::Text => call_graph::impact_text(&found, terminal.look(&arguments.output)),
+        Form::Json => call_graph::impact_json(&found),
+    };
+    output::write(&arguments.output, &text)?;
+    Ok(Exit::Ok)
+}
+
+/// Statements of the command line as one text; the last semicolon of each may be missing.
+fn statements(typed: &[String]) -> String {
+    let ended = typed.iter().map(|text| {
+        let text = text.trim_end();
+        format!("{text}{}\n", if text.is_empty() || text.ends_with(';') { "" } else { ";" })
+    });
+    ended.collect()
+}
