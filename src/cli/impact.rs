@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use dyelog::callgraph::change::{Change, impact};
-use dyelog::report::call_graph;
+use dyelog::callgraph::change::Change;
+use dyelog::lqn::Model;
+use dyelog::pipeline::{self, Predicted};
+use dyelog::report::call_graph::{self, Figures, Scenario};
+use dyelog::solve::{LayeredOptions, layered};
 
 use crate::cli::args::{Form, OutputArguments};
 use crate::cli::exit::Exit;
@@ -38,7 +41,7 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Estimates what a change comes to.
+/// Estimates what a change comes to, in processor time and in responses.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.records.iter().chain(&arguments.change))?;
     let (name, text): (Arc<str>, String) = match &arguments.change {
@@ -47,14 +50,38 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     };
     terminal.sources.insert(Arc::clone(&name), text.as_str().into());
     let change = Change::parse(&name, &text)?;
-    let profile = arguments.analysis.profile(&arguments.records, terminal)?;
-    let found = impact(&profile, &change, &arguments.analysis.granularity())?;
+    let analysis = &arguments.analysis;
+    let (profile, configuration) = analysis.profile_with_calls(&arguments.records, terminal)?;
+    let solver = |model: &Model| layered(model, &LayeredOptions::default());
+    let found = pipeline::impact(&profile, &change, &analysis.granularity(), &configuration, solver, terminal)?;
+    let scenarios: Vec<Scenario<'_>> = found
+        .scenarios
+        .iter()
+        .map(|scenario| Scenario {
+            name: &scenario.name,
+            before: figures(&scenario.before),
+            after: figures(&scenario.after),
+        })
+        .collect();
     let text = match arguments.format {
-        Form::Text => call_graph::impact_text(&found, terminal.look(&arguments.output)),
-        Form::Json => call_graph::impact_json(&found),
+        Form::Text => call_graph::impact_text(&found.graph, &scenarios, terminal.look(&arguments.output)),
+        Form::Json => call_graph::impact_json(&found.graph, &scenarios),
     };
     output::write(&arguments.output, &text)?;
-    Ok(Exit::Ok)
+    if found.converged {
+        return Ok(Exit::Ok);
+    }
+    terminal.say("the solver did not converge: responses are not to be relied on\n");
+    Ok(Exit::NotConverged)
+}
+
+fn figures(predicted: &Predicted) -> Figures<'_> {
+    Figures {
+        throughput: predicted.throughput,
+        response: predicted.response,
+        saturation: predicted.saturation,
+        limit: predicted.limit.as_deref(),
+    }
 }
 
 /// Statements of the command line as one text; the last semicolon of each may be missing.

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use dyelog::callgraph::diff::{Limit, Renaming, diff};
 use dyelog::callgraph::{self, Granularity, Graph, Options, Profile, Target, write};
 use dyelog::diagnostic::{Diagnostic, Diagnostics};
+use dyelog::model::Configuration;
 use dyelog::pipeline;
 use dyelog::report::call_graph::{self, Shown};
 
@@ -71,7 +72,7 @@ pub struct AnalysisArguments {
     /// What is taken off latencies: every probe inside, or what the formula of 2003 takes off
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Latency::Net)]
     latency: Latency,
-    /// A TOML file whose `[processor_groups]` says which processors are one
+    /// A TOML file whose `[processor_groups]` says which processors are one; under `impact` also the load, as for `solve`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -142,7 +143,7 @@ enum Format {
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "two runs" => "dyelog profile diff traces/calls/figure-1.jsonl traces/calls/figure-1.jsonl",
-    "in CI: exits with 1 where a function got slower by more than 5%" =>
+    "in CI: a function that got slower by more than 5% fails the step" =>
     "dyelog profile diff traces/calls/figure-1.jsonl traces/calls/figure-1.jsonl --fail-if 'self > 5%'",
 })]
 pub struct DiffArguments {
@@ -203,6 +204,24 @@ impl AnalysisArguments {
 
     /// Reads records as the arguments ask for.
     pub fn profile(&self, records: &[PathBuf], terminal: &mut Terminal) -> Result<Profile, Failure> {
+        Ok(self.read(records, false, terminal)?.0)
+    }
+
+    /// The same with every single call, and the whole configuration.
+    pub fn profile_with_calls(
+        &self,
+        records: &[PathBuf],
+        terminal: &mut Terminal,
+    ) -> Result<(Profile, Configuration), Failure> {
+        self.read(records, true, terminal)
+    }
+
+    fn read(
+        &self,
+        records: &[PathBuf],
+        keep_calls: bool,
+        terminal: &mut Terminal,
+    ) -> Result<(Profile, Configuration), Failure> {
         input::check_stdin_once(records.iter().chain(&self.config))?;
         let config = self.config.as_deref().map(input::input);
         let (configuration, _) = pipeline::configuration(config.as_ref(), terminal)?;
@@ -217,9 +236,10 @@ impl AnalysisArguments {
                 Measure::Cpu => callgraph::Measure::Cpu,
                 Measure::Wall => callgraph::Measure::Wall,
             },
+            keep_calls,
             ..Options::default()
         };
-        Ok(pipeline::profile(&input::inputs(records), &options, terminal)?)
+        Ok((pipeline::profile(&input::inputs(records), &options, terminal)?, configuration))
     }
 }
 

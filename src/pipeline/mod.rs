@@ -8,6 +8,7 @@
 //! A [`Listener`] hears what there is to say on the way. How traces are read is said by [`Options`].
 
 pub mod codes;
+mod impact;
 mod input;
 mod listener;
 mod messages;
@@ -19,6 +20,7 @@ mod solution;
 mod source;
 mod submodels;
 
+pub use impact::{Impact, Predicted, ScenarioImpact, impact};
 pub use input::{HEAD, Input, Reader, read_text};
 pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};

@@ -112,6 +112,21 @@ pub fn reduce(
             return messages::reduce(sources, &why, options, listener);
         }
     };
+    reduce_operations(&progress, options, listener, |names, sink| {
+        read_operations(inputs, first, &options.reading, &progress, names, sink)
+    })
+}
+
+/// Reduces operations as some reader gives them out.
+///
+/// # Errors
+/// Those of the reader; options that do not go with operations; faulty rules.
+pub fn reduce_operations(
+    progress: &Arc<dyn Meter>,
+    options: &Options,
+    listener: &mut dyn Listener,
+    read: impl FnOnce(&mut TraceNames, &mut dyn Sink) -> Result<ReadReport, Diagnostics>,
+) -> Result<Reduced, Diagnostics> {
     messages::check_dyed(options)?;
     let rules = rules(options, listener)?;
     listener.findings(&about_the_users(&rules));
@@ -125,20 +140,13 @@ pub fn reduce(
     };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, reduce_options);
-    let mut watch = Watch {
-        reducer: &mut reducer,
-        progress: Arc::clone(&progress),
-        native: true,
-        samples: Vec::new(),
-        attempts: 0,
-    };
+    let mut watch =
+        Watch { reducer: &mut reducer, progress: Arc::clone(progress), native: true, samples: Vec::new(), attempts: 0 };
     let mut errors: Vec<Diagnostic> = Vec::new();
-    let report = read_operations(inputs, first, &options.reading, &progress, &mut names, &mut watch).unwrap_or_else(
-        |Diagnostics(found)| {
-            errors.extend(found);
-            ReadReport::default()
-        },
-    );
+    let report = read(&mut names, &mut watch).unwrap_or_else(|Diagnostics(found)| {
+        errors.extend(found);
+        ReadReport::default()
+    });
     let (native, samples) = (watch.native, watch.samples);
     let mut reduction = match reducer.finish(&names) {
         Ok(reduction) => reduction,

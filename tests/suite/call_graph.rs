@@ -152,6 +152,25 @@ fn an_impact_is_the_profile_after_the_change() {
 }
 
 #[test]
+fn an_impact_includes_waiting() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let config = folder.path().join("load.toml");
+    fs::write(&config, "[scenario.\"Demo::ClassA::foo\"]\nrate = 100\n").expect("the folder can be written");
+    let half = "reduction by 50% to function { Demo::Speaker::* }";
+    let (code, document, _) =
+        dyelog(&["impact", FIGURE_1, "-e", half, "--config", &config.display().to_string(), "--format", "json"]);
+    assert_eq!(code, 0);
+    let scenario = json(&document)["scenarios"][0].clone();
+    let figure = |when: &str, name: &str| scenario[when][name].as_f64().expect("a number");
+    // D is busy 7.8 ms an operation before, and C 7 ms.
+    assert!((figure("before", "saturation") - 1.0 / 0.0078).abs() < 0.01, "{scenario}");
+    assert!((figure("after", "saturation") - 1.0 / 0.0070).abs() < 0.01, "{scenario}");
+    // At 78% busy D alone takes 7.8 / 0.22 ms; at 39% it takes 3.9 / 0.61 ms: more than the work that was saved.
+    let saved = figure("before", "response") - figure("after", "response");
+    assert!((saved - (0.0078 / 0.22 - 0.0039 / 0.61)).abs() < 0.002, "{scenario}");
+}
+
+#[test]
 fn a_change_of_nothing_is_refused() {
     for (statement, expected) in [
         ("reduction by 30% to function { Demo::Counter::tmes }", "did you mean `Demo::Counter::times`?"),

@@ -14,8 +14,9 @@ use std::sync::Arc as Shared;
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, similar};
 
+use crate::calls::CallTree;
 use crate::codes;
-use crate::context::ContextTree;
+use crate::context::{ContextTree, Key};
 use crate::graph::{Arc, Granularity, Graph};
 use crate::profile::Profile;
 
@@ -366,7 +367,28 @@ pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> 
     });
     let deltas = deltas.collect();
     let arcs = before.arcs.iter().copied().filter(|arc| ways.contains(&(arc.from, arc.to))).collect();
-    Ok(Impact { deltas, arcs, before, after })
+    Ok(Impact { before, after, deltas, arcs })
+}
+
+/// The calls of a profile with the times that a change leaves them.
+///
+/// # Errors
+/// As [`impact`]; `G108` where the profile did not keep its calls.
+pub fn changed_calls(profile: &Profile, change: &Change) -> Result<CallTree, Diagnostics> {
+    let plan = Plan::of(profile, change)?;
+    let Some(calls) = &profile.calls else {
+        let place = Place::File { file: Shared::clone(&change.file) };
+        return Err(Diagnostic::error(codes::NO_CALLS, place, "the profile has summaries only, and not its calls")
+            .with_hint("set `keep_calls` in the options of the analysis")
+            .into());
+    };
+    let mut changed = calls.clone();
+    for (place, call) in changed.calls.iter_mut().enumerate() {
+        let (Some(time), Some(group)) = (call.time, calls.group(place)) else { continue };
+        // What does not fit was refused for the sum already.
+        call.time = plan.scaled(time, group, call.key).0.or(call.time);
+    }
+    Ok(changed)
 }
 
 impl Impact {
@@ -400,9 +422,8 @@ impl Plan {
         for node in 1..profile.contexts.len() {
             met[profile.contexts.key(node).index()] = true;
         }
-        let labels: Vec<String> = (0..profile.functions.len())
-            .map(|function| profile.label(crate::context::Key::function(function as u32), false))
-            .collect();
+        let labels: Vec<String> =
+            (0..profile.functions.len()).map(|function| profile.label(Key::function(function as u32), false)).collect();
         let place =
             |name: &Written| Place::Range { file: Shared::clone(&change.file), start: name.start, end: name.end };
         for statement in &change.statements {
@@ -441,11 +462,16 @@ impl Plan {
 
     /// The new time of a path's end, if it fits, and whether a statement names it.
     fn apply(&self, contexts: &ContextTree, node: usize) -> (Option<i64>, bool) {
-        let mut time = i128::from(contexts.time(node));
-        let mut touched = false;
-        let Some(group) = contexts.group(node) else { return (Some(contexts.time(node)), false) };
+        match contexts.group(node) {
+            Some(group) => self.scaled(contexts.time(node), group, contexts.key(node)),
+            None => (Some(contexts.time(node)), false),
+        }
+    }
+
+    fn scaled(&self, time: i64, group: usize, key: Key) -> (Option<i64>, bool) {
+        let (mut time, mut touched) = (i128::from(time), false);
         for (factor, groups, keys) in &self.steps {
-            if groups[group] && keys[contexts.key(node).index()] {
+            if groups[group] && keys[key.index()] {
                 touched = true;
                 time = (time.saturating_mul(*factor) + WHOLE / 2) / WHOLE;
             }

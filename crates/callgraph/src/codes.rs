@@ -29,3 +29,5 @@ pub const BAD_RENAMING: Code = Code("G105");
 pub const OTHER_CLOCK: Code = Code("G106");
 /// A limit is not `METRIC > N%`.
 pub const BAD_LIMIT: Code = Code("G107");
+/// A profile did not keep its calls.
+pub const NO_CALLS: Code = Code("G108");

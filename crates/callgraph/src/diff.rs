@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use dyelog_diagnostic::{Diagnostic, Place, similar};
 
 use crate::codes;
-use crate::graph::{Graph, NodeKind};
+use crate::graph::{Graph, Node, NodeKind};
 use crate::latency::Statistics;
 use crate::profile::Profile;
 
@@ -212,7 +212,7 @@ pub fn diff(
 fn unknown(renaming: &Renaming, graph: &Graph) -> Diagnostic {
     let message = format!("the first run has no function `{}`, so nothing is renamed", renaming.old);
     let finding = Diagnostic::warning(codes::UNKNOWN_FUNCTION, Place::Nowhere, message);
-    let labels: Vec<String> = graph.nodes.iter().skip(1).map(|node| node.name()).collect();
+    let labels: Vec<String> = graph.nodes.iter().skip(1).map(Node::name).collect();
     match similar(&renaming.old, labels.iter().map(String::as_str)) {
         Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
         None => finding.with_note("functions are named as `Module::Interface::function`"),

@@ -540,7 +540,8 @@ impl Machine {
         frame.inside.begin = start.wall.end;
         frame.context = self.contexts.child(context, key, self.site(start.site).group);
         self.contexts.enter(frame.context);
-        frame.call = self.open_call(&frame, call, key, true);
+        let group = self.site(start.site).group;
+        frame.call = self.open_call(&frame, call, key, group, true);
         chain.stack.push(frame);
         self.branch_probe(chain, start);
     }
@@ -580,14 +581,15 @@ impl Machine {
         frame.context = self.contexts.child(context, key, group);
         self.contexts.enter(frame.context);
         let detached = chain.stack.is_empty() && chain.role == Role::OneWay;
-        frame.call = self.open_call(frame, call, key, detached);
+        frame.call = self.open_call(frame, call, key, group, detached);
     }
 
-    fn open_call(&mut self, frame: &Frame, parent: u32, key: Key, detached: bool) -> u32 {
+    fn open_call(&mut self, frame: &Frame, parent: u32, key: Key, group: u16, detached: bool) -> u32 {
         let Some(calls) = &mut self.calls else { return NONE };
         let Spot { chain, event, .. } = frame.spot;
         calls.open(Call {
             parent,
+            group,
             key,
             site: frame.site,
             caller: frame.caller,

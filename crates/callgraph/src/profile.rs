@@ -118,6 +118,9 @@ fn conclude(mut machine: Machine, reading: Reading, options: &Options) -> Profil
         reading.processes.iter().map(|time| (machine.groups.of(time.processor, &machine.tables), time.cpu)).collect();
     let (groups, places) = machine.groups.shown();
     machine.contexts.settle(&places);
+    if let Some(calls) = &mut machine.calls {
+        calls.settle(&places);
+    }
     let unattributed = if machine.wall {
         vec![None; groups.len()]
     } else {

@@ -46,6 +46,7 @@ pub mod toeg;
 mod unpack;
 mod versioned;
 
+pub use calls::operations_of;
 pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use named::NodeName;

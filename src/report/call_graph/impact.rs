@@ -8,9 +8,70 @@ use crate::report::call_graph::{list, ms, sum};
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
+use crate::report::words::number;
 
-/// The whole by processor group before and after, then the functions that the change reaches.
-pub fn text(impact: &Impact, look: Look) -> String {
+/// A scenario before and after: its name, and for each its throughput and saturation (1/s), response (s) and limiting processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// Before the change.
+    pub before: Figures<'s>,
+    /// After it.
+    pub after: Figures<'s>,
+}
+
+/// What is predicted of a scenario at one load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures<'s> {
+    /// Operations per second.
+    pub throughput: f64,
+    /// Mean response, seconds.
+    pub response: Option<f64>,
+    /// Operations per second at which a processor saturates.
+    pub saturation: Option<f64>,
+    /// That processor.
+    pub limit: Option<&'s str>,
+}
+
+/// Responses and saturation of the scenarios, the whole by processor group, then the functions that the change reaches.
+pub fn text(impact: &Impact, scenarios: &[Scenario<'_>], look: Look) -> String {
+    let mut table = Table::new(&[
+        "SCENARIO",
+        ">RESPONSE BEFORE (ms)",
+        ">AFTER (ms)",
+        ">CHANGE (%)",
+        ">SATURATION BEFORE (1/s)",
+        ">AFTER (1/s)",
+        "LIMIT BEFORE",
+        "AFTER",
+    ]);
+    for scenario in scenarios {
+        let (before, after) = (&scenario.before, &scenario.after);
+        let shown =
+            |value: Option<f64>, scale: f64| value.map_or_else(|| "none".to_owned(), |value| number(value * scale));
+        let change = before.response.zip(after.response).filter(|(before, _)| *before > 0.0);
+        table.row(vec![
+            scenario.name.to_owned(),
+            shown(before.response, 1e3),
+            shown(after.response, 1e3),
+            change.map_or_else(String::new, |(before, after)| format!("{:+.1}", 100.0 * (after / before - 1.0))),
+            shown(before.saturation, 1.0),
+            shown(after.saturation, 1.0),
+            before.limit.unwrap_or_default().to_owned(),
+            after.limit.unwrap_or_default().to_owned(),
+        ]);
+    }
+    let mut text = String::new();
+    if !table.is_empty() {
+        text.push_str(&table.render(look));
+        text.push_str("at the load of the records, or of `--config`; saturation is where the busiest processor has no time left\n\n");
+    }
+    text.push_str(&processor_time(impact, look));
+    text
+}
+
+fn processor_time(impact: &Impact, look: Look) -> String {
     let mut table = Table::new(&["PROCESSOR GROUP", ">BEFORE (ms)", ">AFTER (ms)", ">CHANGE (ms)", ">CHANGE (%)"]);
     let totals = impact.before.total().iter().zip(impact.after.total());
     for (group, (before, after)) in impact.before.groups.iter().zip(totals) {
@@ -55,10 +116,22 @@ fn relative(before: i128, after: i128) -> String {
     if before == 0 { String::new() } else { format!("{:+.1}", 100.0 * (after - before) as f64 / before as f64) }
 }
 
-/// `{"dyelog-impact": 1, "groups", "before", "after", "nodes": [{"id", "kind", "interface", "function", "object", "self", "descendent",
+/// `{"dyelog-impact": 1, "scenarios": [{"name", "before", "after"}], "groups", "before", "after", "nodes": [{"id", "kind", "interface", "function", "object", "self", "descendent",
 /// "inclusive_once"}], "links": [{"from", "to", "count"}]}`: the CPU consumption delta graph (2002 §4). A vector is `{"before", "after",
-/// "difference"}`, in nanoseconds by group; ids are those of `dyelog profile`.
-pub fn json(impact: &Impact) -> String {
+/// "difference"}`, in nanoseconds by group; ids are those of `dyelog profile`. Of a scenario there are `throughput` and `saturation` (1/s),
+/// `response` (seconds) and `limit`, the processor that saturates first.
+pub fn json(impact: &Impact, scenarios: &[Scenario<'_>]) -> String {
+    let figures = |figures: &Figures<'_>| {
+        json!({
+            "throughput": figures.throughput,
+            "response": figures.response,
+            "saturation": figures.saturation,
+            "limit": figures.limit,
+        })
+    };
+    let scenarios = scenarios.iter().map(|scenario| {
+        json!({ "name": scenario.name, "before": figures(&scenario.before), "after": figures(&scenario.after) })
+    });
     let graph: &Graph = &impact.before;
     let vector = |changed: &Changed| {
         json!({
@@ -83,6 +156,7 @@ pub fn json(impact: &Impact) -> String {
     let links = impact.arcs.iter().map(|arc| json!({ "from": arc.from, "to": arc.to, "count": arc.count }));
     pretty(&json!({
         "dyelog-impact": 1,
+        "scenarios": scenarios.collect::<Vec<Value>>(),
         "groups": graph.groups,
         "before": list(graph.total()),
         "after": list(impact.after.total()),

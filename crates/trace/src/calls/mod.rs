@@ -40,17 +40,31 @@ pub(crate) fn read(
 ) -> Result<ReadReport, Diagnostics> {
     let options = Options { keep_calls: true, ..Options::default() };
     let profile = analyse(files, &options)?;
+    let calls = profile.calls.as_ref().expect("they were asked for");
+    operations_of(&profile, calls, strict, names, sink)
+}
+
+/// The operations of an analysis, from its calls or from those that a change made of them.
+///
+/// # Errors
+/// Where `strict`, when anything is damaged.
+pub fn operations_of(
+    profile: &Profile,
+    calls: &CallTree,
+    strict: bool,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
     let mut report = ReadReport { records: profile.reading.records, ..ReadReport::default() };
     report.findings.extend(profile.reading.findings.iter().cloned());
-    damage(&profile, &mut report);
-    let calls = profile.calls.as_ref().expect("they were asked for");
-    let mut emitter = Emitter::new(&profile, calls);
+    damage(profile, &mut report);
+    let mut emitter = Emitter::new(profile, calls);
     for root in 0..calls.calls().len() {
         if calls.parent(root).is_some() {
             continue;
         }
         if let Some(bad) = emitter.damaged(root) {
-            report.count("operation with a damaged call", || set_aside(&profile, calls, root, bad));
+            report.count("operation with a damaged call", || set_aside(profile, calls, root, bad));
             continue;
         }
         let operation = emitter.operation(root, names);
