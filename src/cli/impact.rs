@@ -19,8 +19,8 @@ use crate::cli::{Outcome, input, output};
 /// Arguments of `dyelog impact`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "a function with a third less work" =>
-    "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::Counter::times };'",
+    "all functions with 30% less work" =>
+    "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::* }'",
 })]
 pub struct Arguments {
     /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
