@@ -484,3 +484,10 @@ fn without_processor_times_demands_are_of_the_clock() {
         pipeline::model(&[Input::new("records", wall)], None, &Options::default(), &mut findings).expect("a model");
     assert!(source.model.entries.iter().any(|entry| &*entry.name == "I1::f0"), "{:?}", source.model.entries);
 }
+
+#[test]
+fn the_models_of_golden_records_are_accepted() {
+    let (code, text, _) = dyelog(&["test", "traces", "--snapshots", "snapshots", "--filter", "calls"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("2 traces: 2 validated"), "{text}");
+}

@@ -29,7 +29,7 @@ pub fn text(profile: &Profile, shown: Shown) -> String {
                 told += paths;
                 let noun = if paths == 1 { "path" } else { "paths" };
                 let indent = "  ".repeat(depth);
-                text.push_str(&row(percent(time, total), time, "", &format!("{indent}… {paths} more {noun}")));
+                text.push_str(&row(&percent(time, total), time, "", &format!("{indent}… {paths} more {noun}")));
                 continue;
             }
         };
@@ -41,7 +41,7 @@ pub fn text(profile: &Profile, shown: Shown) -> String {
         (lines, told) = (lines + 1, told + 1);
         let words = format!("{}{}", "  ".repeat(depth), name(profile, node));
         let calls = profile.contexts.count(node).to_string();
-        text.push_str(&row(percent(tree.inclusive[node], total), tree.inclusive[node], &calls, &words));
+        text.push_str(&row(&percent(tree.inclusive[node], total), tree.inclusive[node], &calls, &words));
         let children = tree.children(node);
         let enough = |child: &usize| tree.inclusive[*child] as f64 >= shown.least * total;
         let kept = if depth >= DEEPEST { 0 } else { children.iter().take_while(|child| enough(child)).count() };
@@ -55,7 +55,7 @@ pub fn text(profile: &Profile, shown: Shown) -> String {
     text
 }
 
-fn row(share: String, time: i128, calls: &str, words: &str) -> String {
+fn row(share: &str, time: i128, calls: &str, words: &str) -> String {
     format!("{share:>9}  {:>14}  {calls:>11}  {words}\n", number(time as f64 / 1e6))
 }
 
