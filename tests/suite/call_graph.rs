@@ -97,8 +97,9 @@ fn packed_and_binary_records_say_the_same() {
 fn damage_is_named_and_counted() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let whole = fs::read_to_string(FIGURE_1).expect("it is bundled");
-    let lost: String =
+    let lost: Vec<_> =
         whole.lines().enumerate().filter(|(line, _)| *line != 4).map(|(_, line)| format!("{line}\n")).collect();
+    let lost = lost.concat();
     let path = folder.path().join("lost.jsonl");
     fs::write(&path, lost).expect("the folder can be written");
     let (code, text, _) = dyelog(&["profile", &path.display().to_string()]);
@@ -367,7 +368,7 @@ fn recorded(operations: &[Work], skew: i64) -> Vec<(u8, String)> {
 }
 
 fn text(lines: &[(u8, String)]) -> String {
-    lines.iter().map(|(_, line)| format!("{line}\n")).collect()
+    lines.iter().map(|(_, line)| format!("{line}\n")).collect::<Vec<_>>().concat()
 }
 
 fn operations(records: &str) -> (TraceNames, Vec<Operation>) {
@@ -475,8 +476,9 @@ fn without_processor_times_demands_are_of_the_clock() {
         calls: vec![Work { kind: How::Waits, process: 2, own: 50, calls: vec![] }],
     };
     let records = text(&recorded(&[work], 0));
-    let wall: String =
+    let wall: Vec<_> =
         records.lines().map(|line| format!("{}}}\n", line.split(",\"cpu\"").next().expect("a line"))).collect();
+    let wall = wall.concat();
     let (_, operations) = operations(&wall);
     assert!(operations[0].events.iter().all(|event| event.cpu.is_nan() && !event.time.is_nan()));
     let mut findings = Vec::new();
