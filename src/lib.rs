@@ -37,6 +37,7 @@
 //! - [`trace`] reads traces and tells their quality.
 //! - [`lqn`] has the models, their languages and checks.
 //! - [`tlc`] recognises interactions by templates, [`same`] by messages alone.
+//! - [`callgraph`] follows causal chains of calls: processor time, latency, the impact of a change.
 //! - [`solve`] solves models: mean value analysis in layers, Markov chains, simulation.
 //!
 //! This package makes the product of them; imports only ever point up this list:
@@ -52,6 +53,7 @@
 
 #![forbid(unsafe_code)]
 
+pub use dyelog_callgraph as callgraph;
 pub use dyelog_datalog as datalog;
 pub use dyelog_diagnostic as diagnostic;
 pub use dyelog_diagnostic::names;

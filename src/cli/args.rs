@@ -9,8 +9,8 @@ use dyelog::trace::Format;
 use dyelog::trace::messages::clocks::Correction;
 
 use crate::cli::{
-    bottleneck, compare, completions, config, coverage, diff, draw, explain, lqn, man, matches, merge, model, query,
-    report, rules, search, simulate, solve, test, trace, whatif, why_not,
+    bottleneck, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches, merge, model,
+    profile, query, report, rules, search, simulate, solve, test, trace, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -49,6 +49,10 @@ pub enum Command {
     Bottleneck(bottleneck::Arguments),
     /// Write all there is to tell about a model as one page of HTML
     Report(report::Arguments),
+    /// Tell where processor time goes along causal chains of calls, from the records of probes
+    Profile(profile::Arguments),
+    /// Estimate what a change of functions' processor time comes to, from the records of probes
+    Impact(impact::Arguments),
     /// Ask questions of traces: what rules derive from spans, operations and matches
     Query(query::Arguments),
     /// List the interactions that the templates recognise in traces

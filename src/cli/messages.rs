@@ -1,12 +1,12 @@
 //! Traces opened one by one, operations or messages.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dyelog::diagnostic::Diagnostics;
 use dyelog::pipeline::{self, Meter};
 pub use dyelog::pipeline::{First, Opened};
-use dyelog::trace::OpenTrace;
+use dyelog::trace::{ReadReport, Sink, TraceNames};
 
 use crate::cli::args::ReadingArguments;
 use crate::cli::progress::Progress;
@@ -21,13 +21,17 @@ pub fn open(files: &[PathBuf], reading: &ReadingArguments, progress: &Progress) 
     Ok(pipeline::open(&input::inputs(files), None, &reduce::reading(reading), false, &meter(progress))?)
 }
 
-/// Opens a trace.
-pub fn open_one(
-    file: &Path,
+/// Reads all operations of traces, the first of which may be open already.
+pub fn read_operations(
+    files: &[PathBuf],
+    first: First,
     reading: &ReadingArguments,
     progress: &Progress,
-) -> Result<OpenTrace<'static>, Diagnostics> {
-    pipeline::open_one(&input::input(file), None, &reduce::reading(reading), &meter(progress))
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let (inputs, reading) = (input::inputs(files), reduce::reading(reading));
+    pipeline::read_operations(&inputs, first, &reading, &meter(progress), names, sink)
 }
 
 /// Refuses corrections of clocks where these would have no meaning.

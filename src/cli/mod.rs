@@ -22,6 +22,7 @@ mod draw;
 mod exit;
 mod explain;
 mod fact;
+mod impact;
 mod input;
 mod interrupt;
 mod lqn;
@@ -31,6 +32,7 @@ mod merge;
 mod messages;
 mod model;
 mod output;
+mod profile;
 mod progress;
 mod query;
 mod reduce;
@@ -134,6 +136,8 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Simulate(arguments) => simulate::run(arguments, terminal),
         Command::Whatif(arguments) => whatif::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
+        Command::Profile(arguments) => profile::run(arguments, terminal),
+        Command::Impact(arguments) => impact::run(arguments, terminal),
         Command::Query(arguments) => query::run(arguments, terminal),
         Command::Matches(arguments) => matches::run(arguments, terminal),
         Command::Merge(arguments) => merge::run(arguments, terminal),

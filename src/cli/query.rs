@@ -200,7 +200,7 @@ pub fn read(
     answering: &mut Answering<'_>,
 ) -> Result<(ReadReport, QualityReport), Failure> {
     let progress = Progress::reading(traces);
-    let mut first = match messages::open(traces, reading, &progress)? {
+    let first = match messages::open(traces, reading, &progress)? {
         Opened::Operations(first) => first,
         Opened::Messages(..) => {
             let place = Place::File { file: input::shown(&traces[0]) };
@@ -211,15 +211,13 @@ pub fn read(
         }
     };
     let mut gate = Gate::new(Policy { strict: reading.strict }, answering);
-    let mut report = ReadReport::default();
     let mut errors: Vec<Diagnostic> = Vec::new();
-    for file in traces {
-        let opened = first.take().unwrap_or_else(|| messages::open_one(file, reading, &progress));
-        match opened.and_then(|open| open.operations(names, &mut gate)) {
-            Ok(read) => report.merge(read),
-            Err(Diagnostics(found)) => errors.extend(found),
-        }
-    }
+    let report = messages::read_operations(traces, first, reading, &progress, names, &mut gate).unwrap_or_else(
+        |Diagnostics(found)| {
+            errors.extend(found);
+            ReadReport::default()
+        },
+    );
     progress.done();
     let quality = gate.finish();
     if let Err(Diagnostics(found)) = &quality {

@@ -161,7 +161,8 @@ fn orphans(all: &[Golden], arguments: &Arguments) -> Result<Vec<PathBuf>, Failur
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let Some(name) = name.strip_suffix(ACCEPTED) else { continue };
             let belongs = |golden: &Golden| {
-                let rest = name.strip_prefix(golden.stem.as_str());
+                let accepted = golden.accepted.file_name().unwrap_or_default().to_string_lossy();
+                let rest = accepted.strip_suffix(ACCEPTED).and_then(|own| name.strip_prefix(own));
                 folder_of(&golden.accepted) == folder_of(&path)
                     && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
+use dyelog::diagnostic::{Diagnostics, Severity};
 use dyelog::report;
 use dyelog::trace::messages::{MessageStat, Messages, Step, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
@@ -284,7 +284,7 @@ fn stat(arguments: &StatArguments, terminal: &Terminal) -> Outcome {
 /// Reads traces one after another; errors of all of them come together.
 fn read_all(
     files: &[PathBuf],
-    mut first: First,
+    first: First,
     reading: &ReadingArguments,
     progress: &Progress,
     sink: &mut dyn Sink,
@@ -298,18 +298,7 @@ fn read_all(
         sink.operation(names, operation)
     };
     let mut names = TraceNames::new();
-    let mut report = ReadReport::default();
-    let mut errors: Vec<Diagnostic> = Vec::new();
-    for file in files {
-        let read = first
-            .take()
-            .unwrap_or_else(|| messages::open_one(file, reading, progress))
-            .and_then(|open| open.operations(&mut names, &mut sink));
-        match read {
-            Ok(read) => report.merge(read),
-            Err(Diagnostics(found)) => errors.extend(found),
-        }
-    }
+    let read = messages::read_operations(files, first, reading, progress, &mut names, &mut sink);
     progress.done();
-    if errors.is_empty() { Ok(report) } else { Err(Diagnostics(errors)) }
+    read
 }

@@ -8,19 +8,25 @@
 //! A [`Listener`] hears what there is to say on the way. How traces are read is said by [`Options`].
 
 pub mod codes;
+mod impact;
 mod input;
 mod listener;
 mod messages;
+mod operations;
 mod options;
+mod profile;
 mod reduce;
 mod solution;
 mod source;
 mod submodels;
 
+pub use impact::{Impact, Predicted, ScenarioImpact, impact};
 pub use input::{HEAD, Input, Reader, read_text};
 pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
+pub use operations::read_operations;
 pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
+pub use profile::{processor_groups, profile, unpacked};
 pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce, tell_quality};
 pub use solution::Solution;
 pub use source::{

@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::messages::{self, Opened};
+use crate::pipeline::operations::read_operations;
 use crate::pipeline::options::{Analysis, Keep, Options};
 use crate::same::Record;
 use crate::tlc::rules::{SHIPPED, shipped_text};
@@ -104,13 +105,28 @@ pub fn reduce(
 ) -> Result<Reduced, Diagnostics> {
     let progress = listener.reading(inputs);
     let wanted = options.analysis == Some(Analysis::Messages);
-    let mut first = match messages::open(inputs, first, &options.reading, wanted, &progress)? {
+    let first = match messages::open(inputs, first, &options.reading, wanted, &progress)? {
         Opened::Operations(first) => first,
         Opened::Messages(sources, why) => {
             messages::check_arguments(options)?;
             return messages::reduce(sources, &why, options, listener);
         }
     };
+    reduce_operations(&progress, options, listener, |names, sink| {
+        read_operations(inputs, first, &options.reading, &progress, names, sink)
+    })
+}
+
+/// Reduces operations as some reader gives them out.
+///
+/// # Errors
+/// Those of the reader; options that do not go with operations; faulty rules.
+pub fn reduce_operations(
+    progress: &Arc<dyn Meter>,
+    options: &Options,
+    listener: &mut dyn Listener,
+    read: impl FnOnce(&mut TraceNames, &mut dyn Sink) -> Result<ReadReport, Diagnostics>,
+) -> Result<Reduced, Diagnostics> {
     messages::check_dyed(options)?;
     let rules = rules(options, listener)?;
     listener.findings(&about_the_users(&rules));
@@ -124,25 +140,13 @@ pub fn reduce(
     };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(&rules, reduce_options);
-    let mut watch = Watch {
-        reducer: &mut reducer,
-        progress: Arc::clone(&progress),
-        native: true,
-        samples: Vec::new(),
-        attempts: 0,
-    };
-    let mut report = ReadReport::default();
+    let mut watch =
+        Watch { reducer: &mut reducer, progress: Arc::clone(progress), native: true, samples: Vec::new(), attempts: 0 };
     let mut errors: Vec<Diagnostic> = Vec::new();
-    for input in inputs {
-        let outcome = first
-            .take()
-            .unwrap_or_else(|| messages::open_one(input, None, &options.reading, &progress))
-            .and_then(|open| open.operations(&mut names, &mut watch));
-        match outcome {
-            Ok(read) => report.merge(read),
-            Err(Diagnostics(found)) => errors.extend(found),
-        }
-    }
+    let report = read(&mut names, &mut watch).unwrap_or_else(|Diagnostics(found)| {
+        errors.extend(found);
+        ReadReport::default()
+    });
     let (native, samples) = (watch.native, watch.samples);
     let mut reduction = match reducer.finish(&names) {
         Ok(reduction) => reduction,

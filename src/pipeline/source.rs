@@ -103,6 +103,15 @@ pub fn model(
             return Ok(Source { model, places, origins: None, reduced: None, findings, configuration });
         }
     };
+    complete(reduced, configuration, listener)
+}
+
+/// Makes a model of what traces came to; tells what there is to say about it.
+pub(super) fn complete(
+    reduced: Reduced,
+    configuration: Configuration,
+    listener: &mut dyn Listener,
+) -> Result<Source, Diagnostics> {
     let configuration = with_defaults(configuration, &reduced.reduction.submodel);
     let (model, findings, origins) = crate::model::complete(&reduced.reduction.submodel, &configuration)?;
     tell(&findings, listener);

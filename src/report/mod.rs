@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod answers;
 pub mod bottleneck;
+pub mod call_graph;
 pub mod codes;
 pub mod compare;
 pub mod csv;

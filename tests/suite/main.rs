@@ -3,6 +3,7 @@
 mod angio;
 mod book_console;
 mod browser;
+mod call_graph;
 mod case_study;
 mod cli;
 mod code_texts;

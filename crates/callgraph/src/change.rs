@@ -14,8 +14,9 @@ use std::sync::Arc as Shared;
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, similar};
 
+use crate::calls::CallTree;
 use crate::codes;
-use crate::context::ContextTree;
+use crate::context::{ContextTree, Key};
 use crate::graph::{Arc, Granularity, Graph};
 use crate::profile::Profile;
 
@@ -311,14 +312,12 @@ pub struct Impact {
     pub deltas: Vec<Delta>,
     /// Its arcs: those between nodes that the change reaches, along which it does.
     pub arcs: Vec<Arc>,
-    /// What there is to say.
-    pub findings: Vec<Diagnostic>,
 }
 
 /// Estimates a change: new times in the same paths, summarised anew.
 ///
 /// # Errors
-/// `G102` for processor groups that there are not, and `G104` where the new times would not fit.
+/// `G102` for processor groups and `G103` for functions that there are not, and `G104` where the new times would not fit.
 pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> Result<Impact, Diagnostics> {
     let plan = Plan::of(profile, change)?;
     let contexts = &profile.contexts;
@@ -368,7 +367,28 @@ pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> 
     });
     let deltas = deltas.collect();
     let arcs = before.arcs.iter().copied().filter(|arc| ways.contains(&(arc.from, arc.to))).collect();
-    Ok(Impact { deltas, arcs, findings: plan.findings, before, after })
+    Ok(Impact { before, after, deltas, arcs })
+}
+
+/// The calls of a profile with the times that a change leaves them.
+///
+/// # Errors
+/// As [`impact`]; `G108` where the profile did not keep its calls.
+pub fn changed_calls(profile: &Profile, change: &Change) -> Result<CallTree, Diagnostics> {
+    let plan = Plan::of(profile, change)?;
+    let Some(calls) = &profile.calls else {
+        let place = Place::File { file: Shared::clone(&change.file) };
+        return Err(Diagnostic::error(codes::NO_CALLS, place, "the profile has summaries only, and not its calls")
+            .with_hint("set `keep_calls` in the options of the analysis")
+            .into());
+    };
+    let mut changed = calls.clone();
+    for (place, call) in changed.calls.iter_mut().enumerate() {
+        let (Some(time), Some(group)) = (call.time, calls.group(place)) else { continue };
+        // What does not fit was refused for the sum already.
+        call.time = plan.scaled(time, group, call.key).0.or(call.time);
+    }
+    Ok(changed)
 }
 
 impl Impact {
@@ -393,19 +413,17 @@ impl Impact {
 /// For each statement: its factor, the groups it holds on, and the keys that it names.
 struct Plan {
     steps: Vec<(i128, Vec<bool>, Vec<bool>)>,
-    findings: Vec<Diagnostic>,
 }
 
 impl Plan {
     fn of(profile: &Profile, change: &Change) -> Result<Self, Diagnostics> {
-        let (mut steps, mut findings, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut steps, mut faults) = (Vec::new(), Vec::new());
         let mut met = vec![false; profile.statistics.len()];
         for node in 1..profile.contexts.len() {
             met[profile.contexts.key(node).index()] = true;
         }
-        let labels: Vec<String> = (0..profile.functions.len())
-            .map(|function| profile.label(crate::context::Key::function(function as u32), false))
-            .collect();
+        let labels: Vec<String> =
+            (0..profile.functions.len()).map(|function| profile.label(Key::function(function as u32), false)).collect();
         let place =
             |name: &Written| Place::Range { file: Shared::clone(&change.file), start: name.start, end: name.end };
         for statement in &change.statements {
@@ -434,21 +452,26 @@ impl Plan {
                     }
                 }
                 if !found {
-                    findings.push(unknown(name, statement.threads, &labels, place(name)));
+                    faults.push(unknown(name, statement.threads, &labels, place(name)));
                 }
             }
             steps.push((statement.factor, groups, keys));
         }
-        if faults.is_empty() { Ok(Self { steps, findings }) } else { Err(Diagnostics(faults)) }
+        if faults.is_empty() { Ok(Self { steps }) } else { Err(Diagnostics(faults)) }
     }
 
     /// The new time of a path's end, if it fits, and whether a statement names it.
     fn apply(&self, contexts: &ContextTree, node: usize) -> (Option<i64>, bool) {
-        let mut time = i128::from(contexts.time(node));
-        let mut touched = false;
-        let Some(group) = contexts.group(node) else { return (Some(contexts.time(node)), false) };
+        match contexts.group(node) {
+            Some(group) => self.scaled(contexts.time(node), group, contexts.key(node)),
+            None => (Some(contexts.time(node)), false),
+        }
+    }
+
+    fn scaled(&self, time: i64, group: usize, key: Key) -> (Option<i64>, bool) {
+        let (mut time, mut touched) = (i128::from(time), false);
         for (factor, groups, keys) in &self.steps {
-            if groups[group] && keys[contexts.key(node).index()] {
+            if groups[group] && keys[key.index()] {
                 touched = true;
                 time = (time.saturating_mul(*factor) + WHOLE / 2) / WHOLE;
             }
@@ -466,7 +489,7 @@ fn matches(pattern: &str, label: &str) -> bool {
 
 fn unknown(name: &Written, threads: bool, labels: &[String], place: Place) -> Diagnostic {
     let what = if threads { "no function spawns threads that is called" } else { "there is no function" };
-    let finding = Diagnostic::warning(codes::UNKNOWN_FUNCTION, place, format!("{what} `{}`", name.text));
+    let finding = Diagnostic::error(codes::UNKNOWN_FUNCTION, place, format!("{what} `{}`", name.text));
     match similar(&name.text, labels.iter().skip(1).map(String::as_str)) {
         Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
         None => finding.with_note("functions are named as `Module::Interface::function`"),

@@ -23,3 +23,11 @@ pub const UNKNOWN_GROUP: Code = Code("G102");
 pub const UNKNOWN_FUNCTION: Code = Code("G103");
 /// A change is by a share that makes no sense.
 pub const BAD_SHARE: Code = Code("G104");
+/// A renaming is not two names.
+pub const BAD_RENAMING: Code = Code("G105");
+/// Two runs are measured by different clocks.
+pub const OTHER_CLOCK: Code = Code("G106");
+/// A limit is not `METRIC > N%`.
+pub const BAD_LIMIT: Code = Code("G107");
+/// A profile did not keep its calls.
+pub const NO_CALLS: Code = Code("G108");

@@ -74,6 +74,24 @@ pub struct Node {
     pub statistics: Statistics,
 }
 
+impl Node {
+    /// The name of the function, such as `Mod::Printer::print`; of threads, that of the function that spawns them.
+    pub fn name(&self) -> String {
+        let separator = if self.interface.is_empty() { "" } else { "::" };
+        format!("{}{separator}{}", self.interface, self.function)
+    }
+
+    /// The name with the object, and with what it is if it is no function: `threads of Mod::Printer::print [p1]`.
+    pub fn label(&self) -> String {
+        let object = if self.object.is_empty() { String::new() } else { format!(" [{}]", self.object) };
+        match self.kind {
+            NodeKind::Main => "(main)".to_owned(),
+            NodeKind::Function => format!("{}{object}", self.name()),
+            NodeKind::Thread => format!("threads of {}{object}", self.name()),
+        }
+    }
+}
+
 /// An arc of the CCSG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arc {

@@ -39,6 +39,7 @@ mod calls;
 pub mod change;
 pub mod codes;
 mod context;
+pub mod diff;
 mod graph;
 mod groups;
 mod input;

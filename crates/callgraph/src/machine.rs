@@ -96,6 +96,9 @@ enum State {
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     site: SiteId,
+    /// The site of its stub start, and the number of that record, or of the start of the thread, in the chain of the caller.
+    caller: Option<SiteId>,
+    at: u32,
     context: u32,
     call: u32,
     waiting: u32,
@@ -259,6 +262,7 @@ impl Machine {
         let clock = self.clock(record);
         let mut frame = Frame::new(record);
         frame.stub = true;
+        frame.caller = Some(record.site);
         frame.oneway = record.is(Record::ONEWAY);
         frame.fused = record.is(Record::COLLOCATED);
         frame.called = clock.begin;
@@ -317,6 +321,10 @@ impl Machine {
         frame.from = record.wall.end;
         frame.inside.begin = record.wall.end;
         frame.own = record.wall.duration();
+        if begins {
+            let link = &self.links[chain.link as usize];
+            (frame.caller, frame.at) = (Some(link.site), link.spot.event);
+        }
         self.enter(chain, &mut frame, function, info.group);
         if begins {
             self.name_remote(chain, &frame);
@@ -521,17 +529,19 @@ impl Machine {
     /// Begins a thread, whose first record lies in the chain of its parent.
     pub(crate) fn begin_thread(&mut self, chain: &mut Chain, start: &Record) {
         let link = &self.links[chain.link as usize];
-        let (context, call) = (link.context, link.call);
+        let (context, call, at) = (link.context, link.call, link.spot.event);
         let key = self.contexts.key(context as usize).threads();
         let mut frame = Frame::new(start);
         frame.state = State::Running;
         frame.thread = true;
+        frame.at = at;
         frame.started = self.clock(start).end;
         frame.from = start.wall.end;
         frame.inside.begin = start.wall.end;
         frame.context = self.contexts.child(context, key, self.site(start.site).group);
         self.contexts.enter(frame.context);
-        frame.call = self.open_call(&frame, call, key, true);
+        let group = self.site(start.site).group;
+        frame.call = self.open_call(&frame, call, key, group, true);
         chain.stack.push(frame);
         self.branch_probe(chain, start);
     }
@@ -571,18 +581,22 @@ impl Machine {
         frame.context = self.contexts.child(context, key, group);
         self.contexts.enter(frame.context);
         let detached = chain.stack.is_empty() && chain.role == Role::OneWay;
-        frame.call = self.open_call(frame, call, key, detached);
+        frame.call = self.open_call(frame, call, key, group, detached);
     }
 
-    fn open_call(&mut self, frame: &Frame, parent: u32, key: Key, detached: bool) -> u32 {
+    fn open_call(&mut self, frame: &Frame, parent: u32, key: Key, group: u16, detached: bool) -> u32 {
         let Some(calls) = &mut self.calls else { return NONE };
         let Spot { chain, event, .. } = frame.spot;
         calls.open(Call {
             parent,
+            group,
             key,
             site: frame.site,
+            caller: frame.caller,
             chain,
             event,
+            at: frame.at,
+            collocated: frame.fused,
             detached,
             complete: false,
             time: None,
@@ -795,6 +809,8 @@ impl Frame {
     fn new(record: &Record) -> Self {
         Self {
             site: record.site,
+            caller: None,
+            at: record.event,
             context: NONE,
             call: NONE,
             waiting: NONE,

@@ -99,7 +99,8 @@ pub fn analyse(inputs: Vec<Input<'_>>, options: &Options) -> Result<Profile, Dia
             Diagnostic::error(codes::NOT_RECORDS, Place::Nowhere, "there are no probe records in the input")
                 .with_hint("records are JSON Lines with `chain`, `event` and `probe`, or their binary form"),
         ];
-        findings.extend(reading.findings);
+        // One line that is no record is enough to see what the file is instead.
+        findings.extend(reading.findings.into_iter().take(1));
         return Err(Diagnostics(findings));
     }
     window.finish(&mut machine);
@@ -117,6 +118,9 @@ fn conclude(mut machine: Machine, reading: Reading, options: &Options) -> Profil
         reading.processes.iter().map(|time| (machine.groups.of(time.processor, &machine.tables), time.cpu)).collect();
     let (groups, places) = machine.groups.shown();
     machine.contexts.settle(&places);
+    if let Some(calls) = &mut machine.calls {
+        calls.settle(&places);
+    }
     let unattributed = if machine.wall {
         vec![None; groups.len()]
     } else {

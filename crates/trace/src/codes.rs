@@ -136,3 +136,7 @@ pub const BAD_CPU: Code = Code("T117");
 pub const MUCH_CPU: Code = Code("T118");
 /// The times of a span are in another unit than they are read in.
 pub const OTHER_UNIT: Code = Code("T119");
+/// Probe records do not fit the state machine of causal chains.
+pub const CHAIN: Code = Code("T160");
+/// A call without an end or a time, so that its operation is left out.
+pub const DAMAGED_CALL: Code = Code("T161");

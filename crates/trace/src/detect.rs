@@ -25,6 +25,9 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
     if text.is_empty() {
         return Err(Diagnostic::error(codes::EMPTY, place, "there is nothing in this file").into());
     }
+    if dyelog_callgraph::is_records(head) {
+        return Ok(Format::Calls);
+    }
     let seen = match text[0] {
         _ if magic(head).is_some() => binary(head),
         b'{' | b'[' => match json(text) {

@@ -29,11 +29,13 @@ pub enum Format {
     Lqsim,
     /// Log with vector clocks, as `ShiViz` shows them.
     Shiviz,
+    /// Records of the probes in stubs and skeletons, JSON Lines or binary.
+    Calls,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
@@ -45,6 +47,7 @@ impl Format {
         Self::Events,
         Self::Lqsim,
         Self::Shiviz,
+        Self::Calls,
     ];
 
     /// Its name on the command line.
@@ -61,6 +64,7 @@ impl Format {
             Self::Events => "events",
             Self::Lqsim => "lqsim",
             Self::Shiviz => "shiviz",
+            Self::Calls => "calls",
         }
     }
 
@@ -77,7 +81,7 @@ impl Format {
 
     /// Whether there is a reader for it.
     pub fn has_reader(self) -> bool {
-        self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger)
+        self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger | Self::Calls)
     }
 
     /// Whether it tells of messages only, and not which operation they belong to.

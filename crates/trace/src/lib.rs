@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod angio;
+mod calls;
 pub mod codes;
 pub mod detect;
 pub mod event;
@@ -45,9 +46,11 @@ pub mod toeg;
 mod unpack;
 mod versioned;
 
+pub use calls::operations_of;
 pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use named::NodeName;
-pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read};
+pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read, read_together};
 pub use retained::{SpanTree, Wanted};
 pub use toeg::{NodeId, Toeg};
+pub use unpack::unpacked;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::{Operation, SpanTree, TraceNames, Wanted, angio, codes, messages, spans, unpack};
+use crate::{Operation, SpanTree, TraceNames, Wanted, angio, calls, codes, messages, spans, unpack};
+use dyelog_callgraph::Input;
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
 
 /// Takes operations as they come out of a reader.
@@ -158,9 +159,15 @@ impl<'r> OpenTrace<'r> {
             Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
             Format::Otlp => spans::read_otlp(&file, input, spans_options(options), names, sink),
             Format::Jaeger => spans::read_jaeger(&file, input, spans_options(options), names, sink),
+            Format::Calls => calls::read(vec![Input::new(file, input)], options.strict, names, sink),
             format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
             format => Err(no_reader(&file, format).into()),
         }
+    }
+
+    /// Whether operations of this format lie in several files at once, which [`read_together`] reads as one trace.
+    pub fn lies_in_pieces(&self) -> bool {
+        self.format == Format::Calls
     }
 
     /// The messages, which are not read yet.
@@ -172,6 +179,26 @@ impl<'r> OpenTrace<'r> {
         messages::source(&file, input, format, options.strict)?
             .ok_or_else(|| mixed(&file, "has operations, and no bare messages").into())
     }
+}
+
+/// Reads traces in pieces as one: processes write files of their own, and operations go through several.
+///
+/// # Errors
+/// As [`read`], and when one of them is a trace of its own.
+pub fn read_together(
+    traces: Vec<OpenTrace<'_>>,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let whole = |trace: &&OpenTrace<'_>| !trace.lies_in_pieces();
+    let faults: Vec<Diagnostic> =
+        traces.iter().filter(whole).map(|trace| mixed(&trace.file, "is one by itself")).collect();
+    if !faults.is_empty() {
+        return Err(Diagnostics(faults));
+    }
+    let strict = traces.iter().any(|trace| trace.options.strict);
+    let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
+    calls::read(files, strict, names, sink)
 }
 
 /// The format of a trace that begins so, as far as that much of it tells; compressed or not.

@@ -53,6 +53,14 @@ pub(crate) fn damage(error: &io::Error) -> Option<&Damage> {
     error.get_ref()?.downcast_ref()
 }
 
+/// An input as it is, or unpacked where its first bytes are those of gzip or zstd.
+///
+/// # Errors
+/// When its first bytes cannot be read. Damage of an archive is an error of the reading.
+pub fn unpacked<'a>(input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+    Ok(Box::new(open(input)?))
+}
+
 /// Looks at the first bytes of an input and unpacks it if they are those of an archive.
 pub(crate) fn open<'a>(input: impl Read + Send + 'a) -> io::Result<Unpacked<'a>> {
     let mut input: Box<dyn Read + Send + 'a> = Box::new(input);

@@ -52,6 +52,8 @@ pub struct Configuration {
     pub parameters: BTreeMap<String, Expression>,
     /// `[profile.NAME]`: customers who do one scenario or another.
     pub profiles: BTreeMap<String, ProfileSettings>,
+    /// `[processor_groups]`: processors that call graphs take as one, in the order in which they are written.
+    pub processor_groups: Vec<(String, Vec<String>)>,
 }
 
 /// What holds for tasks and processors without a setting of their own.

@@ -74,8 +74,18 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
             "demand" => configuration.demand = demand(reader, item),
             "parameters" => configuration.parameters = parameters(reader, item),
             "profile" => configuration.profiles = named(reader, item, "`profile`", profiles::profile),
+            "processor_groups" => configuration.processor_groups = processor_groups(reader, item),
             _ => {
-                let known = ["defaults", "scenario", "profile", "processor", "task", "demand", "parameters"];
+                let known = [
+                    "defaults",
+                    "scenario",
+                    "profile",
+                    "processor",
+                    "task",
+                    "demand",
+                    "parameters",
+                    "processor_groups",
+                ];
                 reader.unknown(key, "the configuration", &known);
             }
         }
@@ -99,6 +109,16 @@ fn named<T>(
         }
     }
     things
+}
+
+fn processor_groups(reader: &mut Reader<'_>, item: &Item<'_>) -> Vec<(String, Vec<String>)> {
+    let Some(table) = reader.table(item, "`processor_groups`") else { return Vec::new() };
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+        .into_iter()
+        .map(|(key, item)| (key.get_ref().to_string(), reader.texts(item, &format!("`{}`", key.get_ref()))))
+        .collect()
 }
 
 fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {

@@ -87,6 +87,15 @@ impl<'f> Reader<'f> {
         text.map(str::to_owned)
     }
 
+    /// A list of texts.
+    pub fn texts(&mut self, item: &Item<'_>, what: &str) -> Vec<String> {
+        let Some(list) = item.get_ref().as_array() else {
+            self.wrong_type(item, what, "a list of strings");
+            return Vec::new();
+        };
+        list.iter().filter_map(|item| self.text(item, &format!("an element of {what}"))).collect()
+    }
+
     /// A time, zero or more, in seconds.
     pub fn seconds(&mut self, item: &Item<'_>, what: &str) -> Option<f64> {
         let value = self.quantity(item, what, "a time such as \"2 ms\", or a number of seconds", units::seconds)?;

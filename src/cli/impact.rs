@@ -1,0 +1,94 @@
+//! `dyelog impact`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use dyelog::callgraph::change::Change;
+use dyelog::lqn::Model;
+use dyelog::pipeline::{self, Predicted};
+use dyelog::report::call_graph::{self, Figures, Scenario};
+use dyelog::solve::{LayeredOptions, layered};
+
+use crate::cli::args::{Form, OutputArguments};
+use crate::cli::exit::Exit;
+use crate::cli::profile::AnalysisArguments;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Outcome, input, output};
+
+/// Arguments of `dyelog impact`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "all functions with 30% less work" =>
+    "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::* }'",
+})]
+pub struct Arguments {
+    /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
+    #[arg(value_name = "RECORDS", required = true)]
+    records: Vec<PathBuf>,
+    /// A file of statements such as `reduction on processor group { A } by 10% to function { M::f, N::* };`
+    #[arg(long, value_name = "FILE", required_unless_present = "statements", conflicts_with = "statements")]
+    change: Option<PathBuf>,
+    /// A statement; may be repeated: each takes effect on what those before left
+    #[arg(short = 'e', value_name = "STATEMENT")]
+    statements: Vec<String>,
+    #[command(flatten)]
+    analysis: AnalysisArguments,
+    /// The form of the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Estimates what a change comes to, in processor time and in responses.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    input::check_stdin_once(arguments.records.iter().chain(&arguments.change))?;
+    let (name, text): (Arc<str>, String) = match &arguments.change {
+        Some(file) => (input::shown(file), input::text(file)?),
+        None => ("-e".into(), statements(&arguments.statements)),
+    };
+    terminal.sources.insert(Arc::clone(&name), text.as_str().into());
+    let change = Change::parse(&name, &text)?;
+    let analysis = &arguments.analysis;
+    let (profile, configuration) = analysis.profile_with_calls(&arguments.records, terminal)?;
+    let solver = |model: &Model| layered(model, &LayeredOptions::default());
+    let found = pipeline::impact(&profile, &change, &analysis.granularity(), &configuration, solver, terminal)?;
+    let scenarios: Vec<Scenario<'_>> = found
+        .scenarios
+        .iter()
+        .map(|scenario| Scenario {
+            name: &scenario.name,
+            before: figures(&scenario.before),
+            after: figures(&scenario.after),
+        })
+        .collect();
+    let text = match arguments.format {
+        Form::Text => call_graph::impact_text(&found.graph, &scenarios, terminal.look(&arguments.output)),
+        Form::Json => call_graph::impact_json(&found.graph, &scenarios),
+    };
+    output::write(&arguments.output, &text)?;
+    if found.converged {
+        return Ok(Exit::Ok);
+    }
+    terminal.say("the solver did not converge: responses are not to be relied on\n");
+    Ok(Exit::NotConverged)
+}
+
+fn figures(predicted: &Predicted) -> Figures<'_> {
+    Figures {
+        throughput: predicted.throughput,
+        response: predicted.response,
+        saturation: predicted.saturation,
+        limit: predicted.limit.as_deref(),
+    }
+}
+
+/// Statements of the command line as one text; the last semicolon of each may be missing.
+fn statements(typed: &[String]) -> String {
+    let ended = typed.iter().map(|text| {
+        let text = text.trim_end();
+        format!("{text}{}\n", if text.is_empty() || text.ends_with(';') { "" } else { ";" })
+    });
+    ended.collect()
+}

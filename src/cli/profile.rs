@@ -1,0 +1,328 @@
+//! `dyelog profile`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use dyelog::callgraph::diff::{Limit, Renaming, diff};
+use dyelog::callgraph::{self, Granularity, Graph, Options, Profile, Target, write};
+use dyelog::diagnostic::{Diagnostic, Diagnostics};
+use dyelog::model::Configuration;
+use dyelog::pipeline;
+use dyelog::report::call_graph::{self, Shown};
+
+use crate::cli::args::{Form, OutputArguments};
+use crate::cli::exit::Exit;
+use crate::cli::output::Output;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome, input, output};
+
+/// Arguments of `dyelog profile`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_long_help = examples! {
+    "where processor time goes, by function and by path" => "dyelog profile traces/calls/figure-1.jsonl",
+    "objects of an interface as one" => "dyelog profile traces/calls/figure-1.jsonl --by interface",
+    "for a flame graph" => "dyelog profile traces/calls/figure-1.jsonl --format folded -o figure-1.folded",
+})]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    profile: ProfileArguments,
+}
+
+/// The subcommands of `dyelog profile`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare two measured runs, function by function and for each operation
+    Diff(DiffArguments),
+    /// Write records in another form
+    Convert(ConvertArguments),
+}
+
+/// What is profiled, and how it is shown.
+#[derive(Debug, Args)]
+pub struct ProfileArguments {
+    /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
+    #[arg(value_name = "RECORDS", required = true)]
+    records: Vec<PathBuf>,
+    #[command(flatten)]
+    analysis: AnalysisArguments,
+    /// The form of the profile
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    shown: ShownArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// How records are analysed.
+#[derive(Debug, Args)]
+pub struct AnalysisArguments {
+    /// How finely functions are told apart
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = By::Object)]
+    by: By,
+    /// An object, an interface or a module (`Mod::*`) whose objects are told apart under `--by interface`; may be repeated
+    #[arg(long, value_name = "NAME")]
+    expand: Vec<String>,
+    /// The clock that times are taken from
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = Measure::Auto)]
+    measure: Measure,
+    /// What is taken off latencies: every probe inside, or what the formula of 2003 takes off
+    #[arg(long, value_enum, value_name = "RULE", default_value_t = Latency::Net)]
+    latency: Latency,
+    /// A TOML file whose `[processor_groups]` says which processors are one; under `impact` also the load, as for `solve`
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// How much is shown.
+#[derive(Debug, Args)]
+pub struct ShownArguments {
+    /// As text: leave out functions and paths with a smaller share of the whole, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5, value_parser = percentage)]
+    least: f64,
+    /// As text: at most so many functions, and so many paths
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    lines: usize,
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let value: f64 = text.strip_suffix('%').unwrap_or(text).parse().map_err(|_| "it is no number".to_owned())?;
+    if (0.0..=100.0).contains(&value) { Ok(value) } else { Err("it lies between 0 and 100".to_owned()) }
+}
+
+/// How finely functions are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// A function of each object by itself
+    Object,
+    /// A function of all objects of its interface
+    Interface,
+}
+
+/// The clock that times are taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Measure {
+    /// Processor time if the first records have it, else the clock on the wall
+    Auto,
+    /// Processor time
+    Cpu,
+    /// The clock on the wall: waiting counts as well
+    Wall,
+}
+
+/// What is taken off latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Latency {
+    /// Every probe between begin and end
+    Net,
+    /// As printed in 2003 §3.2: the function's own probes stay in
+    Paper,
+}
+
+/// Forms of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// The summary graph, with vectors of nanoseconds
+    Json,
+    /// The summary graph as a tree of primary links
+    Xml,
+    /// A row for each function and processor group
+    Csv,
+    /// Stacks for flame graphs
+    Folded,
+    /// For `pprof`, not compressed
+    Pprof,
+}
+
+/// Arguments of `dyelog profile diff`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "two runs" => "dyelog profile diff traces/calls/figure-1.jsonl traces/calls/figure-1.jsonl",
+    "in CI: a function that got slower by more than 5% fails the step" =>
+    "dyelog profile diff traces/calls/figure-1.jsonl traces/calls/figure-1.jsonl --fail-if 'self > 5%'",
+})]
+pub struct DiffArguments {
+    /// The records of the first run
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// The records of the second run
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// A function that has another name in the second run, `OLD=NEW`; `M::*=N::*` for all that begins so; may be repeated
+    #[arg(long, value_name = "OLD=NEW")]
+    map: Vec<String>,
+    /// Exit with 1 where it holds and is more than chance: `self > 5%`; or `inclusive`, `calls`, `latency`, `total`; may be repeated
+    #[arg(long, value_name = "METRIC > N%")]
+    fail_if: Vec<String>,
+    #[command(flatten)]
+    analysis: AnalysisArguments,
+    /// The form of the comparison
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    shown: ShownArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Arguments of `dyelog profile convert`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "the binary form, at most 24 bytes a record" =>
+    "dyelog profile convert traces/calls/figure-1.jsonl --to binary -o figure-1.calls",
+})]
+pub struct ConvertArguments {
+    /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
+    #[arg(value_name = "RECORDS", required = true)]
+    records: Vec<PathBuf>,
+    /// The form to write
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = To::Jsonl)]
+    to: To,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Forms of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum To {
+    /// JSON Lines
+    Jsonl,
+    /// The binary form
+    Binary,
+}
+
+impl AnalysisArguments {
+    /// How finely functions are told apart.
+    pub fn granularity(&self) -> Granularity {
+        Granularity { by_interface: self.by == By::Interface, expanded: self.expand.clone() }
+    }
+
+    /// Reads records as the arguments ask for.
+    pub fn profile(&self, records: &[PathBuf], terminal: &mut Terminal) -> Result<Profile, Failure> {
+        Ok(self.read(records, false, terminal)?.0)
+    }
+
+    /// The same with every single call, and the whole configuration.
+    pub fn profile_with_calls(
+        &self,
+        records: &[PathBuf],
+        terminal: &mut Terminal,
+    ) -> Result<(Profile, Configuration), Failure> {
+        self.read(records, true, terminal)
+    }
+
+    fn read(
+        &self,
+        records: &[PathBuf],
+        keep_calls: bool,
+        terminal: &mut Terminal,
+    ) -> Result<(Profile, Configuration), Failure> {
+        input::check_stdin_once(records.iter().chain(&self.config))?;
+        let config = self.config.as_deref().map(input::input);
+        let (configuration, _) = pipeline::configuration(config.as_ref(), terminal)?;
+        let options = Options {
+            groups: pipeline::processor_groups(&configuration)?,
+            latency: match self.latency {
+                Latency::Net => callgraph::Latency::Net,
+                Latency::Paper => callgraph::Latency::Paper,
+            },
+            measure: match self.measure {
+                Measure::Auto => callgraph::Measure::Auto,
+                Measure::Cpu => callgraph::Measure::Cpu,
+                Measure::Wall => callgraph::Measure::Wall,
+            },
+            keep_calls,
+            ..Options::default()
+        };
+        Ok((pipeline::profile(&input::inputs(records), &options, terminal)?, configuration))
+    }
+}
+
+/// Runs `dyelog profile` or one of its subcommands.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    match &arguments.command {
+        Some(Command::Diff(arguments)) => compare(arguments, terminal),
+        Some(Command::Convert(arguments)) => convert(arguments, terminal),
+        None => profile(&arguments.profile, terminal),
+    }
+}
+
+fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
+    let profile = arguments.analysis.profile(&arguments.records, terminal)?;
+    let objects = arguments.analysis.by == By::Object;
+    let graph = Graph::of(&profile, &arguments.analysis.granularity());
+    let shown = Shown { least: arguments.shown.least / 100.0, lines: arguments.shown.lines };
+    let mut output = Output::open(&arguments.output)?;
+    match arguments.format {
+        Format::Text => output.text(&call_graph::text(&profile, &graph, shown, terminal.look(&arguments.output)))?,
+        Format::Json => output.text(&write::json(&profile, &graph))?,
+        Format::Xml => output.text(&write::xml(&graph))?,
+        Format::Csv => output.text(&write::csv(&graph))?,
+        Format::Folded => output.text(&write::folded(&profile, objects))?,
+        Format::Pprof => output.attempt(|sink| sink.write_all(&write::pprof(&profile, objects)))?,
+    }
+    output.finish()?;
+    Ok(Exit::Ok)
+}
+
+/// Reads each argument by a function; all that is wrong is told at once.
+fn parsed<T>(texts: &[String], parse: fn(&str) -> Result<T, Diagnostic>) -> Result<Vec<T>, Failure> {
+    let (mut values, mut faults) = (Vec::new(), Vec::new());
+    for text in texts {
+        match parse(text) {
+            Ok(value) => values.push(value),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { Ok(values) } else { Err(Diagnostics(faults).into()) }
+}
+
+fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
+    let renamings = parsed(&arguments.map, Renaming::parse)?;
+    let limits = parsed(&arguments.fail_if, Limit::parse)?;
+    input::check_stdin_once([&arguments.before, &arguments.after])?;
+    let analysis = &arguments.analysis;
+    let mut run = |file: &PathBuf| -> Result<(Profile, Graph), Failure> {
+        let profile = analysis.profile(std::slice::from_ref(file), terminal)?;
+        let graph = Graph::of(&profile, &analysis.granularity());
+        Ok((profile, graph))
+    };
+    let (before, after) = (run(&arguments.before)?, run(&arguments.after)?);
+    let difference = diff((&before.0, &before.1), (&after.0, &after.1), &renamings)?;
+    terminal.report(&difference.findings);
+    let breaches: Vec<_> = arguments
+        .fail_if
+        .iter()
+        .zip(&limits)
+        .map(|(text, limit)| (text.clone(), limit.breaches(&difference)))
+        .collect();
+    let text = match arguments.format {
+        Form::Text => {
+            let (least, look) = (arguments.shown.least / 100.0, terminal.look(&arguments.output));
+            call_graph::difference_text(&difference, &breaches, least, arguments.shown.lines, look)
+        }
+        Form::Json => call_graph::difference_json(&difference, &breaches),
+    };
+    output::write(&arguments.output, &text)?;
+    let broken = breaches.iter().any(|(_, breaches)| !breaches.is_empty());
+    Ok(if broken { Exit::Finding } else { Exit::Ok })
+}
+
+fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
+    input::check_stdin_once(&arguments.records)?;
+    let files = pipeline::unpacked(&input::inputs(&arguments.records), |reader| reader)?;
+    let target = match arguments.to {
+        To::Jsonl => Target::Lines,
+        To::Binary => Target::Binary,
+    };
+    let mut output = Output::open(&arguments.output)?;
+    let reading = output.attempt(|sink| Ok(callgraph::convert(files, target, sink)))??;
+    output.finish()?;
+    terminal.report(&reading.findings);
+    Ok(Exit::Ok)
+}

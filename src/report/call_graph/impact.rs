@@ -1,0 +1,166 @@
+//! What a change would come to.
+
+use serde_json::{Value, json};
+
+use crate::callgraph::change::{Changed, Delta, Impact};
+use crate::callgraph::{Graph, NodeKind};
+use crate::report::call_graph::{list, ms, sum};
+use crate::report::json::pretty;
+use crate::report::look::Look;
+use crate::report::table::Table;
+use crate::report::words::number;
+
+/// A scenario before and after: its name, and for each its throughput and saturation (1/s), response (s) and limiting processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// Before the change.
+    pub before: Figures<'s>,
+    /// After it.
+    pub after: Figures<'s>,
+}
+
+/// What is predicted of a scenario at one load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures<'s> {
+    /// Operations per second.
+    pub throughput: f64,
+    /// Mean response, seconds.
+    pub response: Option<f64>,
+    /// Operations per second at which a processor saturates.
+    pub saturation: Option<f64>,
+    /// That processor.
+    pub limit: Option<&'s str>,
+}
+
+/// Responses and saturation of the scenarios, the whole by processor group, then the functions that the change reaches.
+pub fn text(impact: &Impact, scenarios: &[Scenario<'_>], look: Look) -> String {
+    let mut table = Table::new(&[
+        "SCENARIO",
+        ">RESPONSE BEFORE (ms)",
+        ">AFTER (ms)",
+        ">CHANGE (%)",
+        ">SATURATION BEFORE (1/s)",
+        ">AFTER (1/s)",
+        "LIMIT BEFORE",
+        "AFTER",
+    ]);
+    for scenario in scenarios {
+        let (before, after) = (&scenario.before, &scenario.after);
+        let shown =
+            |value: Option<f64>, scale: f64| value.map_or_else(|| "none".to_owned(), |value| number(value * scale));
+        let change = before.response.zip(after.response).filter(|(before, _)| *before > 0.0);
+        table.row(vec![
+            scenario.name.to_owned(),
+            shown(before.response, 1e3),
+            shown(after.response, 1e3),
+            change.map_or_else(String::new, |(before, after)| format!("{:+.1}", 100.0 * (after / before - 1.0))),
+            shown(before.saturation, 1.0),
+            shown(after.saturation, 1.0),
+            before.limit.unwrap_or_default().to_owned(),
+            after.limit.unwrap_or_default().to_owned(),
+        ]);
+    }
+    let mut text = String::new();
+    if !table.is_empty() {
+        text.push_str(&table.render(look));
+        text.push_str("at the load of the records, or of `--config`; saturation is where the busiest processor has no time left\n\n");
+    }
+    text.push_str(&processor_time(impact, look));
+    text
+}
+
+fn processor_time(impact: &Impact, look: Look) -> String {
+    let mut table = Table::new(&["PROCESSOR GROUP", ">BEFORE (ms)", ">AFTER (ms)", ">CHANGE (ms)", ">CHANGE (%)"]);
+    let totals = impact.before.total().iter().zip(impact.after.total());
+    for (group, (before, after)) in impact.before.groups.iter().zip(totals) {
+        table.row(row(group.clone(), *before, *after));
+    }
+    if impact.before.groups.len() > 1 {
+        table.row(row("(all)".to_owned(), sum(impact.before.total()), sum(impact.after.total())));
+    }
+    let mut text = table.render(look);
+    let mut deltas: Vec<&Delta> =
+        impact.deltas.iter().filter(|delta| impact.before.nodes[delta.node].kind != NodeKind::Main).collect();
+    let change = |changed: &Changed| sum(&changed.after) - sum(&changed.before);
+    deltas.sort_by_key(|delta| (std::cmp::Reverse(change(&delta.inclusive_once).abs()), delta.node));
+    let mut table = Table::new(&[
+        "FUNCTION",
+        ">SELF BEFORE (ms)",
+        ">AFTER (ms)",
+        ">CHANGE (ms)",
+        ">CHANGE (%)",
+        ">INCLUSIVE BEFORE (ms)",
+        ">AFTER (ms)",
+        ">CHANGE (%)",
+    ]);
+    for delta in deltas {
+        let mut cells = row(impact.before.nodes[delta.node].label(), sum(&delta.own.before), sum(&delta.own.after));
+        let (before, after) = (sum(&delta.inclusive_once.before), sum(&delta.inclusive_once.after));
+        cells.extend([ms(before), ms(after), relative(before, after)]);
+        table.row(cells);
+    }
+    if !table.is_empty() {
+        text.push('\n');
+        text.push_str(&table.render(look));
+    }
+    text
+}
+
+fn row(name: String, before: i128, after: i128) -> Vec<String> {
+    vec![name, ms(before), ms(after), ms(after - before), relative(before, after)]
+}
+
+fn relative(before: i128, after: i128) -> String {
+    if before == 0 { String::new() } else { format!("{:+.1}", 100.0 * (after - before) as f64 / before as f64) }
+}
+
+/// `{"dyelog-impact": 1, "scenarios": [{"name", "before", "after"}], "groups", "before", "after", "nodes": [{"id", "kind", "interface", "function", "object", "self", "descendent",
+/// "inclusive_once"}], "links": [{"from", "to", "count"}]}`: the CPU consumption delta graph (2002 §4). A vector is `{"before", "after",
+/// "difference"}`, in nanoseconds by group; ids are those of `dyelog profile`. Of a scenario there are `throughput` and `saturation` (1/s),
+/// `response` (seconds) and `limit`, the processor that saturates first.
+pub fn json(impact: &Impact, scenarios: &[Scenario<'_>]) -> String {
+    let figures = |figures: &Figures<'_>| {
+        json!({
+            "throughput": figures.throughput,
+            "response": figures.response,
+            "saturation": figures.saturation,
+            "limit": figures.limit,
+        })
+    };
+    let scenarios = scenarios.iter().map(|scenario| {
+        json!({ "name": scenario.name, "before": figures(&scenario.before), "after": figures(&scenario.after) })
+    });
+    let graph: &Graph = &impact.before;
+    let vector = |changed: &Changed| {
+        json!({
+            "before": list(&changed.before),
+            "after": list(&changed.after),
+            "difference": list(&changed.difference()),
+        })
+    };
+    let nodes = impact.deltas.iter().map(|delta| {
+        let node = &graph.nodes[delta.node];
+        json!({
+            "id": delta.node,
+            "kind": node.kind.name(),
+            "interface": node.interface,
+            "function": node.function,
+            "object": node.object,
+            "self": vector(&delta.own),
+            "descendent": vector(&delta.descendent),
+            "inclusive_once": vector(&delta.inclusive_once),
+        })
+    });
+    let links = impact.arcs.iter().map(|arc| json!({ "from": arc.from, "to": arc.to, "count": arc.count }));
+    pretty(&json!({
+        "dyelog-impact": 1,
+        "scenarios": scenarios.collect::<Vec<Value>>(),
+        "groups": graph.groups,
+        "before": list(graph.total()),
+        "after": list(impact.after.total()),
+        "nodes": nodes.collect::<Vec<Value>>(),
+        "links": links.collect::<Vec<Value>>(),
+    }))
+}
