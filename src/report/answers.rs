@@ -32,6 +32,16 @@ impl Row {
         Self { operation, cells: cells.iter().map(owned).collect() }
     }
 
+    /// The value of a column among those that are shown: scenario and run first, where the scope is an operation.
+    pub fn at(&self, column: usize) -> Cell<'_> {
+        let keys = if self.operation.is_some() { 2 } else { 0 };
+        match (&self.operation, column) {
+            (Some((scenario, _)), 0) => Cell::Text(scenario.as_str().into()),
+            (Some((_, run)), 1) => Cell::Text(run.as_str().into()),
+            _ => self.cells[column - keys].clone(),
+        }
+    }
+
     fn key(&self) -> Option<(&str, &str)> {
         self.operation.as_ref().map(|(scenario, run)| (&**scenario, &**run))
     }
@@ -153,12 +163,21 @@ pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quali
             json!({ "name": &*asked.name, "columns": columns, "rows": rows })
         })
         .collect();
-    pretty(&json!({
+    let mut document = json!({
         "version": 1,
-        "scope": if scope == Scope::Operation { "operation" } else { "trace" },
-        "operations": operations(told, quality),
-        "relations": relations,
-    }))
+        "scope": match scope {
+            Scope::Operation => "operation",
+            Scope::Trace => "trace",
+            Scope::Messages => "messages",
+        },
+    });
+    if scope == Scope::Messages {
+        document["messages"] = json!(told.messages);
+    } else {
+        document["operations"] = operations(told, quality);
+    }
+    document["relations"] = relations;
+    pretty(&document)
 }
 
 /// How many operations were asked about, and which were not.

@@ -9,12 +9,11 @@ use dyelog::datalog::eval::Watch;
 use dyelog::pipeline;
 use dyelog::query::{Answering, Cell, Question, Rows};
 use dyelog::report;
-use dyelog::trace::TraceNames;
 
 use crate::cli::Outcome;
 use crate::cli::args::{Form, OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
-use crate::cli::query::{self, Scope};
+use crate::cli::query;
 use crate::cli::terminal::Terminal;
 use crate::cli::{input, output, rule_files};
 
@@ -34,9 +33,8 @@ pub struct Arguments {
     /// Compute this relation; may be repeated
     #[arg(long, value_name = "NAME")]
     relation: Vec<String>,
-    /// Over what rules hold
-    #[arg(long, value_enum, value_name = "SCOPE", default_value_t = Scope::Operation)]
-    scope: Scope,
+    #[command(flatten)]
+    over: query::Over,
     #[command(flatten)]
     reading: ReadingArguments,
     /// The form of the answer
@@ -59,17 +57,16 @@ impl Rows for Unshown {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
     let (loaded, from) = query::program(Some(&arguments.file), &[], terminal)?;
-    let question =
-        Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, arguments.scope.into())?;
+    let (opened, scope) = query::Traces::open(&arguments.traces, &arguments.reading, &arguments.over)?;
+    let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
     terminal.report(&question.warnings);
     let rules = rule_files::load(&[], &mut terminal.sources)?;
     let begin = Instant::now();
     let clock = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let watch = Watch { clock: &clock, interrupted: &|| false };
-    let mut names = TraceNames::new();
     let mut rows = Unshown;
     let mut answering = Answering::new(&question, &rules, &mut rows).profiling(&watch);
-    let (_, quality) = query::read(&arguments.traces, &arguments.reading, &mut names, &mut answering)?;
+    let (names, _, quality) = opened.read(&mut answering)?;
     let told = answering.finish(&names)?;
     pipeline::tell_quality(&quality, terminal);
     terminal.report(&told.findings);
