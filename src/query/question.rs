@@ -265,7 +265,7 @@ fn out_of_scope(program: &Program, rules: &[&Rule], asked: &[Asked], scope: Scop
 fn of_other_traces(name: &str, place: Place, subject: Subject) -> Diagnostic {
     let (about, trace) = match subject {
         Subject::Operations => ("operations", "messages, and not which operation these belong to"),
-        Subject::Messages | Subject::Both => ("traces of messages", "operations"),
+        Subject::Messages | Subject::Both => ("messages", "operations"),
     };
     let message = format!("`{name}` tells of {about}, and the trace tells of {trace}");
     let other = if subject == Subject::Operations { Subject::Messages } else { Subject::Operations };

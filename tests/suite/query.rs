@@ -1,8 +1,12 @@
 //! Queries: facts, scopes, the standard library against oracles, the pages of the book, the command line.
 
 mod cli;
+mod clocks;
+mod constants;
 mod library;
+mod messages;
 mod page;
+mod parquet;
 
 use std::ops::ControlFlow;
 

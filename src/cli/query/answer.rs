@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use dyelog::diagnostic::{Diagnostic, Place, similar};
 use dyelog::query::{self, Asked, Cell, Question, Rows, Scope};
 use dyelog::report::answers::{self, Row};
+use dyelog::report::parquet::Parquet;
 use dyelog::trace::quality::QualityReport;
 
 use crate::cli::args::OutputArguments;
@@ -99,6 +100,8 @@ pub(super) struct Answer<'q> {
     /// By relation, where there is a folder; else one.
     outputs: Vec<Output>,
     names: Vec<PathBuf>,
+    /// By relation, where the form is Parquet.
+    tables: Vec<Parquet>,
     kept: Kept,
     failure: Option<Failure>,
 }
@@ -119,8 +122,17 @@ impl<'q> Answer<'q> {
                 )
                 .into());
         }
-        let mut answer =
-            Self { question, format, columns, outputs: Vec::new(), names: Vec::new(), kept, failure: None };
+        if format == Format::Parquet && arguments.output.is_none() {
+            return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "Parquet goes into files")
+                .with_hint("`-o DIR` writes a file for each relation")
+                .into());
+        }
+        let tables = match format {
+            Format::Parquet => question.asked.iter().map(|asked| answers::parquet(asked, question.scope)).collect(),
+            _ => Vec::new(),
+        };
+        let (outputs, names) = (Vec::new(), Vec::new());
+        let mut answer = Self { question, format, columns, outputs, names, tables, kept, failure: None };
         if let Some(folder) = &arguments.output {
             std::fs::create_dir_all(folder).map_err(|error| {
                 let place = Place::File { file: folder.display().to_string().into() };
@@ -149,11 +161,12 @@ impl<'q> Answer<'q> {
     }
 
     fn write(&mut self, relation: usize, key: Option<(&str, &str)>, cells: &[Cell<'_>]) -> Result<(), Failure> {
-        let Self { outputs, columns, question, format, .. } = self;
+        let Self { outputs, columns, question, format, tables, .. } = self;
         let place = if outputs.len() > 1 { relation } else { 0 };
         let name = &question.asked[relation].name;
         outputs[place].attempt(|out: &mut dyn Write| match format {
             Format::Jsonl => answers::json_line(out, name, &columns[relation], key, cells),
+            Format::Parquet => tables[relation].row(out, answers::with_key(key, cells)),
             _ => answers::csv(out, key, cells),
         })
     }
@@ -176,7 +189,7 @@ impl<'q> Answer<'q> {
         }
         let scope = self.question.scope;
         match self.format {
-            Format::Csv | Format::Jsonl => {
+            Format::Csv | Format::Jsonl | Format::Parquet => {
                 for (relation, rows) in rows.iter().enumerate() {
                     for row in rows {
                         let key = row.operation.as_ref().map(|(scenario, run)| (&**scenario, &**run));
@@ -204,6 +217,9 @@ impl<'q> Answer<'q> {
                     self.outputs[output].text(&format!("{heading}{table}"))?;
                 }
             }
+        }
+        for (table, output) in self.tables.iter_mut().zip(&mut self.outputs) {
+            output.attempt(|out| table.finish(out))?;
         }
         self.outputs.into_iter().try_for_each(Output::finish)
     }

@@ -92,6 +92,8 @@ enum Format {
     Json,
     /// An object a line, as operations come
     Jsonl,
+    /// Parquet, typed columns, as operations come; with `-o`
+    Parquet,
 }
 
 impl Format {
@@ -101,6 +103,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Json => "json",
             Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
         }
     }
 }

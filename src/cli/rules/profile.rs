@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::Args;
@@ -15,7 +16,7 @@ use crate::cli::args::{Form, OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
 use crate::cli::query;
 use crate::cli::terminal::Terminal;
-use crate::cli::{input, output, rule_files};
+use crate::cli::{input, interrupt, output, rule_files};
 
 /// Arguments of `dyelog rules profile`.
 #[derive(Debug, Args)]
@@ -53,7 +54,7 @@ impl Rows for Unshown {
     }
 }
 
-/// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation.
+/// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation, with 130 where Ctrl-C did.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
     let (loaded, from) = query::program(Some(&arguments.file), &[], terminal)?;
@@ -63,7 +64,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let rules = rule_files::load(&[], &mut terminal.sources)?;
     let begin = Instant::now();
     let clock = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let watch = Watch { clock: &clock, interrupted: &|| false };
+    let stopping = interrupt::stopping();
+    let interrupted = || stopping.load(Ordering::Relaxed);
+    let watch = Watch { clock: &clock, interrupted: &interrupted };
     let mut rows = Unshown;
     let mut answering = Answering::new(&question, &rules, &mut rows).profiling(&watch);
     let (names, _, quality) = opened.read(&mut answering)?;
@@ -75,5 +78,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Form::Json => report::rule_profile::json(&loaded.program, &told.profile),
     };
     output::write(&arguments.output, &text)?;
-    Ok(if told.profile.interrupted { Exit::Finding } else { Exit::Ok })
+    Ok(match told.profile.interrupted {
+        true if interrupted() => Exit::Interrupted,
+        true => Exit::Finding,
+        false => Exit::Ok,
+    })
 }
