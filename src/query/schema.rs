@@ -63,6 +63,8 @@ relations! {
         "span C is the so-manieth child of span P, from 1, by the time of the start";
     Restored "restored" ("span": SPAN)
         "span S is not in the trace, and stands in the place of a missing one: it has a place in the tree, and nothing else";
+    Orphan "orphan" ("span": SPAN)
+        "span S names a parent that is not in the trace; it hangs on what stands in its place, or is a root";
     Root "root" ("span": SPAN) "span S is the first of its operation";
     SpanKind "span_kind" ("span": SPAN, "kind": Type::Symbol)
         "span S is \"client\", \"server\", \"producer\", \"consumer\", \"internal\" or \"unspecified\"";

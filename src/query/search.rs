@@ -70,7 +70,9 @@ impl<'q> Search<'q> {
                         Own::Resource => &keys.resources,
                         _ => &keys.event_attributes,
                     };
-                    keys.iter().for_each(|key| seen.take_text(*key, || names.names.shared(*key)));
+                    for key in keys {
+                        seen.take_text(*key, || names.names.shared(*key));
+                    }
                 }
                 continue;
             }

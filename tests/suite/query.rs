@@ -3,8 +3,10 @@
 mod cli;
 mod clocks;
 mod constants;
+mod hostile;
 mod library;
 mod messages;
+mod on_call;
 mod page;
 mod parquet;
 

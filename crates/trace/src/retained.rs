@@ -244,6 +244,11 @@ impl Kept {
         key(a).cmp(&key(b))
     }
 
+    /// Whether a span, by its place in the input, is none of it.
+    pub(super) fn is_restored(&self, span: u32) -> bool {
+        span as usize >= self.details.len()
+    }
+
     fn detail(&self, span: u32) -> Detail {
         self.details.get(span as usize).copied().unwrap_or_default()
     }
@@ -287,6 +292,8 @@ pub struct RecordedSpan {
     pub end: i64,
     /// What was added to the times that the span's machine recorded, to correct its clock; 0 where that agrees.
     pub shift: i64,
+    /// Whether it names a parent that the trace does not have.
+    pub orphan: bool,
     /// CPU time in seconds, that of spans within it included; NaN where not given.
     pub cpu: f64,
     /// Its links: trace and span, where links are wanted.
@@ -307,7 +314,7 @@ pub struct SpanTree {
 impl SpanTree {
     /// Whether a span is none of the input, but stands in the place of a missing one.
     pub fn is_restored(&self, span: u32) -> bool {
-        self.spans[span as usize].place as usize >= self.kept.details.len()
+        self.kept.is_restored(self.spans[span as usize].place)
     }
 
     /// The attributes of a span, by its position: those that are wanted.

@@ -65,7 +65,9 @@ impl TraceFacts<'_> {
                     [only] => kind(*only, "asynchronous"),
                     [request, forwards @ .., reply] => {
                         kind(*request, "request");
-                        forwards.iter().for_each(|forward| kind(*forward, "forward"));
+                        for forward in forwards {
+                            kind(*forward, "forward");
+                        }
                         kind(*reply, "reply");
                     }
                     [] => {}

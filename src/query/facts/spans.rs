@@ -30,6 +30,12 @@ impl TraceFacts<'_> {
                         }
                         continue;
                     }
+                    Own::Orphan => {
+                        if span.orphan {
+                            table.push(&[number]);
+                        }
+                        continue;
+                    }
                     Own::Root => {
                         if span.parent.is_none() {
                             table.push(&[number]);

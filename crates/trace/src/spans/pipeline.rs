@@ -9,6 +9,7 @@ use crate::retained::{Kept, RecordedSpan};
 use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{Manner, NONE, Plan, What};
 use crate::spans::settle::{Tolerance, settle};
@@ -132,6 +133,12 @@ fn recorded(
     let link = |link: &Link| (forest.spans.trace_text(link.trace), forest.spans.span_text(link.span));
     let spans = order.iter().zip(&tree.parents).zip(items).zip(shifts).map(|(((&place, &parent), item), &shift)| {
         let span = &forest.spans.spans[place as usize];
+        let above = |parent: u32| order[parent as usize];
+        // Both halves of a call may have one identifier, and then one parent.
+        let has_parent = |parent: u32| {
+            let found = &forest.spans.spans[above(parent) as usize];
+            (found.id == span.parent || found.id == span.id) && !kept.is_restored(above(parent))
+        };
         RecordedSpan {
             id: Arc::clone(&item.id),
             parent: (parent != NONE).then_some(parent),
@@ -144,6 +151,7 @@ fn recorded(
             start: span.start.saturating_add(shift),
             end: span.end.saturating_add(shift),
             shift,
+            orphan: span.parent != SpanId::NONE && (parent == NONE || !has_parent(parent)),
             cpu: span.cpu,
             links: if wanted.links { forest.spans.links_of(span).iter().map(link).collect() } else { Vec::new() },
             place,
