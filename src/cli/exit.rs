@@ -17,6 +17,8 @@ pub enum Exit {
     NotConverged = 3,
     /// A defect of `dyelog` itself.
     Bug = 70,
+    /// `rules profile` was interrupted (Ctrl-C), and wrote what it had measured.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {

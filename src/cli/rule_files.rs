@@ -13,6 +13,33 @@ use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
 use crate::cli::input;
 
+/// Files of rules that others use, read from where those lie.
+pub struct Beside<'f> {
+    folders: Vec<&'f Path>,
+    read: RefCell<Vec<(Arc<str>, Arc<str>)>>,
+}
+
+impl<'f> Beside<'f> {
+    /// In the folders of these files, in that order.
+    pub fn of<P: AsRef<Path> + ?Sized + 'f>(files: impl IntoIterator<Item = &'f P>) -> Self {
+        let folders = files.into_iter().filter_map(|file| file.as_ref().parent()).collect();
+        Self { folders, read: RefCell::default() }
+    }
+
+    /// The text of a file by the name that follows `use`.
+    pub fn text(&self, name: &str) -> Option<Arc<str>> {
+        let mut texts = self.folders.iter().filter_map(|folder| std::fs::read_to_string(folder.join(name)).ok());
+        let text: Arc<str> = texts.next()?.into();
+        self.read.borrow_mut().push((name.into(), Arc::clone(&text)));
+        Some(text)
+    }
+
+    /// What was read, with the names that it was read by.
+    pub fn read(self) -> Vec<(Arc<str>, Arc<str>)> {
+        self.read.into_inner()
+    }
+}
+
 /// Loads rule files; the shipped ones stand behind them. All texts that findings may point into go to the sources.
 pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnostics> {
     load_telling(files, &mut |file, text| sources.insert(file, text))
@@ -42,22 +69,11 @@ pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>
     for (name, text) in &texts {
         source(Arc::clone(name), Arc::clone(text));
     }
-    let folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
-    let found = RefCell::new(Vec::new());
-    let resolve = |name: &str| -> Option<Arc<str>> {
-        // A folder that happens to hold a file of the same name must not change what the shipped files mean.
-        if shipped_text(name).is_some() {
-            return None;
-        }
-        let text: Arc<str> =
-            folders.iter().find_map(|folder| std::fs::read_to_string(folder.join(name)).ok()).map(Into::into)?;
-        found.borrow_mut().push((Arc::<str>::from(name), Arc::clone(&text)));
-        Some(text)
-    };
+    let beside = Beside::of(files);
+    // A folder that happens to hold a file of the same name must not change what the shipped files mean.
+    let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
     let rules = Rules::with_user_files(&texts, &resolve);
-    for (name, text) in found.into_inner() {
-        source(name, text);
-    }
+    beside.read().into_iter().for_each(|(name, text)| source(name, text));
     rules
 }
 
@@ -69,17 +85,10 @@ pub fn alone(file: &Path, sources: &mut Sources) -> Result<Program, Diagnostics>
         Err(finding) => shipped_text(&file.to_string_lossy()).ok_or(Diagnostics(vec![finding]))?,
     };
     sources.insert(Arc::clone(&name), Arc::clone(&text));
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let found = RefCell::new(Vec::new());
-    let resolve = |used: &str| -> Option<Arc<str>> {
-        let beside = || std::fs::read_to_string(folder.join(used)).ok().map(Arc::<str>::from);
-        let text = shipped_text(used).or_else(beside)?;
-        found.borrow_mut().push((Arc::<str>::from(used), Arc::clone(&text)));
-        Some(text)
-    };
-    let program = syntax::load(&name, &text, &resolve);
-    for (name, text) in found.into_inner() {
+    let beside = Beside::of([file]);
+    let program = syntax::load(&name, &text, &|used| shipped_text(used).or_else(|| beside.text(used)));
+    beside.read().into_iter().for_each(|(name, text)| {
         sources.insert(name, text);
-    }
+    });
     program
 }

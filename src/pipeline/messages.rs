@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::pipeline::codes;
+use crate::pipeline::exchanges::Recorder;
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::options::{Analysis as Way, Keep, Options, Reading};
 use crate::pipeline::reduce::{Interactions, Reduced, count};
+use crate::query::Exchanges;
 use crate::same::threads::Threads;
 use crate::same::{self, Analysis, Same};
 use crate::tlc::Reduction;
@@ -171,6 +173,62 @@ impl Messages {
         if errors.is_empty() { Ok((self.names, self.report)) } else { Err(Diagnostics(errors)) }
     }
 
+    /// Reads each trace into a sink of its own, which is given back with the names of its tasks and what the guess of threads found,
+    /// where threads are guessed. Gives the names of all threads then.
+    fn each<S: StepSink>(
+        &mut self,
+        guess: bool,
+        make: impl Fn(Vec<Arc<str>>) -> S,
+        mut done: impl FnMut(S, &TraceNames, ReadReport),
+    ) -> Result<Option<TraceNames>, Diagnostics> {
+        let mut threads = TraceNames::new();
+        let mut errors: Vec<Diagnostic> = Vec::new();
+        for trace in std::mem::take(&mut self.traces) {
+            let mut sink = make(trace.iter().map(|source| Arc::clone(source.file())).collect());
+            let read = if guess {
+                let mut guessing = Threads::new(sink, std::mem::take(&mut threads), false);
+                self.read_one(trace, &mut guessing).map(|()| {
+                    let (sink, names, _, findings) = guessing.finish();
+                    threads = names;
+                    done(sink, &threads, findings);
+                })
+            } else {
+                self.read_one(trace, &mut sink).map(|()| done(sink, &self.names, ReadReport::default()))
+            };
+            if let Err(Diagnostics(found)) = read {
+                errors.extend(found);
+            }
+        }
+        self.progress.done();
+        errors.extend(self.check_clocks());
+        if errors.is_empty() { Ok(guess.then_some(threads)) } else { Err(Diagnostics(errors)) }
+    }
+
+    /// The messages with the interactions that they make, the names of their tasks, and what there is to say; threads are guessed where
+    /// that is asked for.
+    ///
+    /// # Errors
+    /// When a trace cannot be read or, where reading is strict, is damaged.
+    pub fn exchanges(
+        mut self,
+        guess_threads: bool,
+        strict: bool,
+    ) -> Result<(Exchanges, TraceNames, ReadReport), Diagnostics> {
+        let (mut exchanges, mut findings) = (Exchanges::default(), ReadReport::default());
+        let threads = self.each(guess_threads || self.services, Recorder::new, |recorder, names, found| {
+            let (heard, told) = recorder.finish(names);
+            exchanges.merge(heard);
+            findings.merge(found);
+            findings.merge(told);
+        })?;
+        let Self { names, report: mut read, .. } = self;
+        if strict {
+            refuse_warnings(&read)?;
+        }
+        read.merge(findings);
+        Ok((exchanges, threads.unwrap_or(names), read))
+    }
+
     /// Reads a trace into a sink.
     fn read_one(&mut self, trace: Vec<Box<dyn Source>>, sink: &mut dyn StepSink) -> Result<(), Diagnostics> {
         let progress = &self.progress;
@@ -181,6 +239,14 @@ impl Messages {
         self.report.merge(messages::read_all(trace, &mut self.names, &mut watch)?);
         Ok(())
     }
+}
+
+/// Takes warnings of reading for errors.
+fn refuse_warnings(read: &ReadReport) -> Result<(), Diagnostics> {
+    let warnings = read.findings.iter().filter(|finding| finding.severity == Severity::Warning);
+    let errors: Vec<Diagnostic> =
+        warnings.map(|finding| Diagnostic { severity: Severity::Error, ..finding.clone() }).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Diagnostics(errors)) }
 }
 
 /// Refuses corrections of clocks where these would have no meaning.
@@ -223,45 +289,25 @@ pub fn reduce(
 ) -> Result<Reduced, Diagnostics> {
     let mut messages = messages;
     let services = messages.services || options.guess_threads;
-    let mut threads = TraceNames::new();
-    let mut errors: Vec<Diagnostic> = Vec::new();
+    let same_options = same::Options {
+        merge: options.merge_of_messages(),
+        records: options.keep_matches != Keep::Nothing,
+        ..same::Options::default()
+    };
     let mut analysis = Analysis::default();
-    for trace in std::mem::take(&mut messages.traces) {
-        let same_options = same::Options {
-            merge: options.merge_of_messages(),
-            records: options.keep_matches != Keep::Nothing,
-            links: false,
-        };
-        let files = trace.iter().map(|source| Arc::clone(source.file())).collect();
-        let same = Same::new(same_options, files);
-        let finished = if services {
-            let mut guess = Threads::new(same, std::mem::take(&mut threads), false);
-            messages.read_one(trace, &mut guess).map(|()| {
-                let (same, names, _, findings) = guess.finish();
-                threads = names;
-                let mut analysis = same.finish(&threads);
-                analysis.findings.merge(findings);
-                analysis
-            })
-        } else {
-            let mut same = same;
-            messages.read_one(trace, &mut same).map(|()| same.finish(&messages.names))
-        };
-        match finished {
-            Ok(finished) => analysis.merge(finished),
-            Err(Diagnostics(found)) => errors.extend(found),
-        }
-    }
-    messages.progress.done();
-    errors.extend(messages.check_clocks());
-    if !errors.is_empty() {
-        return Err(Diagnostics(errors));
-    }
+    let threads = messages.each(
+        services,
+        |files| Same::new(same_options, files),
+        |same, names, findings| {
+            let mut finished = same.finish(names);
+            finished.findings.merge(findings);
+            analysis.merge(finished);
+        },
+    )?;
     let Messages { names, report: read, .. } = messages;
-    let names = if services { threads } else { names };
-    if options.reading.strict && read.findings.iter().any(|finding| finding.severity == Severity::Warning) {
-        let errors = read.findings.into_iter().filter(|finding| finding.severity == Severity::Warning);
-        return Err(Diagnostics(errors.map(|finding| Diagnostic { severity: Severity::Error, ..finding }).collect()));
+    let names = threads.unwrap_or(names);
+    if options.reading.strict {
+        refuse_warnings(&read)?;
     }
     let [sync, asynchronous, forward] = analysis.counts;
     listener.words(&format!(

@@ -8,6 +8,7 @@
 //! A [`Listener`] hears what there is to say on the way. How traces are read is said by [`Options`].
 
 pub mod codes;
+mod exchanges;
 mod impact;
 mod input;
 mod listener;

@@ -10,9 +10,10 @@ use crate::datalog::eval::{Evaluator, Profile, Relation, Watch};
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::query::codes;
-use crate::query::constants::Search;
 use crate::query::facts::{Questioned, TraceFacts};
+use crate::query::messages::Exchanges;
 use crate::query::question::{Asked, Question, Scope};
+use crate::query::search::Search;
 use crate::tlc::Rules;
 use crate::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 
@@ -39,6 +40,8 @@ pub trait Rows {
 pub struct Told {
     /// How many operations were asked about.
     pub operations: u64,
+    /// How many messages were asked about, where the trace tells of these.
+    pub messages: u64,
     /// How many rows each relation has.
     pub rows: Vec<u64>,
     /// Constants that the trace does not have, and relations without a row.
@@ -105,7 +108,7 @@ impl<'q> Answering<'q> {
         if !self.closed {
             told.findings.extend(self.search.finish());
             let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| **rows == 0);
-            let empty: Vec<Diagnostic> = empty.map(|(asked, _)| no_rows(asked)).collect();
+            let empty: Vec<Diagnostic> = empty.map(|(asked, _)| no_rows(asked, self.question.scope)).collect();
             told.findings.extend(empty);
         }
         Ok(told)
@@ -117,7 +120,6 @@ impl<'q> Answering<'q> {
     pub fn answer(&mut self, operations: &[&Questioned], names: &TraceNames) -> ControlFlow<()> {
         self.told.operations += operations.len() as u64;
         let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
-        self.search.look(&facts, operations, names);
         let key = match (self.question.scope, operations) {
             (Scope::Operation, [only]) => {
                 let operation = only.toeg.operation();
@@ -126,7 +128,23 @@ impl<'q> Answering<'q> {
             _ => None,
         };
         let key = key.as_ref().map(|(scenario, run)| (&**scenario, &**run));
-        let mut evaluator = Evaluator::new(&self.question.rules, &facts);
+        self.answer_from(&facts, key, names)
+    }
+
+    /// Answers about messages. `Break` as for [`Answering::answer`].
+    pub fn answer_messages(&mut self, exchanges: &Exchanges, names: &TraceNames) -> ControlFlow<()> {
+        self.told.messages += exchanges.len() as u64;
+        self.answer_from(&TraceFacts::about_messages(exchanges, names, self.rules), None, names)
+    }
+
+    fn answer_from(
+        &mut self,
+        facts: &TraceFacts<'_>,
+        key: Option<(&str, &str)>,
+        names: &TraceNames,
+    ) -> ControlFlow<()> {
+        self.search.look(facts, names);
+        let mut evaluator = Evaluator::new(&self.question.rules, facts);
         if let Some(watch) = self.watch {
             let relations: Vec<Relation> = self.question.asked.iter().map(|asked| asked.relation).collect();
             let rows = &mut self.told.rows;
@@ -153,7 +171,7 @@ impl<'q> Answering<'q> {
             let rows = evaluator.query(asked.relation, &vec![None; asked.columns.len()]);
             let failure = facts.failure();
             match (rows, failure) {
-                (Ok(rows), None) => self.give(number, asked, key, rows, &facts)?,
+                (Ok(rows), None) => self.give(number, asked, key, rows, facts)?,
                 (Err(failure), _) | (_, Some(failure)) => {
                     self.failure = Some(failure);
                     return ControlFlow::Break(());
@@ -193,9 +211,14 @@ impl<'q> Answering<'q> {
     }
 }
 
-fn no_rows(asked: &Asked) -> Diagnostic {
-    Diagnostic::warning(codes::NO_ROWS, Place::Nowhere, format!("`{}` has no row", asked.name))
-        .with_note("the rules were asked about all operations, and none derives one")
+fn no_rows(asked: &Asked, scope: Scope) -> Diagnostic {
+    Diagnostic::warning(codes::NO_ROWS, Place::Nowhere, format!("`{}` has no row", asked.name)).with_note(
+        if scope == Scope::Messages {
+            "the rules were asked about all messages, and derive none"
+        } else {
+            "the rules were asked about all operations, and none derives one"
+        },
+    )
 }
 
 /// Numbers by size, then symbols by their texts.
@@ -257,7 +280,7 @@ impl Sink for Answering<'_> {
                 self.kept.push(questioned);
                 ControlFlow::Continue(())
             }
-            Scope::Operation => self.answer(&[&questioned], names),
+            Scope::Operation | Scope::Messages => self.answer(&[&questioned], names),
         }
     }
 }

@@ -16,5 +16,9 @@ pub const TEMPLATE: Code = Code("Q005");
 pub const NO_COLUMN: Code = Code("Q006");
 /// A relation that belongs to one operation, asked over all of a trace.
 pub const ONE_OPERATION: Code = Code("Q007");
+/// A relation that traces of this sort do not have.
+pub const OTHER_SUBJECT: Code = Code("Q009");
+/// A number compared with values that are texts.
+pub const TEXT_COMPARED: Code = Code("Q010");
 /// A number that is written as a text, where values that are numbers are numbers.
 pub const QUOTED_NUMBER: Code = Code("Q008");

@@ -1,109 +1,195 @@
-//! Constants of rules that a trace does not have: the usual reason for an empty answer.
+//! What rules take values of facts to be: texts and numbers that they look for, and values that they reckon with. Where a trace has
+//! none such, an answer is empty for that reason.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
-use crate::datalog::ast::{Atom, Comparison, Condition, Program, Rule, Span, Spanned, Term};
-use crate::datalog::base::{BaseFacts, BaseRelation, Type};
+use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, Program, Rule, Span, Spanned, Term};
+use crate::datalog::base::{BaseRelation, Type};
+use crate::datalog::check::variables as variables_of;
 use crate::datalog::scope::Scopes;
+use crate::datalog::syntax::{print_condition, print_term};
 use crate::datalog::value::Value;
-use crate::diagnostic::{Diagnostic, Place, similar};
-use crate::names::Name;
-use crate::query::codes;
-use crate::query::facts::{Questioned, TraceFacts};
+use crate::diagnostic::Place;
 use crate::query::question::place;
-use crate::query::schema::{self, Own};
-use crate::trace::{SpanTree, TraceNames};
+use crate::query::schema;
 
 /// A column of facts; of values of attributes, those of a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Source {
-    relation: BaseRelation,
-    column: usize,
-    key: Option<Arc<str>>,
+pub(super) struct Source {
+    pub(super) relation: BaseRelation,
+    pub(super) column: usize,
+    pub(super) key: Option<Arc<str>>,
 }
 
-/// A text that rules look for in a column of facts.
+impl Source {
+    /// Whether it may hold texts as well as numbers.
+    pub(super) fn is_any(&self) -> bool {
+        schema::schema().columns(self.relation).1.get(self.column) == Some(&Type::Any)
+    }
+
+    /// What it holds, in words.
+    pub(super) fn words(&self) -> String {
+        let (name, _) = schema::schema().columns(self.relation);
+        let column = schema::column_names(self.relation)[self.column];
+        match &self.key {
+            Some(key) => format!("value of `{key}`"),
+            None => format!("{column} of `{name}`"),
+        }
+    }
+}
+
+/// What rules take a value to be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sought {
+    /// This text.
+    Text(Arc<str>),
+    /// This number.
+    Number(Number),
+    /// Any number, which something is done with that is written so.
+    AnyNumber(String),
+}
+
+/// A number, in the order in which it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Number {
+    pub(super) value: Value,
+    pub(super) written: String,
+}
+
+impl Number {
+    fn of(term: &Term) -> Option<Self> {
+        let value = match term {
+            Term::Integer(number) => Value::integer(*number),
+            Term::Float(number) => Value::float(*number),
+            _ => None,
+        }?;
+        Some(Self { value, written: written(value) })
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written
+    }
+}
+
+impl Eq for Number {}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.written.cmp(&other.written)
+    }
+}
+
+/// A number as rules write it.
+pub(super) fn written(value: Value) -> String {
+    match (value.as_integer(), value.as_decimal()) {
+        (Some(number), _) => number.to_string(),
+        (None, Some(number)) => number.to_string(),
+        (None, None) => String::new(),
+    }
+}
+
+/// What rules look for in a column of facts.
 #[derive(Clone, Debug)]
 pub(super) struct Constant {
-    text: Arc<str>,
-    source: Source,
-    place: Place,
+    pub(super) sought: Sought,
+    pub(super) source: Source,
+    pub(super) place: Place,
 }
 
-/// Most texts of a column that are kept for suggestions.
-const KEPT: usize = 10_000;
-
 impl Constant {
-    /// The constants of a program, each once for each column in which it is looked for.
-    pub(super) fn of(program: &Program) -> Vec<Self> {
+    /// What rules of a program look for, each once for each column.
+    pub(super) fn of(program: &Program, rules: &[&Rule]) -> Vec<Self> {
         let origins = origins(program);
-        let mut seen: BTreeSet<(Source, Arc<str>)> = BTreeSet::new();
-        let mut all = Vec::new();
-        for rule in &program.rules {
+        let mut all = All { program, seen: BTreeSet::new(), found: Vec::new() };
+        for rule in rules {
             let columns = variables(rule, &origins);
-            let mut add = |text: &Arc<str>, sources: &[Source], span: Span| {
-                for source in sources {
-                    if seen.insert((source.clone(), Arc::clone(text))) {
-                        let (text, source) = (Arc::clone(text), source.clone());
-                        all.push(Self { text, source, place: place(program, span) });
-                    }
-                }
+            let nothing = Vec::new();
+            let of = |name: &Arc<str>| columns.get(name).unwrap_or(&nothing);
+            let reckoned = |all: &mut All<'_>, term: &Spanned<Term>, whole: &str, span: Span| {
+                variables_of(&term.value, &mut |name| all.add(&Sought::AnyNumber(whole.to_owned()), of(name), span));
             };
+            for term in rule.head.arguments.iter().filter(|term| is_arithmetic(&term.value)) {
+                reckoned(&mut all, term, &print_term(&term.value), term.span);
+            }
             conditions(&rule.body, &mut |condition| match &condition.value {
                 Condition::Atom { atom, .. } => {
                     for (column, term) in atom.arguments.iter().enumerate() {
-                        if let Term::Symbol(text) = &term.value {
-                            add(text, &of_column(atom, column, &origins), term.span);
+                        if let Some(sought) = sought(&term.value) {
+                            all.add(&sought, &of_column(atom, column, &origins), term.span);
                         }
                     }
                 }
                 Condition::Compare(left, Comparison::Equal | Comparison::NotEqual, right) => {
                     for (one, other) in [(left, right), (right, left)] {
-                        if let (Term::Variable(variable, 0), Term::Symbol(text)) = (&one.value, &other.value)
-                            && let Some(sources) = columns.get(&variable.name)
-                        {
-                            add(text, sources, other.span);
+                        if is_arithmetic(&one.value) {
+                            reckoned(&mut all, one, &print_term(&one.value), one.span);
+                        } else if let (Term::Variable(variable, 0), Some(sought)) = (&one.value, sought(&other.value)) {
+                            all.add(&sought, of(&variable.name), other.span);
                         }
+                    }
+                }
+                Condition::Compare(left, _, right) => {
+                    let whole = print_condition(&condition.value);
+                    for term in [left, right] {
+                        reckoned(&mut all, term, &whole, condition.span);
+                    }
+                }
+                Condition::Aggregate { function, over: Some(over), .. } => {
+                    let numbers = !matches!(function, Aggregate::Count | Aggregate::Min | Aggregate::Max);
+                    if numbers || is_arithmetic(&over.value) {
+                        reckoned(&mut all, over, &print_condition(&condition.value), over.span);
                     }
                 }
                 _ => {}
             });
         }
-        all
+        all.found
     }
+}
 
-    /// What column it is looked for in, in words.
-    fn column(&self) -> String {
-        let (name, _) = schema::schema().columns(self.source.relation);
-        let column = schema::column_names(self.source.relation)[self.source.column];
-        match &self.source.key {
-            Some(key) => format!("value of `{key}`"),
-            None => format!("{column} of `{name}`"),
-        }
-    }
+/// What was found so far.
+struct All<'p> {
+    program: &'p Program,
+    seen: BTreeSet<(Source, Sought)>,
+    found: Vec<Constant>,
+}
 
-    fn finding(&self, seen: &Seen) -> Diagnostic {
-        let message = format!("no {} is `{}` in the trace", self.column(), self.text);
-        let finding = Diagnostic::warning(codes::NOT_IN_TRACE, self.place.clone(), message);
-        let all = seen.texts.iter().map(|text| &**text);
-        if self.source.key.is_some() && self.text.parse::<i64>().is_ok() {
-            return Diagnostic::warning(codes::QUOTED_NUMBER, self.place.clone(), finding.message)
-                .with_note("values that are whole numbers are numbers, however the trace writes them")
-                .with_hint(format!("write {} without quotes", self.text));
-        }
-        match similar(&self.text, all) {
-            Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
-            None if seen.texts.is_empty() => finding.with_note(format!("the trace has no {} at all", self.column())),
-            None if seen.texts.len() <= 8 => {
-                let all: Vec<String> = seen.texts.iter().map(|text| format!("`{text}`")).collect();
-                finding.with_note(format!("the trace has {}", all.join(", ")))
+impl All<'_> {
+    fn add(&mut self, sought: &Sought, sources: &[Source], span: Span) {
+        for source in sources {
+            // Columns of one type hold nothing else, which is checked before anything is asked.
+            if (source.is_any() || matches!(sought, Sought::Text(_)))
+                && self.seen.insert((source.clone(), sought.clone()))
+            {
+                let (sought, source) = (sought.clone(), source.clone());
+                self.found.push(Constant { sought, source, place: place(self.program, span) });
             }
-            None => finding,
         }
+    }
+}
+
+fn sought(term: &Term) -> Option<Sought> {
+    match term {
+        Term::Symbol(text) => Some(Sought::Text(Arc::clone(text))),
+        _ => Number::of(term).map(Sought::Number),
+    }
+}
+
+fn is_arithmetic(term: &Term) -> bool {
+    match term {
+        Term::Variable(_, offset) => *offset != 0,
+        Term::Arithmetic(..) => true,
+        _ => false,
     }
 }
 
@@ -130,17 +216,13 @@ fn of_column(atom: &Atom, column: usize, origins: &Origins<'_>) -> Vec<Source> {
         return number.and_then(|number| origins.columns.get(&(number, column))).cloned().unwrap_or_default();
     };
     let kind = schema.columns(base).1.get(column).copied();
-    let values = matches!(schema::own(base), Some(Own::Attr | Own::Resource | Own::EventAttr)) && column == 2;
+    let values = kind == Some(Type::Any);
     let key = match atom.arguments.get(1).map(|term| &term.value) {
         Some(Term::Symbol(key)) if values => Some(Arc::clone(key)),
         _ => None,
     };
     // Fixed words are checked like all others: `span_kind(S, "clinet")` finds nothing either.
-    if kind == Some(Type::Symbol) || (values && key.is_some()) {
-        vec![Source { relation: base, column, key }]
-    } else {
-        Vec::new()
-    }
+    if values || kind == Some(Type::Symbol) { vec![Source { relation: base, column, key }] } else { Vec::new() }
 }
 
 /// The columns that each variable of a rule stands in, where positive atoms bind it.
@@ -187,96 +269,5 @@ fn origins(program: &Program) -> Origins<'_> {
             return origins;
         }
         origins.columns = next;
-    }
-}
-
-/// The texts of a column, as far as they are needed.
-#[derive(Debug, Default)]
-struct Seen {
-    names: FxHashSet<Name>,
-    texts: BTreeSet<Arc<str>>,
-    missing: FxHashSet<Arc<str>>,
-}
-
-/// Looks for the constants of a question in the operations that come by.
-#[derive(Debug)]
-pub(super) struct Search<'q> {
-    constants: &'q [Constant],
-    columns: BTreeMap<Source, Seen>,
-}
-
-impl<'q> Search<'q> {
-    pub(super) fn new(constants: &'q [Constant]) -> Self {
-        let mut columns: BTreeMap<Source, Seen> = BTreeMap::new();
-        for constant in constants {
-            columns.entry(constant.source.clone()).or_default().missing.insert(Arc::clone(&constant.text));
-        }
-        Self { constants, columns }
-    }
-
-    /// Looks at the facts about one or more operations.
-    pub(super) fn look(&mut self, facts: &TraceFacts<'_>, operations: &[&Questioned], names: &TraceNames) {
-        for (source, seen) in &mut self.columns {
-            if seen.missing.is_empty() {
-                continue;
-            }
-            let known = match schema::own(source.relation) {
-                // Only attributes that are wanted have rows, but the keys of all are known.
-                Some(own @ (Own::Attr | Own::Resource | Own::EventAttr)) if source.column == 1 => {
-                    for keys in operations.iter().filter_map(|one| one.spans.as_ref()).map(SpanTree::seen) {
-                        let keys = match own {
-                            Own::Attr => &keys.attributes,
-                            Own::Resource => &keys.resources,
-                            _ => &keys.event_attributes,
-                        };
-                        for key in keys {
-                            seen.take(*key, || names.names.shared(*key));
-                        }
-                    }
-                    true
-                }
-                _ => false,
-            };
-            if known {
-                continue;
-            }
-            let mut pattern: Vec<Option<Value>> = vec![None; schema::schema().columns(source.relation).1.len()];
-            if let Some(key) = &source.key {
-                pattern[1] = facts.symbol(key);
-            }
-            facts.lookup(source.relation, &pattern, &mut |row| {
-                if let Some(name) = row[source.column].as_symbol() {
-                    seen.take(name, || facts.text(name));
-                }
-                if seen.missing.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            // Numbers of texts beyond the trace's names mean others in the next operation.
-            seen.names.retain(|name| name.index() < names.names.len());
-        }
-    }
-
-    /// What was not found.
-    pub(super) fn finish(self) -> Vec<Diagnostic> {
-        let missing = |constant: &&Constant| {
-            self.columns.get(&constant.source).is_some_and(|seen| seen.missing.contains(&constant.text))
-        };
-        self.constants
-            .iter()
-            .filter(missing)
-            .map(|constant| constant.finding(&self.columns[&constant.source]))
-            .collect()
-    }
-}
-
-impl Seen {
-    fn take(&mut self, name: Name, text: impl Fn() -> Arc<str>) {
-        if !self.names.insert(name) {
-            return;
-        }
-        let text = text();
-        self.missing.remove(&text);
-        if self.texts.len() < KEPT {
-            self.texts.insert(text);
-        }
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! # Scopes
 //! [`Scope::Operation`] answers for each operation by itself, so that memory is bounded by one operation and what is derived
-//! from it. [`Scope::Trace`] keeps all operations, and answers once, over all of them.
+//! from it. [`Scope::Trace`] keeps all operations, and answers once, over all of them. [`Scope::Messages`] does so for traces that
+//! tell of messages, and not of operations.
 
 pub mod answer;
 pub mod codes;
@@ -13,12 +14,16 @@ mod constants;
 mod dominators;
 mod facts;
 mod matched;
+pub mod messages;
+mod needed;
 pub mod question;
 pub mod schema;
+mod search;
 pub mod standard;
 mod table;
 mod tree;
 
 pub use answer::{Answering, Cell, Rows, Told};
 pub use facts::{Questioned, TraceFacts};
+pub use messages::Exchanges;
 pub use question::{Asked, Column, Question, Scope};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::datalog::ast::{Atom, Condition, Program, Spanned, Term};
+use crate::datalog::ast::{Atom, Program, Rule, Term};
 use crate::datalog::base::Type;
 use crate::datalog::check::{check_own, column_types};
 use crate::datalog::eval::{CompiledRules, Relation, compile};
@@ -10,7 +10,8 @@ use crate::datalog::scope::Scopes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::query::codes;
 use crate::query::constants::Constant;
-use crate::query::schema::{self, Own};
+use crate::query::needed::{self, atoms};
+use crate::query::schema::{self, Own, Subject};
 use crate::trace::Wanted;
 
 /// Over what rules are asked.
@@ -21,6 +22,8 @@ pub enum Scope {
     Operation,
     /// Over all operations at once.
     Trace,
+    /// Over all messages of traces that tell no operations.
+    Messages,
 }
 
 /// A column of an answer.
@@ -81,9 +84,6 @@ impl Question {
                     .with_hint("give the file of the template by `--rules`: then `match` and its kin tell of it"),
             );
         }
-        if scope == Scope::Trace {
-            found.extend(of_one_operation(program));
-        }
         if found.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(Diagnostics(found));
         }
@@ -105,8 +105,13 @@ impl Question {
             let finding = Diagnostic::error(codes::NOTHING_ASKED, Place::Nowhere, "nothing is asked for");
             return Err(finding.with_hint("`-e 'slow(S) :- duration(S, D), D > 1000000.'` asks for `slow`").into());
         }
-        let constants = Constant::of(program);
-        let wanted = Arc::new(wanted(program, &asked));
+        let needed = needed::rules(program, asked.iter().map(|asked| asked.relation));
+        let errors = out_of_scope(program, &needed, &asked, scope);
+        if !errors.is_empty() {
+            return Err(Diagnostics(errors));
+        }
+        let constants = Constant::of(program, &needed);
+        let wanted = Arc::new(wanted(&needed, &asked));
         Ok(Self { asked, scope, warnings: found, rules, wanted, constants })
     }
 
@@ -201,26 +206,8 @@ fn no_relation(program: &Program, name: &str) -> Diagnostic {
     }
 }
 
-/// Calls `found` with each atom of a program, those of heads and within aggregates among them.
-pub(super) fn atoms<'p>(program: &'p Program, found: &mut dyn FnMut(&'p Atom)) {
-    for rule in &program.rules {
-        found(&rule.head);
-        body_atoms(&rule.body, found);
-    }
-}
-
-fn body_atoms<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Atom)) {
-    for condition in body {
-        match &condition.value {
-            Condition::Atom { atom, .. } => found(atom),
-            Condition::Aggregate { body, .. } | Condition::Rounds { body, .. } => body_atoms(body, found),
-            Condition::Compare(..) | Condition::NotStarts { .. } => {}
-        }
-    }
-}
-
 /// What of spans the relations need that are named.
-fn wanted(program: &Program, asked: &[Asked]) -> Wanted {
+fn wanted(rules: &[&Rule], asked: &[Asked]) -> Wanted {
     let schema = schema::schema();
     let mut wanted = Wanted::default();
     let mut need = |relation: &str, key: Option<&Term>| {
@@ -242,23 +229,55 @@ fn wanted(program: &Program, asked: &[Asked]) -> Wanted {
             _ => *keys = crate::trace::retained::Keys::All,
         }
     };
-    atoms(program, &mut |atom| need(&atom.relation.value, atom.arguments.get(1).map(|term| &term.value)));
+    atoms(rules, &mut |atom| need(&atom.relation.value, atom.arguments.get(1).map(|term| &term.value)));
     for one in asked {
         need(&one.name, None);
     }
     wanted
 }
 
-/// Relations of threads by their numbers, which several operations share.
-fn of_one_operation(program: &Program) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    atoms(program, &mut |atom| {
-        if matches!(&*atom.relation.value, "begins" | "ends" | "visit") {
-            let message =
-                format!("`{}` tells of threads by numbers, which several operations share", atom.relation.value);
-            let finding = Diagnostic::error(codes::ONE_OPERATION, place(program, atom.span), message);
-            found.push(finding.with_hint("ask over each operation by itself, without `--scope trace`"));
+/// Relations that have no rows in a scope, or whose rows would mean nothing there.
+fn out_of_scope(program: &Program, rules: &[&Rule], asked: &[Asked], scope: Scope) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let mut look = |name: &str, place: Place| {
+        let Some(relation) = schema::schema().get(name) else { return };
+        let foreign = match scope {
+            Scope::Messages => Subject::Operations,
+            Scope::Operation | Scope::Trace => Subject::Messages,
+        };
+        if schema::subject(relation) == foreign {
+            found.push(of_other_traces(name, place, foreign));
+        } else if scope == Scope::Trace && matches!(name, "begins" | "ends" | "visit") {
+            let message = format!("`{name}` tells of threads by numbers, which several operations share");
+            found.push(
+                Diagnostic::error(codes::ONE_OPERATION, place, message)
+                    .with_hint("ask over each operation by itself, without `--scope trace`"),
+            );
         }
-    });
+    };
+    atoms(rules, &mut |atom: &Atom| look(&atom.relation.value, place(program, atom.span)));
+    for one in asked.iter().filter(|one| matches!(one.relation, Relation::Base(_))) {
+        look(&one.name, Place::Nowhere);
+    }
     found
+}
+
+fn of_other_traces(name: &str, place: Place, subject: Subject) -> Diagnostic {
+    let (about, trace) = match subject {
+        Subject::Operations => ("operations", "messages, and not which operation these belong to"),
+        Subject::Messages | Subject::Both => ("messages", "operations"),
+    };
+    let message = format!("`{name}` tells of {about}, and the trace tells of {trace}");
+    let other = if subject == Subject::Operations { Subject::Messages } else { Subject::Operations };
+    let known: Vec<String> = schema::described()
+        .map(|(name, ..)| name)
+        .filter(|name| schema::schema().get(name).is_some_and(|relation| schema::subject(relation) == other))
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let finding = Diagnostic::error(codes::OTHER_SUBJECT, place, message);
+    match other {
+        Subject::Messages => finding.with_hint(format!("relations of such traces are {}", known.join(", "))),
+        _ => finding
+            .with_hint("the book lists the relations of traces with operations: `span`, `duration`, `node` and more"),
+    }
 }

@@ -27,12 +27,19 @@ impl<'a> Tree<'a> {
         }
         let mut next = first.clone();
         let mut children = vec![0_u32; first[count] as usize];
-        // The spans come breadth first, children by their start.
+        // The spans come breadth first.
         for (at, span) in (0..).zip(&spans.spans) {
             if let Some(parent) = span.parent {
                 let place = &mut next[parent as usize];
                 children[*place as usize] = at;
                 *place += 1;
+            }
+        }
+        // Corrected clocks may bring children into another order than that of the trace.
+        if spans.spans.iter().any(|span| span.shift != 0) {
+            for span in 0..count {
+                let own = &mut children[first[span] as usize..first[span + 1] as usize];
+                own.sort_by_key(|child| spans.spans[*child as usize].start);
             }
         }
         Self { spans, first, children }

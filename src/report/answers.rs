@@ -1,13 +1,15 @@
 //! Answers to queries as text, CSV, JSON and JSON lines. Scripts rely on the names of columns and keys.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
 use crate::datalog::base::Type;
-use crate::query::{Asked, Cell, Scope, Told};
+use crate::query::{Asked, Cell, Scope, Told, schema};
 use crate::report::Look;
 use crate::report::json::pretty;
+use crate::report::parquet::{Kind, Parquet};
 use crate::report::table::Table;
 use crate::trace::quality::QualityReport;
 
@@ -30,6 +32,16 @@ impl Row {
         };
         let operation = operation.map(|(scenario, run)| (scenario.to_owned(), run.to_owned()));
         Self { operation, cells: cells.iter().map(owned).collect() }
+    }
+
+    /// The value of a column among those that are shown: scenario and run first, where the scope is an operation.
+    pub fn at(&self, column: usize) -> Cell<'_> {
+        let keys = if self.operation.is_some() { 2 } else { 0 };
+        match (&self.operation, column) {
+            (Some((scenario, _)), 0) => Cell::Text(scenario.as_str().into()),
+            (Some((_, run)), 1) => Cell::Text(run.as_str().into()),
+            _ => self.cells[column - keys].clone(),
+        }
     }
 
     fn key(&self) -> Option<(&str, &str)> {
@@ -68,6 +80,34 @@ fn value(cell: &Cell<'_>) -> Value {
 fn object(columns: &[String], operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> Map<String, Value> {
     let key = operation.into_iter().flat_map(|(scenario, run)| [json!(scenario), json!(run)]);
     columns.iter().cloned().zip(key.chain(cells.iter().map(value))).collect()
+}
+
+/// The cells of a row, scenario and run among them.
+pub fn with_key<'r>(
+    operation: Option<(&'r str, &'r str)>,
+    cells: &'r [Cell<'_>],
+) -> impl Iterator<Item = Cell<'r>> + 'r {
+    let key = operation.into_iter().flat_map(|(scenario, run)| [scenario, run]);
+    let own = cells.iter().map(|cell| match cell {
+        Cell::Whole(number) => Cell::Whole(*number),
+        Cell::Float(number) => Cell::Float(*number),
+        Cell::Text(text) => Cell::Text(Cow::Borrowed(text)),
+    });
+    key.map(|text| Cell::Text(Cow::Borrowed(text))).chain(own)
+}
+
+/// A relation as a table of Parquet. A column has numbers where its type has nothing else, or where it numbers what has no name;
+/// attributes, which may be anything, are texts.
+pub fn parquet(asked: &Asked, scope: Scope) -> Parquet {
+    let columns = columns(asked, scope);
+    let keys = columns.len() - asked.columns.len();
+    let own = asked.columns.iter().map(|column| match column.kind {
+        Type::Integer | schema::MATCH | schema::MESSAGE | schema::INTERACTION => Kind::Whole,
+        Type::Number => Kind::Float,
+        _ => Kind::Text,
+    });
+    let kinds = std::iter::repeat_n(Kind::Text, keys).chain(own);
+    Parquet::new(columns.into_iter().zip(kinds).collect())
 }
 
 /// Writes the header of a relation as CSV.
@@ -153,12 +193,21 @@ pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quali
             json!({ "name": &*asked.name, "columns": columns, "rows": rows })
         })
         .collect();
-    pretty(&json!({
+    let mut document = json!({
         "version": 1,
-        "scope": if scope == Scope::Operation { "operation" } else { "trace" },
-        "operations": operations(told, quality),
-        "relations": relations,
-    }))
+        "scope": match scope {
+            Scope::Operation => "operation",
+            Scope::Trace => "trace",
+            Scope::Messages => "messages",
+        },
+    });
+    if scope == Scope::Messages {
+        document["messages"] = json!(told.messages);
+    } else {
+        document["operations"] = operations(told, quality);
+    }
+    document["relations"] = relations;
+    pretty(&document)
 }
 
 /// How many operations were asked about, and which were not.

@@ -22,6 +22,7 @@ mod load;
 mod look;
 pub mod matches;
 pub mod model;
+pub mod parquet;
 pub mod plan;
 pub mod plot;
 pub mod results;

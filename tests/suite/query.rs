@@ -1,8 +1,14 @@
 //! Queries: facts, scopes, the standard library against oracles, the pages of the book, the command line.
 
 mod cli;
+mod clocks;
+mod constants;
+mod hostile;
 mod library;
+mod messages;
+mod on_call;
 mod page;
+mod parquet;
 
 use std::ops::ControlFlow;
 

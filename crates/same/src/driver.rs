@@ -27,6 +27,8 @@ pub struct Options {
     pub records: bool,
     /// Whether to keep what each message turned out to be.
     pub links: bool,
+    /// Whether to keep which message each one was sent for.
+    pub causes: bool,
 }
 
 /// What an analysis comes to.
@@ -38,6 +40,9 @@ pub struct Analysis {
     pub records: Vec<Record>,
     /// What each message turned out to be, where that was asked for.
     pub links: Vec<Link>,
+    /// For each message in the order of reception: the number in that order, from 1, of the message that its sender was serving; 0
+    /// where it served none. Empty where this was not asked for.
+    pub causes: Vec<u32>,
     /// Interactions by kind: synchronous, asynchronous, forwarded.
     pub counts: [u64; 3],
     /// Messages.
@@ -52,6 +57,7 @@ impl Analysis {
         self.submodel.merge(&other.submodel);
         self.records.extend(other.records);
         self.links.extend(other.links);
+        self.causes.extend(other.causes);
         for (own, other) in self.counts.iter_mut().zip(other.counts) {
             *own += other;
         }
@@ -100,6 +106,22 @@ impl Replies for Rules {
     }
 }
 
+/// Which message a sender was serving, where that is asked for.
+#[derive(Debug, Default)]
+struct Causes {
+    /// By visit, the number of the message that it serves.
+    served: Vec<u32>,
+    /// By token of a message on its way.
+    on_way: Vec<u32>,
+}
+
+fn put(all: &mut Vec<u32>, place: usize, value: u32) {
+    if all.len() <= place {
+        all.resize(place + 1, 0);
+    }
+    all[place] = value;
+}
+
 /// The analysis of one stream of messages.
 #[derive(Debug)]
 pub struct Same<R = Rules> {
@@ -111,6 +133,7 @@ pub struct Same<R = Rules> {
     files: Vec<Arc<str>>,
     /// Nodes in transit by token.
     tokens: Vec<u32>,
+    causes: Causes,
     /// How many requests to a task by another were given up, for which a reply may still come.
     owed: FxHashMap<(TaskId, TaskId), u64>,
     late: u64,
@@ -136,6 +159,7 @@ impl<R: Replies> Same<R> {
             options,
             files,
             tokens: Vec::new(),
+            causes: Causes::default(),
             owed: FxHashMap::default(),
             late: 0,
             analysis: Analysis::default(),
@@ -159,6 +183,19 @@ impl<R: Replies> Same<R> {
         let live = self.forest.live(to);
         let known = live != NONE && from != NONE && live != from;
         (known && self.replies.is_reply(&self.forest, live, from)).then_some(live)
+    }
+
+    /// The number of the message that a node serves, 0 where it serves none or nobody asks.
+    fn cause(&self, node: u32) -> u32 {
+        let visit = if self.options.causes && node != NONE { self.forest.visit(node) } else { NONE };
+        // What nobody asked for may stand in the place of a visit that was.
+        let serves = visit != NONE && self.aggregation.asked_by(visit).0 != NONE;
+        if serves { self.causes.served.get(visit as usize).copied().unwrap_or(0) } else { 0 }
+    }
+
+    /// The number of the message that was received last.
+    fn message(&self) -> u32 {
+        u32::try_from(self.analysis.messages).unwrap_or(0)
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are what a message is")]
@@ -191,7 +228,11 @@ impl<R: Replies> Same<R> {
                     self.loss_inference.asks(kind);
                     let took = self.aggregation.on_way(names, to, (sent, step.time, took));
                     let visit = self.aggregation.accepts(names, to, (kind, label), step.time, (step.file, step.line));
-                    self.forest.receive(from, transit, to, visit, (sent, step.time, took, step.line), spent);
+                    let (times, number) = ((sent, step.time, took), self.message());
+                    self.forest.receive(from, transit, to, visit, times, (step.line, number), spent);
+                    if self.options.causes {
+                        put(&mut self.causes.served, visit as usize, number);
+                    }
                 }
             }
         }
@@ -220,7 +261,7 @@ impl<R: Replies> Same<R> {
     /// doing is not whole.
     fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: f64) {
         let [from, to] = self.forest.ignore(from, transit, to);
-        self.record_unanswered(from.0, to.0, time, false);
+        self.record_unanswered(from.0, to.0, (time, self.message()), false);
         self.aggregation.leave_out(from.1);
         self.aggregation.leave_out(to.1);
     }
@@ -238,11 +279,26 @@ impl<R: Replies> Same<R> {
         }
     }
 
-    fn record_unanswered(&mut self, client: Occurrence, server: Occurrence, time: f64, cut_off: bool) {
+    fn record_unanswered(
+        &mut self,
+        client: Occurrence,
+        server: Occurrence,
+        (time, message): (f64, u32),
+        cut_off: bool,
+    ) {
         self.analysis.counts[RecordKind::Async as usize] += 1;
         if self.options.records {
             let (kind, via, end) = (RecordKind::Async, Vec::new(), f64::NAN);
-            self.analysis.records.push(Record { kind, client, server, via, time, end, cut_off });
+            self.analysis.records.push(Record {
+                kind,
+                client,
+                server,
+                via,
+                time,
+                end,
+                cut_off,
+                messages: vec![message],
+            });
         }
     }
 
@@ -265,6 +321,8 @@ impl<R: Replies> Same<R> {
                             time: path[1].time,
                             end,
                             cut_off: false,
+                            // A cycle is found as the reply is received that closes it.
+                            messages: path[1..].iter().map(|end| end.message).chain([self.message()]).collect(),
                         });
                     }
                     self.aggregation.answered(names, path, (sent, spent), (end, took));
@@ -275,7 +333,7 @@ impl<R: Replies> Same<R> {
                     }
                 }
                 Found::Async { from, to, cut_off } => {
-                    self.record_unanswered(from.occurrence, to.occurrence, to.time, cut_off);
+                    self.record_unanswered(from.occurrence, to.occurrence, (to.time, to.message), cut_off);
                     if !cut_off && self.owed.len() < MOST_OWED {
                         *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
                     }
@@ -414,23 +472,31 @@ impl<R: Replies> StepSink for Same<R> {
                 let node = self.sender(from);
                 self.aggregation.acts(names, from, sent);
                 let spent = self.aggregation.sends(self.forest.visit(node), sent);
+                if self.options.causes {
+                    self.analysis.causes.push(self.cause(node));
+                }
                 self.deliver(names, (from, node), None, to, label, (sent, took), spent, step);
             }
             What::Send { from, token, .. } => {
                 let node = self.sender(from);
                 self.aggregation.acts(names, from, step.time);
                 let spent = self.aggregation.sends(self.forest.visit(node), step.time);
+                let cause = self.cause(node);
                 let transit = self.forest.send(node, spent);
                 let place = token as usize;
                 if self.tokens.len() <= place {
                     self.tokens.resize(place + 1, NONE);
                 }
                 self.tokens[place] = transit;
+                if self.options.causes {
+                    put(&mut self.causes.on_way, place, cause);
+                }
             }
             What::Receive { to, token, label, from: sender, sent, took } => {
                 let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
                 if transit != NONE {
                     let from = self.forest.sender(transit);
+                    self.analysis.causes.extend(self.causes.on_way.get(token as usize));
                     self.deliver(names, (sender, from), Some(transit), to, label, (sent, took), Spent::default(), step);
                 }
             }

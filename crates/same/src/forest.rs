@@ -37,6 +37,8 @@ struct Node {
     sent: f64,
     took: f64,
     line: u32,
+    /// The number of that message, from 1; 0 without one.
+    message: u32,
     visit: u32,
     flags: u8,
     spent: Spent,
@@ -62,6 +64,8 @@ pub struct End {
     pub visit: u32,
     /// The line of its message.
     pub line: u32,
+    /// The number of its message in the order of reception, from 1; 0 without one.
+    pub message: u32,
     /// When its message left and arrived.
     pub sent: f64,
     /// When its message arrived.
@@ -227,6 +231,7 @@ impl Forest {
             sent: f64::NAN,
             took: f64::NAN,
             line: 0,
+            message: 0,
             visit,
             flags,
             spent: Spent::default(),
@@ -312,11 +317,12 @@ impl Forest {
     }
 
     fn end(&self, node: u32) -> End {
-        let Node { task, number, visit, line, sent, time, took, flags, spent, .. } = self.nodes[node as usize];
+        let Node { task, number, visit, line, message, sent, time, took, flags, spent, .. } = self.nodes[node as usize];
         End {
             occurrence: Occurrence { task, number },
             visit,
             line,
+            message,
             sent,
             took,
             time,
@@ -360,14 +366,16 @@ impl Forest {
         }
     }
 
-    /// A message makes a new live node of its receiver, a child of the sender's.
+    /// A message makes a new live node of its receiver, a child of the sender's. It stands on a line and has a number.
+    #[expect(clippy::too_many_arguments, reason = "they are what a message is")]
     pub fn receive(
         &mut self,
         from: u32,
         transit: Option<u32>,
         to: TaskId,
         visit: u32,
-        (sent, time, took, line): (f64, f64, f64, u32),
+        (sent, time, took): (f64, f64, f64),
+        (line, message): (u32, u32),
         spent: Spent,
     ) {
         let old = self.live(to);
@@ -390,7 +398,7 @@ impl Forest {
         };
         self.node(node).number = self.number_of_new(to, node);
         let own = self.node(node);
-        (own.sent, own.time, own.took, own.line) = (sent, time, took, line);
+        (own.sent, own.time, own.took, own.line, own.message) = (sent, time, took, line, message);
         if old != NONE {
             self.node(old).flags &= !LIVE;
             self.clean(old);

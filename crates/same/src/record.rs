@@ -51,6 +51,9 @@ pub struct Record {
     pub end: f64,
     /// Whether it is taken for asynchronous because the trace ended.
     pub cut_off: bool,
+    /// The messages that it is made of, by their numbers in the order of reception, from 1: the request, those that passed it on, the
+    /// reply.
+    pub messages: Vec<u32>,
 }
 
 /// What one message turned out to be, by the lines of messages.

@@ -1,4 +1,4 @@
-//! What of spans is kept beside the operations that they form, for those who ask: times as recorded, attributes, events.
+//! What of spans is kept beside the operations that they form, for those who ask: times, attributes, events.
 //!
 //! A [`Sink`](crate::Sink) says by [`Wanted`] what it needs. Readers keep nothing else, and nothing at all where nothing is
 //! wanted.
@@ -244,6 +244,11 @@ impl Kept {
         key(a).cmp(&key(b))
     }
 
+    /// Whether a span, by its place in the input, is none of it.
+    pub(super) fn is_restored(&self, span: u32) -> bool {
+        span as usize >= self.details.len()
+    }
+
     fn detail(&self, span: u32) -> Detail {
         self.details.get(span as usize).copied().unwrap_or_default()
     }
@@ -261,7 +266,8 @@ impl Kept {
     }
 }
 
-/// A span as it was recorded. Times are nanoseconds from the epoch of the file, by the clock of the span's machine.
+/// A span as it was recorded. Times are nanoseconds from the epoch of the file, corrected as those of the operation are: by the clock of
+/// the machine that recorded the operation's first span.
 #[derive(Clone, Debug)]
 pub struct RecordedSpan {
     /// Its identifier.
@@ -284,6 +290,10 @@ pub struct RecordedSpan {
     pub start: i64,
     /// End; never before the start.
     pub end: i64,
+    /// What was added to the times that the span's machine recorded, to correct its clock; 0 where that agrees.
+    pub shift: i64,
+    /// Whether it names a parent that the trace does not have.
+    pub orphan: bool,
     /// CPU time in seconds, that of spans within it included; NaN where not given.
     pub cpu: f64,
     /// Its links: trace and span, where links are wanted.
@@ -293,7 +303,7 @@ pub struct RecordedSpan {
 }
 
 /// The spans of one operation, in breadth-first order: parents come before their children, children in the order of their
-/// start.
+/// start as it was recorded.
 #[derive(Clone, Debug)]
 pub struct SpanTree {
     /// The spans.
@@ -304,7 +314,7 @@ pub struct SpanTree {
 impl SpanTree {
     /// Whether a span is none of the input, but stands in the place of a missing one.
     pub fn is_restored(&self, span: u32) -> bool {
-        self.spans[span as usize].place as usize >= self.kept.details.len()
+        self.kept.is_restored(self.spans[span as usize].place)
     }
 
     /// The attributes of a span, by its position: those that are wanted.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::Args;
@@ -9,14 +10,13 @@ use dyelog::datalog::eval::Watch;
 use dyelog::pipeline;
 use dyelog::query::{Answering, Cell, Question, Rows};
 use dyelog::report;
-use dyelog::trace::TraceNames;
 
 use crate::cli::Outcome;
 use crate::cli::args::{Form, OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
-use crate::cli::query::{self, Scope};
+use crate::cli::query;
 use crate::cli::terminal::Terminal;
-use crate::cli::{input, output, rule_files};
+use crate::cli::{input, interrupt, output, rule_files};
 
 /// Arguments of `dyelog rules profile`.
 #[derive(Debug, Args)]
@@ -34,9 +34,8 @@ pub struct Arguments {
     /// Compute this relation; may be repeated
     #[arg(long, value_name = "NAME")]
     relation: Vec<String>,
-    /// Over what rules hold
-    #[arg(long, value_enum, value_name = "SCOPE", default_value_t = Scope::Operation)]
-    scope: Scope,
+    #[command(flatten)]
+    over: query::Over,
     #[command(flatten)]
     reading: ReadingArguments,
     /// The form of the answer
@@ -55,21 +54,22 @@ impl Rows for Unshown {
     }
 }
 
-/// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation.
+/// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation, with 130 where Ctrl-C did.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
     let (loaded, from) = query::program(Some(&arguments.file), &[], terminal)?;
-    let question =
-        Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, arguments.scope.into())?;
+    let (opened, scope) = query::Traces::open(&arguments.traces, &arguments.reading, &arguments.over)?;
+    let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
     terminal.report(&question.warnings);
     let rules = rule_files::load(&[], &mut terminal.sources)?;
     let begin = Instant::now();
     let clock = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let watch = Watch { clock: &clock, interrupted: &|| false };
-    let mut names = TraceNames::new();
+    let stopping = interrupt::stopping();
+    let interrupted = || stopping.load(Ordering::Relaxed);
+    let watch = Watch { clock: &clock, interrupted: &interrupted };
     let mut rows = Unshown;
     let mut answering = Answering::new(&question, &rules, &mut rows).profiling(&watch);
-    let (_, quality) = query::read(&arguments.traces, &arguments.reading, &mut names, &mut answering)?;
+    let (names, _, quality) = opened.read(&mut answering)?;
     let told = answering.finish(&names)?;
     pipeline::tell_quality(&quality, terminal);
     terminal.report(&told.findings);
@@ -78,5 +78,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         Form::Json => report::rule_profile::json(&loaded.program, &told.profile),
     };
     output::write(&arguments.output, &text)?;
-    Ok(if told.profile.interrupted { Exit::Finding } else { Exit::Ok })
+    Ok(match told.profile.interrupted {
+        true if interrupted() => Exit::Interrupted,
+        true => Exit::Finding,
+        false => Exit::Ok,
+    })
 }

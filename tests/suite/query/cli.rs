@@ -2,10 +2,13 @@
 
 use assert_cmd::Command;
 
-fn query(arguments: &[&str]) -> (i32, String, String) {
+pub(super) fn query(arguments: &[&str]) -> (i32, String, String) {
+    dyelog(&[&["query"], arguments].concat())
+}
+
+pub(super) fn dyelog(arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dyelog"));
-    let output =
-        command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("query").args(arguments).output().expect("it runs");
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
@@ -93,8 +96,9 @@ fn what_the_trace_lacks_is_told() {
     let (code, _, err) = query(&["-e", "q(S) :- spam(S, _, _)", SHOP]);
     assert_eq!(code, 2);
     assert!(err.contains("span"), "{err}");
-    let (code, _, err) = query(&["--relation", "span", "traces/same/figure-3a.csv"]);
-    assert_eq!(code, 2, "{err}");
+    let (code, _, err) = query(&[SHOP]);
+    assert_eq!(code, 2);
+    assert!(err.contains("nothing is asked of `traces/shop.otlp.jsonl`") && err.contains("-e 'RULE'"), "{err}");
 }
 
 #[test]
@@ -172,4 +176,41 @@ fn fractions_are_shown_as_they_are_written() {
         let first: serde_json::Value = serde_json::from_str(out.lines().next().expect("a row")).expect("JSON");
         assert_eq!(first["row"]["X"].as_f64(), number.parse().ok(), "{first} {err}");
     }
+}
+
+#[test]
+fn the_key_of_the_operation_is_a_column_to_order_by() {
+    let (_, all, _) = query(&["--relation", "root", SHOP, "--format", "csv"]);
+    let mut runs: Vec<&str> = all.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    runs.sort_unstable_by(|a, b| b.cmp(a));
+    let (code, out, err) = query(&["--relation", "root", "--top", "5", "--by", "run", SHOP, "--format", "csv"]);
+    assert_eq!(code, 0, "{err}");
+    let found: Vec<&str> = out.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    assert_eq!(found, runs[..5]);
+    let (code, _, err) = query(&["--relation", "root", "--top", "5", "--by", "run", "--scope", "trace", SHOP]);
+    assert_eq!(code, 2);
+    assert!(err.contains("Q006"), "{err}");
+}
+
+/// Ctrl-C ends the evaluation, and what was measured is written.
+#[cfg(unix)]
+#[test]
+fn a_profile_that_is_interrupted_tells_what_it_measured() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("endless.dl");
+    let rules = "output triples.\ntriples(A, B, C) :- span(A, _, _), span(B, _, _), span(C, _, _).\n";
+    std::fs::write(&file, rules).expect("it is writable");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog"));
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["rules", "profile"]).arg(&file);
+    command.args([SHOP, "--scope", "trace", "--format", "json"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let child = child.expect("it runs");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["interrupted"], true);
+    assert!(found["rules"][0]["rows"].as_u64() > Some(0), "{found}");
 }

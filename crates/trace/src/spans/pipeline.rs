@@ -9,6 +9,7 @@ use crate::retained::{Kept, RecordedSpan};
 use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{Manner, NONE, Plan, What};
 use crate::spans::settle::{Tolerance, settle};
@@ -65,7 +66,8 @@ pub(super) fn operations(
         report.operations += 1;
         report.events += operation.events.len() as u64;
         if let Some((wanted, kept)) = &kept {
-            sink.spans(names, recorded(&forest, planted, &tree, &operation, wanted, kept));
+            let shifts = plan.shifts(&tree.parents);
+            sink.spans(names, recorded(&forest, planted, &tree, &operation, &shifts, wanted, kept));
         }
         if sink.operation(names, operation) == ControlFlow::Break(()) {
             break;
@@ -114,12 +116,13 @@ fn item(forest: &Forest, span: &Span) -> SpanItem {
     SpanItem { id: forest.spans.span_text(span.id), service: span.service, name: span.name, kind: span.kind }
 }
 
-/// The spans of an operation as they were recorded.
+/// The spans of an operation as they were recorded, their clocks corrected by what is to be added to each.
 fn recorded(
     forest: &Forest,
     planted: &Tree,
     tree: &TreeView,
     operation: &Operation,
+    shifts: &[i64],
     wanted: &Wanted,
     kept: &Arc<Kept>,
 ) -> SpanTree {
@@ -128,8 +131,14 @@ fn recorded(
     };
     let order = &forest.order[planted.first..planted.end];
     let link = |link: &Link| (forest.spans.trace_text(link.trace), forest.spans.span_text(link.span));
-    let spans = order.iter().zip(&tree.parents).zip(items).map(|((&place, &parent), item)| {
+    let spans = order.iter().zip(&tree.parents).zip(items).zip(shifts).map(|(((&place, &parent), item), &shift)| {
         let span = &forest.spans.spans[place as usize];
+        let above = |parent: u32| order[parent as usize];
+        // Both halves of a call may have one identifier, and then one parent.
+        let has_parent = |parent: u32| {
+            let found = &forest.spans.spans[above(parent) as usize];
+            (found.id == span.parent || found.id == span.id) && !kept.is_restored(above(parent))
+        };
         RecordedSpan {
             id: Arc::clone(&item.id),
             parent: (parent != NONE).then_some(parent),
@@ -139,8 +148,10 @@ fn recorded(
             name: span.name,
             peer: span.peer,
             kind: span.kind,
-            start: span.start,
-            end: span.end,
+            start: span.start.saturating_add(shift),
+            end: span.end.saturating_add(shift),
+            shift,
+            orphan: span.parent != SpanId::NONE && (parent == NONE || !has_parent(parent)),
             cpu: span.cpu,
             links: if wanted.links { forest.spans.links_of(span).iter().map(link).collect() } else { Vec::new() },
             place,

@@ -158,6 +158,26 @@ impl Plan {
         &self.visits[self.scopes[item.scope as usize].visit as usize]
     }
 
+    /// By span, what was added to its times when the plan was settled. Spans that the plan has no use for go with their parents, which
+    /// come before them.
+    pub fn shifts(&self, parents: &[u32]) -> Vec<i64> {
+        let mut known: Vec<Option<i64>> = vec![None; parents.len()];
+        for visit in &self.visits {
+            known[visit.span as usize] = Some(visit.shift);
+        }
+        // The span of a call that was not seen at its server stands for both halves: its times are those of the calling side.
+        for item in &self.items {
+            let visit = if item.client { self.visit_of(item) } else { &self.visits[item.callee as usize] };
+            known[item.span as usize] = Some(visit.shift);
+        }
+        let mut shifts = Vec::with_capacity(parents.len());
+        for (known, &parent) in known.into_iter().zip(parents) {
+            let inherited = if parent == NONE { 0 } else { shifts[parent as usize] };
+            shifts.push(known.unwrap_or(inherited));
+        }
+        shifts
+    }
+
     /// Sorts the items into their scopes.
     pub fn lay_out(&mut self) {
         self.sorted.clear();

@@ -1,0 +1,243 @@
+//! Where rows of an answer go: kept for a table or the largest, or written as they come.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use dyelog::diagnostic::{Diagnostic, Place, similar};
+use dyelog::query::{self, Asked, Cell, Question, Rows, Scope};
+use dyelog::report::answers::{self, Row};
+use dyelog::report::parquet::Parquet;
+use dyelog::trace::quality::QualityReport;
+
+use crate::cli::args::OutputArguments;
+use crate::cli::output::Output;
+use crate::cli::query::{Arguments, Format};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, codes};
+
+/// Rows that are kept until all have come.
+pub(super) struct Kept {
+    rows: Vec<Vec<Row>>,
+    /// How many are kept, and the column that decides which.
+    top: Option<usize>,
+    by: Option<String>,
+}
+
+impl Kept {
+    pub(super) fn new(question: &Question, arguments: &Arguments) -> Result<Self, Failure> {
+        let kept = Self { rows: Vec::new(), top: arguments.top, by: arguments.by.clone() };
+        let scope = question.scope;
+        let Some(by) = &kept.by else { return Ok(kept) };
+        if question.asked.iter().any(|asked| kept.place(asked, scope).is_some()) {
+            return Ok(kept);
+        }
+        let message = format!("no relation that is shown has a column `{by}`");
+        let finding = Diagnostic::error(query::codes::NO_COLUMN, Place::Nowhere, message);
+        let mut all: Vec<String> = Vec::new();
+        for column in question.asked.iter().flat_map(|asked| answers::columns(asked, scope)) {
+            if !all.contains(&column) {
+                all.push(column);
+            }
+        }
+        Err(match similar(by, all.iter().map(String::as_str)) {
+            Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
+            None => finding.with_note(format!("they have {}", all.join(", "))),
+        }
+        .into())
+    }
+
+    /// The place of the column that decides, among those that are shown.
+    pub(super) fn place(&self, asked: &Asked, scope: Scope) -> Option<usize> {
+        answers::columns(asked, scope).iter().position(|column| Some(&**column) == self.by.as_deref())
+    }
+
+    /// Whether no column decides.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.by.is_none()
+    }
+
+    /// Keeps a row; of more than twice as many as are wanted, the lesser half goes.
+    fn take(&mut self, relation: usize, place: Option<usize>, row: Row) {
+        let rows = &mut self.rows[relation];
+        rows.push(row);
+        if let (Some(top), Some(place)) = (self.top, place)
+            && rows.len() >= top.saturating_mul(2).max(64)
+        {
+            largest(rows, place, top);
+        }
+    }
+}
+
+/// The rows with the largest values, largest first; equal ones as they came.
+fn largest(rows: &mut Vec<Row>, place: usize, top: usize) {
+    rows.sort_by(|left, right| compare(&right.at(place), &left.at(place)));
+    rows.truncate(top);
+}
+
+/// Numbers by size, texts by letters and before numbers.
+fn compare(left: &Cell<'_>, right: &Cell<'_>) -> std::cmp::Ordering {
+    let number = |cell: &Cell<'_>| match cell {
+        Cell::Whole(number) => Some(*number as f64),
+        Cell::Float(number) => Some(*number),
+        Cell::Text(_) => None,
+    };
+    match (left, right) {
+        (Cell::Whole(left), Cell::Whole(right)) => left.cmp(right),
+        (Cell::Text(left), Cell::Text(right)) => left.cmp(right),
+        _ => match (number(left), number(right)) {
+            (Some(left), Some(right)) => left.total_cmp(&right),
+            (left, right) => left.is_some().cmp(&right.is_some()),
+        },
+    }
+}
+
+/// Where rows go.
+pub(super) struct Answer<'q> {
+    question: &'q Question,
+    format: Format,
+    columns: Vec<Vec<String>>,
+    /// By relation, where there is a folder; else one.
+    outputs: Vec<Output>,
+    names: Vec<PathBuf>,
+    /// By relation, where the form is Parquet.
+    tables: Vec<Parquet>,
+    kept: Kept,
+    failure: Option<Failure>,
+}
+
+impl<'q> Answer<'q> {
+    pub(super) fn new(question: &'q Question, arguments: &Arguments, mut kept: Kept) -> Result<Self, Failure> {
+        kept.rows = vec![Vec::new(); question.asked.len()];
+        let columns: Vec<Vec<String>> =
+            question.asked.iter().map(|asked| answers::columns(asked, question.scope)).collect();
+        let format = arguments.format;
+        if format == Format::Csv && question.asked.len() > 1 && arguments.output.is_none() {
+            let names: Vec<&str> = question.asked.iter().map(|asked| &*asked.name).collect();
+            let message = format!("{} relations do not go into one table", names.len());
+            return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message)
+                .with_note(format!("they are {}", names.join(", ")))
+                .with_hint(
+                    "`--relation NAME` shows one, `-o DIR` writes a file for each, `--format json` takes them all",
+                )
+                .into());
+        }
+        if format == Format::Parquet && arguments.output.is_none() {
+            return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "Parquet goes into files")
+                .with_hint("`-o DIR` writes a file for each relation")
+                .into());
+        }
+        let tables = match format {
+            Format::Parquet => question.asked.iter().map(|asked| answers::parquet(asked, question.scope)).collect(),
+            _ => Vec::new(),
+        };
+        let (outputs, names) = (Vec::new(), Vec::new());
+        let mut answer = Self { question, format, columns, outputs, names, tables, kept, failure: None };
+        if let Some(folder) = &arguments.output {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let place = Place::File { file: folder.display().to_string().into() };
+                Diagnostic::error(codes::UNWRITABLE, place, format!("the folder cannot be made: {error}"))
+            })?;
+            for asked in &question.asked {
+                answer.names.push(folder.join(format!("{}.{}", asked.name, format.ending())));
+            }
+            for name in &answer.names {
+                answer.outputs.push(Output::open(&OutputArguments { output: Some(name.clone()) })?);
+            }
+        } else {
+            answer.outputs.push(Output::open(&OutputArguments { output: None })?);
+        }
+        if format == Format::Csv {
+            for place in 0..question.asked.len() {
+                let Self { outputs, columns, .. } = &mut answer;
+                outputs[place].attempt(|out| answers::csv_header(out, &columns[place]))?;
+            }
+        }
+        Ok(answer)
+    }
+
+    fn keeps(&self) -> bool {
+        self.kept.top.is_some() || matches!(self.format, Format::Text | Format::Json)
+    }
+
+    fn write(&mut self, relation: usize, key: Option<(&str, &str)>, cells: &[Cell<'_>]) -> Result<(), Failure> {
+        let Self { outputs, columns, question, format, tables, .. } = self;
+        let place = if outputs.len() > 1 { relation } else { 0 };
+        let name = &question.asked[relation].name;
+        outputs[place].attempt(|out: &mut dyn Write| match format {
+            Format::Jsonl => answers::json_line(out, name, &columns[relation], key, cells),
+            Format::Parquet => tables[relation].row(out, answers::with_key(key, cells)),
+            _ => answers::csv(out, key, cells),
+        })
+    }
+
+    pub(super) fn finish(
+        mut self,
+        told: &query::Told,
+        quality: &QualityReport,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let asked = &self.question.asked;
+        let mut rows = std::mem::take(&mut self.kept.rows);
+        for (rows, asked) in rows.iter_mut().zip(asked) {
+            if let (Some(top), Some(place)) = (self.kept.top, self.kept.place(asked, self.question.scope)) {
+                largest(rows, place, top);
+            }
+        }
+        let scope = self.question.scope;
+        match self.format {
+            Format::Csv | Format::Jsonl | Format::Parquet => {
+                for (relation, rows) in rows.iter().enumerate() {
+                    for row in rows {
+                        let key = row.operation.as_ref().map(|(scenario, run)| (&**scenario, &**run));
+                        self.write(relation, key, &row.cells)?;
+                    }
+                }
+            }
+            Format::Json if self.names.is_empty() => {
+                self.outputs[0].text(&answers::json(asked, scope, &rows, told, quality))?;
+            }
+            Format::Json => {
+                for (place, output) in self.outputs.iter_mut().enumerate() {
+                    let (asked, rows) = (&asked[place..=place], &rows[place..=place]);
+                    output.text(&answers::json(asked, scope, rows, told, quality))?;
+                }
+            }
+            Format::Text => {
+                let look = terminal.look(&OutputArguments { output: self.names.first().cloned() });
+                for (place, asked) in asked.iter().enumerate() {
+                    let table = answers::text(asked, scope, &rows[place], look);
+                    let several = self.names.is_empty() && self.question.asked.len() > 1;
+                    let gap = if several && place > 0 { "\n" } else { "" };
+                    let heading = if several { format!("{gap}{}\n", asked.name) } else { String::new() };
+                    let output = if self.names.is_empty() { 0 } else { place };
+                    self.outputs[output].text(&format!("{heading}{table}"))?;
+                }
+            }
+        }
+        for (table, output) in self.tables.iter_mut().zip(&mut self.outputs) {
+            output.attempt(|out| table.finish(out))?;
+        }
+        self.outputs.into_iter().try_for_each(Output::finish)
+    }
+}
+
+impl Rows for Answer<'_> {
+    fn row(&mut self, relation: usize, operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> ControlFlow<()> {
+        if self.keeps() {
+            let place = self.kept.place(&self.question.asked[relation], self.question.scope);
+            self.kept.take(relation, place, Row::of(operation, cells));
+            return ControlFlow::Continue(());
+        }
+        match self.write(relation, operation, cells) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => {
+                self.failure = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `dyelog query`.
+
+mod answer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use dyelog::datalog::syntax;
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog::pipeline;
+use dyelog::query::{self, Answering, Question};
+use dyelog::trace::quality::{Gate, Policy, QualityReport};
+use dyelog::trace::{ReadReport, TraceNames};
+
+use self::answer::{Answer, Kept};
+use crate::cli::args::ReadingArguments;
+use crate::cli::exit::Exit;
+use crate::cli::messages::{self, Opened};
+use crate::cli::progress::Progress;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome, codes, input, reduce, rule_files};
+
+/// Arguments of `dyelog query`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples! {
+    "the spans that took more than 7 ms" => "dyelog query -e 'slow(S) :- duration(S, D), D > 7000000' traces/shop.otlp.jsonl",
+    "the five longest, of all operations" => "dyelog query --relation duration --top 5 --by duration traces/shop.otlp.jsonl",
+    "a relation of the facts" => "dyelog query --relation span traces/shop.otlp.jsonl --format csv",
+    "a rule file, over all operations at once" => "dyelog query examples/queries/by_service.dl --scope trace traces/shop.otlp.jsonl",
+})]
+pub struct Arguments {
+    /// A rule file, unless `-e` or `--relation` asks already, then trace files, plain or compressed; `-` is standard input
+    #[arg(value_name = "FILE.dl|TRACE", required = true)]
+    files: Vec<PathBuf>,
+    /// A rule, whose relation is shown; may be repeated
+    #[arg(short = 'e', value_name = "RULE")]
+    rules: Vec<String>,
+    /// Show this relation, of the rules or of the facts; may be repeated
+    #[arg(long, value_name = "NAME")]
+    relation: Vec<String>,
+    #[command(flatten)]
+    over: Over,
+    /// A rule file with templates, which come before the shipped ones; may be repeated
+    #[arg(long = "rules", value_name = "FILE")]
+    templates: Vec<PathBuf>,
+    /// Show only so many rows, those with the largest values of the column of `--by`
+    #[arg(long, value_name = "K", requires = "by")]
+    top: Option<usize>,
+    /// The column that `--top` goes by
+    #[arg(long, value_name = "COLUMN", requires = "top")]
+    by: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    /// The form of the answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+    /// Write a file for each relation into this folder
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Over what rules hold, as typed.
+#[derive(Clone, Debug, Args)]
+pub struct Over {
+    /// Over what rules hold: each operation by itself where not given. `trace` keeps all operations in memory, for rates and for
+    /// what lies between operations. Over messages, rules hold over all of them
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    scope: Option<Scope>,
+    /// Messages: tasks serve several requests at once, by threads that the trace does not name; guess which thread a message is of
+    #[arg(long)]
+    guess_threads: bool,
+}
+
+/// Over what rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Over each operation by itself; rows begin with its scenario and run
+    Operation,
+    /// Over all operations at once
+    Trace,
+}
+
+/// Forms of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table for people
+    Text,
+    /// A row each fact, with a header, as operations come
+    Csv,
+    /// A document
+    Json,
+    /// An object a line, as operations come
+    Jsonl,
+    /// Parquet, typed columns, as operations come; with `-o`
+    Parquet,
+}
+
+impl Format {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+/// Asks a question of traces.
+pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let (file, traces) = rule_file(arguments)?;
+    input::check_stdin_once(traces.iter().chain(file).chain(&arguments.templates))?;
+    let (loaded, from) = program(file, &arguments.rules, terminal)?;
+    let (opened, scope) = Traces::open(traces, &arguments.reading, &arguments.over)?;
+    let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
+    terminal.report(&question.warnings);
+    let kept = Kept::new(&question, arguments)?;
+    let question = question.only(|asked| kept.place(asked, scope).is_some() || kept.keeps_all());
+    let mut answer = Answer::new(&question, arguments, kept)?;
+    let rules = rule_files::load(&arguments.templates, &mut terminal.sources)?;
+    terminal.report(&rule_files::about_the_users(&rules));
+
+    let mut answering = Answering::new(&question, &rules, &mut answer);
+    let (names, read, quality) = opened.read(&mut answering)?;
+    let told = answering.finish(&names)?;
+    terminal.report_kinds(&read, |_| true);
+    reduce::count(&read, "reading", terminal);
+    pipeline::tell_quality(&quality, terminal);
+    terminal.report(&told.findings);
+    answer.finish(&told, &quality, terminal)?;
+    Ok(Exit::Ok)
+}
+
+/// The rule file, if there is one, and the traces.
+fn rule_file(arguments: &Arguments) -> Result<(Option<&PathBuf>, &[PathBuf]), Failure> {
+    let asked = !arguments.rules.is_empty() || !arguments.relation.is_empty();
+    let is_rules = |file: &Path| file.extension().is_some_and(|ending| ending == "dl");
+    let refuse = |message: String, hint: &str| -> Failure {
+        Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).with_hint(hint).into()
+    };
+    match &*arguments.files {
+        [first, rest @ ..] if is_rules(first) => match rest {
+            [] => Err(refuse(
+                "there is no trace to ask".to_owned(),
+                "`dyelog query FILE.dl TRACE…`, or `dyelog query -e 'RULE' TRACE…`",
+            )),
+            rest => Ok((Some(first), rest)),
+        },
+        traces if asked => Ok((None, traces)),
+        [first, ..] => Err(refuse(
+            format!("nothing is asked of `{}`", first.display()),
+            "name a rule file first, which ends in `.dl`; or ask by `-e 'RULE'` or `--relation NAME`",
+        )),
+        [] => Err(refuse("there is no trace to ask".to_owned(), "`dyelog query -e 'RULE' TRACE…`")),
+    }
+}
+
+/// The rules of a file and of the command line, with what they use, and where those of the command line begin.
+pub fn program(
+    file: Option<&PathBuf>,
+    rules: &[String],
+    terminal: &mut Terminal,
+) -> Result<(syntax::Loaded, usize), Failure> {
+    for (name, text) in query::standard::FILES {
+        terminal.sources.insert(name.into(), text.into());
+    }
+    let mut root = String::new();
+    for rule in rules {
+        let rule = rule.trim();
+        // The last dot may be missing; `use` has none.
+        let complete = rule.is_empty() || rule.ends_with('.') || (rule.starts_with("use ") && !rule.contains(":-"));
+        root.push_str(rule);
+        root.push_str(if complete { "\n" } else { ".\n" });
+    }
+    // Rules of the command line stand behind those of the file, and see all of them.
+    let (name, before): (Arc<str>, String) = match file {
+        Some(file) => (input::shown(file), input::text(file)? + "\n"),
+        None => ("-e".into(), String::new()),
+    };
+    let from = if root.is_empty() { usize::MAX } else { before.len() };
+    let text: Arc<str> = (before + &root).into();
+    terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
+    // Without a file, those that are used lie where the command runs.
+    let beside = rule_files::Beside::of([file.map_or(Path::new("-e"), PathBuf::as_path)]);
+    let resolve = |used: &str| query::standard::text(used).or_else(|| beside.text(used));
+    let loaded = syntax::read(&name, &text, &resolve);
+    for (name, text) in beside.read() {
+        terminal.sources.insert(name, text);
+    }
+    Ok((loaded, from))
+}
+
+/// Traces that are open to be asked.
+pub struct Traces<'a> {
+    files: &'a [PathBuf],
+    reading: &'a ReadingArguments,
+    guess_threads: bool,
+    opened: Opened,
+    progress: Progress,
+}
+
+impl<'a> Traces<'a> {
+    /// Opens traces, and says over what rules hold, which what they tell decides, too.
+    pub fn open(
+        files: &'a [PathBuf],
+        reading: &'a ReadingArguments,
+        over: &Over,
+    ) -> Result<(Self, query::Scope), Failure> {
+        let progress = Progress::reading(files);
+        let opened = messages::open(files, reading, &progress)?;
+        let refuse = |message: &str, hint: &str| -> Failure {
+            let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+            finding.with_hint(hint).into()
+        };
+        let scope = match (&opened, over.scope) {
+            (Opened::Messages(..), Some(Scope::Operation)) => {
+                return Err(refuse(
+                    "`--scope operation` is for traces that tell operations apart, and these tell of messages",
+                    "leave it out: rules then hold over all messages",
+                ));
+            }
+            (Opened::Messages(..), _) => query::Scope::Messages,
+            (Opened::Operations(_), _) if over.guess_threads => {
+                return Err(refuse(
+                    "`--guess-threads` is for messages, and these traces tell operations apart",
+                    "leave it out: their threads are known",
+                ));
+            }
+            (Opened::Operations(_), Some(Scope::Trace)) => query::Scope::Trace,
+            (Opened::Operations(_), _) => query::Scope::Operation,
+        };
+        Ok((Self { files, reading, guess_threads: over.guess_threads, opened, progress }, scope))
+    }
+
+    /// Reads them; damaged operations are set aside.
+    pub fn read(self, answering: &mut Answering<'_>) -> Result<(TraceNames, ReadReport, QualityReport), Failure> {
+        let Self { files, reading, guess_threads, opened, progress } = self;
+        let first = match opened {
+            Opened::Operations(first) => first,
+            Opened::Messages(messages, _) => {
+                let (exchanges, names, report) = messages.exchanges(guess_threads, reading.strict)?;
+                let _ = answering.answer_messages(&exchanges, &names);
+                return Ok((names, report, QualityReport::default()));
+            }
+        };
+        let mut names = TraceNames::new();
+        let mut gate = Gate::new(Policy { strict: reading.strict }, answering);
+        let mut errors: Vec<Diagnostic> = Vec::new();
+        let report = messages::read_operations(files, first, reading, &progress, &mut names, &mut gate)
+            .unwrap_or_else(|Diagnostics(found)| {
+                errors.extend(found);
+                ReadReport::default()
+            });
+        progress.done();
+        let quality = gate.finish();
+        if let Err(Diagnostics(found)) = &quality {
+            errors.extend(found.iter().cloned());
+        }
+        match quality {
+            Ok(quality) if errors.is_empty() => Ok((names, report, quality)),
+            _ => Err(Failure::Input(errors)),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What rules look for and a trace does not have, or has in another form.
+
+use super::{OTLP, Scope, ask};
+
+/// The codes of what is said of a question, and all notes and hints.
+fn said(rules: &str) -> (Vec<&'static str>, String) {
+    let (_, told) = ask(rules, OTLP.as_bytes(), Scope::Operation).unwrap_or_else(|error| panic!("{rules}: {error}"));
+    let codes = told.findings.iter().map(|finding| finding.code.0).filter(|code| *code != "Q004").collect();
+    let words = told.findings.iter().flat_map(|finding| finding.notes.iter().chain(&finding.hints));
+    (codes, words.map(|words| words.to_string()).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn numbers_among_texts_and_texts_among_numbers_are_told() {
+    // The trace has n=7 (also where it is written as a text: text=12), half=0.5, zero="007".
+    for (rules, code, hint) in [
+        ("q(S) :- attr(S, \"n\", \"7\").", "Q008", "write 7 without quotes"),
+        ("q(S) :- attr(S, \"text\", \"12\").", "Q008", "write 12 without quotes"),
+        ("q(S) :- attr(S, \"half\", \"0.5\").", "Q008", "write 0.5 without quotes"),
+        ("q(S) :- attr(S, \"n\", V), V = \"7\".", "Q008", "write 7 without quotes"),
+        ("q(S) :- attr(S, _, \"7\").", "Q008", "write 7 without quotes"),
+        ("q(S) :- of(S, \"7\"). of(S, V) :- attr(S, \"n\", V).", "Q008", "write 7 without quotes"),
+        ("q(S) :- attr(S, \"n\", 8).", "Q003", "the trace has 7"),
+        ("q(S) :- attr(S, \"n\", \"many\").", "Q003", "the trace has 7"),
+        ("q(S) :- attr(S, \"zero\", 7).", "Q010", "in quotes: `\"007\"`"),
+        ("q(S) :- attr(S, \"zero\", V), V > 1.", "Q010", "in quotes: `\"007\"`"),
+        ("q(S, W) :- attr(S, \"zero\", V), W = V + 1.", "Q010", "in quotes"),
+        ("q(S, V * 2) :- attr(S, \"zero\", V).", "Q010", "in quotes"),
+        ("q(T) :- T = sum V { attr(S, \"zero\", V), root(S) }.", "Q010", "in quotes"),
+        ("q(T) :- span(_, \"a\", _), T = p95 V { attr(_, \"zero\", V) }.", "Q010", "in quotes"),
+        ("q(S) :- resource(S, \"zone\", V), V < 3.", "Q010", "`z1`"),
+        ("q(E) :- event_attr(E, \"exception.type\", 3).", "Q010", "`Timeout`"),
+    ] {
+        let (codes, words) = said(rules);
+        assert_eq!(codes, [code], "{rules}");
+        assert!(words.contains(hint), "{rules}: {words}");
+    }
+}
+
+#[test]
+fn what_the_trace_has_is_not_told() {
+    for rules in [
+        "q(S) :- attr(S, \"n\", 7).",
+        "q(S) :- attr(S, \"n\", V), V > 100.",
+        "q(S) :- attr(S, \"half\", 0.5).",
+        "q(S) :- attr(S, \"whole\", 3).",
+        "q(S) :- attr(S, \"zero\", \"007\").",
+        "q(V) :- attr(S, _, V), root(S), V > 5.",
+        "q(M) :- span(_, \"a\", _), M = max V { attr(_, \"zero\", V) }.",
+    ] {
+        assert_eq!(said(rules).0, Vec::<&str>::new(), "{rules}");
+    }
+}
