@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::numeric::two_moment::stages;
+use crate::numeric::two_moment::Distribution;
 use crate::prepare::plan::{ModelPlan, PlannedWork, is_source};
 use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
 
@@ -18,8 +18,6 @@ pub(super) const NONE: u32 = u32::MAX;
 const MOST_PROGRAM_STEPS: usize = 20_000;
 /// Deterministic calls of a phase that are never many.
 const FEW_CALLS: f64 = 2.0;
-/// Less variable slices than this would take too many stages.
-const LEAST_CV2: f64 = 0.1;
 
 /// An instruction.
 #[derive(Clone, Debug)]
@@ -435,7 +433,7 @@ impl Compiler<'_> {
         self.push(ProgramStep::Count { event, next: made })
     }
 
-    /// One slice of a work: stages whose sum has its mean and variance.
+    /// One slice of a work, by phases; nothing where it has a constant part.
     fn slice(&mut self, work: &PlannedWork, next: StepId) -> Option<StepId> {
         if work.slice <= 0.0 {
             return Some(next);
@@ -449,19 +447,9 @@ impl Compiler<'_> {
             self.program.taken_as_exponential.insert(self.work);
             cv2 = 1.0;
         }
-        if cv2 < LEAST_CV2 {
-            return None;
-        }
-        let stages = stages(work.slice, cv2);
-        // The last stage first, as each knows the one after it.
+        // The last phase first, as each knows the one after it.
         let mut more = 0;
-        for place in (0..stages.count).rev() {
-            let rate = if place == 0 { stages.first } else { stages.further };
-            let again = match place {
-                _ if place + 1 == stages.count => 0.0,
-                0 => stages.goes_on,
-                _ => 1.0,
-            };
+        for (rate, again) in Distribution::new(work.slice, cv2).phases()?.into_iter().rev() {
             more = self.push(ProgramStep::Stage { station, rate, more, again, next });
         }
         Some(more)
