@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use crate::numeric::two_moment::Distribution;
 use crate::prepare::plan::{ModelPlan, PlannedWork, is_source};
-use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
+use dyelog_lqn::flow::ActivityGraph;
+use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Scheduling, SemaphoreRole, TaskId};
 
 /// The number of an instruction.
 pub(super) type StepId = u32;
@@ -278,7 +279,7 @@ impl Compiler<'_> {
     fn elements(&mut self) -> Option<()> {
         let model = self.plan.model;
         for processor in &model.processors {
-            let servers = servers(processor.multiplicity, processor.replicas);
+            let servers = processor.multiplicity.servers() * f64::from(processor.replicas.max(1));
             let order = order(processor.scheduling)?;
             let order = if servers.is_infinite() { Order::Delay } else { order };
             self.program.stations.push(Station { order, servers });
@@ -459,12 +460,7 @@ impl Compiler<'_> {
     fn graph(&mut self, index: usize, start: ActivityId, end: StepId) -> Option<StepId> {
         let model = self.plan.model;
         let task = &model.tasks[model.entries[index].task.index()];
-        let mut next_of = vec![usize::MAX; model.activities.len()];
-        for (number, precedence) in task.precedences.iter().enumerate() {
-            for activity in precedence.join.activities() {
-                next_of[activity.index()] = number;
-            }
-        }
+        let flow = ActivityGraph::new(task);
         let mut graph = Graph {
             begin: vec![NONE; model.activities.len()],
             after: vec![NONE; task.precedences.len()],
@@ -474,11 +470,9 @@ impl Compiler<'_> {
         };
         let begin = self.reserve(start, 0, &mut graph);
         while let Some((activity, context)) = graph.pending.pop() {
-            let number = next_of[activity.index()];
-            let mut next = if number == usize::MAX {
-                graph.contexts[context].0
-            } else {
-                self.after(index, task, number, context, &mut graph)?
+            let mut next = match flow.leaving(activity) {
+                None => graph.contexts[context].0,
+                Some(number) => self.after(index, task, number, context, &mut graph)?,
             };
             let known = &model.activities[activity.index()];
             if !is_source(model, model.entries[index].task) && known.replies.iter().any(|entry| entry.index() == index)
@@ -626,11 +620,4 @@ fn order(scheduling: Scheduling) -> Option<Order> {
         Scheduling::Delay => Order::Delay,
         _ => return None,
     })
-}
-
-fn servers(multiplicity: Multiplicity, replicas: u32) -> f64 {
-    match multiplicity {
-        Multiplicity::Finite(count) => f64::from(count.max(1)) * f64::from(replicas.max(1)),
-        Multiplicity::Infinite => f64::INFINITY,
-    }
 }
