@@ -2,8 +2,8 @@
 
 use clap::Args;
 use dyelog::report;
-use dyelog::solve::LayeredOptions;
-use dyelog::solve::bottleneck::bottlenecks_observed;
+use dyelog::solve::SolveOptions;
+use dyelog::study::bottleneck::bottlenecks_observed;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     let model = &subjects[0].subject.base().model;
     let mut progress = Iterations::new("looking for bottlenecks");
-    let found = bottlenecks_observed(model, &LayeredOptions::default(), &mut progress)?;
+    let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress)?;
     progress.done();
     let text = match arguments.format {
         Form::Text => report::bottleneck::text(model, &found, terminal.look(&arguments.output)),

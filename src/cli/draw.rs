@@ -10,7 +10,7 @@ use dyelog::lqn::{Model, TaskId};
 use dyelog::report::draw::lqn::LqnOptions;
 use dyelog::report::draw::operation::{OperationOptions, OperationView};
 use dyelog::report::draw::{self, Drawn};
-use dyelog::solve::{self, LayeredOptions};
+use dyelog::solve::{SolveOptions, solve};
 use dyelog::tlc::recognise::recognise;
 use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
@@ -152,8 +152,8 @@ fn lqn(arguments: &LqnArguments, terminal: &mut Terminal) -> Outcome {
     output::check_ending(&arguments.output, arguments.format.endings(), terminal);
     let source = source::load(&arguments.source, terminal)?;
     let model = &source.model;
-    let solve = || solve::layered(model, &LayeredOptions::default());
-    let results = arguments.results.then(solve).transpose()?;
+    let solution = || solve(model, &SolveOptions::default(), None, &mut ());
+    let results = arguments.results.then(solution).transpose()?.map(|solution| solution.results);
     let options = LqnOptions {
         focus: focus(model, &arguments.focus)?,
         hops: arguments.hops,

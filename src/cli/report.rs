@@ -6,8 +6,8 @@ use dyelog::lqn::Model;
 use dyelog::lqn::results::Results;
 use dyelog::report;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
-use dyelog::solve::bottleneck::{Bottlenecks, bottlenecks_observed};
-use dyelog::solve::{self, LayeredOptions};
+use dyelog::solve::{SolveOptions, solve};
+use dyelog::study::bottleneck::{Bottlenecks, bottlenecks_observed};
 use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -45,7 +45,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut source = source::load(&arguments.source, terminal)?;
     let doubtful = source.doubtful_but_sound()?;
     source.findings.extend(doubtful);
-    let results = solve::layered(&source.model, &LayeredOptions::default())
+    let results = solve(&source.model, &SolveOptions::default(), None, &mut ())
+        .map(|solution| solution.results)
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
     if let Some(origins) = &source.origins {
         let unlike = report::unlike_traced(&source.model, &results, origins);
@@ -105,7 +106,7 @@ fn growth(source: &Source, threads: usize) -> (Vec<Chart>, Vec<Limit>) {
 /// What limits the model.
 fn bottlenecks(model: &Model) -> Option<Bottlenecks> {
     let mut progress = Iterations::new("looking for bottlenecks");
-    let found = bottlenecks_observed(model, &LayeredOptions::default(), &mut progress).ok();
+    let found = bottlenecks_observed(model, &SolveOptions::default(), &mut progress).ok();
     progress.done();
     found
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Model;
 use dyelog::recording::{self, TraceOptions, Traced};
-use dyelog::solve::{Progress as Simulated, SimulateOptions, Watcher, simulate_watched};
+use dyelog::solve::{Observer, Progress as Simulated, SimulateOptions, SolveOptions, solve};
 use dyelog::trace::messages::{self, Step};
 use dyelog::trace::recorded::WrittenSpan;
 use dyelog::trace::spans::write::write_otlp;
@@ -145,8 +145,10 @@ struct Clock {
     events: u64,
 }
 
-impl Watcher for Clock {
-    fn progress(&mut self, simulated: Simulated) -> ControlFlow<()> {
+impl Observer for Clock {
+    fn iteration(&mut self, _number: u32, _residual: f64) {}
+
+    fn simulated(&mut self, simulated: Simulated) -> ControlFlow<()> {
         self.progress.advance(simulated.events - self.events);
         self.events = simulated.events;
         match self.limit {
@@ -229,7 +231,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         progress: Progress::steps("simulating events", None),
         events: 0,
     };
-    let solved = source.solve(|model| simulate_watched(model, &options, &mut clock));
+    let options = SolveOptions::from(options);
+    let solved = source.solve(|model| Ok(solve(model, &options, None, &mut clock)?.results));
     clock.progress.done();
     tell(&source, &solved?, arguments.format, &arguments.output, terminal)
 }

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use dyelog::lqn::xml;
 use dyelog::pipeline::Solution;
 use dyelog::report;
-use dyelog::solve::{self, LayeredOptions, SimulateOptions};
+use dyelog::solve::{LayeredOptions, Method, SolveOptions, solve};
 
 use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -46,6 +46,15 @@ enum Solver {
     Simulate,
 }
 
+impl Solver {
+    fn method(self) -> Method {
+        match self {
+            Self::Layered => Method::Auto,
+            Self::Simulate => Method::Simulation,
+        }
+    }
+}
+
 /// Forms of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -75,18 +84,14 @@ impl Format {
 /// Solves a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let source = source::load(&arguments.source, terminal)?;
-    let solution = source.solve(|model| match arguments.solver {
-        Solver::Layered => {
-            let mut progress = Iterations::new("solving");
-            let options = LayeredOptions { states: arguments.states, ..LayeredOptions::default() };
-            let solved = solve::layered_observed(model, &options, &mut progress);
-            progress.done();
-            solved
-        }
-        Solver::Simulate => {
-            let threads = arguments.source.reduce.thread_count();
-            solve::simulate(model, &SimulateOptions { threads, ..SimulateOptions::default() })
-        }
+    let mut options = SolveOptions { method: arguments.solver.method(), ..SolveOptions::default() };
+    options.layered.states = arguments.states;
+    options.simulation.threads = arguments.source.reduce.thread_count();
+    let mut progress = Iterations::new("solving");
+    let solution = source.solve(|model| {
+        let solved = solve(model, &options, None, &mut progress);
+        progress.done();
+        Ok(solved?.results)
     })?;
     tell(&source, &solution, arguments.format, &arguments.output, terminal)
 }

@@ -10,7 +10,7 @@ use dyelog::model::codes;
 use dyelog::model::parameter::{Asked, Change, Path, Subject, Value};
 use dyelog::report::plot::{self, Ink};
 use dyelog::report::whatif::{self, Measure, Point, State, Table, Varied};
-use dyelog::solve::LayeredOptions;
+use dyelog::solve::SolveOptions;
 use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -247,7 +247,7 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
         return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message).into());
     }
     let options = SweepOptions {
-        layered: LayeredOptions::default(),
+        solver: SolveOptions::default(),
         threads: arguments.source.reduce.thread_count(),
         warm: !arguments.cold,
     };

@@ -19,7 +19,7 @@ pub struct Solution {
 }
 
 impl Source {
-    /// Checks the model, and solves it by a solver such as [`layered`](crate::solve::layered()).
+    /// Checks the model, and solves it by a solver such as [`solve()`](crate::solve::solve()).
     ///
     /// # Errors
     /// When the model makes no sense to a solver, or the solver refuses it; with all that is doubtful about the model.

@@ -7,7 +7,8 @@ use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
 use crate::report::words::number;
-use crate::solve::bottleneck::{BottleneckStep, Bottlenecks, Limit, Resource};
+use crate::solve::bounds::{Limit, Resource};
+use crate::study::bottleneck::{BottleneckStep, Bottlenecks};
 
 /// Bounds of a source that are shown.
 const SHOWN: usize = 5;

@@ -16,7 +16,7 @@ use crate::lqn::results::Results;
 
 use guess::Ends;
 
-use crate::solve::{LayeredOptions, WarmStart, layered, layered_from};
+use crate::solve::{SolveOptions, WarmStart, solve};
 
 /// Points solved one from another at most.
 const TILE: usize = 256;
@@ -119,7 +119,7 @@ impl Tile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepOptions {
     /// Of each solution.
-    pub layered: LayeredOptions,
+    pub solver: SolveOptions,
     /// Threads to work on.
     pub threads: usize,
     /// Whether points start from their neighbours' solutions.
@@ -128,7 +128,7 @@ pub struct SweepOptions {
 
 impl Default for SweepOptions {
     fn default() -> Self {
-        Self { layered: LayeredOptions::default(), threads: 1, warm: true }
+        Self { solver: SolveOptions::default(), threads: 1, warm: true }
     }
 }
 
@@ -154,7 +154,8 @@ where
 {
     let count = grid.len();
     let mut options = options.clone();
-    options.layered.states = options.layered.states.min(STATES / count.max(1));
+    let states = &mut options.solver.layered.states;
+    *states = (*states).min(STATES / count.max(1));
     let options = &options;
     let tiles = grid.tiles(TILE);
     let solve = |tile: &Tile| Walk { tile, options, build: &build, read: &read, told }.run();
@@ -234,7 +235,8 @@ where
                 }
             }
             let solved = (self.build)(&self.tile.point(place)).and_then(|built| {
-                let (results, end) = layered_from(built.as_ref(), &self.options.layered, standing.take(), &mut ())?;
+                let found = solve(built.as_ref(), &self.options.solver, standing.take(), &mut ())?;
+                let (results, end) = (found.results, found.warm_start);
                 if results.convergence.converged && self.options.warm {
                     ends.keep(number, end.numbers());
                     standing = Some(end);
@@ -266,7 +268,8 @@ where
     /// can tell.
     fn agrees(&self, built: &B, results: &Results) -> bool {
         let same = |own: f64, other: f64| (own - other).abs() <= SAME * own.abs().max(other.abs());
-        layered(built.as_ref(), &self.options.layered).is_ok_and(|scratch| {
+        solve(built.as_ref(), &self.options.solver, None, &mut ()).is_ok_and(|scratch| {
+            let scratch = scratch.results;
             let mut tasks = scratch.tasks.iter().zip(&results.tasks);
             let mut entries = scratch.entries.iter().zip(&results.entries);
             tasks.all(|(own, other)| same(own.throughput, other.throughput))
@@ -277,7 +280,7 @@ where
 
     fn alone(&self, place: usize) -> Result<T, Diagnostics> {
         let built = (self.build)(&self.tile.point(place))?;
-        let results = layered(built.as_ref(), &self.options.layered)?;
+        let results = solve(built.as_ref(), &self.options.solver, None, &mut ())?.results;
         Ok((self.read)(&built, &results))
     }
 }

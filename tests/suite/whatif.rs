@@ -4,8 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use dyelog::lqn::{self, Body, Model, Multiplicity};
-use dyelog::solve::bottleneck::{Resource, bottlenecks};
-use dyelog::solve::{LayeredOptions, layered, layered_from};
+use dyelog::solve::bounds::Resource;
+use dyelog::solve::{LayeredOptions, SolveOptions, layered, layered_from};
+use dyelog::study::bottleneck::bottlenecks;
 use dyelog::study::sweep::{Grid, SweepOptions, sweep};
 use serde_json::Value;
 
@@ -425,7 +426,7 @@ fn throughput(model: &Model, customers: f64) -> f64 {
 #[test]
 fn bounds_hold_for_what_the_solver_finds() {
     let model = varied(&case_study(), 20.0, 0.0025);
-    let found = bottlenecks(&model, &LayeredOptions::default()).expect("it can be solved");
+    let found = bottlenecks(&model, &SolveOptions::default()).expect("it can be solved");
     let [source] = &found.sources[..] else { panic!("one load") };
     for customers in [1.0, 5.0, 20.0, 40.0, 60.0, 80.0, 120.0, 200.0] {
         let (most, _) = source.of(customers);
@@ -452,7 +453,7 @@ fn software_can_be_the_bottleneck() {
                 t users r cycle -1 clients m 4 z 1\nt server n serve -1 cpu m 1\nt store i keep -1 disk i\n-1\n\
                 E 3\ns cycle 0 -1\ny cycle serve 1 -1\ns serve 0.05 -1\ny serve keep 1 -1\ns keep 0.25 -1\n-1\n";
     let (model, _) = lqn::parse_any(&std::sync::Arc::from("software"), text).expect("it is a model");
-    let found = bottlenecks(&model, &LayeredOptions::default()).expect("it can be solved");
+    let found = bottlenecks(&model, &SolveOptions::default()).expect("it can be solved");
     let source = &found.sources[0];
     assert!((source.response - 0.3).abs() < 1e-9 && (source.limits[0].throughput() - 1.0 / 0.3).abs() < 1e-9);
     let names: Vec<(&str, f64)> = found
@@ -485,7 +486,7 @@ fn open_arrivals_have_bounds_that_the_solver_agrees_with() {
     let text = "G \"open\" 1e-6 100 -1\nP 2\np cpu s\np disk i\n-1\nT 2\nt server n read write -1 cpu i\nt store n keep -1 disk m 2\n-1\n\
                 E 3\na read 2\na write 1\ns read 0.1 -1\ns write 0.3 -1\ny read keep 1 -1\ns keep 0.25 -1\n-1\n";
     let (model, _) = lqn::parse_any(&std::sync::Arc::from("open"), text).expect("it is a model");
-    let found = bottlenecks(&model, &LayeredOptions::default()).expect("it can be solved");
+    let found = bottlenecks(&model, &SolveOptions::default()).expect("it can be solved");
     assert!(found.sources.is_empty() && found.steps.is_empty());
     let alone: Vec<f64> = found.arrivals.iter().map(|source| source.limits[0].throughput()).collect();
     assert!((alone[0] - 8.0).abs() < 1e-9 && (alone[1] - 1.0 / 0.3).abs() < 1e-9, "{alone:?}");

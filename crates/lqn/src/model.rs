@@ -104,6 +104,16 @@ pub enum Multiplicity {
     Infinite,
 }
 
+impl Multiplicity {
+    /// The number of servers, at least one.
+    pub fn servers(self) -> f64 {
+        match self {
+            Self::Finite(count) => f64::from(count.max(1)),
+            Self::Infinite => f64::INFINITY,
+        }
+    }
+}
+
 /// The order in which a processor or a task serves what waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheduling {

@@ -33,9 +33,9 @@ pub enum Heuristic {
     /// 0.2 and 5. *Range:* whole populations and an exact solution of at most 4·10⁵ multiplications. *Source:* ours. *Guard:*
     /// `closed_forms`, family `plain` of `solve::reference`.
     ProductFormCorrection,
-    /// *Equation:* a customer overtakes its own second phase, of gamma distribution, after an exponential time between reply and next
+    /// *Equation:* a customer overtakes its own second phase after an exponential time between reply and next
     /// request; it then waits for the rest of the phase and for the overtaken queue. *Range:* closed chains, entries with later
-    /// phases. *Source:* compare Franks 1999 on overtaking; gamma phases are ours. *Guard:* family
+    /// phases. *Source:* compare Franks 1999 on overtaking; its distribution and the weights are ours. *Guard:* family
     /// `second phase` of `solve::reference`.
     Overtaking,
     /// *Equation:* of the visits to a station a part directly follows another one after the mean time of a slice; overtaking mixes

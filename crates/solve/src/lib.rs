@@ -12,7 +12,7 @@
 //!
 //! [`simulate()`] finds it by discrete events; its parts are told in its folder.
 //!
-//! [`layered_from`] starts from where it stood with a like model; [`bottleneck`] tells what limits a model.
+//! [`layered_from`] starts from where it stood with a like model; [`bounds`] tells what limits a model, without a solution.
 //!
 //! # Example
 //!
@@ -51,7 +51,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bottleneck;
+pub mod bounds;
 pub mod codes;
 mod ctmc;
 pub mod heuristics;

@@ -46,6 +46,20 @@ pub struct SolveOptions {
     pub simulation: SimulateOptions,
 }
 
+/// By [`Method::Auto`].
+impl From<LayeredOptions> for SolveOptions {
+    fn from(layered: LayeredOptions) -> Self {
+        Self { layered, ..Self::default() }
+    }
+}
+
+/// By [`Method::Simulation`].
+impl From<SimulateOptions> for SolveOptions {
+    fn from(simulation: SimulateOptions) -> Self {
+        Self { method: Method::Simulation, simulation, ..Self::default() }
+    }
+}
+
 /// What a solver found.
 #[derive(Clone, Debug)]
 pub struct Solution {

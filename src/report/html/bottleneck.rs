@@ -8,7 +8,8 @@ use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{percent, rate, things};
 use crate::report::html::writer::Html;
 use crate::report::words::number;
-use crate::solve::bottleneck::{Bottlenecks, Resource};
+use crate::solve::bounds::Resource;
+use crate::study::bottleneck::Bottlenecks;
 
 /// Resources that are shown beside the first.
 const SHOWN: usize = 5;

@@ -7,7 +7,7 @@ use crate::report::bottleneck::words;
 use crate::report::html::bottleneck::{self, Limit};
 use crate::report::html::chart::{Chart, Measure, SERIES, Series};
 use crate::report::html::units::{rate, things};
-use crate::solve::bottleneck::{ArrivalBounds, Resource, Room, SourceBounds, arrivals, bounds};
+use crate::solve::bounds::{ArrivalBounds, Resource, Room, SourceBounds, arrivals, bounds};
 
 /// Most sources of load whose growth is followed.
 const SOURCES: usize = 6;

@@ -29,7 +29,7 @@ use crate::lqn::results::Results;
 use crate::lqn::submodel::SubModel;
 use crate::model::Origins;
 use crate::report::html::writer::{Html, shortened};
-use crate::solve::bottleneck::Bottlenecks;
+use crate::study::bottleneck::Bottlenecks;
 use crate::trace::ReadReport;
 use crate::trace::quality::QualityReport;
 

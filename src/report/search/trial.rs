@@ -6,8 +6,9 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Change, Subject};
 use crate::report::search::{Goal, Reached};
 use crate::report::whatif::State;
-use crate::solve::bottleneck::{Resource, arrivals, busiest};
-use crate::solve::{LayeredOptions, SimulateOptions, WarmStart, layered_from, simulate};
+use crate::solve::bounds::{Resource, arrivals};
+use crate::solve::{LayeredOptions, SimulateOptions, SolveOptions, WarmStart, solve};
+use crate::study::bottleneck::busiest;
 use crate::study::search::Verdict;
 
 /// A simulation that cannot tell is made again with twice the precision, so many times.
@@ -111,21 +112,21 @@ impl Judge<'_> {
     fn solve(&self, asked: &Asked, standing: &mut Option<WarmStart>) -> Result<Results, Diagnostics> {
         match self.means {
             Means::Layered(options) => {
-                let (results, end) = layered_from(&asked.model, options, standing.take(), &mut ())?;
-                *standing = results.convergence.converged.then_some(end);
-                Ok(results)
+                let found = solve(&asked.model, &options.clone().into(), standing.take(), &mut ())?;
+                *standing = found.results.convergence.converged.then_some(found.warm_start);
+                Ok(found.results)
             }
             Means::Simulated(options) => {
-                let mut options = options.clone();
-                options.parts = self.goals.iter().filter_map(Goal::part).collect();
-                let mut results = simulate(&asked.model, &options)?;
+                let mut options = SolveOptions::from(options.clone());
+                options.simulation.parts = self.goals.iter().filter_map(Goal::part).collect();
+                let mut results = solve(&asked.model, &options, None, &mut ())?.results;
                 for _ in 0..FINER {
                     let precise = results.convergence.converged;
                     if !precise || self.judge(asked, &results).0 != Verdict::Unknown {
                         break;
                     }
-                    options.precision /= 2.0;
-                    results = simulate(&asked.model, &options)?;
+                    options.simulation.precision /= 2.0;
+                    results = solve(&asked.model, &options, None, &mut ())?.results;
                 }
                 Ok(results)
             }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::numeric::two_moment::stages;
+use crate::numeric::two_moment::Distribution;
 use crate::prepare::plan::{ModelPlan, PlannedWork, is_source};
-use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Multiplicity, Scheduling, SemaphoreRole, TaskId};
+use dyelog_lqn::flow::ActivityGraph;
+use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Scheduling, SemaphoreRole, TaskId};
 
 /// The number of an instruction.
 pub(super) type StepId = u32;
@@ -18,8 +19,6 @@ pub(super) const NONE: u32 = u32::MAX;
 const MOST_PROGRAM_STEPS: usize = 20_000;
 /// Deterministic calls of a phase that are never many.
 const FEW_CALLS: f64 = 2.0;
-/// Less variable slices than this would take too many stages.
-const LEAST_CV2: f64 = 0.1;
 
 /// An instruction.
 #[derive(Clone, Debug)]
@@ -280,7 +279,7 @@ impl Compiler<'_> {
     fn elements(&mut self) -> Option<()> {
         let model = self.plan.model;
         for processor in &model.processors {
-            let servers = servers(processor.multiplicity, processor.replicas);
+            let servers = processor.multiplicity.servers() * f64::from(processor.replicas.max(1));
             let order = order(processor.scheduling)?;
             let order = if servers.is_infinite() { Order::Delay } else { order };
             self.program.stations.push(Station { order, servers });
@@ -435,7 +434,7 @@ impl Compiler<'_> {
         self.push(ProgramStep::Count { event, next: made })
     }
 
-    /// One slice of a work: stages whose sum has its mean and variance.
+    /// One slice of a work, by phases; nothing where it has a constant part.
     fn slice(&mut self, work: &PlannedWork, next: StepId) -> Option<StepId> {
         if work.slice <= 0.0 {
             return Some(next);
@@ -449,19 +448,9 @@ impl Compiler<'_> {
             self.program.taken_as_exponential.insert(self.work);
             cv2 = 1.0;
         }
-        if cv2 < LEAST_CV2 {
-            return None;
-        }
-        let stages = stages(work.slice, cv2);
-        // The last stage first, as each knows the one after it.
+        // The last phase first, as each knows the one after it.
         let mut more = 0;
-        for place in (0..stages.count).rev() {
-            let rate = if place == 0 { stages.first } else { stages.further };
-            let again = match place {
-                _ if place + 1 == stages.count => 0.0,
-                0 => stages.goes_on,
-                _ => 1.0,
-            };
+        for (rate, again) in Distribution::new(work.slice, cv2).phases()?.into_iter().rev() {
             more = self.push(ProgramStep::Stage { station, rate, more, again, next });
         }
         Some(more)
@@ -471,12 +460,7 @@ impl Compiler<'_> {
     fn graph(&mut self, index: usize, start: ActivityId, end: StepId) -> Option<StepId> {
         let model = self.plan.model;
         let task = &model.tasks[model.entries[index].task.index()];
-        let mut next_of = vec![usize::MAX; model.activities.len()];
-        for (number, precedence) in task.precedences.iter().enumerate() {
-            for activity in precedence.join.activities() {
-                next_of[activity.index()] = number;
-            }
-        }
+        let flow = ActivityGraph::new(task);
         let mut graph = Graph {
             begin: vec![NONE; model.activities.len()],
             after: vec![NONE; task.precedences.len()],
@@ -486,11 +470,9 @@ impl Compiler<'_> {
         };
         let begin = self.reserve(start, 0, &mut graph);
         while let Some((activity, context)) = graph.pending.pop() {
-            let number = next_of[activity.index()];
-            let mut next = if number == usize::MAX {
-                graph.contexts[context].0
-            } else {
-                self.after(index, task, number, context, &mut graph)?
+            let mut next = match flow.leaving(activity) {
+                None => graph.contexts[context].0,
+                Some(number) => self.after(index, task, number, context, &mut graph)?,
             };
             let known = &model.activities[activity.index()];
             if !is_source(model, model.entries[index].task) && known.replies.iter().any(|entry| entry.index() == index)
@@ -638,11 +620,4 @@ fn order(scheduling: Scheduling) -> Option<Order> {
         Scheduling::Delay => Order::Delay,
         _ => return None,
     })
-}
-
-fn servers(multiplicity: Multiplicity, replicas: u32) -> f64 {
-    match multiplicity {
-        Multiplicity::Finite(count) => f64::from(count.max(1)) * f64::from(replicas.max(1)),
-        Multiplicity::Infinite => f64::INFINITY,
-    }
 }

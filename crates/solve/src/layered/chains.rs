@@ -14,7 +14,7 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{EntryId, Multiplicity, Scheduling, TaskId};
 
 use crate::codes;
-use crate::prepare::plan::{MOST, ModelPlan, servers};
+use crate::prepare::plan::{MOST, ModelPlan};
 
 /// No station: the item is a delay or nothing at all.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -260,7 +260,7 @@ impl Builder<'_, '_> {
                     });
                     continue;
                 }
-                let delays = servers(self.plan.model.processors[processor.index()].multiplicity).is_infinite()
+                let delays = self.plan.model.processors[processor.index()].multiplicity.servers().is_infinite()
                     || self.plan.model.processors[processor.index()].scheduling == Scheduling::Delay;
                 let slot = if delays || work.slice == 0.0 { NONE } else { self.slot(processor.index()) };
                 self.chain.items.push(Item::Step { work: step.work, visits: step.visits, phase: step.phase, slot });

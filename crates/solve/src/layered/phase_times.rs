@@ -5,8 +5,7 @@
 
 use crate::layered::chains::{Decomposition, Item, NONE};
 use crate::mva::Stay;
-use crate::numeric::order_statistics::order_statistic;
-use crate::numeric::two_moment::{gamma_transform, two_exponentials};
+use crate::numeric::order_statistics::{left_after, order_statistic};
 use crate::prepare::activities::Parallel;
 use crate::prepare::plan::{ModelPlan, PlannedWork};
 
@@ -36,17 +35,8 @@ impl Time {
 
     /// What is left of it after the other time, if anything.
     fn left_after(self, other: Self) -> Self {
-        if self.mean <= 0.0 {
-            return Self::default();
-        }
-        let (mut mean, mut square) = (0.0, 0.0);
-        for (share, length) in two_exponentials(self.mean, self.variance) {
-            let chance = share * gamma_transform(other.mean, other.variance, 1.0 / length);
-            mean += chance * length;
-            square += 2.0 * chance * length * length;
-        }
-        let mean = mean.clamp(0.0, self.mean);
-        Self { mean, variance: (square - mean * mean).max(0.0) }
+        let (mean, square) = left_after((self.mean, self.variance), (other.mean, other.variance));
+        Self { mean, variance: square - mean * mean }
     }
 }
 
@@ -251,20 +241,5 @@ impl Calls {
             }
         }
         Time { mean, variance }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Time;
-
-    #[test]
-    fn one_exponential_is_longer_than_another() {
-        let exponential = |mean: f64| Time { mean, variance: mean * mean };
-        // With chance 2/3, and then by 2 s.
-        let left = exponential(2.0).left_after(exponential(1.0));
-        assert!((left.mean - 4.0 / 3.0).abs() < 1e-6, "{left:?}");
-        assert!((left.square() - 2.0 / 3.0 * 8.0).abs() < 1e-6, "{left:?}");
-        assert!((exponential(2.0).left_after(Time::default()).mean - 2.0).abs() < 1e-9);
     }
 }

@@ -12,7 +12,7 @@ use dyelog_lqn::model::{EntryId, Scheduling};
 use crate::layered::chains::{ClientKind, Decomposition, Item, NONE};
 use crate::layered::phase_times::{Waits, slice};
 use crate::mva::{Discipline, Load, Network, Station, Stay, Visit};
-use crate::prepare::plan::{ModelPlan, PlannedWork, servers};
+use crate::prepare::plan::{ModelPlan, PlannedWork};
 
 /// Chains and stations that are solved together.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,7 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
 pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, number: usize) -> Station {
     let (scheduling, count) = if number < decomposition.processors {
         let processor = &plan.model.processors[number];
-        (processor.scheduling, servers(processor.multiplicity) * f64::from(processor.replicas.max(1)))
+        (processor.scheduling, processor.multiplicity.servers() * f64::from(processor.replicas.max(1)))
     } else {
         let task = number - decomposition.processors;
         (plan.model.tasks[task].scheduling, plan.threads[task])

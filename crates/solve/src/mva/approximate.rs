@@ -11,6 +11,7 @@ use crate::numeric::anderson::Anderson;
 
 use super::{Discipline, InnerStarts, Load, Method, Network, Solution, Stay, Visit, cycles};
 use crate::numeric::erlang::{all_busy, variance_ratio};
+use crate::numeric::two_moment::Distribution;
 
 /// Which approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -476,7 +477,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Whether the server is still busy for this customer's own previous request when it comes again, and the mean work
-    /// that is left then: a second phase of gamma distribution against an exponential time between reply and next arrival.
+    /// that is left then: a second phase against an exponential time between reply and next arrival.
     fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
         let visit = &self.network.visits[index];
         if visit.after <= 0.0 || self.open[visit.chain] || !self.network.heuristics.has(Heuristic::Overtaking) {
@@ -633,12 +634,15 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// The chance that what the server goes on with, of gamma distribution, outlasts an exponential time of the given mean,
-/// and the mean excess.
+/// The chance that what the server goes on with outlasts an exponential time of the given mean, and the mean excess.
 fn overtakes(visit: &Visit, gap: f64) -> (f64, f64) {
-    let cv2 = (visit.after2 / (visit.after * visit.after) - 1.0).max(1e-3);
-    let ended = if gap > 0.0 { (-(cv2 * visit.after / gap).ln_1p() / cv2).exp() } else { 0.0 };
-    (1.0 - ended, (visit.after - gap * (1.0 - ended)).max(0.0))
+    if gap <= 0.0 {
+        return (1.0, visit.after);
+    }
+    let after = Distribution::of_variance(visit.after, visit.after2 - visit.after * visit.after);
+    let odds = after.odds(1.0 / gap);
+    let longer = odds / (1.0 + odds);
+    (longer, (visit.after - gap * longer).max(0.0))
 }
 
 /// Mean time from one visit of a customer to its next.

@@ -1,5 +1,7 @@
 //! Stations with several servers.
 
+use crate::numeric::two_moment::Distribution;
+
 /// The probability that all of `servers` are busy in M/M/m with `load` servers busy on average (Erlang's C formula).
 fn erlang_c(servers: f64, load: f64) -> f64 {
     if load <= 0.0 {
@@ -82,20 +84,12 @@ pub(crate) fn variance_ratio(cv2: f64, base: f64, population: f64, rate: f64) ->
     if own > 0.0 && exponential > 1e-9 { (own / exponential).clamp(open.min(1.0), open.max(1.0)) } else { open }
 }
 
-/// The part of time in which the server of M/G/1//n is busy, with unit mean service of gamma distribution, and think times
-/// of the given rate.
+/// The part of time in which the server of M/G/1//n is busy, with unit mean service and think times of the given rate.
 fn interference(cv2: f64, population: f64, rate: f64) -> f64 {
+    let service = Distribution::new(1.0, cv2);
     let (mut term, mut sum, mut count, mut scale) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
     while count < population {
-        let argument = count * rate;
-        // 1/φ − 1 for the Laplace transform φ of service.
-        let odds = if (cv2 - 1.0).abs() < 1e-9 {
-            argument
-        } else if cv2 < 1e-3 {
-            argument.min(600.0).exp_m1()
-        } else {
-            ((cv2 * argument).ln_1p() / cv2).min(600.0).exp_m1()
-        };
+        let odds = service.odds(count * rate);
         term *= (population - count) / count * odds;
         sum += term;
         if sum > 1e200 {

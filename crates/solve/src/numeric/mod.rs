@@ -4,5 +4,6 @@ pub(crate) mod anderson;
 pub(crate) mod birth_death;
 pub(crate) mod erlang;
 pub(crate) mod order_statistics;
+pub(crate) mod quadrature;
 pub(crate) mod sparse_ctmc;
 pub(crate) mod two_moment;

@@ -1,17 +1,16 @@
 //! How long it takes until all, or enough, of several parallel branches have ended.
 //!
-//! Each branch is taken to be independent with a distribution that has its mean and variance: exponential where the squared
-//! coefficient of variation is 1, an exponential after a constant below it, and a balanced mixture of two exponentials
-//! (Whitt 1982) above it. For exponential branches the mean of the maximum is exact.
+//! Branches are taken to be independent, each with the [distribution](super::two_moment) of its mean and variance. The time
+//! until all have ended is exact for these, where the product of their distributions has few terms.
 
-use crate::numeric::two_moment::balanced;
+use crate::numeric::quadrature::to_infinity;
+use crate::numeric::two_moment::{Distribution, TailPart};
 
-/// How many exponentials the distribution of a maximum is written out in at most; beyond, it is integrated numerically.
+/// How many weights the distribution of a maximum is written out in at most; beyond, it is integrated numerically.
 const TERMS: usize = 2048;
 
 /// Mean and variance of the time until `enough` of the branches, given by mean and variance, have ended.
 pub(crate) fn order_statistic(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
-    let laws: Vec<Law> = branches.iter().map(|&(mean, variance)| Law::new(mean, variance)).collect();
     let longest = branches.iter().map(|branch| branch.0).fold(0.0, f64::max);
     if longest <= 0.0 || enough == 0 {
         return (0.0, 0.0);
@@ -19,72 +18,85 @@ pub(crate) fn order_statistic(branches: &[(f64, f64)], enough: usize) -> (f64, f
     if let [only] = branches {
         return *only;
     }
-    let written_out = if enough >= laws.len() { until_all(&laws) } else { None };
-    let (mean, square) = written_out.unwrap_or_else(|| integrated(&laws, enough, longest));
+    let times: Vec<Distribution> =
+        branches.iter().map(|&(mean, variance)| Distribution::of_variance(mean, variance)).collect();
+    let written_out = if enough >= times.len() { until_all(&times) } else { None };
+    let (mean, square) = written_out.unwrap_or_else(|| integrated(&times, enough, longest));
     (mean, (square - mean * mean).max(0.0))
 }
 
 /// First and second moment of the time until all have ended, in closed form: that is not before the last has passed its
-/// constant part, and from there on the product of their distributions is a sum of exponentials. `None` if of too many.
-fn until_all(laws: &[Law]) -> Option<(f64, f64)> {
-    let terms = laws.iter().map(|law| law.running().count() + 1).try_fold(1_usize, usize::checked_mul)?;
-    if terms > TERMS {
+/// constant part, and from there on the product of their distributions is a sum of exponentials and their powers. `None` if of
+/// too many.
+fn until_all(times: &[Distribution]) -> Option<(f64, f64)> {
+    let begin = times.iter().map(Distribution::constant).fold(0.0, f64::max);
+    let tails: Vec<Vec<TailPart>> = times.iter().map(|time| time.tail_from(begin)).collect();
+    let products = tails.iter().try_fold(1_usize, |terms, parts| terms.checked_mul(parts.len() + 1))?;
+    let powers: usize = tails.iter().flatten().map(|part| part.weights.len() - 1).sum();
+    if products.checked_mul(powers + 1).is_none_or(|weights| weights > TERMS) {
         return None;
     }
-    let begin = laws.iter().map(|law| law.constant).fold(0.0, f64::max);
-    // Factor and rate of each exponential in the probability that all have ended, as a function of the time since `begin`.
-    let mut ended = Vec::with_capacity(terms);
-    ended.push((1.0, 0.0));
-    for law in laws {
+    // The probability that all have ended: the first term is the certainty that they end.
+    let mut ended = vec![TailPart { rate: 0.0, weights: vec![1.0] }];
+    ended.reserve(products);
+    for parts in &tails {
         let known = ended.len();
-        for Exponential { share, rate } in law.running() {
-            let left = share * (-rate * (begin - law.constant)).exp();
+        for part in parts {
             for index in 0..known {
-                let (factor, sum) = ended[index];
-                ended.push((-factor * left, sum + rate));
+                let mut both = product(&ended[index], part);
+                both.weights.iter_mut().for_each(|weight| *weight = -*weight);
+                ended.push(both);
             }
         }
     }
-    // The first term is the certainty that they end; the others, negated, are the probability that one still runs.
+    // The others, negated, are the probability that one still runs.
     let (mut mean, mut square) = (begin, begin * begin);
-    for &(factor, rate) in &ended[1..] {
-        mean -= factor / rate;
-        square -= factor / rate * 2.0 * (begin + 1.0 / rate);
+    for term in &ended[1..] {
+        for (power, weight) in term.weights.iter().enumerate() {
+            mean -= weight / term.rate;
+            square -= weight / term.rate * 2.0 * (begin + (power + 1) as f64 / term.rate);
+        }
     }
     Some((mean, square))
 }
 
-/// First and second moment of the time until enough have ended, by Simpson's rule over t = longest·u/(1−u), which takes
-/// [0, ∞) to [0, 1).
-fn integrated(laws: &[Law], enough: usize, longest: f64) -> (f64, f64) {
-    let steps = 400;
-    let (mut mean, mut square) = (0.0, 0.0);
-    let mut ended = vec![0.0; laws.len() + 1];
-    for index in 0..steps {
-        let u = f64::from(index) / f64::from(steps);
-        let weight = match index {
-            0 => 1.0,
-            odd if odd % 2 == 1 => 4.0,
-            _ => 2.0,
-        } / (3.0 * f64::from(steps));
-        let time = longest * u / (1.0 - u);
-        let slope = longest / ((1.0 - u) * (1.0 - u));
-        let running = 1.0 - at_least(laws, time, enough, &mut ended);
-        mean += weight * slope * running;
-        square += weight * slope * 2.0 * time * running;
+/// The product of two parts of tails. The weight of a power of the sum is a binomial probability: which of the stages are whose.
+fn product(left: &TailPart, right: &TailPart) -> TailPart {
+    let rate = left.rate + right.rate;
+    let (of_left, of_right) = (left.rate / rate, right.rate / rate);
+    let mut weights = vec![0.0; left.weights.len() + right.weights.len() - 1];
+    let mut first = 1.0;
+    for (n, own) in left.weights.iter().enumerate() {
+        let mut binomial = first;
+        for (m, other) in right.weights.iter().enumerate() {
+            weights[n + m] += own * other * binomial;
+            binomial *= of_right * (n + m + 1) as f64 / (m + 1) as f64;
+        }
+        first *= of_left;
     }
+    TailPart { rate, weights }
+}
+
+/// First and second moment of the time until enough have ended, by quadrature.
+fn integrated(times: &[Distribution], enough: usize, longest: f64) -> (f64, f64) {
+    let places: Vec<f64> = times.iter().flat_map(Distribution::steep).collect();
+    let mut ended = vec![0.0; times.len() + 1];
+    let [mean, square] = to_infinity(places, longest, |time| {
+        let running = 1.0 - at_least(times, time, enough, &mut ended);
+        [running, 2.0 * time * running]
+    });
     (mean, square)
 }
 
 /// The probability that at least `enough` have ended by `time`.
-fn at_least(laws: &[Law], time: f64, enough: usize, ended: &mut [f64]) -> f64 {
-    if enough >= laws.len() {
-        return laws.iter().map(|law| law.ended(time)).product();
+fn at_least(times: &[Distribution], time: f64, enough: usize, ended: &mut [f64]) -> f64 {
+    if enough >= times.len() {
+        return times.iter().map(|branch| 1.0 - branch.tail(time)).product();
     }
     ended.fill(0.0);
     ended[0] = 1.0;
-    for (known, law) in laws.iter().enumerate() {
-        let probability = law.ended(time);
+    for (known, branch) in times.iter().enumerate() {
+        let probability = 1.0 - branch.tail(time);
         for count in (0..=known).rev() {
             ended[count + 1] += ended[count] * probability;
             ended[count] *= 1.0 - probability;
@@ -93,54 +105,27 @@ fn at_least(laws: &[Law], time: f64, enough: usize, ended: &mut [f64]) -> f64 {
     ended[enough..].iter().sum()
 }
 
-/// A distribution by its first two moments: a constant, and then a mixture of at most two exponentials.
-struct Law {
-    constant: f64,
-    /// Shares of 0 are none.
-    mixture: [Exponential; 2],
-}
-
-#[derive(Clone, Copy)]
-struct Exponential {
-    share: f64,
-    rate: f64,
-}
-
-impl Law {
-    fn new(mean: f64, variance: f64) -> Self {
-        let none = Exponential { share: 0.0, rate: 1.0 };
-        // What is next to nothing has no finite rate.
-        if mean <= 1e-300 || variance <= 1e-12 * mean * mean {
-            return Self { constant: mean.max(0.0), mixture: [none; 2] };
-        }
-        let deviation = variance.sqrt();
-        if deviation <= mean * (1.0 + 1e-9) {
-            let only = Exponential { share: 1.0, rate: 1.0 / deviation };
-            return Self { constant: (mean - deviation).max(0.0), mixture: [only, none] };
-        }
-        // Both have an equal part of the mean.
-        let cv2 = variance / (mean * mean);
-        let mixture = balanced(cv2).map(|share| Exponential { share, rate: 2.0 * share / mean });
-        Self { constant: 0.0, mixture }
+/// Mean and second moment of what is left of a time after another one, 0 where nothing is; both are given by mean and variance.
+pub(crate) fn left_after(time: (f64, f64), other: (f64, f64)) -> (f64, f64) {
+    let [own, before] = [time, other].map(|(mean, variance)| Distribution::of_variance(mean, variance));
+    let scale = time.0.min(other.0);
+    if scale <= 0.0 {
+        return (time.0, time.1 + time.0 * time.0);
     }
-
-    /// What it may still do after its constant part.
-    fn running(&self) -> impl Iterator<Item = Exponential> {
-        self.mixture.into_iter().filter(|part| part.share > 0.0)
-    }
-
-    fn ended(&self, time: f64) -> f64 {
-        let since = time - self.constant;
-        if since < 0.0 {
-            return 0.0;
-        }
-        1.0 - self.running().map(|part| part.share * (-part.rate * since).exp()).sum::<f64>()
-    }
+    // By parts: E g(Y) = g(0) + ∫ g'(y) P(Y > y) dy, where g(y) are the moments of what is left after a time y.
+    let places = own.steep().into_iter().chain(before.steep()).collect();
+    let [shorter, shorter2] = to_infinity(places, scale, |at| {
+        let (tail, left) = own.left(at);
+        let running = before.tail(at);
+        [tail * running, 2.0 * left * running]
+    });
+    let mean = (time.0 - shorter).clamp(0.0, time.0);
+    (mean, (time.1 + time.0 * time.0 - shorter2).max(mean * mean))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Law, integrated, order_statistic, until_all};
+    use super::{Distribution, integrated, left_after, order_statistic, until_all};
 
     #[test]
     fn exponential_branches_have_the_mean_of_their_maximum() {
@@ -157,17 +142,38 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_constants_and_exponentials() {
+        // The shorter of an exponential and a constant of the same mean: 1 − 1/e.
+        let (mean, _) = order_statistic(&[(1.0, 1.0), (1.0, 0.0)], 1);
+        assert!((mean - (1.0 - (-1.0_f64).exp())).abs() < 1e-9, "{mean}");
+    }
+
+    #[test]
     fn the_closed_form_is_what_integration_comes_to() {
         for branches in [
             vec![(1.0, 1.0), (2.0, 1.0)],
             vec![(1.0, 0.25), (1.2, 3.0), (0.0, 0.0)],
             vec![(1.0, 5.0), (1.0, 0.5), (0.3, 0.09), (2.0, 0.01)],
+            vec![(1.0, 0.1), (1.0, 0.13), (1.0, 0.02), (2.0, 0.0)],
         ] {
-            let laws: Vec<Law> = branches.iter().map(|&(mean, variance)| Law::new(mean, variance)).collect();
-            let (mean, square) = until_all(&laws).expect("few terms");
-            let (near_mean, near_square) = integrated(&laws, branches.len(), 2.0);
-            assert!((mean / near_mean - 1.0).abs() < 2e-3, "{branches:?}: {mean}, integrated {near_mean}");
-            assert!((square / near_square - 1.0).abs() < 5e-3, "{branches:?}: {square}, integrated {near_square}");
+            let times: Vec<Distribution> =
+                branches.iter().map(|&(mean, variance)| Distribution::of_variance(mean, variance)).collect();
+            let (mean, square) = until_all(&times).expect("few terms");
+            let (near_mean, near_square) = integrated(&times, branches.len(), 2.0);
+            assert!((mean / near_mean - 1.0).abs() < 1e-6, "{branches:?}: {mean}, integrated {near_mean}");
+            assert!((square / near_square - 1.0).abs() < 1e-5, "{branches:?}: {square}, integrated {near_square}");
         }
+    }
+
+    #[test]
+    fn one_exponential_is_longer_than_another() {
+        // With chance 2/3, and then by 2 s.
+        let (mean, square) = left_after((2.0, 4.0), (1.0, 1.0));
+        assert!((mean - 4.0 / 3.0).abs() < 1e-8, "{mean}");
+        assert!((square - 2.0 / 3.0 * 8.0).abs() < 1e-8, "{square}");
+        assert!((left_after((2.0, 4.0), (0.0, 0.0)).0 - 2.0).abs() < 1e-12);
+        // What is left after a constant, of a constant and of an exponential.
+        assert!((left_after((2.0, 0.0), (0.5, 0.0)).0 - 1.5).abs() < 1e-9);
+        assert!((left_after((1.0, 1.0), (1.0, 0.0)).0 - (-1.0_f64).exp()).abs() < 1e-9);
     }
 }

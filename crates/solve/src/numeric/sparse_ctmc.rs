@@ -1,4 +1,4 @@
-//! How likely each state of a chain is.
+//! Markov chains of many states with few moves each: how likely each state is, and the time in each before absorption.
 
 use crate::numeric::anderson::Anderson;
 
@@ -9,6 +9,9 @@ const ROUND: usize = 4;
 const PLAIN: usize = 5;
 /// Chains up to this size are solved by elimination.
 const SMALL: usize = 120;
+/// Sweeps of the iteration for the time in each state, and by how much times may change in the last one.
+const ABSORBING_SWEEPS: usize = 2000;
+const ABSORBING_BOUND: f64 = 1e-10;
 
 /// Probabilities of states from the rates between them and where to start, and the sweeps that it took until they changed
 /// by no more than the bound; nothing where they are not found. States of a level are close to each other: where there are
@@ -116,20 +119,49 @@ impl Incoming {
     /// A Gauss–Seidel sweep over all states and back, and by how much probabilities changed in all.
     fn sweep(&self, probabilities: &mut [f64]) -> f64 {
         let states = self.out.len();
-        (0..states).chain((0..states).rev()).map(|state| self.relax(state, probabilities)).sum()
+        (0..states).chain((0..states).rev()).map(|state| self.relax(state, 0.0, probabilities)).sum()
     }
 
-    fn relax(&self, state: usize, probabilities: &mut [f64]) -> f64 {
+    /// Brings a state into balance with those that lead to it and what comes from outside; by how much it changed.
+    fn relax(&self, state: usize, outside: f64, values: &mut [f64]) -> f64 {
         let range = self.first[state] as usize..self.first[state + 1] as usize;
-        let flow: f64 = self.from[range.clone()]
-            .iter()
-            .zip(&self.rate[range])
-            .map(|(from, rate)| probabilities[*from as usize] * rate)
-            .sum();
-        let new = flow * self.out[state];
-        let change = (new - probabilities[state]).abs();
-        probabilities[state] = new;
+        let ways = self.from[range.clone()].iter().zip(&self.rate[range]);
+        let flow: f64 = ways.map(|(from, rate)| values[*from as usize] * rate).sum();
+        let new = (outside + flow) * self.out[state];
+        let change = (new - values[state]).abs();
+        values[state] = new;
         change
+    }
+}
+
+/// A chain that ends: from each state one without a way out is reached.
+pub(crate) struct AbsorbingChain {
+    /// How likely it begins in each state.
+    begin: Vec<f64>,
+    incoming: Incoming,
+}
+
+impl AbsorbingChain {
+    /// From where it begins and the rates between states.
+    pub fn new(begin: Vec<f64>, moves: &[(u32, u32, f64)]) -> Self {
+        let incoming = Incoming::new(begin.len(), moves);
+        Self { begin, incoming }
+    }
+
+    /// Mean time in each state before the end, seconds, from what is known of it; that of another chain is not used. States are
+    /// best in an order in which it mostly goes to lower ones.
+    pub fn times(&self, known: &mut Vec<f64>) {
+        if known.len() != self.begin.len() {
+            known.clone_from(&self.begin);
+        }
+        let states = self.begin.len();
+        for _ in 0..ABSORBING_SWEEPS {
+            let sweep = (0..states).rev().chain(0..states);
+            let change: f64 = sweep.map(|state| self.incoming.relax(state, self.begin[state], known)).sum();
+            if change <= ABSORBING_BOUND * known.iter().sum::<f64>() {
+                break;
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, 
 
 use crate::layered::chains::{ClientKind, Item};
 use crate::layered::state::Solver;
-use crate::prepare::plan::{ModelPlan, servers};
+use crate::prepare::plan::ModelPlan;
 
 /// A sum of values by weight.
 #[derive(Clone, Copy, Default)]
@@ -98,7 +98,7 @@ fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Converg
     let is_open = (0..model.tasks.len()).all(|task| !plan.is_source(task.into()));
     for (number, group) in model.groups.iter().enumerate().filter(|(_, group)| group.cap) {
         let processor = &model.processors[group.processor.index()];
-        let most = group.share * servers(processor.multiplicity);
+        let most = group.share * processor.multiplicity.servers();
         let members = model.tasks.iter().zip(tasks).filter(|(task, _)| task.group == Some(number.into()));
         let busy: f64 = members.map(|(_, result)| result.processor_utilization).sum();
         if busy < most * (1.0 - 1e-9) || busy <= 0.0 {

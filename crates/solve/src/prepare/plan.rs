@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
+use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Scheduling, TaskId, Work};
 use dyelog_lqn::results::Caller;
 
 use crate::codes;
@@ -126,7 +126,7 @@ impl<'a> ModelPlan<'a> {
             threads: model
                 .tasks
                 .iter()
-                .map(|task| servers(task.multiplicity) * f64::from(task.replicas.max(1)))
+                .map(|task| task.multiplicity.servers() * f64::from(task.replicas.max(1)))
                 .collect(),
             caveats: check::caveats(model),
         };
@@ -395,14 +395,6 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 /// Whether the task is a source of load.
 pub(crate) fn is_source(model: &Model, task: TaskId) -> bool {
     matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
-}
-
-/// A multiplicity as a number.
-pub(crate) fn servers(multiplicity: Multiplicity) -> f64 {
-    match multiplicity {
-        Multiplicity::Finite(count) => f64::from(count.max(1)),
-        Multiplicity::Infinite => f64::INFINITY,
-    }
 }
 
 fn too_large() -> Diagnostic {

@@ -814,7 +814,7 @@ fn smallest(program: &SimulationProgram) -> f64 {
     let mean = |times: &Times| match *times {
         Times::Zero => f64::INFINITY,
         Times::Constant(mean) | Times::Exponential(mean) => mean,
-        Times::Gamma { shape, scale } => shape * scale,
+        Times::Stages { constant, scale, count, .. } => constant + scale * count,
         Times::Hyper { means, .. } => means[0],
     };
     let steps = program.steps.iter().flat_map(|step| [mean(&step.slice), mean(&step.think)]);

@@ -9,9 +9,9 @@
 //!
 //! A phase or an activity is cut into slices of processor time by its calls: a geometric number of slices, one more on average
 //! than calls, where calls are stochastic; exactly as many as there are calls, and one more, where they are deterministic. A
-//! slice is exponential, or has the squared coefficient of variation given: 0 is constant, below 1 gamma, above 1
-//! hyperexponential with balanced means. A think time of a phase is an exponential delay before its first slice. A thread is busy
-//! until the last phase ends and every branch of every fork has, also those that a quorum did not wait for. Bodies of loops
+//! slice is exponential, or has the squared coefficient of variation given: 0 is constant, below 1 stages in a row, above 1
+//! hyperexponential with balanced means (`numeric/two_moment.rs`). A think time of a phase is an exponential delay before its
+//! first slice. A thread is busy until the last phase ends and every branch of every fork has, also those that a quorum did not wait for. Bodies of loops
 //! run a geometric number of times. Each slice is a request of its own to the processor; who goes on first when a
 //! request is answered, the server in its next phase or the client, is left to chance, and so is the order of branches. Copies of
 //! tasks call copies as fan-outs say; results are those of one copy. Processor sharing is ideal: quanta are infinitely

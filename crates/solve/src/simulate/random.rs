@@ -3,7 +3,7 @@
 //! All is made of additions, multiplications, divisions and square roots, which give the same bits on every machine. The
 //! logarithm of the standard library does not, so there is one here.
 
-use crate::numeric::two_moment::balanced;
+use crate::numeric::two_moment::Distribution;
 
 /// Layers of the ziggurat: each has the same area, from one density to the next.
 const LAYERS: usize = 256;
@@ -146,8 +146,8 @@ pub(crate) enum Times {
     Constant(f64),
     /// Exponential of that mean.
     Exponential(f64),
-    /// Gamma, less variable than exponential.
-    Gamma { shape: f64, scale: f64 },
+    /// A constant, and then exponential stages of that scale, of which there is one fewer with some probability.
+    Stages { constant: f64, scale: f64, count: f64, fewer: f64 },
     /// Two exponentials of balanced means, more variable than one.
     Hyper { first: f64, means: [f64; 2] },
 }
@@ -155,19 +155,14 @@ pub(crate) enum Times {
 impl Times {
     /// Of that mean and squared coefficient of variation.
     pub fn new(mean: f64, cv2: f64) -> Self {
-        if mean <= 0.0 {
-            Self::Zero
-        } else if cv2 <= 1e-6 {
-            Self::Constant(mean)
-        } else if (cv2 - 1.0).abs() < 1e-9 {
-            Self::Exponential(mean)
-        } else if cv2 < 1.0 {
-            Self::Gamma { shape: 1.0 / cv2, scale: mean * cv2 }
-        } else {
-            let [first, rare] = balanced(cv2);
-            // Of a variation beyond all measure the rare exponential never comes.
-            let second = rare.max(f64::EPSILON);
-            Self::Hyper { first, means: [mean / (2.0 * first), mean / (2.0 * second)] }
+        match Distribution::new(mean, cv2) {
+            Distribution::Constant(mean) if mean <= 0.0 => Self::Zero,
+            Distribution::Constant(mean) => Self::Constant(mean),
+            Distribution::Stages { count: 1, .. } => Self::Exponential(mean),
+            Distribution::Stages { constant, rate, count, fewer } => {
+                Self::Stages { constant, scale: 1.0 / rate, count: count as f64, fewer }
+            }
+            Distribution::Mixture([(first, fast), (_, slow)]) => Self::Hyper { first, means: [fast, slow] },
         }
     }
 
@@ -177,7 +172,10 @@ impl Times {
             Self::Zero => 0.0,
             Self::Exponential(mean) => mean * random.exponential(),
             Self::Constant(mean) => mean,
-            Self::Gamma { shape, scale } => scale * random.gamma(shape),
+            Self::Stages { constant, scale, count, fewer } => {
+                let stages = if fewer > 0.0 && random.uniform() < fewer { count - 1.0 } else { count };
+                constant + scale * if stages > 1.0 { random.gamma(stages) } else { random.exponential() }
+            }
             Self::Hyper { first, means } => {
                 let which = usize::from(random.uniform() >= first);
                 means[which] * random.exponential()
@@ -264,7 +262,7 @@ mod tests {
 
     #[test]
     fn distributions_have_their_moments() {
-        for cv2 in [0.0, 0.1, 0.5, 1.0, 1.5, 4.0, 20.0] {
+        for cv2 in [0.0, 0.03, 0.1, 0.15, 0.5, 0.8, 1.0, 1.5, 4.0, 20.0] {
             let (times, mut random) = (Times::new(3.0, cv2), Random::new(7, 3));
             let count = 400_000;
             let (mut sum, mut squares) = (0.0, 0.0);

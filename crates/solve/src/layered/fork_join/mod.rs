@@ -1,0 +1,244 @@
+//! Branches of one fork at the servers that they share.
+//!
+//! Branches begin together and meet at their servers more often than chance would have it, and the longer one waits there
+//! for another, the sooner that one is done. So where branches share servers, the fork is a small Markov process (compare
+//! Heidelberger and Trivedi 1983): each branch is at one of its places until all have ended. Places are the shared
+//! servers, of which branches that are there together get equal parts, as others do where the server is shared by all, and a
+//! delay for all else, waits for customers of others included. The process gives the time until then, and how much longer
+//! each visit takes because of the other branches.
+//!
+//! `rounds` makes numbers of what a branch does, `places` the process of them.
+
+mod places;
+mod rounds;
+
+use crate::layered::chains::{Decomposition, Item};
+use crate::layered::fork_join::places::{Places, Process, speed};
+use crate::layered::phase_times::{ChainTimes, Waits};
+use crate::layered::submodels::station;
+use crate::prepare::plan::ModelPlan;
+
+/// A fork with more states is left to the approximation by independent branches.
+const MOST_STATES: usize = 3000;
+
+/// A fork whose branches share servers.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedFork {
+    /// First chain of its branches.
+    pub first_chain: usize,
+    /// How many branches are waited for.
+    enough: usize,
+    branches: Vec<Branch>,
+    /// Servers of each shared station.
+    servers: Vec<f64>,
+    /// Where the iteration ended last, by state.
+    kept: Vec<f64>,
+}
+
+/// What a branch does, as places with a way between them that has no memory.
+#[derive(Clone, Debug)]
+struct Branch {
+    chain: usize,
+    parts: Vec<BranchPart>,
+}
+
+/// A part of a branch: rounds of a delay and a slice of processor time, or of a delay and a visit.
+#[derive(Clone, Debug)]
+struct BranchPart {
+    /// How often it is executed.
+    visits: f64,
+    /// The item of the step; none where the whole branch is one part.
+    item: Option<usize>,
+    /// Slots at shared stations, with the number of the station among the shared ones.
+    slots: Vec<(u32, usize)>,
+}
+
+/// All forks of a client whose branches share servers, as far as they are small.
+pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: usize) -> Vec<SharedFork> {
+    let mut found = Vec::new();
+    for number in decomposition.clients[client].chains.clone() {
+        let chain = &decomposition.chains[number];
+        for reach in &chain.reach {
+            for item in &chain.items[reach.items.clone()] {
+                if let Item::Fork { fork, first_chain } = *item {
+                    let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
+                    let branches = parallel.branches.len();
+                    // One that replies goes on beside others that began before.
+                    if parallel.replying.is_some() {
+                        continue;
+                    }
+                    let enough = parallel.quorum.unwrap_or(branches);
+                    found.extend(
+                        shared_fork(plan, decomposition, first_chain, branches)
+                            .map(|fork| SharedFork { enough, ..fork }),
+                    );
+                }
+            }
+        }
+    }
+    found
+}
+
+fn shared_fork(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    first_chain: usize,
+    count: usize,
+) -> Option<SharedFork> {
+    let range = first_chain..first_chain + count;
+    let visited =
+        |station: usize| range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count();
+    let mut shared: Vec<usize> =
+        range.clone().flat_map(|chain| decomposition.chains[chain].stations.iter().copied()).collect();
+    shared.sort_unstable();
+    shared.dedup();
+    shared.retain(|station| visited(*station) > 1);
+    if shared.is_empty() {
+        return None;
+    }
+    let mut states = 1;
+    let mut branches = Vec::new();
+    for number in range {
+        let chain = &decomposition.chains[number];
+        let slot = |slot: u32| {
+            let found = chain.stations.get(slot as usize)?;
+            Some((slot, shared.binary_search(found).ok()?))
+        };
+        let mut parts: Vec<BranchPart> = Vec::new();
+        let (mut places, mut is_left_out) = (0, false);
+        if chain.reach.len() > 1 || chain.items.iter().any(|item| matches!(item, Item::Fork { .. })) {
+            let slots: Vec<(u32, usize)> = (0..chain.stations.len() as u32).filter_map(slot).collect();
+            places += slots.len() + 1;
+            parts.push(BranchPart { visits: 1.0, item: None, slots });
+        } else {
+            for (place, item) in chain.items.iter().enumerate() {
+                match *item {
+                    Item::Step { visits, slot: own, .. } => {
+                        let slots: Vec<(u32, usize)> = slot(own).into_iter().collect();
+                        places += 1 + slots.len();
+                        is_left_out = false;
+                        parts.push(BranchPart { visits, item: Some(place), slots });
+                    }
+                    Item::Call { slot: own, .. } => {
+                        let Some(part) = parts.last_mut() else { continue };
+                        match slot(own) {
+                            Some(found) if !part.slots.contains(&found) => {
+                                places += 1;
+                                part.slots.push(found);
+                            }
+                            Some(_) => {}
+                            // All that is not shared is one place.
+                            None => places += usize::from(!std::mem::replace(&mut is_left_out, true)),
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        states *= places + 1;
+        if states > MOST_STATES {
+            return None;
+        }
+        branches.push(Branch { chain: number, parts });
+    }
+    let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
+    Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new() })
+}
+
+/// What a fork takes.
+pub(crate) struct Together {
+    /// Mean time until enough branches have ended, and until all have.
+    pub until: f64,
+    pub all: f64,
+    /// Chain, slot, and how much longer a visit takes because of other branches.
+    pub longer: Vec<(usize, u32, f64)>,
+}
+
+impl SharedFork {
+    /// How long it takes with what branches wait for others, and what they do.
+    pub fn solve(
+        &mut self,
+        plan: &ModelPlan,
+        decomposition: &Decomposition,
+        waits: &Waits,
+        times: &[ChainTimes],
+    ) -> Together {
+        let branches: Vec<Places> = self
+            .branches
+            .iter()
+            .map(|branch| {
+                let rounds = |part: &BranchPart| rounds::of(plan, decomposition, waits, times, branch.chain, part);
+                Places::new(&branch.parts.iter().map(rounds).collect::<Vec<_>>())
+            })
+            .collect();
+        let process = Process::new(&branches, &self.servers);
+        process.times(&mut self.kept);
+        let mut until = 0.0;
+        let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
+        let mut served = stays.clone();
+        let mut at = vec![0; branches.len()];
+        for (state, time) in self.kept.iter().enumerate() {
+            process.places(state, &mut at);
+            if at.iter().filter(|place| **place == 0).count() < self.enough {
+                until += time;
+            }
+            for (number, place) in at.iter().enumerate() {
+                stays[number][*place] += time;
+                served[number][*place] += time * speed(&branches, &at, number, &self.servers);
+            }
+        }
+        let mut longer: Vec<(usize, u32, f64)> = Vec::new();
+        for ((branch, chain), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
+            let slots = decomposition.chains[chain.chain].stations.len() as u32;
+            for slot in 0..slots {
+                let places = (1..branch.rate.len()).filter(|place| branch.slot[*place] == slot);
+                let (mut extra, mut visits) = (0.0, 0.0);
+                for place in places {
+                    extra += stays[place] - served[place];
+                    visits += served[place] * branch.rate[place];
+                }
+                if visits > 0.0 {
+                    // A place may stand for several visits of the slot, or for a part of one.
+                    let made = visits_of(plan, decomposition, waits, chain.chain, slot).map_or(visits, |made| made.0);
+                    longer.push((chain.chain, slot, (extra / made).max(0.0)));
+                }
+            }
+        }
+        Together { until, all: self.kept.iter().sum(), longer }
+    }
+}
+
+/// Visits of a slot in an execution of a branch, and the mean service of one; `None` where there are none.
+fn visits_of(
+    plan: &ModelPlan,
+    decomposition: &Decomposition,
+    waits: &Waits,
+    chain: usize,
+    slot: u32,
+) -> Option<(f64, f64)> {
+    let chain = &decomposition.chains[chain];
+    let mut flows = vec![0.0; chain.reach.len()];
+    *flows.first_mut()? = 1.0;
+    let (mut visits, mut sum) = (0.0, 0.0);
+    for &position in &chain.order {
+        let mut executions = 0.0;
+        for item in &chain.items[chain.reach[position as usize].items.clone()] {
+            match *item {
+                Item::Step { work, visits: count, slot: own, .. } => {
+                    executions = flows[position as usize] * count;
+                    if own == slot {
+                        visits += executions * plan.works[work].slices;
+                        sum += executions * plan.works[work].slices * plan.works[work].slice;
+                    }
+                }
+                Item::Call { mean, slot: own, to, .. } if own == slot => {
+                    visits += executions * mean;
+                    sum += executions * mean * waits.service[to.index()][0].mean;
+                }
+                Item::Flattened { mean, reach, .. } => flows[reach as usize] += executions * mean,
+                Item::Call { .. } | Item::Send { .. } | Item::Fork { .. } => {}
+            }
+        }
+    }
+    (visits > 0.0).then(|| (visits, sum / visits))
+}
