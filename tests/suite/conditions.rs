@@ -9,7 +9,7 @@ use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::tlc::Rules;
 use dyelog::tlc::explain::attempt::Trial;
-use dyelog::tlc::matcher::{Match, Matcher, Symbols};
+use dyelog::tlc::matcher::{Match, Matcher, Starting, Symbols};
 use dyelog::tlc::recognise::with_relations;
 use dyelog::tlc::visits::Visits;
 use dyelog::trace::{NodeId, Operation, ReadOptions, Toeg, TraceNames, read};
@@ -35,7 +35,7 @@ pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
     with_relations(rules, names, toeg, |relations| {
         let budget = u64::MAX.into();
         let (program, visits) = (rules.code(), Visits::default());
-        let matcher = Matcher { program, toeg, names, symbols: &symbols, relations, budget, visits };
+        let matcher = Matcher { program, toeg, names, symbols: &symbols, relations, budget, visits, starting: Starting::default() };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);
         let mut found = Match::default();
         let mut all = Fits::new();

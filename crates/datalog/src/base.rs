@@ -32,6 +32,7 @@ pub struct BaseRelation(pub u32);
 #[derive(Clone, Debug, Default)]
 pub struct BaseSchema {
     relations: IndexMap<String, Vec<Type>>,
+    closed: IndexMap<(BaseRelation, usize), &'static [&'static str]>,
 }
 
 impl BaseSchema {
@@ -48,6 +49,16 @@ impl BaseSchema {
         assert!(columns.len() <= crate::check::MAX_ARITY, "a relation has at most 32 columns");
         let (index, _) = self.relations.insert_full(name.to_owned(), columns.to_vec());
         BaseRelation(index as u32)
+    }
+
+    /// Says that a column of symbols (the first is 0) has no other values than these.
+    pub fn close(&mut self, relation: BaseRelation, column: usize, values: &'static [&'static str]) {
+        self.closed.insert((relation, column), values);
+    }
+
+    /// The only values of a column, where they are known beforehand.
+    pub fn values(&self, relation: BaseRelation, column: usize) -> Option<&'static [&'static str]> {
+        self.closed.get(&(relation, column)).copied()
     }
 
     /// The relation of this name.

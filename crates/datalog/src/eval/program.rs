@@ -12,6 +12,7 @@ use crate::ast::{self, Aggregate, Atom, Comparison, Condition, Ident, Program, S
 use crate::base::{BaseRelation, BaseSchema};
 use crate::check;
 use crate::eval::fractions;
+use crate::eval::invention::{self, Invention};
 use crate::eval::number::Calculation;
 use crate::eval::whole::Best;
 use crate::scope::Scopes;
@@ -91,6 +92,8 @@ pub(super) struct Derived {
     pub(super) best: Option<Best>,
     /// Whether it is computed whole whatever is asked: it needs best values, and they need it.
     pub(super) closed: bool,
+    /// Whether its recursion makes numbers that no fact has.
+    pub(super) invention: Invention,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -177,6 +180,7 @@ pub fn compile_asked(
     }
     let mut rules = compiler.finish();
     fractions::find(&mut rules, schema);
+    invention::find(&mut rules);
     Ok(rules)
 }
 

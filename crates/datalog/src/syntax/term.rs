@@ -330,7 +330,12 @@ impl Cursor<'_> {
         self.bump();
         let template = self.ident("the name of a template")?;
         self.expect(TokenKind::Comma, "`,`")?;
-        let node = self.ident("the name of a node")?;
+        let node = self.term()?;
+        if !matches!(node.value, Term::Variable(_, 0)) {
+            return Err(self.error(codes::MISPLACED, node.span, "no node", |d| {
+                d.with_note("`!starts` asks of a node of the template, `e1` or `g[x]`, whether another template starts there")
+            }));
+        }
         self.expect(TokenKind::CloseRound, "`)`")?;
         if !setting.is_where() {
             let span = start.to(self.before());

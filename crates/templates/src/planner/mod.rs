@@ -635,6 +635,9 @@ impl<'t> Planner<'t> {
             if node.kind == KindTag::Begin && *field == Field::Position && *term == Solved::Integer(1) {
                 continue;
             }
+            if matches!(field, Field::Activity | Field::Service) && !matches!(term, Solved::Symbol(_)) {
+                self.steps.push(Step::Named(slot, *field));
+            }
             if !sure.contains(field) {
                 self.unify(slot, *field, term);
             }
