@@ -185,7 +185,8 @@ pub fn program(
         found.borrow_mut().push((Arc::<str>::from(used), Arc::clone(&text)));
         Some(text)
     };
-    let loaded = syntax::read(&name, &text, &resolve);
+    let shipped = query::standard::FILES.map(|(name, _)| name);
+    let loaded = syntax::read_beside(&name, &text, &resolve, &shipped);
     for (name, text) in found.into_inner() {
         terminal.sources.insert(name, text);
     }

@@ -33,6 +33,7 @@ pub struct BaseRelation(pub u32);
 pub struct BaseSchema {
     relations: IndexMap<String, Vec<Type>>,
     closed: IndexMap<(BaseRelation, usize), &'static [&'static str]>,
+    offered: IndexMap<String, String>,
 }
 
 impl BaseSchema {
@@ -59,6 +60,21 @@ impl BaseSchema {
     /// The only values of a column, where they are known beforehand.
     pub fn values(&self, relation: BaseRelation, column: usize) -> Option<&'static [&'static str]> {
         self.closed.get(&(relation, column)).copied()
+    }
+
+    /// Says that a relation is there for those that use a file.
+    pub fn offer(&mut self, relation: &str, file: &str) {
+        self.offered.insert(relation.to_owned(), file.to_owned());
+    }
+
+    /// The file to use for a relation.
+    pub fn file_of(&self, relation: &str) -> Option<&str> {
+        self.offered.get(relation).map(String::as_str)
+    }
+
+    /// The relations that files have for those that use them.
+    pub fn offered(&self) -> impl Iterator<Item = &str> {
+        self.offered.keys().map(String::as_str)
     }
 
     /// The relation of this name.

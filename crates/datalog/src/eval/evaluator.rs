@@ -372,7 +372,11 @@ impl<'p> Evaluator<'p> {
             })
         };
         let level = if let Exhausted::Invented(level) = limit { Some(level) } else { None };
-        let concerned = |source: usize| level.is_none() || of_rule(source).map(|derived| derived.level) == level;
+        let invents = |source: usize| {
+            let mut own = self.rules.rules.iter().filter(|rule| rule.source as usize == source);
+            own.any(|rule| rule.invents) && of_rule(source).map(|derived| derived.level) == level
+        };
+        let concerned = |source: usize| level.is_none() || invents(source);
         // The first of those that gave most.
         let rule = given.iter().filter(|(source, _)| concerned(*source)).max_by_key(|(source, given)| (*given, std::cmp::Reverse(*source)));
         let rule = rule.filter(|(_, given)| *given > 0);

@@ -50,16 +50,21 @@ pub(super) fn room(rules: &CompiledRules, facts: &dyn BaseFacts) -> usize {
     FREE.saturating_add(usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(PER_FACT))
 }
 
-/// Marks the relations whose recursion makes numbers.
+/// Marks the relations whose recursion makes numbers, and the rules that do.
 pub(super) fn find(rules: &mut CompiledRules) {
     let mut levels = vec![Invention::None; rules.levels as usize];
+    let mut invents = vec![false; rules.rules.len()];
     for derived in &rules.derived {
         let best = derived.best.map(|best| best.column);
         for rule in &derived.rules {
             let found = Made::by(&rules.rules[*rule as usize], rules, derived.level).invention(best);
             let level = &mut levels[derived.level as usize];
             *level = (*level).max(found);
+            invents[*rule as usize] = found != Invention::None;
         }
+    }
+    for (rule, invents) in rules.rules.iter_mut().zip(invents) {
+        rule.invents = invents;
     }
     for derived in &mut rules.derived {
         derived.invention = levels[derived.level as usize];

@@ -73,6 +73,8 @@ pub(super) struct Rule {
     pub(super) registers: Vec<Arc<str>>,
     /// The rule's place in the program; for a part of an aggregate, that of the rule it stands in.
     pub(super) source: u32,
+    /// Whether it makes numbers in a recursion.
+    pub(super) invents: bool,
 }
 
 /// A relation that rules define.
@@ -368,7 +370,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
             body.append(&mut registers.extra);
             origins.resize(body.len(), origin(false));
         }
-        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source });
+        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source, invents: false });
     }
 
     fn push_rule(&mut self, relation: u32, rule: Rule) {
@@ -437,7 +439,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
             grouped: !binds_all(&literals, inner.names.len()),
             ..Derived::default()
         });
-        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source });
+        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source, invents: false });
         (relation, group)
     }
 
