@@ -19,7 +19,7 @@ use dyelog::datalog::syntax;
 use dyelog::tlc::Rules;
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::NoRelations;
-use dyelog::tlc::matcher::{Matcher, Symbols};
+use dyelog::tlc::matcher::{Matcher, Starting, Symbols};
 use dyelog::tlc::rules::shipped_text;
 use dyelog::tlc::visits::Visits;
 use dyelog::trace::{NodeId, Toeg, TraceNames};
@@ -84,6 +84,7 @@ impl Graph {
             relations: &NoRelations,
             budget,
             visits: Visits::default(),
+            starting: Starting::default(),
         };
         let mut engine = Plans::new(matcher);
         driver::run(toeg, rules.plans(), &mut engine, observer)

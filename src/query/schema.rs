@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::datalog::base::{BaseRelation, BaseSchema, Type};
+use crate::datalog::syntax;
 use crate::tlc::facts;
 
 /// An operation: one execution of a scenario.
@@ -172,6 +173,10 @@ pub fn schema() -> &'static BaseSchema {
         for (_, relation) in OWN {
             let columns: Vec<Type> = relation.columns.iter().map(|(_, kind)| *kind).collect();
             schema.add(relation.name, &columns);
+        }
+        for (file, text) in super::standard::FILES {
+            let exports = syntax::read(file, text, &|_| None).program.exports;
+            exports.iter().for_each(|relation| schema.offer(&relation.value, file));
         }
         schema
     });

@@ -124,6 +124,10 @@ impl<'p> Words<'p> {
             Step::Distinct(left, right) => {
                 format!("check that {} and {} are two nodes", self.slot(*left), self.slot(*right))
             }
+            Step::Named(slot, field) => {
+                let what = if *field == Field::Service { "a service" } else { "an activity" };
+                format!("check that {} has {what} name", self.slot(*slot))
+            }
             Step::Holds { negated, relation, arguments } => {
                 let arguments: Vec<String> = arguments.iter().map(|argument| self.argument(argument)).collect();
                 let not = if *negated { "not " } else { "" };

@@ -9,7 +9,7 @@ use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::tlc::Rules;
 use dyelog::tlc::explain::attempt::Trial;
-use dyelog::tlc::matcher::{Match, Matcher, Symbols};
+use dyelog::tlc::matcher::{Match, Matcher, Starting, Symbols};
 use dyelog::tlc::recognise::with_relations;
 use dyelog::tlc::visits::Visits;
 use dyelog::trace::{NodeId, Operation, ReadOptions, Toeg, TraceNames, read};
@@ -35,7 +35,7 @@ pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
     with_relations(rules, names, toeg, |relations| {
         let budget = u64::MAX.into();
         let (program, visits) = (rules.code(), Visits::default());
-        let matcher = Matcher { program, toeg, names, symbols: &symbols, relations, budget, visits };
+        let matcher = Matcher { program, toeg, names, symbols: &symbols, relations, budget, visits, starting: Starting::default() };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);
         let mut found = Match::default();
         let mut all = Fits::new();
@@ -151,7 +151,6 @@ const PAIRS: &[(&str, &str, &str, &str, usize)] = &[
     (ONE, "p(v*2)", "twice(e1)", "twice(X) :- task(X, _, V), p(V*2).", 8),
     (PAIR, "p(v-w)", "less(e1, e2)", "less(X, Y) :- task(X, _, V), task(Y, _, W), p(V-W).", 0),
     (PAIR, "p((v+w)/2)", "mean(e1, e2)", "mean(X, Y) :- task(X, _, V), task(Y, _, W), p((V+W)/2).", 9),
-    (ONE, "!p(v/0)", "none(e1)", "none(X) :- task(X, _, V), !p(V/0).", 0),
     (ONE, "!p(v*2)", "odd(e1)", "odd(X) :- task(X, _, V), !p(V*2).", 50),
     (ONE, "v*2305843009213693951 > 0", "big(e1)", "big(X) :- task(X, _, V), V*2305843009213693951 > 0.", 4),
     // A string that the trace does not know.
@@ -167,6 +166,9 @@ const PAIRS: &[(&str, &str, &str, &str, usize)] = &[
         "fine(I, X) :- is_bank(I), name(X, \"shop\").", 2),
     (HOPS, "name(f[1], \"bank\")", "fine(f[1])", "fine(X) :- name(X, \"bank\").", 3),
     (HOPS, "name(f[n], \"shop\")", "fine(f[n])", "fine(X) :- name(X, \"shop\").", 1),
+    (HOPS, "t[x] = t[x+1]", "every x { alike(g[x], g[x+1]) }", "alike(X, Y) :- task(X, I, _), task(Y, I, _).", 2),
+    (STEPS, "m[x+1] == m[x]+1, n = 2, y[x+1] == y[x]+1", "m[x+1] == m[x]+1, n = 2, every x { after(g[x], g[x+1]) }",
+        "after(X, Y) :- task(X, _, V), task(Y, _, W), W = V+1.", 15),
     (HOPS, "t[x] != t[x+1]", "every x { apart(g[x], g[x+1]) }", "apart(X, Y) :- task(X, I, _), task(Y, J, _), I != J.", 2),
     (HOPS, "every x { forks(g[x], Y), name(Y, _) }", "begun(g[x])", "begun(X) :- forks(X, Y), name(Y, _).", 4),
     (HOPS, "n >= 2", "many(n)", "many(N) :- N = 2. many(N) :- N = 3.", 3),
@@ -217,7 +219,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (PAIR, "p(_ + 1)", &["R023"]),
     (PAIR, "v = _", &["R023"]),
     (PAIR, "!forks(Y, Z), !forks(Z, Y)", &["R023", "R023"]),
-    (PAIR, "Y > Z, Z > Y", &["R023", "R023"]),
+    (PAIR, "Y > Z, Z > Y", &["R023", "R023", "R084"]),
     (PAIR, "p(Y), Y > 4611686018427387904", &["R004"]),
     // Types.
     (PAIR, "a < b", &["R022", "R022"]),
@@ -262,6 +264,27 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (HOPS, "n < 1", &["R084"]),
     (HOPS, "every x { y[x] > z[x], z[x] > y[x] }", &["R084"]),
     (HOPS, "some x { y[x] > z[x], z[x] > y[x] }", &["R084"]),
+    (PAIR, "v/0 = 1", &["R084"]),
+    (PAIR, "p(v % (1 - 1))", &["R084"]),
+    (PAIR, "!p(v/0)", &["R084"]),
+    (PAIR, "w > v, zz == w+1, v > zz", &["R084"]),
+    (PAIR, "v > zz, zz == w+1, w > v", &["R084"]),
+    (PAIR, "p(zz), v > zz, zz > w, v < w+1", &["R084"]),
+    (PAIR, "p(zz), zz > 3, zz < 3", &["R084"]),
+    (PAIR, "v - w > 2, w > v", &["R084"]),
+    (PAIR, "v + 1 - w = 0, w < v", &["R084"]),
+    (PAIR, "name(e1, s), s = \"x\", s = \"y\"", &["R084"]),
+    (HOPS, "q[x] = q[x+1]", &["R084"]),
+    // What is no value of the column.
+    (PAIR, "kind(e1, \"Fork\")", &["R022"]),
+    (PAIR, "!kind(e1, \"fk\")", &["R022"]),
+    (PAIR, "kind(e1, S), S != \"Fork\"", &["R022"]),
+    (HOPS, "every x { kind(g[x], \"Begin\") }", &["R022"]),
+    // No node.
+    (PAIR, "!starts(other, v)", &["R022", "R058", "R074"]),
+    (HOPS, "!starts(other, g)", &["R057", "R074"]),
+    (HOPS, "!starts(other, e1[1])", &["R057", "R074"]),
+    (HOPS, "!starts(other, g[x]+1)", &["R011"]),
 ];
 
 #[test]
@@ -277,6 +300,86 @@ fn what_a_condition_cannot_mean_is_refused() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What numbers with fractions allow is not refused, and neither is what may be another value.
+#[test]
+fn what_may_hold_is_not_refused() {
+    for (nodes, conditions) in [
+        (PAIR, "p(zz), zz > v, zz < v+1"),
+        (PAIR, "p(zz), v > zz, zz > w, v < w+3"),
+        (PAIR, "p(v/1), v % 2 = 0"),
+        (PAIR, "name(e1, s), s = a"),
+        (PAIR, "v - w > 2, v > w"),
+        (PAIR, "v*2 > w, v < w"),
+        (PAIR, "kind(e1, \"Fk\"), kind(e2, S), S != \"Ed\""),
+        (HOPS, "t[x] = t[x+1], y[x] < z[x]"),
+    ] {
+        let text = format!("{}{HELP}", template(nodes, conditions));
+        assert!(rules(&text).is_ok(), "{conditions}: {:?}", rules(&text).err().map(|found| errors(&found)));
+    }
+}
+
+/// A node of a round may be asked whether a template starts there.
+#[test]
+fn starts_asks_of_the_nodes_of_rounds() {
+    let (names, toeg) = operation(&trace());
+    let other = "template at_work { order 2 match { e1 = _ [j, k, m | a, v] { name: \"work\" } } where { v > 0 } }";
+    for nodes in [STEPS, BACK] {
+        for condition in ["?(g[x])", "every x { ?(g[x]) }", "some x { ?(g[x]) }", "?(g[1])", "?(g[n])", "every x { ?(g[x+1]) }", "?(e1)"]
+        {
+            let of = |asked: &str| {
+                let condition = format!("m[x+1] == m[x]+1, n = 2, {}", condition.replace("?(", asked));
+                let text = format!("{}{other}\n{HELP}", template(nodes, &condition));
+                let rules = rules(&text).unwrap_or_else(|found| panic!("{condition}: {:?}", errors(&found)));
+                fits(&rules, &names, &toeg)
+            };
+            let (starts, work) = (of("!starts(at_work, "), of("!work("));
+            assert_eq!(starts, work, "{condition}");
+            assert!((1..56).contains(&starts.len()), "{condition}: {}", starts.len());
+        }
+    }
+}
+
+/// Templates may ask for each other up to a depth, and each is asked once at a node, however many ask.
+#[test]
+fn chains_of_starts_are_limited() {
+    let chain = |length: usize| {
+        let one = |number: usize| {
+            let conditions = if number == length {
+                "v > 1".to_owned()
+            } else {
+                format!("!starts(t{0}, e1), !starts(t{0}, e2)", number + 1)
+            };
+            template(PAIR, &conditions).replace("template t ", &format!("template t{number} "))
+        };
+        rules(&(0..=length).map(one).collect::<String>())
+    };
+    let (names, toeg) = operation(&trace());
+    assert!(!fits(&chain(64).expect("it is not too deep"), &names, &toeg).is_empty());
+    assert_eq!(chain(65).err().map(|found| errors(&found).len()), Some(1));
+    assert_eq!(chain(20_000).err().map(|found| errors(&found).len()), Some(1));
+}
+
+/// An attribute of a pattern is one that the node has: what `name(e1, x)` says.
+#[test]
+fn attributes_are_those_that_nodes_have() {
+    let (names, toeg) = operation(&trace());
+    let count = |nodes: &str, conditions: &str| {
+        let text = format!("{}{HELP}", template(nodes, conditions));
+        let rules = rules(&text).unwrap_or_else(|found| panic!("{:?}", errors(&found)));
+        fits(&rules, &names, &toeg).len()
+    };
+    let named = count(ONE, "name(e1, _)");
+    assert!(named < count(ONE, ""));
+    assert_eq!(count(&format!("{ONE} {{ name: x }}"), ""), named);
+    assert_eq!(count(&format!("{ONE} {{ name: _ }}"), ""), named);
+    assert_eq!(count(&format!("{ONE} {{ name: x, op: y }}"), ""), 0);
+    let pair = PAIR.replace("a, v]", "a, v] { name: s }").replace("b, w]", "b, w] { name: s }");
+    assert_eq!(count(&pair, ""), count(PAIR, "name(e1, s), name(e2, s)"));
+    let steps = STEPS.replace("y[x]]", "y[x]] { name: s[x] }");
+    let linked = "m[x+1] == m[x]+1, n = 2";
+    assert_eq!(count(&steps, linked), count(STEPS, &format!("{linked}, every x {{ name(g[x], _) }}")));
 }
 
 /// A variable without an index that a round is the first to bind is the same in all of them.

@@ -490,6 +490,41 @@ fn a_recursion_without_end_is_stopped_with_its_place() {
     }
 }
 
+/// Numbers that no fact has are held to what the facts give room for, in both ways of evaluation. A number in the rule
+/// gives more room, and a recursion over facts alone has no such limit.
+#[test]
+fn numbers_that_a_recursion_makes_are_held_to_the_facts() {
+    let facts = Lists::default().edges("edge", (0..2_000).map(|n| (n, (n + 1) % 2_000)));
+    let endless = [
+        ("n(X, Y) :- edge(X, Y).\nn(X + 1, Z) :- n(X, Y), edge(Y, Z).", "n(X + 1, Z)"),
+        ("n(0, X) :- edge(X, _).\nn(Z, Y) :- n(X, Y), X != 0 - 1, Z = X + 1.", "n(Z, Y)"),
+        ("n(0, X) :- edge(X, _).\nn(X, Y) :- n(X - 1, Y), X % 2 < 9.", "n(X, Y)"),
+        ("n(1, 1).\nn(X + 1, Y) :- m(X, Y), edge(Y, _).\nm(X, Y) :- n(X, Y).", "n(X + 1, Y)"),
+        ("n(0, X) :- edge(X, _).\nn(X + 1, Y) :- n(X, Y), X < 1000000000.", "n(X + 1, Y)"),
+    ];
+    for (text, head) in endless {
+        let rules = compiled(text, &facts);
+        let n = rules.relation("n").expect("it exists");
+        for evaluator in [Evaluator::new(&rules, &facts), Evaluator::new(&rules, &facts).with_explanations()] {
+            let mut evaluator = evaluator;
+            let error = evaluator.query(n, &[None, None]).expect_err("it never ends");
+            assert_eq!(error.0[0].code.0, "R040");
+            let Place::Range { start, end, .. } = error.0[0].place else { panic!("{error:?}") };
+            assert_eq!(&text[start..end], head);
+        }
+    }
+    let ending = [
+        ("n(0, 0).\nn(X + 1, Y) :- n(X, Y), X < 2000000.", 2_000_001),
+        ("n(X, Y) :- edge(X, Y).\nn(X, Z) :- n(X, Y), edge(Y, Z).", 4_000_000),
+        ("n(0, 0).\nn(X + 1, Z) :- n(X, Y), edge(Y, Z), Y < Z.", 2_000),
+    ];
+    for (text, count) in ending {
+        let rules = compiled(text, &facts);
+        let n = rules.relation("n").expect("it exists");
+        assert_eq!(Evaluator::new(&rules, &facts).query(n, &[None, None]).map(|rows| rows.len()), Ok(count), "{text}");
+    }
+}
+
 #[test]
 fn explains_by_the_first_way_found() {
     let facts = Lists::default().edges("edge", [(1, 2), (2, 3), (3, 1)]).edges("bad", [(2, 9)]);

@@ -618,8 +618,17 @@ fn recursion_that_never_ends_is_found() {
         "n(X + 1) :- m(X). m(X) :- n(X).",
         "n(X + 3) :- m(X). m(X - 2) :- n(X).",
         "n(X + 1) :- n(X). m(X) :- n(X), place(X, _).",
+        "n(X + 1) :- n(X), X > 0.",
+        "n(X + 1) :- n(X), 0 <= X.",
+        "n(X - 1) :- n(X), X < 5.",
+        "n(Y) :- n(X), Y = X + 1, Y >= 1.",
+        "n(Y) :- n(X), Y = X + 1, X < Y.",
     ];
-    let pairs = ["p(X, Y + 1) :- p(X, Y).", "p(Y, X + 1) :- p(X, Y).", "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _)."];
+    let pairs = ["p(X, Y + 1) :- p(X, Y).", "p(Y, X + 1) :- p(X, Y).", "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _).",
+        "p(X + 1, Y) :- p(X, Y), X > Y.",
+        "p(X + 2, Y + 2) :- p(X, Y), X < Y + 9.",
+        "p(X + 1, S) :- p(X, S), X > 0, edge(S, _).",
+    ];
     for (text, start) in endless.map(|text| (text, "n(0).")).into_iter().chain(pairs.map(|text| (text, "p(0, 0)."))) {
         let said = checked(&format!("{start}\n{text}"));
         assert!(said.contains("R035"), "{text}\n{said}");
@@ -627,6 +636,8 @@ fn recursion_that_never_ends_is_found() {
     let ending = [
         "n(X + 1) :- n(X), X < 8.",
         "n(X + 1) :- n(X), X != 8.",
+        "n(X + 1) :- n(X), X < 8, X > 0.",
+        "n(X - 1) :- n(X), X > 0.",
         "n(X + 1) :- n(X), X % 2 = 0.",
         "n(X + 1) :- n(X), place(_, X).",
         "n(X + 1) :- n(X), !place(_, X).",
@@ -639,7 +650,11 @@ fn recursion_that_never_ends_is_found() {
         "n(X + 1) :- n(X), N = count { place(_, X) }, N > 0.",
     ];
     let pairs =
-        ["p(0, Y + 1) :- p(1, Y).", "p(X + 1, X) :- p(X, X).", "p(Y, X + Y) :- p(X, Y).", "p(X + 1, 3) :- p(_, X)."];
+        ["p(0, Y + 1) :- p(1, Y).", "p(X + 1, X) :- p(X, X).", "p(Y, X + Y) :- p(X, Y).", "p(X + 1, 3) :- p(_, X).",
+        "p(X + 1, Y) :- p(X, Y), X < Y.",
+        "p(X + 2, Y + 1) :- p(X, Y), X < Y + 9.",
+        "p(Y, X + 1) :- p(X, Y), X < Y + 5.",
+    ];
     for (text, start) in ending.map(|text| (text, "n(0).")).into_iter().chain(pairs.map(|text| (text, "p(0, 0)."))) {
         let said = checked(&format!("{start}\n{text}"));
         assert!(!said.contains("error"), "{text}\n{said}");
@@ -654,6 +669,19 @@ fn recursion_that_never_ends_is_found() {
       | ^^^^^^^^^
       |
       = note: each row gives another one with a greater number in column 1, and nothing in the body stops that
+      = help: bound the number, for instance by `X < 100`, or take it from a relation
+
+    1 error
+    ");
+    insta::assert_snapshot!(checked("up(1).\nup(X + 1) :- up(X), X > 0."), @r"
+    error[R035]: this recursion of `up` never ends
+     --> test.dl:2:1
+      |
+    2 | up(X + 1) :- up(X), X > 0.
+      | ^^^^^^^^^
+      |
+      = note: each row gives another one with a greater number in column 1, and nothing in the body stops that
+      = note: `X > 0` bounds it on the other side only
       = help: bound the number, for instance by `X < 100`, or take it from a relation
 
     1 error

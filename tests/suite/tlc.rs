@@ -97,7 +97,7 @@ fn the_printed_table_shows_its_slips() {
 /// All candidates by our plans, in the reference's shape: template, nodes outside the repetition, rounds.
 fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(String, Vec<u32>, Vec<u32>)> {
     use dyelog::tlc::facts::NoRelations;
-    use dyelog::tlc::matcher::{Match, Matcher, Symbols, tag};
+    use dyelog::tlc::matcher::{Match, Matcher, Starting, Symbols, tag};
     use dyelog::tlc::visits::Visits;
     let symbols = Symbols::of(rules.code(), names);
     let plans = rules.plans();
@@ -109,6 +109,7 @@ fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(S
         relations: &NoRelations,
         budget: u64::MAX.into(),
         visits: Visits::default(),
+        starting: Starting::default(),
     };
     let mut all = Vec::new();
     let mut found = Match::default();

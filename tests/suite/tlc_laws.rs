@@ -9,7 +9,7 @@ use dyelog::lqn::submodel::{SubModel, WorkTotal};
 use dyelog::model::{self, Configuration};
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::{GraphFacts, NoRelations, RuleRelations};
-use dyelog::tlc::matcher::{Matcher, Relations, Symbols};
+use dyelog::tlc::matcher::{Matcher, Relations, Starting, Symbols};
 use dyelog::tlc::visits::Visits;
 use dyelog::tlc::{EntryMerge, ReduceOptions, Reducer, Reduction, Rules};
 use dyelog::trace::{Operation, ReadOptions, Toeg, TraceNames, angio, read};
@@ -71,6 +71,7 @@ fn outcome(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> (Outcome, Vec<Inte
         relations: asked.as_ref().map_or(&NoRelations as &dyn Relations, |asked| asked),
         budget,
         visits: Visits::default(),
+        starting: Starting::default(),
     };
     let mut engine = Plans::new(matcher);
     // The rules loaded by default ask nothing but what plans have turned into navigation.

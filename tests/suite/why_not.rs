@@ -9,7 +9,7 @@ use dyelog::tlc::Rules;
 use dyelog::tlc::driver::{self, Engine, Plans};
 use dyelog::tlc::explain::attempt::Trial;
 use dyelog::tlc::explain::{Caused, Made, Studies, Study, Variables, done, why_not};
-use dyelog::tlc::matcher::{Match, Matcher, PROCESSED, Relations, Symbols};
+use dyelog::tlc::matcher::{Match, Matcher, PROCESSED, Relations, Starting, Symbols};
 use dyelog::tlc::recognise::with_relations;
 use dyelog::tlc::visits::Visits;
 use dyelog::trace::quality::Policy;
@@ -143,6 +143,7 @@ fn compare_engines(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> usize {
             relations,
             budget: u64::MAX.into(),
             visits: Visits::default(),
+            starting: Starting::default(),
         };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);
         let mut both = Both { fast: Plans::new(matcher), trial, rules, asked: 0 };

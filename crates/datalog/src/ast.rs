@@ -348,12 +348,12 @@ pub enum Condition {
         /// The relation and its arguments.
         atom: Atom,
     },
-    /// `!starts(template, node)`: the template has no candidate whose glue node is that node.
+    /// `!starts(template, node)`, `!starts(template, g[x])`: the template has no candidate whose glue node is that node.
     NotStarts {
         /// The template.
         template: Ident,
-        /// The node.
-        node: Ident,
+        /// The node: a variable, with an index where it is one of a round.
+        node: Spanned<Term>,
     },
     /// `every x { cond, … }`, `some x { cond, … }`, under `where` only: all of it holds of every round of the sequence, or of
     /// one of them.

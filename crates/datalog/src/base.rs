@@ -32,6 +32,8 @@ pub struct BaseRelation(pub u32);
 #[derive(Clone, Debug, Default)]
 pub struct BaseSchema {
     relations: IndexMap<String, Vec<Type>>,
+    closed: IndexMap<(BaseRelation, usize), &'static [&'static str]>,
+    offered: IndexMap<String, String>,
 }
 
 impl BaseSchema {
@@ -48,6 +50,31 @@ impl BaseSchema {
         assert!(columns.len() <= crate::check::MAX_ARITY, "a relation has at most 32 columns");
         let (index, _) = self.relations.insert_full(name.to_owned(), columns.to_vec());
         BaseRelation(index as u32)
+    }
+
+    /// Says that a column of symbols (the first is 0) has no other values than these.
+    pub fn close(&mut self, relation: BaseRelation, column: usize, values: &'static [&'static str]) {
+        self.closed.insert((relation, column), values);
+    }
+
+    /// The only values of a column, where they are known beforehand.
+    pub fn values(&self, relation: BaseRelation, column: usize) -> Option<&'static [&'static str]> {
+        self.closed.get(&(relation, column)).copied()
+    }
+
+    /// Says that a relation is there for those that use a file.
+    pub fn offer(&mut self, relation: &str, file: &str) {
+        self.offered.insert(relation.to_owned(), file.to_owned());
+    }
+
+    /// The file to use for a relation.
+    pub fn file_of(&self, relation: &str) -> Option<&str> {
+        self.offered.get(relation).map(String::as_str)
+    }
+
+    /// The relations that files have for those that use them.
+    pub fn offered(&self) -> impl Iterator<Item = &str> {
+        self.offered.keys().map(String::as_str)
     }
 
     /// The relation of this name.

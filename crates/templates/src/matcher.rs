@@ -2,7 +2,9 @@
 
 #![expect(clippy::inline_always, reason = "part of one loop over all instructions, apart for reading")]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+
+use rustc_hash::FxHashMap;
 
 use crate::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, Step, Value,
@@ -11,6 +13,7 @@ use crate::plan::{
 use crate::program::{Instruction, Program, Repetition, Routine, Target, Test, Way, kind_index};
 use crate::visits::Visits;
 use dyelog_datalog::ast::Quantifier;
+use dyelog_diagnostic::names::Name;
 use dyelog_trace::toeg::{NONE, Thread};
 use dyelog_trace::{Event, Kind, NodeId, Toeg, TraceNames};
 
@@ -56,7 +59,7 @@ pub enum Argument {
     /// An integer, or a node by its number.
     Integer(i64),
     /// A name of the trace.
-    Name(dyelog_diagnostic::names::Name),
+    Name(Name),
     /// A symbol that the trace does not have.
     Unknown,
 }
@@ -89,7 +92,13 @@ pub struct Matcher<'a> {
     pub budget: Cell<u64>,
     /// Which visits the operation's threads go on with.
     pub visits: Visits,
+    /// Which templates start where, as far as conditions asked.
+    pub starting: Starting,
 }
+
+/// Which templates have a candidate at which nodes of an operation.
+#[derive(Debug, Default)]
+pub struct Starting(RefCell<FxHashMap<(u16, NodeId), bool>>);
 
 /// What the registers hold beside nodes.
 pub struct Registers<'a> {
@@ -132,6 +141,17 @@ impl<'a> Matcher<'a> {
         let start = self.program.single[template];
         self.program.glue_kinds[template] >> kind & 1 != 0
             && self.run(start, glue, processed.unwrap_or_default(), &mut Registers::of(self.toeg), found)
+    }
+
+    /// Whether a template has a candidate at a glue node, whatever has been processed. Each is asked once. Recursion is as deep
+    /// as templates ask for each other, which the checks limit.
+    fn starts(&self, template: u16, glue: NodeId) -> bool {
+        if let Some(known) = self.starting.0.borrow().get(&(template, glue)) {
+            return *known;
+        }
+        let starts = self.try_at(template.into(), glue, None, &mut Match::default());
+        self.starting.0.borrow_mut().insert((template, glue), starts);
+        starts
     }
 
     /// Finds the first template in order that fits at a glue node.
@@ -359,10 +379,11 @@ impl<'a> Run<'_, 'a> {
                 }
             }
             Step::Distinct(left, right) => self.found.slot(*left) != self.found.slot(*right),
+            Step::Named(slot, field) => self.field(*slot, *field) != i64::from(Name::NONE.0),
             Step::Holds { negated, relation, arguments } => self.relation(relation, arguments) == Some(!*negated),
             Step::NotStarts(template, slot) => {
                 let node = self.found.slot(*slot);
-                !self.matcher.try_at(*template as usize, node, None, &mut Match::default())
+                !self.matcher.starts(*template, node)
             }
             Step::Round(condition) => self.round(condition),
             Step::Rounds(condition) => self.all_rounds(condition),
@@ -531,7 +552,7 @@ impl<'a> Run<'_, 'a> {
                 RelationArgument::Symbol(symbol) => {
                     let number = self.matcher.symbols.0[*symbol as usize];
                     Some(match u32::try_from(number) {
-                        Ok(number) => Argument::Name(dyelog_diagnostic::names::Name(number)),
+                        Ok(number) => Argument::Name(Name(number)),
                         Err(_) => Argument::Unknown,
                     })
                 }

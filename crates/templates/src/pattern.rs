@@ -413,7 +413,7 @@ pub fn condition_terms(condition: &Condition) -> Vec<&Spanned<Term>> {
     match condition {
         Condition::Compare(left, _, right) => terms.extend([left, right]),
         Condition::Atom { atom, .. } => terms.extend(&atom.arguments),
-        Condition::NotStarts { .. } => {}
+        Condition::NotStarts { node, .. } => terms.push(node),
         Condition::Rounds { body, .. } => terms.extend(body.iter().flat_map(|part| condition_terms(&part.value))),
         Condition::Aggregate { over, body, .. } => {
             terms.extend(over);

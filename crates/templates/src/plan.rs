@@ -155,6 +155,8 @@ pub enum Step {
     CompareExpressions(Expression, Comparison, Expression),
     /// Two nodes are different.
     Distinct(Slot, Slot),
+    /// A node has that attribute.
+    Named(Slot, Field),
     /// A relation of the rule file holds, or does not.
     Holds {
         /// Whether it must not.

@@ -414,6 +414,7 @@ impl Program {
             }
             Step::Go { .. }
             | Step::Distinct(..)
+            | Step::Named(..)
             | Step::NotStarts(..)
             | Step::Round(_)
             | Step::Rounds(_)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::driver::{self, Committed, EntryNumber, Observer, Outcome, Plans};
 use crate::facts::{GraphFacts, NoRelations, RuleRelations};
-use crate::matcher::{Matcher, Relations, Symbols};
+use crate::matcher::{Matcher, Relations, Starting, Symbols};
 use crate::rules::Rules;
 use crate::visits::Visits;
 use dyelog_diagnostic::Diagnostics;
@@ -92,6 +92,7 @@ pub(super) fn matcher<'a>(
         relations,
         budget: budget(toeg).into(),
         visits: Visits::default(),
+        starting: Starting::default(),
     }
 }
 

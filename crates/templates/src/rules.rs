@@ -84,7 +84,8 @@ impl Rules {
             let given = files.iter().find(|(name, _)| &**name == used).map(|(_, text)| Arc::clone(text));
             given.or_else(|| resolver(used)).or_else(|| shipped_text(used))
         };
-        let syntax::Loaded { mut program, diagnostics } = syntax::read(ROOT, &root, &find);
+        let shipped = dyelog_rules::TEMPLATES.map(|(name, _)| name);
+        let syntax::Loaded { mut program, diagnostics } = syntax::read_beside(ROOT, &root, &find, &shipped);
         prefer_the_users(&mut program);
         Self::compile(program, default_only, diagnostics)
     }

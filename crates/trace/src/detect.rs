@@ -34,7 +34,15 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
             Ok(format) => return Ok(format),
             // A clock by itself looks like any object of numbers.
             Err(_) if first_lines(text).any(names_its_host) => return Ok(Format::Shiviz),
-            Err(seen) => seen,
+            Err(seen) => match empty_export(text) {
+                None => seen,
+                Some(what) => {
+                    return Err(Diagnostic::error(codes::EMPTY, place, "there is no trace in this file")
+                        .with_note(format!("it is an export, and {what} is empty"))
+                        .with_hint("export again with a wider range of time, or of another service")
+                        .into());
+                }
+            },
         },
         _ => match lines(text) {
             Some(format) => return Ok(format),
@@ -47,6 +55,33 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
         .with_hint(seen.hint.unwrap_or("name the format with `--from FORMAT` if it is one of those that can be read"))
         .into())
 }
+
+/// What is empty in a JSON document that holds nothing but an empty list of traces or spans.
+fn empty_export(text: &[u8]) -> Option<String> {
+    // An export with nothing in it is short; the beginning of a long document is no document.
+    let document: serde_json::Value = serde_json::from_slice(text).ok()?;
+    let nothing = |value: &serde_json::Value| match value {
+        serde_json::Value::Null => true,
+        serde_json::Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    match &document {
+        serde_json::Value::Array(items) => items.is_empty().then(|| "its list of traces".to_owned()),
+        serde_json::Value::Object(members) => {
+            let (name, _) = members.iter().find(|(name, value)| LISTS.contains(&name.as_str()) && nothing(value))?;
+            let others = members.values().any(|value| match value {
+                serde_json::Value::Array(items) => !items.is_empty(),
+                serde_json::Value::Object(members) => !members.is_empty(),
+                _ => false,
+            });
+            (!others).then(|| format!("`{name}`"))
+        }
+        _ => None,
+    }
+}
+
+/// Under what names exports list their traces or spans.
+const LISTS: [&str; 3] = ["data", "traces", "spans"];
 
 /// What is to say about a content that is no trace.
 struct Seen {

@@ -185,7 +185,8 @@ pub fn program(
     // Without a file, those that are used lie where the command runs.
     let beside = rule_files::Beside::of([file.map_or(Path::new("-e"), PathBuf::as_path)]);
     let resolve = |used: &str| query::standard::text(used).or_else(|| beside.text(used));
-    let loaded = syntax::read(&name, &text, &resolve);
+    let shipped = query::standard::FILES.map(|(name, _)| name);
+    let loaded = syntax::read_beside(&name, &text, &resolve, &shipped);
     for (name, text) in beside.read() {
         terminal.sources.insert(name, text);
     }

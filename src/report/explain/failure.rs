@@ -75,6 +75,10 @@ impl Saying<'_, '_> {
                 format!("{needs}, but both are `{}`", self.label(*node))
             }
             Why::Relation(arguments) => self.relation(step, arguments),
+            Why::Unnamed(node) => {
+                let needs = step.map_or_else(String::new, |step| self.needs(step));
+                format!("{needs}, but `{}` has none", self.label(*node))
+            }
             Why::NoValue => {
                 let needs = step.map_or_else(String::new, |step| self.needs(step));
                 format!("{needs}, but an argument has no value there")

@@ -15,7 +15,9 @@ impl<'p> Checker<'p> {
     pub(super) fn bodies(&mut self) {
         self.rules_again();
         for rule in &self.program.rules {
-            self.never(&rule.body);
+            if !self.without_value(rule) {
+                self.never(&rule.body);
+            }
             self.in_vain(rule);
             let outside = safety::outside(rule);
             for condition in &rule.body {
@@ -43,6 +45,22 @@ impl<'p> Checker<'p> {
                 }
             }
         }
+    }
+
+    /// Arithmetic that never has a value: what stands with it never holds. Says whether there is any.
+    fn without_value(&mut self, rule: &Rule) -> bool {
+        let mut found = None;
+        crate::check::terms(rule, &mut |term| {
+            if found.is_none() && divides_by_zero(&term.value) {
+                found = Some(term.span);
+            }
+        });
+        if let Some(span) = found {
+            self.warning(codes::NEVER, span, "this never holds".to_owned(), |d| {
+                d.with_note("division by 0 has no value").with_hint("remove it, or divide by what is not 0")
+            });
+        }
+        found.is_some()
     }
 
     /// Literals that contradict each other, or themselves.
@@ -308,11 +326,6 @@ fn contradiction(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
 
 /// Why a comparison never holds by itself.
 fn alone(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) -> Option<String> {
-    for side in [left, right] {
-        if divides_by_zero(&side.value) {
-            return Some("division by 0 has no value".to_owned());
-        }
-    }
     let never = match (&left.value, &right.value) {
         (Term::Integer(left), Term::Integer(right)) => !comparison.holds(*left, *right),
         (Term::Symbol(left), Term::Symbol(right)) => match comparison {
@@ -326,11 +339,31 @@ fn alone(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) ->
     never.then(|| "no value of its variables makes it true".to_owned())
 }
 
-fn divides_by_zero(term: &Term) -> bool {
+/// Whether arithmetic divides by a constant 0 and so never has a value. Terms are no deeper than the parser allows.
+pub fn divides_by_zero(term: &Term) -> bool {
     let Term::Arithmetic(left, operator, right) = term else { return false };
-    (matches!(operator, Operator::Divide | Operator::Remainder) && right.value == Term::Integer(0))
+    (matches!(operator, Operator::Divide | Operator::Remainder) && constant(&right.value) == Some(0.0))
         || divides_by_zero(&left.value)
         || divides_by_zero(&right.value)
+}
+
+/// The value of a term without variables.
+fn constant(term: &Term) -> Option<f64> {
+    match term {
+        Term::Integer(number) => Some(*number as f64),
+        Term::Float(number) => Some(*number),
+        Term::Arithmetic(left, operator, right) => {
+            let (left, right) = (constant(&left.value)?, constant(&right.value)?);
+            match operator {
+                Operator::Add => Some(left + right),
+                Operator::Subtract => Some(left - right),
+                Operator::Multiply => Some(left * right),
+                // Whether it is rounded depends on what both sides are.
+                Operator::Divide | Operator::Remainder => None,
+            }
+        }
+        Term::Wildcard | Term::Symbol(_) | Term::Variable(..) => None,
+    }
 }
 
 /// A difference between two terms that is at most a number: `to - from <= most`, or less.

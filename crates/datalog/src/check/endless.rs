@@ -1,8 +1,9 @@
 //! Recursion that never ends: rules that turn every row of a relation into another one of it with a greater (or smaller)
 //! number, and ask for nothing that could stop that.
 //!
-//! What is refused is certain: each rule on the way takes any row, so that one row gives endlessly many. Whatever might
-//! end otherwise (a comparison, a negation, a relation that gives the number) is left to the limits of evaluation.
+//! What is refused is certain: a row that such a rule takes gives endlessly many. The rule takes any row, or what it compares
+//! goes on to hold: `X > 0` is no bound to an X that grows. Whatever might end otherwise (an upper bound, a negation, a
+//! relation that gives the number) is left to the limits of evaluation.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,9 +11,11 @@ use std::sync::Arc;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
-use crate::ast::{Comparison, Condition, Rule, Span, Spanned, Term};
+use crate::ast::{Atom, Comparison, Condition, Rule, Span, Spanned, Term};
 use crate::check::{Checker, condition_terms, variables};
 use crate::codes;
+use crate::syntax::print_condition;
+use dyelog_diagnostic::Diagnostic;
 
 /// Steps wider than this leave the range of numbers before many rows are made.
 const WIDEST: i64 = 1 << 32;
@@ -24,6 +27,8 @@ struct Way {
     /// What is added on the way.
     step: i64,
     span: Span,
+    /// Comparisons of the rule that hold for all later rows once they held.
+    idle: Vec<String>,
 }
 
 impl Checker<'_> {
@@ -53,12 +58,14 @@ impl Checker<'_> {
                     let name = self.scopes.shown(way.to.0);
                     let more = if way.step < 0 { "smaller" } else { "greater" };
                     let message = format!("this recursion of `{name}` never ends");
+                    let idle = way.idle.iter().map(|text| format!("`{text}` bounds it on the other side only"));
+                    let idle: Vec<String> = idle.collect();
                     self.error(codes::ENDLESS, way.span, message, |d| {
-                        d.with_note(format!(
+                        let d = d.with_note(format!(
                             "each row gives another one with a {more} number in column {}, and nothing in the body stops that",
                             way.to.1 + 1
-                        ))
-                        .with_hint("bound the number, for instance by `X < 100`, or take it from a relation")
+                        ));
+                        idle.into_iter().fold(d, Diagnostic::with_note).with_hint("bound the number, for instance by `X < 100`, or take it from a relation")
                     });
                 }
             }
@@ -80,15 +87,19 @@ impl Checker<'_> {
             })
         };
         let moved = |name: &Arc<str>| taken.moves(name) && !unmoved(name);
-        if taken.rest.iter().any(|condition| mentions(condition, &moved)) || (!own && !taken.rest.is_empty()) {
+        let (moving, still): (Vec<_>, Vec<_>) =
+            taken.rest.iter().copied().partition(|condition| mentions(condition, &moved));
+        if !moving.iter().all(|condition| own && taken.goes_on(condition, &rule.head)) || (!own && !still.is_empty()) {
             return;
         }
+        let idle: Vec<String> = moving.iter().map(|condition| print_condition(&condition.value)).collect();
         for (column, term) in rule.head.arguments.iter().enumerate() {
             let Term::Variable(variable, offset) = &term.value else { continue };
             if let Some((from, step)) = taken.way(&variable.name, *offset)
                 && step.unsigned_abs() < WIDEST.unsigned_abs()
             {
-                ways.push(Way { from: (relation, from), to: (head, column), step, span: rule.head.span });
+                let idle = idle.clone();
+                ways.push(Way { from: (relation, from), to: (head, column), step, span: rule.head.span, idle });
             }
         }
     }
@@ -135,7 +146,7 @@ impl Checker<'_> {
 
 /// A recursive atom that takes every row, and what the body makes of its columns.
 struct Taken<'r> {
-    atom: &'r crate::ast::Atom,
+    atom: &'r Atom,
     /// The variable of each column, plus a number.
     columns: Vec<(Option<Arc<str>>, i64)>,
     /// Variables that equations give: another one plus a number.
@@ -171,6 +182,36 @@ impl Taken<'_> {
         }
         let column = self.columns.iter().position(|(column, _)| column.as_ref() == Some(name))?;
         Some((column, step.checked_sub(self.columns[column].1)?))
+    }
+}
+
+impl Taken<'_> {
+    /// Whether a comparison that holds of a row holds of all that follow from it, since its sides move apart or together.
+    fn goes_on(&self, condition: &Spanned<Condition>, head: &Atom) -> bool {
+        let Condition::Compare(left, comparison, right) = &condition.value else { return false };
+        let (Some(left), Some(right)) = (self.drift(&left.value, head), self.drift(&right.value, head)) else {
+            return false;
+        };
+        match comparison {
+            Comparison::Greater | Comparison::GreaterOrEqual => left >= right,
+            Comparison::Less | Comparison::LessOrEqual => left <= right,
+            Comparison::Equal | Comparison::NotEqual => left == right,
+        }
+    }
+
+    /// How much a term grows from one row to the next; `None` where that is not the same each time.
+    fn drift(&self, term: &Term, head: &Atom) -> Option<i64> {
+        match term {
+            Term::Integer(_) | Term::Float(_) | Term::Symbol(_) => Some(0),
+            Term::Variable(variable, _) if !self.moves(&variable.name) => Some(0),
+            Term::Variable(variable, _) => {
+                let (column, _) = self.way(&variable.name, 0)?;
+                let Term::Variable(next, offset) = &head.arguments.get(column)?.value else { return None };
+                let (from, step) = self.way(&next.name, *offset)?;
+                (from == column).then_some(step)
+            }
+            Term::Wildcard | Term::Arithmetic(..) => None,
+        }
     }
 }
 

@@ -10,9 +10,11 @@ mod safety;
 mod scopes;
 mod strata;
 mod types;
+mod vocabulary;
 
 pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
+pub use bodies::divides_by_zero;
 pub use safety::unsafe_bodies;
 
 use std::collections::HashSet;
@@ -47,6 +49,7 @@ pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Dia
     checker.strata();
     checker.endless();
     checker.types();
+    checker.vocabularies();
     checker.bodies();
     checker.drop_consequences();
     checker

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::ast::{Atom, Condition, Damage, Ident, Output, Rule, Span, Spanned, Template, Term};
+use crate::base::Type;
 use crate::check::{Checker, MAX_ARITY, MAX_BODY, atoms, terms};
 use crate::codes;
 use crate::value::Value;
@@ -210,11 +211,42 @@ impl<'p> Checker<'p> {
         for (name, (count, span)) in &seen {
             // Once and in the head is an unsafe variable, which is reported as that.
             if *count == 1 && !name.starts_with('_') && !in_head(name) && !counted(*span) {
+                let constant = self.may_be_constant(rule, name);
                 self.warning(codes::ONCE, *span, format!("variable `{name}` occurs once"), |d| {
+                    let d = if constant {
+                        d.with_note("a name without quotes is a variable, also in small letters")
+                            .with_hint(format!("write `\"{name}\"` for the symbol"))
+                    } else {
+                        d
+                    };
                     d.with_hint(format!("write `_` if its value does not matter, or `_{name}`"))
                 });
             }
         }
+    }
+
+    /// Whether a name may be meant as a symbol: it is written small beside variables in capitals, and stands where a symbol may.
+    pub(super) fn may_be_constant(&self, rule: &Rule, name: &str) -> bool {
+        let capital = |name: &str| name.starts_with(char::is_uppercase);
+        let mut capitals = false;
+        terms(rule, &mut |term| super::variables(&term.value, &mut |name| capitals |= capital(name)));
+        let mut symbol = false;
+        atoms(&rule.body, &mut |atom, _| {
+            let types = self.schema.get(&atom.relation.value).map(|base| self.schema.columns(base).1);
+            for (column, term) in atom.arguments.iter().enumerate() {
+                if matches!(&term.value, Term::Variable(variable, 0) if *variable.name == *name) {
+                    let kind = types.and_then(|types| types.get(column));
+                    symbol |= matches!(kind, None | Some(Type::Symbol | Type::Any));
+                }
+            }
+        });
+        for condition in &rule.body {
+            if let Condition::Compare(left, _, right) = &condition.value {
+                let is = |term: &Spanned<Term>| matches!(&term.value, Term::Variable(variable, 0) if *variable.name == *name);
+                symbol |= is(left) || is(right);
+            }
+        }
+        capitals && symbol && name.chars().nth(1).is_some() && name.starts_with(char::is_lowercase)
     }
 
     fn template_names(&mut self) {

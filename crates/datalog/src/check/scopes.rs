@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::ast::{Ident, Span};
 use crate::check::{Checker, atoms};
 use crate::codes;
-use dyelog_diagnostic::Diagnostic;
+use dyelog_diagnostic::{Diagnostic, similar};
 
 impl<'p> Checker<'p> {
     pub(super) fn scopes(&mut self) {
@@ -84,11 +84,17 @@ impl<'p> Checker<'p> {
             return;
         }
         let known = self.scopes.names(relation.span.file);
-        let known: Vec<&str> = known.into_iter().chain(self.schema.names()).collect();
+        let known: Vec<&str> = known.into_iter().chain(self.schema.names()).chain(self.schema.offered()).collect();
+        let file = self.schema.file_of(name).or_else(|| self.schema.file_of(similar(name, known.iter().copied())?));
         self.error(codes::RELATION, relation.span, format!("no relation is called `{name}`"), |d| {
             let d = match name {
                 "starts" => d.with_hint("`starts` exists in the form `!starts(template, node)` only, under `where`"),
+                _ if self.schema.file_of(name).is_some() => d,
                 _ => d.with_similar(name, known),
+            };
+            let d = match file {
+                Some(file) => d.with_hint(format!("write `use \"{file}\"` at the top: that file defines it")),
+                None => d,
             };
             d.with_note("a relation is defined by rules of this file, exported by a used one, or one of the facts")
         });

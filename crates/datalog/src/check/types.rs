@@ -179,7 +179,10 @@ impl Checker<'_> {
                     }
                 }
                 Condition::Rounds { body, .. } => self.condition_types(body, scope, classes),
-                Condition::NotStarts { .. } => {}
+                Condition::NotStarts { node, .. } => {
+                    let class = classes.term(node, scope);
+                    classes.expect(class, Type::Node, node.span, Because::Place(condition.span));
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::base::BaseFacts;
 use crate::codes;
+use crate::eval::invention;
 use crate::eval::plan::{Context, Plan, Step, plan};
 use crate::eval::profile::{Profile, Watch};
 use crate::eval::program::{CompiledRules, Relation};
@@ -48,6 +49,8 @@ impl Default for Limits {
 pub(super) enum Exhausted {
     Rows,
     Steps,
+    /// A recursion makes more numbers than the facts give evidence for, at a relation of this level.
+    Invented(u32),
     /// Best values get better for ever, by the rule of this number.
     Endless(u32),
     /// The caller wants no more.
@@ -86,6 +89,11 @@ pub struct Evaluator<'p> {
     failed: Option<Exhausted>,
     /// Relations that are computed whole, once they were asked.
     closed: FxHashMap<u32, Table>,
+    /// Answers with numbers that a recursion made so far, and how many there may be of an unbounded one.
+    invented: usize,
+    room: usize,
+    /// The level at which there were more.
+    overrun: Option<u32>,
 }
 
 impl<'p> Evaluator<'p> {
@@ -122,6 +130,9 @@ impl<'p> Evaluator<'p> {
             spare: Vec::new(),
             failed: None,
             closed: FxHashMap::default(),
+            invented: 0,
+            overrun: None,
+            room: invention::room(rules, facts),
         }
     }
 
@@ -291,7 +302,7 @@ impl<'p> Evaluator<'p> {
 
     fn input<'i>(&'i self, watch: Option<&'i Watch<'i>>) -> whole::Input<'i> {
         let (rules, facts, limits) = (self.rules, self.facts, self.limits);
-        whole::Input { rules, facts, symbols: &self.symbols, limits, watch }
+        whole::Input { rules, facts, symbols: &self.symbols, limits, room: self.room, watch }
     }
 
     /// Answers a question about a relation that is computed whole.
@@ -354,16 +365,22 @@ impl<'p> Evaluator<'p> {
     /// `given` has how many rows each rule gave, by the rule's place in the program.
     fn exhausted(&self, limit: Exhausted, relation: u32, given: &[(usize, u64)]) -> Diagnostic {
         let name = &self.rules.derived[relation as usize].name;
-        // The first of those that gave most.
-        let rule = given.iter().max_by_key(|(source, given)| (*given, std::cmp::Reverse(*source)));
-        let rule = rule.filter(|(_, given)| *given > 0);
-        let place = rule.map(|(source, given)| (self.rules.places[*source].clone(), *given));
         let of_rule = |source: usize| {
             let mut derived = self.rules.derived.iter().filter(|derived| !derived.aggregate);
             derived.find(|derived| {
                 derived.rules.iter().any(|number| self.rules.rules[*number as usize].source as usize == source)
             })
         };
+        let level = if let Exhausted::Invented(level) = limit { Some(level) } else { None };
+        let invents = |source: usize| {
+            let mut own = self.rules.rules.iter().filter(|rule| rule.source as usize == source);
+            own.any(|rule| rule.invents) && of_rule(source).map(|derived| derived.level) == level
+        };
+        let concerned = |source: usize| level.is_none() || invents(source);
+        // The first of those that gave most.
+        let rule = given.iter().filter(|(source, _)| concerned(*source)).max_by_key(|(source, given)| (*given, std::cmp::Reverse(*source)));
+        let rule = rule.filter(|(_, given)| *given > 0);
+        let place = rule.map(|(source, given)| (self.rules.places[*source].clone(), *given));
         let most = rule.and_then(|(source, _)| of_rule(*source)).map_or(name, |derived| &derived.name);
         let (code, message) = match limit {
             Exhausted::Rows => {
@@ -371,6 +388,14 @@ impl<'p> Evaluator<'p> {
             }
             Exhausted::Steps => {
                 (codes::STEP_LIMIT, format!("`{name}` needs more than {} rows to be looked at", self.limits.steps))
+            }
+            Exhausted::Invented(_) => {
+                let message = format!("the recursion of `{most}` makes ever more numbers");
+                let (place, given) = place.unwrap_or((Place::Nowhere, 0));
+                return Diagnostic::error(codes::ROW_LIMIT, place, message)
+                    .with_label(format!("this rule gave {given} rows"))
+                    .with_note("no fact has these numbers, and nothing in the body ends the recursion early")
+                    .with_hint("bound the number, for instance by `X < 100`, or take it from a relation");
             }
             Exhausted::Endless(rule) => {
                 let place = self.rules.places[rule as usize].clone();
@@ -510,7 +535,7 @@ impl<'p> Evaluator<'p> {
         if self.store.rows > self.limits.rows {
             return Err(Exhausted::Rows);
         }
-        Ok(())
+        self.overrun.map_or(Ok(()), |level| Err(Exhausted::Invented(level)))
     }
 
     /// The first work on a question: rows of the rule file, then the plans of the relation's rules.
@@ -611,6 +636,11 @@ impl<'p> Evaluator<'p> {
     fn answer(&mut self, goal: u32, question: u32, row: &[Value], reason: impl FnOnce() -> Reason) -> bool {
         if !self.store.answer(goal, question, row) {
             return false;
+        }
+        let derived = &self.rules.derived[self.store.goals[goal as usize].relation as usize];
+        if let Some(share) = derived.invention.share() {
+            self.invented += 1;
+            self.overrun = self.overrun.or((self.invented / share > self.room).then_some(derived.level));
         }
         if self.explaining {
             self.store.goals[goal as usize].reasons.push(reason());

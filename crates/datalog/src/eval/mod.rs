@@ -66,6 +66,7 @@
 mod evaluator;
 mod explain;
 mod fractions;
+mod invention;
 mod nearest;
 mod number;
 mod plan;

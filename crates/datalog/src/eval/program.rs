@@ -12,6 +12,7 @@ use crate::ast::{self, Aggregate, Atom, Comparison, Condition, Ident, Program, S
 use crate::base::{BaseRelation, BaseSchema};
 use crate::check;
 use crate::eval::fractions;
+use crate::eval::invention::{self, Invention};
 use crate::eval::number::Calculation;
 use crate::eval::whole::Best;
 use crate::scope::Scopes;
@@ -72,6 +73,8 @@ pub(super) struct Rule {
     pub(super) registers: Vec<Arc<str>>,
     /// The rule's place in the program; for a part of an aggregate, that of the rule it stands in.
     pub(super) source: u32,
+    /// Whether it makes numbers in a recursion.
+    pub(super) invents: bool,
 }
 
 /// A relation that rules define.
@@ -91,6 +94,8 @@ pub(super) struct Derived {
     pub(super) best: Option<Best>,
     /// Whether it is computed whole whatever is asked: it needs best values, and they need it.
     pub(super) closed: bool,
+    /// Whether its recursion makes numbers that no fact has.
+    pub(super) invention: Invention,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -177,6 +182,7 @@ pub fn compile_asked(
     }
     let mut rules = compiler.finish();
     fractions::find(&mut rules, schema);
+    invention::find(&mut rules);
     Ok(rules)
 }
 
@@ -364,7 +370,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
             body.append(&mut registers.extra);
             origins.resize(body.len(), origin(false));
         }
-        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source });
+        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source, invents: false });
     }
 
     fn push_rule(&mut self, relation: u32, rule: Rule) {
@@ -433,7 +439,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
             grouped: !binds_all(&literals, inner.names.len()),
             ..Derived::default()
         });
-        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source });
+        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source, invents: false });
         (relation, group)
     }
 

@@ -35,6 +35,16 @@ pub struct Loaded {
 
 /// As [`load`], and gives what could be read whatever is wrong with the rest, so that it can be checked.
 pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Loaded {
+    read_beside(name, text, resolver, &[])
+}
+
+/// As [`read`], where `shipped` are names that may be meant where a file is not there.
+pub fn read_beside(
+    name: &str,
+    text: &str,
+    resolver: &dyn Fn(&str) -> Option<Arc<str>>,
+    shipped: &[&str],
+) -> Loaded {
     let mut loading = Loading { loaded: Loaded::default(), seen: HashMap::new() };
     // The items still to be placed, of the file and of those that use it.
     let mut open = vec![loading.read(name, text.into())];
@@ -67,7 +77,7 @@ pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>)
                         loading.loaded.program.uses.push(UsedFile { file: number, span: used.file.span });
                         open.push(loading.read(file, text));
                     }
-                    None => loading.no_file(file, place),
+                    None => loading.no_file(file, place, shipped),
                 }
             }
         }
@@ -97,11 +107,12 @@ impl Loading {
         &mut self.loaded.program.lost
     }
 
-    fn no_file(&mut self, file: &str, place: Place) {
+    fn no_file(&mut self, file: &str, place: Place, shipped: &[&str]) {
         self.seen.insert(file.into(), None); // report a missing file once
         self.lost().files = true;
         self.loaded.diagnostics.push(
             Diagnostic::error(codes::NO_FILE, place, format!("no rule file `{file}`"))
+                .with_similar(file, shipped.iter().copied())
                 .with_note("names are looked up among the shipped files and relative to the file given"),
         );
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use cursor::MAX_NESTING;
 pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
-pub use load::{Loaded, MAX_FILES, load, read};
+pub use load::{Loaded, MAX_FILES, load, read, read_beside};
 pub use print::{
     print, print_condition, print_items, print_kind, print_rule, print_statements, print_template, print_term,
 };

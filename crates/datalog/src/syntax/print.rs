@@ -280,7 +280,9 @@ fn condition(text: &mut String, condition: &Condition) {
             atom(text, inner);
         }
         Condition::NotStarts { template, node } => {
-            text.push_str(&format!("!starts({}, {})", template.value, node.value));
+            text.push_str(&format!("!starts({}, ", template.value));
+            term(text, &node.value);
+            text.push(')');
         }
         Condition::Rounds { quantifier, index, body } => {
             text.push_str(&format!("{} {} {{ ", quantifier.word(), index.value));

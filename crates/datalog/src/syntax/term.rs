@@ -186,6 +186,7 @@ impl Cursor<'_> {
     /// A whole number, whose sign has been read already.
     pub(super) fn integer(&mut self, negative: bool) -> Parsed<(i64, Span)> {
         let span = self.expect(TokenKind::Number, "a whole number")?;
+        self.unit(span)?;
         let digits = self.slice(span);
         let value = digits.parse::<i128>().ok().map(|value| if negative { -value } else { value });
         match value.and_then(|value| i64::try_from(value).ok()) {
@@ -196,9 +197,28 @@ impl Cursor<'_> {
         }
     }
 
+    /// Letters right after a number, such as a unit of time.
+    fn unit(&mut self, number: Span) -> Parsed<()> {
+        if !self.is(TokenKind::Word) || self.here().start != number.end {
+            return Ok(());
+        }
+        let unit = self.bump();
+        let (digits, letters) = (self.slice(number), self.slice(unit));
+        let shift = TIMES.iter().find(|(name, _)| *name == letters).map(|(_, nanoseconds)| *nanoseconds);
+        let value = shift.zip(digits.parse::<f64>().ok()).map(|(nanoseconds, value)| value * nanoseconds);
+        Err(self.error(codes::NUMBER, number.to(unit), format!("`{digits}{letters}` is no number"), |d| {
+            let d = d.with_note("numbers have no unit");
+            match value {
+                Some(value) => d.with_hint(format!("times and durations are in nanoseconds: write `{value}`")),
+                None => d.with_hint(format!("write `{digits}`, or `\"{digits}{letters}\"` for a symbol")),
+            }
+        }))
+    }
+
     /// A number with a fraction or an exponent, whose sign has been read already.
     fn float(&mut self, negative: bool) -> Parsed<(f64, Span)> {
         let span = self.expect(TokenKind::Float, "a number")?;
+        self.unit(span)?;
         match self.slice(span).parse::<f64>() {
             Ok(value) if value.is_finite() => Ok((if negative { -value } else { value }, span)),
             _ => Err(self.error(codes::NUMBER, span, "number out of range", |d| {
@@ -282,6 +302,8 @@ impl Cursor<'_> {
             self.rounds(quantifier, setting)?
         } else if let Some(function) = self.aggregate_ahead() {
             self.aggregate(function, setting)?
+        } else if let Some(length) = self.unknown_aggregate_ahead() {
+            return Err(self.unknown_aggregate(length));
         } else {
             self.comparison()?
         };
@@ -330,7 +352,12 @@ impl Cursor<'_> {
         self.bump();
         let template = self.ident("the name of a template")?;
         self.expect(TokenKind::Comma, "`,`")?;
-        let node = self.ident("the name of a node")?;
+        let node = self.term()?;
+        if !matches!(node.value, Term::Variable(_, 0)) {
+            return Err(self.error(codes::MISPLACED, node.span, "no node", |d| {
+                d.with_note("`!starts` asks of a node of the template, `e1` or `g[x]`, whether another template starts there")
+            }));
+        }
         self.expect(TokenKind::CloseRound, "`)`")?;
         if !setting.is_where() {
             let span = start.to(self.before());
@@ -409,6 +436,37 @@ impl Cursor<'_> {
             TokenKind::Underscore,
         ];
         begins.contains(&self.peek(3)?).then_some(function)
+    }
+
+    /// `x = avg d {`, `x = p99.9 d {`: how many tokens what stands for a function has, where it is none. No comparison goes on
+    /// like that.
+    fn unknown_aggregate_ahead(&self) -> Option<usize> {
+        if !self.looks_like(&[TokenKind::Word, TokenKind::Equal, TokenKind::Word]) {
+            return None;
+        }
+        let fraction = self.peek(3) == Some(TokenKind::Dot) && self.peek(4) == Some(TokenKind::Number);
+        let length = if fraction { 3 } else { 1 };
+        let next = 2 + length;
+        let opens = self.peek(next) == Some(TokenKind::OpenCurly)
+            || (self.peek(next) == Some(TokenKind::Word) && self.peek(next + 1) == Some(TokenKind::OpenCurly));
+        opens.then_some(length)
+    }
+
+    fn unknown_aggregate(&mut self, length: usize) -> super::cursor::Reported {
+        self.bump();
+        self.bump();
+        let first = self.bump();
+        let span = (1..length).fold(first, |span, _| span.to(self.bump()));
+        let name = self.slice(span);
+        let reported = self.error(codes::UNEXPECTED, span, format!("no aggregate is called `{name}`"), |d| {
+            let d = d.with_note("there are `count`, `sum`, `min`, `max`, `mean` and the percentiles `p1` to `p99`, in whole percent");
+            match ALIASES.iter().find(|(alias, _)| name.eq_ignore_ascii_case(alias)) {
+                Some((_, known)) => d.with_hint(format!("write `{known}`")),
+                None => d.with_similar(name, ["count", "sum", "min", "max", "mean", "p50", "p90", "p95", "p99"]),
+            }
+        });
+        self.skip_braces();
+        reported
     }
 
     fn aggregate(&mut self, function: Aggregate, setting: Setting) -> Parsed<Condition> {
@@ -490,6 +548,31 @@ impl Cursor<'_> {
         self.expect(TokenKind::Comma, "`,` or `}`").map(drop)
     }
 }
+
+/// What other languages call our aggregates.
+const ALIASES: [(&str, &str); 9] = [
+    ("avg", "mean"),
+    ("average", "mean"),
+    ("median", "p50"),
+    ("minimum", "min"),
+    ("least", "min"),
+    ("maximum", "max"),
+    ("greatest", "max"),
+    ("total", "sum"),
+    ("cnt", "count"),
+];
+
+/// Units of time in nanoseconds.
+const TIMES: [(&str, f64); 8] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("m", 60e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+];
 
 /// `p50`, `p95`: the percentage, from 1 to 99.
 fn percentile(word: &str) -> Option<u8> {

@@ -1,7 +1,7 @@
 //! Conditions that can never hold together: a template that never matches is a slip.
 //!
 //! Comparisons of numbers are bounds on differences, which are kept closed under addition; equal tasks have one name. What
-//! arithmetic, relations and open variables allow is not looked into, except that a literal and its opposite exclude each other.
+//! products and relations allow is not looked into, except that a literal and its opposite exclude each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::codes;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, condition_terms};
 use crate::plan::{Field, KindTag};
-use dyelog_datalog::ast::{Comparison, Condition, Quantifier, Spanned, Template, Term};
+use dyelog_datalog::ast::{Comparison, Condition, Operator, Quantifier, Spanned, Template, Term};
+use dyelog_datalog::check::divides_by_zero;
 use dyelog_datalog::syntax::print_condition;
 
 /// Variables that are looked at together.
@@ -33,7 +34,7 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
         }
     }
     // Of the last round nothing is said that needs one after it, and without rounds nothing at all.
-    every.retain(|condition| at(condition) != Some(At::Next));
+    every.retain(|condition| at(condition) != Some(At::Next) || has_next(&condition.value, &scope, pattern));
     if pattern.round.as_ref().is_none_or(|round| round.min == 0) && some.is_empty() {
         every.clear();
     }
@@ -46,7 +47,17 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
             .push("no node has such counters: they begin at 1, and a begin is the first of its thread".to_owned());
         return;
     }
-    for condition in once.into_iter().chain(every).take(MAX_CONDITIONS) {
+    let all = || once.iter().chain(&every).chain(some.iter().flatten()).copied();
+    for condition in all() {
+        if condition_terms_whole(&condition.value).into_iter().any(|term| divides_by_zero(&term.value)) {
+            let message = format!("template `{}` can never match", template.name.value);
+            let finding = findings.error(codes::NEVER, condition.span, message);
+            finding.label.push_str("this cannot hold");
+            finding.notes.push("division by 0 has no value".to_owned());
+            return;
+        }
+    }
+    for condition in once.iter().copied().chain(every.iter().copied()).take(MAX_CONDITIONS) {
         if !known.add(condition, &scope) {
             report(template, condition, findings);
             return;
@@ -69,6 +80,25 @@ fn report(template: &Template, condition: &Spanned<Condition>, findings: &mut Fi
     finding.notes.push(format!("nothing fits `{text}` together with the nodes and the conditions before it"));
 }
 
+/// The terms of a condition, arithmetic as one.
+fn condition_terms_whole(condition: &Condition) -> Vec<&Spanned<Term>> {
+    match condition {
+        Condition::Compare(left, _, right) => vec![left, right],
+        Condition::Atom { atom, .. } => atom.arguments.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether nodes of each round have what a condition says of the next one, so that it is said of the last round too.
+fn has_next(condition: &Condition, scope: &Scope, pattern: &Pattern) -> bool {
+    let terms = || pattern.round.iter().flat_map(|round| &round.nodes).flat_map(Node::terms);
+    condition_terms(condition).into_iter().all(|term| {
+        let Term::Variable(variable, _) = &term.value else { return true };
+        let Some(key) = scope.key(variable, true).filter(|key| key.1 == At::Next) else { return true };
+        terms().any(|(_, term)| matches!(term, Solved::Variable(own, _) if *own == key))
+    })
+}
+
 /// Whether a condition speaks of a round, and of the next one.
 fn furthest(condition: &Condition, scope: &Scope) -> Option<At> {
     let of_rounds = condition_terms(condition).into_iter().filter_map(|term| match &term.value {
@@ -86,15 +116,23 @@ enum Sort {
     Task,
     Name,
     Node,
+    /// No node says: a number that may have a fraction, or anything that is only compared for equality.
+    Open,
 }
+
+/// Bounds are kept in so many parts of one, more than a circle of strict comparisons has: between numbers that may have a
+/// fraction, being greater is being greater by one part, and between whole ones by all.
+const PARTS: i128 = 1 << 20;
 
 /// What is known of the variables of a template.
 #[derive(Clone)]
 struct Known {
     sorts: BTreeMap<Key, Sort>,
     numbers: BTreeMap<Key, usize>,
-    /// How much a variable is more than another, at least; the first is 0.
+    /// How much a variable is more than another, at least, in parts; the first is 0.
     apart: Vec<Vec<Option<i128>>>,
+    /// Which are whole numbers.
+    whole: Vec<bool>,
     /// Variables that differ by more or less than a number.
     unequal: Vec<(usize, usize, i128)>,
     /// Variables and the strings that they are or are not.
@@ -108,6 +146,7 @@ impl Known {
             sorts: BTreeMap::new(),
             numbers: BTreeMap::new(),
             apart: vec![vec![Some(0)]],
+            whole: vec![true],
             unequal: Vec::new(),
             strings: Vec::new(),
             atoms: Vec::new(),
@@ -127,12 +166,13 @@ impl Known {
             known.sorts.insert(key.clone(), Sort::Number);
             let least = pattern.round.as_ref().map_or(0, |round| round.min);
             if let Some(count) = known.number(&key) {
-                known.at_least(count, 0, least.into());
+                known.at_least(count, 0, i128::from(least) * PARTS);
             }
         }
         let mut seen = Vec::new();
         for node in nodes() {
             known.counters(node);
+            known.threads(node);
             let at = if pattern.nodes.iter().any(|outer| outer.name == node.name) { At::Scalar } else { At::Here };
             // Different names match different nodes.
             let Some(number) = known.number(&(Arc::clone(&node.name), at)) else { continue };
@@ -151,10 +191,19 @@ impl Known {
         for (field, term) in node.terms() {
             let (Field::Position | Field::Counter, Solved::Variable(key, offset)) = (field, term) else { continue };
             let Some(number) = self.number(key) else { continue };
-            self.at_least(number, 0, 1 - i128::from(*offset));
+            self.at_least(number, 0, (1 - i128::from(*offset)) * PARTS);
             if field == Field::Position && node.kind == KindTag::Begin {
-                self.at_least(0, number, i128::from(*offset) - 1);
+                self.at_least(0, number, (i128::from(*offset) - 1) * PARTS);
             }
+        }
+    }
+
+    /// No thread forks itself, or waits for itself.
+    fn threads(&mut self, node: &Node) {
+        if let (Solved::Variable(own, less), Solved::Variable(other, more)) = (&node.thread, &node.target)
+            && let (Some(own), Some(other)) = (self.number(own), self.number(other))
+        {
+            self.unequal.push((own, other, i128::from(*more) - i128::from(*less)));
         }
     }
 
@@ -171,15 +220,19 @@ impl Known {
         self.apart.iter_mut().for_each(|row| row.push(None));
         self.apart.push(vec![None; number + 1]);
         self.apart[number][number] = Some(0);
+        self.whole.push(self.sorts.get(key) != Some(&Sort::Open));
         Some(number)
     }
 
-    /// `x - y >= least`; whether that can be.
+    /// `x - y >= least`, in parts; whether that can be.
     fn at_least(&mut self, x: usize, y: usize, least: i128) -> bool {
         for from in 0..self.apart.len() {
             for to in 0..self.apart.len() {
                 if let (Some(before), Some(after)) = (self.apart[from][x], self.apart[y][to]) {
-                    let bound = before.saturating_add(least).saturating_add(after);
+                    let mut bound = before.saturating_add(least).saturating_add(after);
+                    if self.whole[from] && self.whole[to] {
+                        bound = bound.saturating_add(PARTS - 1).div_euclid(PARTS).saturating_mul(PARTS);
+                    }
                     if self.apart[from][to].is_none_or(|known| known < bound) {
                         self.apart[from][to] = Some(bound);
                     }
@@ -192,6 +245,7 @@ impl Known {
     fn is_possible(&self) -> bool {
         let circles = (0..self.apart.len()).all(|one| self.apart[one][one].is_none_or(|bound| bound <= 0));
         let equal = |x: usize, y: usize, by: i128| {
+            let by = by * PARTS;
             self.apart[x][y].is_some_and(|bound| bound >= by) && self.apart[y][x].is_some_and(|bound| bound >= -by)
         };
         let clash = |(x, name, is): &(usize, Arc<str>, bool), (y, other, other_is): &(usize, Arc<str>, bool)| {
@@ -234,42 +288,80 @@ impl Known {
                 self.is_possible()
             }
             _ => {
-                let (Some(left), Some(right)) = (self.linear(left, scope), self.linear(right, scope)) else {
+                let mut sum = Sum::default();
+                if !self.add_term(left, 1, &mut sum, scope) || !self.add_term(right, -1, &mut sum, scope) {
                     return true;
-                };
-                // A task beside a name stands for its own.
-                left.2 != right.2 || self.numbers(left.0, comparison, right.0, right.1 - left.1)
+                }
+                // A task beside a name stands for its own; what is open beside one may be its name.
+                let number = |sort: &Sort| matches!(sort, Sort::Number | Sort::Open);
+                if !sum.sorts.iter().all(number) && sum.sorts.iter().any(|sort| *sort != sum.sorts[0]) {
+                    return true;
+                }
+                sum.parts.retain(|_, times| *times != 0);
+                let parts: Vec<(usize, i128)> = sum.parts.into_iter().collect();
+                match parts[..] {
+                    [] => comparison.holds(sum.number, 0),
+                    [(x, 1)] => self.numbers(x, comparison, 0, -sum.number),
+                    [(x, -1)] => self.numbers(0, comparison, x, -sum.number),
+                    [(x, 1), (y, -1)] | [(y, -1), (x, 1)] => self.numbers(x, comparison, y, -sum.number),
+                    _ => true,
+                }
             }
         }
+    }
+
+    /// Adds a term so many times; whether it is a sum of variables and numbers. No deeper than the parser allows.
+    fn add_term(&mut self, term: &Term, times: i128, sum: &mut Sum, scope: &Scope) -> bool {
+        if let Term::Arithmetic(left, operator @ (Operator::Add | Operator::Subtract), right) = term {
+            let other = if *operator == Operator::Add { times } else { -times };
+            return self.add_term(&left.value, times, sum, scope) && self.add_term(&right.value, other, sum, scope);
+        }
+        let Some((variable, number, sort)) = self.linear(term, scope) else { return false };
+        sum.number += times * number;
+        sum.sorts.push(sort);
+        if variable != 0 {
+            *sum.parts.entry(variable).or_default() += times;
+        }
+        true
     }
 
     /// `x ? y + by`
     fn numbers(&mut self, x: usize, comparison: Comparison, y: usize, by: i128) -> bool {
+        let more = if self.whole[x] && self.whole[y] { PARTS } else { 1 };
+        let parts = by * PARTS;
         match comparison {
-            Comparison::Equal => self.at_least(x, y, by) && self.at_least(y, x, -by),
+            Comparison::Equal => self.at_least(x, y, parts) && self.at_least(y, x, -parts),
             Comparison::NotEqual => {
                 self.unequal.push((x, y, by));
                 self.is_possible()
             }
-            Comparison::Less => self.at_least(y, x, 1 - by),
-            Comparison::LessOrEqual => self.at_least(y, x, -by),
-            Comparison::Greater => self.at_least(x, y, by + 1),
-            Comparison::GreaterOrEqual => self.at_least(x, y, by),
+            Comparison::Less => self.at_least(y, x, more - parts),
+            Comparison::LessOrEqual => self.at_least(y, x, -parts),
+            Comparison::Greater => self.at_least(x, y, parts + more),
+            Comparison::GreaterOrEqual => self.at_least(x, y, parts),
         }
     }
 
-    /// A term as a variable plus a number; none where it is something else, or an open variable.
+    /// A term as a variable plus a number; none where it is something else.
     fn linear(&mut self, term: &Term, scope: &Scope) -> Option<(usize, i128, Sort)> {
         match term {
             Term::Integer(value) => Some((0, (*value).into(), Sort::Number)),
             Term::Variable(variable, offset) => {
                 let key = scope.key(variable, true)?;
-                let sort = *self.sorts.get(&key)?;
+                let sort = *self.sorts.entry(key.clone()).or_insert(Sort::Open);
                 Some((self.number(&key)?, (*offset).into(), sort))
             }
             _ => None,
         }
     }
+}
+
+/// A sum of variables, so many times each, and a number.
+#[derive(Default)]
+struct Sum {
+    parts: BTreeMap<usize, i128>,
+    number: i128,
+    sorts: Vec<Sort>,
 }
 
 fn sort(field: Field) -> Sort {

@@ -143,12 +143,10 @@ impl Laying<'_> {
                 })
             }
             Condition::NotStarts { template, node } => {
-                let place = self.general.pattern.nodes.iter().position(|own| own.name == node.value);
-                let Some(onto) = place.and_then(|place| self.onto[place]) else { return false };
-                let onto = &self.special.pattern.nodes[onto].name;
+                let Some(onto @ (Base::Node(_), 0)) = self.own(node) else { return false };
                 self.special.template.conditions.iter().any(|other| {
                     matches!(&other.value, Condition::NotStarts { template: same, node }
-                        if same.value == template.value && node.value == *onto)
+                        if same.value == template.value && linear(node, self.special).as_ref() == Some(&onto))
                 })
             }
             Condition::Aggregate { .. } | Condition::Rounds { .. } => false,

@@ -3,7 +3,9 @@
 //! It follows the plan as `dyelog rules plan` shows it, and knows nothing of the program that the plans together are made into.
 //! A test holds the two to the same matches.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+
+use rustc_hash::FxHashMap;
 
 use crate::matcher::{Argument, Relations, label_field, tag};
 use crate::plan::{
@@ -15,9 +17,6 @@ use dyelog_datalog::ast::{Comparison, Quantifier};
 use dyelog_diagnostic::names::Name;
 use dyelog_trace::toeg::{NONE, Thread};
 use dyelog_trace::{Kind, NodeId, Toeg, TraceNames};
-
-/// How deep `!starts` may ask templates that ask `!starts` themselves.
-const DEPTH: u32 = 64;
 
 /// Part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +90,8 @@ pub enum Why {
     OneNode(NodeId),
     /// A relation does not hold, or holds where it must not; its arguments.
     Relation(Vec<Option<Argument>>),
+    /// A node lacks the attribute that is asked for.
+    Unnamed(NodeId),
     /// An argument of a relation has no value.
     NoValue,
     /// A condition on every round does not hold of one.
@@ -158,6 +159,8 @@ pub struct Trial<'a> {
     /// How many more rounds may be walked.
     pub budget: Cell<u64>,
     visits: Visits,
+    /// Which templates start where, as far as `!starts` asked.
+    starting: RefCell<FxHashMap<(u16, NodeId), bool>>,
 }
 
 impl<'a> Trial<'a> {
@@ -169,22 +172,17 @@ impl<'a> Trial<'a> {
         relations: &'a dyn Relations,
         budget: u64,
     ) -> Self {
-        Self { plans, toeg, names, relations, budget: budget.into(), visits: Visits::default() }
+        Self { plans, toeg, names, relations, budget: budget.into(), visits: Visits::default(), starting: RefCell::default() }
     }
 
     /// Tries a template at a glue node; `taken` tells the nodes that are not free.
     pub fn attempt(&self, template: usize, glue: NodeId, taken: &dyn Fn(NodeId) -> bool) -> Attempt {
-        self.attempt_within(template, glue, taken, DEPTH)
-    }
-
-    fn attempt_within(&self, template: usize, glue: NodeId, taken: &dyn Fn(NodeId) -> bool, depth: u32) -> Attempt {
         let plan = &self.plans[template];
         let round = plan.repetition.as_ref().map_or(0, |repetition| repetition.steps.len());
         let mut run = Run {
             trial: self,
             plan,
             taken,
-            depth,
             carry: Vec::new(),
             count: 0,
             seen: 0,
@@ -207,7 +205,6 @@ struct Run<'r, 'a> {
     trial: &'r Trial<'a>,
     plan: &'r Plan,
     taken: &'r dyn Fn(NodeId) -> bool,
-    depth: u32,
     carry: Vec<i64>,
     /// How many rounds have been walked.
     count: u32,
@@ -365,6 +362,10 @@ impl Run<'_, '_> {
                 let (left, right) = (self.slot(*left), self.slot(*right));
                 if left == right { Err(Why::OneNode(left)) } else { Ok(()) }
             }
+            Step::Named(slot, field) => {
+                let name = self.value(Value::Field(*slot, *field, 0));
+                if name == i64::from(Name::NONE.0) { Err(Why::Unnamed(self.slot(*slot))) } else { Ok(()) }
+            }
             Step::Holds { negated, relation, arguments } => {
                 let arguments: Result<Vec<Option<Argument>>, Why> =
                     arguments.iter().map(|argument| self.argument(argument)).collect();
@@ -378,8 +379,12 @@ impl Run<'_, '_> {
             Step::NotStarts(template, slot) => {
                 let node = self.slot(*slot);
                 let free = |_| false;
-                let starts = self.depth > 0
-                    && self.trial.attempt_within(*template as usize, node, &free, self.depth - 1).failure.is_none();
+                let known = self.trial.starting.borrow().get(&(*template, node)).copied();
+                let starts = known.unwrap_or_else(|| {
+                    let starts = self.trial.attempt(*template as usize, node, &free).failure.is_none();
+                    self.trial.starting.borrow_mut().insert((*template, node), starts);
+                    starts
+                });
                 if starts { Err(Why::Starts(node)) } else { Ok(()) }
             }
             Step::Round(condition) => self.round(condition),

@@ -203,9 +203,6 @@ impl<'t> Planner<'t> {
 
     /// Whether all that a condition says of bound variables is known.
     fn decidable(&self, literal: &Spanned<Condition>) -> bool {
-        if let Condition::NotStarts { node, .. } = &literal.value {
-            return self.node_slot(&node.value).is_some();
-        }
         condition_terms(&literal.value).iter().all(|term| match &term.value {
             Term::Variable(variable, _) => {
                 self.meanings.of_variable(variable) == Meaning::Open || self.locate(variable).is_some()
@@ -233,14 +230,6 @@ impl<'t> Planner<'t> {
 
     pub(super) fn slot_of(&self, name: &str) -> Option<Slot> {
         self.bound.iter().find(|bound| &*bound.node.name == name).map(|bound| bound.slot)
-    }
-
-    fn node_slot(&self, name: &str) -> Option<super::places::Site> {
-        let outer = self.pattern.nodes.iter().any(|node| *node.name == *name);
-        if outer {
-            return self.slot_of(name).map(|slot| super::places::Site::Value(Value::Field(slot, Field::Node, 0)));
-        }
-        self.locate_node(name, At::Here)
     }
 
     /// Whether what decides a navigating relation is known.
@@ -294,7 +283,7 @@ impl<'t> Planner<'t> {
                 self.compare(left, *comparison, right);
             }
             [Spanned { value: Condition::NotStarts { template, node }, .. }] => {
-                self.not_starts(template, &node.value);
+                self.not_starts(template, node);
             }
             [Spanned { value: Condition::Atom { negated, atom }, .. }] if self.is_direct(atom) => {
                 let arguments = atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
@@ -306,9 +295,8 @@ impl<'t> Planner<'t> {
         }
     }
 
-    fn not_starts(&mut self, template: &Ident, node: &str) {
-        let site = self.node_slot(node).expect("a condition is emitted when its node is bound");
-        let Value::Field(slot, ..) = self.settle(site) else { return };
+    fn not_starts(&mut self, template: &Ident, node: &Spanned<Term>) {
+        let Some(Value::Field(slot, ..)) = self.term_value(node) else { return };
         // That there is such a template has been checked, unless what defines it could not be read.
         if let Some(number) = self.program.templates.iter().position(|other| other.name.value == template.value) {
             self.steps.push(Step::NotStarts(number as u16, slot));

@@ -70,7 +70,7 @@ pub fn route(program: &Program, template: &Template, pattern: &Pattern, findings
     }
     let scope = Scope::of(template);
     let good = findings.list.len();
-    let equations = equations(template, &scope);
+    let equations = equations(template, pattern, &scope);
     let names = equations.iter().map(|(name, _)| Arc::clone(name)).collect();
     let mut meanings = Meanings::of(template, pattern, names);
     let units = meanings.units(findings);
@@ -167,9 +167,14 @@ fn relations(template: &Template, scopes: &Scopes<'_>) -> BTreeMap<Arc<str>, Arc
     found
 }
 
-/// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does.
-fn equations(template: &Template, scope: &Scope) -> Vec<(Arc<str>, i64)> {
+/// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does, and a node outside says
+/// where that begins or ends. Without such a node they are conditions as any other.
+fn equations(template: &Template, pattern: &Pattern, scope: &Scope) -> Vec<(Arc<str>, i64)> {
     let mut equations = Vec::new();
+    let ends = |name: &Arc<str>| {
+        let mut terms = pattern.nodes.iter().flat_map(Node::terms);
+        terms.any(|(_, term)| matches!(term, Solved::Variable((own, At::First | At::After), _) if own == name))
+    };
     for condition in &template.conditions {
         let Condition::Compare(left, Comparison::Equal, right) = &condition.value else { continue };
         let solved = |term: &Spanned<Term>| match &term.value {
@@ -181,6 +186,7 @@ fn equations(template: &Template, scope: &Scope) -> Vec<(Arc<str>, i64)> {
         if next.0.1 == At::Next
             && here.0.1 == At::Here
             && next.0.0 == here.0.0
+            && ends(&next.0.0)
             && let Some(step) = here.1.checked_sub(next.1)
             && !equations.iter().any(|(name, _)| *name == next.0.0)
         {
@@ -634,6 +640,9 @@ impl<'t> Planner<'t> {
         for (field, term) in &terms {
             if node.kind == KindTag::Begin && *field == Field::Position && *term == Solved::Integer(1) {
                 continue;
+            }
+            if matches!(field, Field::Activity | Field::Service) && !matches!(term, Solved::Symbol(_)) {
+                self.steps.push(Step::Named(slot, *field));
             }
             if !sure.contains(field) {
                 self.unify(slot, *field, term);

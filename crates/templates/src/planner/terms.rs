@@ -98,6 +98,7 @@ pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Val
             let arguments = arguments.iter().map(argument).collect::<Option<Vec<_>>>()?;
             Step::Holds { negated: *negated, relation: Arc::clone(relation), arguments }
         }
+        Step::Named(slot, field) => Step::Named(same(*slot, *field)?, *field),
         Step::NotStarts(template, slot) => Step::NotStarts(*template, same(*slot, Field::Node)?),
         Step::Rounds(condition) if condition.quantifier == Quantifier::Every => step.clone(),
         Step::Rounds(_) | Step::Round(_) | Step::Seen(_) | Step::Recall { .. } => return None,

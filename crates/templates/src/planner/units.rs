@@ -135,11 +135,6 @@ impl<'t> Meanings<'t> {
 
     /// Whether a condition speaks of a round.
     pub(super) fn of_round(&self, condition: &Condition) -> bool {
-        let inner =
-            |name: &Arc<str>| self.pattern.round.iter().flat_map(|round| &round.nodes).any(|node| node.name == *name);
-        if let Condition::NotStarts { node, .. } = condition {
-            return inner(&node.value);
-        }
         condition_terms(condition).iter().any(|term| matches!(&term.value, Term::Variable(variable, _)
             if matches!(self.of_variable(variable), Meaning::RoundNode(At::Here | At::Next) | Meaning::Bound((_, At::Here | At::Next)))))
     }
@@ -233,6 +228,14 @@ impl<'t> Meanings<'t> {
         let mut good = true;
         for term in condition_terms(condition) {
             let Term::Variable(variable, _) = &term.value else { continue };
+            if let Condition::NotStarts { .. } = condition
+                && matches!(self.of_variable(variable), Meaning::Open | Meaning::Bound(_) | Meaning::Count)
+            {
+                let nodes = self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
+                findings.no_node(&variable.name, term.span, nodes.map(|node| &*node.name));
+                good = false;
+                continue;
+            }
             let name = &variable.name;
             let sequence = self.scope.index().map_or("x", |index| index);
             match self.of_variable(variable) {
@@ -260,13 +263,6 @@ impl<'t> Meanings<'t> {
                 Meaning::NotOfRounds => self.not_of_rounds(variable, term.span, findings),
             }
             good = false;
-        }
-        if let Condition::NotStarts { node, .. } = condition {
-            let nodes = || self.pattern.nodes.iter().chain(self.pattern.round.iter().flat_map(|round| &round.nodes));
-            if nodes().all(|other| other.name != node.value) {
-                findings.no_node(&node.value, node.span, nodes().map(|other| &*other.name));
-                good = false;
-            }
         }
         let program = findings.program();
         if let Condition::NotStarts { template, .. } = condition

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::driver::{self, Committed, Irregularity, Observer, Outcome, Plans};
 use crate::explain::{Bound, Study, Variable, Variables};
 use crate::facts::{GraphFacts, NoRelations, RuleRelations};
-use crate::matcher::{Matcher, Relations, Symbols};
+use crate::matcher::{Matcher, Relations, Starting, Symbols};
 use crate::reducer::{Bindings, BoundTo, ERRORS, EngineKind, MatchRow, Pending, ReduceOptions};
 #[cfg(feature = "reference")]
 use crate::reference::Reference;
@@ -136,6 +136,7 @@ impl Worker {
             relations,
             budget: budget.into(),
             visits: Visits::default(),
+            starting: Starting::default(),
         };
         let outcome = if options.keep_matches {
             let first = self.report.matches.len();

@@ -28,13 +28,14 @@ pub(super) struct Input<'e> {
     pub(super) facts: &'e dyn BaseFacts,
     pub(super) symbols: &'e [Value],
     pub(super) limits: Limits,
+    /// Rows that unbounded recursions may have.
+    pub(super) room: usize,
     pub(super) watch: Option<&'e Watch<'e>>,
 }
 
 /// Hands on all rows of relations that rules define, and says what that cost if a watch is given.
 pub(super) fn stream<'s>(input: Input<'s>, relations: &[u32], out: &'s mut Sink<'s>, profile: &mut Profile) -> Run<()> {
-    let mut whole = Whole::new(input.rules, input.facts, input.symbols, input.limits, out);
-    whole.watch = input.watch;
+    let mut whole = Whole::new(input, out);
     for relation in relations {
         whole.streamed[*relation as usize] = input.rules.derived[*relation as usize].best.is_none();
     }
@@ -48,7 +49,7 @@ pub(super) fn stream<'s>(input: Input<'s>, relations: &[u32], out: &'s mut Sink<
 /// All rows of a relation, ready to be looked up.
 pub(super) fn closed(input: Input<'_>, relation: u32) -> Run<Table> {
     let mut out = |_: u32, _: &[Value]| std::ops::ControlFlow::Continue(());
-    let mut whole = Whole::new(input.rules, input.facts, input.symbols, input.limits, &mut out);
+    let mut whole = Whole::new(input, &mut out);
     whole.keeping = true;
     whole.levels(&[relation], &mut Measured { plans: Vec::new(), costs: Vec::new() })?;
     let table = whole.table_of(relation);

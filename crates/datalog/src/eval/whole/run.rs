@@ -15,6 +15,7 @@ use crate::eval::profile::Watch;
 use crate::eval::program::{CompiledRules, Term};
 use crate::eval::rows::{NONE, Rows};
 use crate::eval::steps::{compare, unify, unify_one};
+use crate::eval::whole::Input;
 use crate::eval::whole::plan::{Cells, Plan, Step};
 use crate::eval::whole::table::{Added, Table};
 use crate::value::Value;
@@ -47,6 +48,7 @@ pub(in crate::eval) struct Whole<'e, 's> {
     pub(super) facts: &'e dyn BaseFacts,
     pub(super) symbols: &'e [Value],
     pub(super) limits: Limits,
+    room: usize,
     pub(super) steps: u64,
     pub(super) tables: Vec<Table>,
     /// The table of each relation that is needed.
@@ -80,19 +82,15 @@ pub(in crate::eval) struct Whole<'e, 's> {
 const UNCHECKED: u32 = 4096;
 
 impl<'e, 's> Whole<'e, 's> {
-    pub(super) fn new(
-        rules: &'e CompiledRules,
-        facts: &'e dyn BaseFacts,
-        symbols: &'e [Value],
-        limits: Limits,
-        out: &'s mut Sink<'s>,
-    ) -> Self {
+    pub(super) fn new(input: Input<'e>, out: &'s mut Sink<'s>) -> Self {
+        let Input { rules, facts, symbols, limits, room, watch } = input;
         let relations = rules.derived.len();
         Self {
             rules,
             facts,
             symbols,
             limits,
+            room,
             steps: 0,
             tables: Vec::new(),
             derived: vec![None; relations],
@@ -111,7 +109,7 @@ impl<'e, 's> Whole<'e, 's> {
             row: Vec::new(),
             scratch: Vec::new(),
             group: Rows::new(0),
-            watch: None,
+            watch,
         }
     }
 
@@ -368,6 +366,19 @@ impl<'e, 's> Whole<'e, 's> {
         let many = self.tables.iter().any(|table| table.len() >= NONE as usize - UNCHECKED as usize);
         if many || rows > self.limits.bytes.min(self.limits.rows.saturating_mul(ROW)) {
             return Err(Exhausted::Rows);
+        }
+        self.check_inventions()
+    }
+
+    /// Looks at the rows of recursions that make numbers.
+    fn check_inventions(&self) -> Run<()> {
+        let mut made = 0_usize;
+        for (derived, table) in self.rules.derived.iter().zip(&self.derived) {
+            let Some(table) = *table else { continue };
+            made = made.saturating_add(self.tables[table].len() / derived.invention.share().unwrap_or(usize::MAX));
+            if made > self.room {
+                return Err(Exhausted::Invented(derived.level));
+            }
         }
         Ok(())
     }
