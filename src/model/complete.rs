@@ -13,10 +13,12 @@ use crate::lqn::{
 use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
+use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, network, replicas, stability,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network, replicas,
+    stability, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -28,6 +30,7 @@ pub fn complete(
     configuration: &Configuration,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
     let demands = configuration.demands()?;
+    let sub = &weave::decided(sub);
     let mut parts = Parts::new(sub);
     if parts.customers.is_empty() {
         let finding =
@@ -45,6 +48,7 @@ pub fn complete(
     let built = Builder::build(&parts, configuration, &demands, &loads);
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
+    findings.extend(outvoted(&built, sub));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
@@ -116,6 +120,21 @@ fn unseen_work(built: &Built) -> Option<Diagnostic> {
             .with_note("nobody waits for an answer, and nothing is sent by which it could be seen when the work ends")
             .with_hint(format!("give the demand: `{} = \"5 ms\"` under `[demand.entry]`", load::toml_key(first))),
     )
+}
+
+/// Says which invocations were taken to be waited for, against what their spans show.
+fn outvoted(built: &Built, sub: &SubModel) -> Vec<Diagnostic> {
+    let entries = built.model.entries.iter().zip(&built.origins.entries);
+    let few = entries.map(|(entry, origin)| (entry, sub.entry(origin.total)));
+    few.filter(|(_, total)| total.outvoted > 0)
+        .map(|(entry, total)| {
+            let (few, all) = (total.outvoted, total.invocations);
+            let message =
+                format!("{few} of {all} invocations of `{}` begin after their caller has gone on", entry.name);
+            Diagnostic::new(Severity::Note, codes::OUTVOTED, Place::Nowhere, message)
+                .with_note("callers wait for all others, so that these count as calls that wait, too")
+        })
+        .collect()
 }
 
 /// How many entries are named.
@@ -200,6 +219,10 @@ struct Builder<'a> {
     findings: Vec<Diagnostic>,
     /// Model entries by index in the sub-model.
     entries: Vec<Option<EntryId>>,
+    /// Whether there are forks whose joins were seen in time.
+    joins: bool,
+    /// Entries with such, in order.
+    woven: Vec<Woven>,
     processors: IndexMap<String, ProcessorId>,
     task_names: Unique,
     /// By task.
@@ -231,6 +254,8 @@ impl<'a> Builder<'a> {
             origins: Origins::default(),
             findings: Vec::new(),
             entries: vec![None; parts.sub.entries().len()],
+            joins: parts.sub.entries().iter().flat_map(|entry| entry.blocks.values()).any(|own| own.response.count > 0),
+            woven: Vec::new(),
             processors: IndexMap::new(),
             task_names: Unique::default(),
             activity_names: Vec::new(),
@@ -238,6 +263,7 @@ impl<'a> Builder<'a> {
         };
         builder.frame(loads);
         builder.fill(loads);
+        builder.fit();
         builder.findings.extend(builder.demands.findings());
         replicas::spread(&mut builder.model);
         Built { model: builder.model, totals: builder.totals, origins: builder.origins, findings: builder.findings }
@@ -410,8 +436,9 @@ impl<'a> Builder<'a> {
         let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
         self.demands.muted = given.is_some();
         let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
+        let joins = self.joins;
         let mut bodies =
-            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network };
+            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network, joins };
         let names = &mut self.activity_names[task.index()];
         let before = self.model.activities.len();
         let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
@@ -420,8 +447,28 @@ impl<'a> Builder<'a> {
             made.give(seconds, &mut self.model.activities[before..], &mut self.origins.activities[before..]);
         }
         self.model.entries[entry.index()].body = made.body;
+        self.woven.extend(made.woven);
         self.origins.entries[entry.index()].sources = made.sources;
         self.totals.push(made.total);
+    }
+
+    /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses.
+    fn fit(&mut self) {
+        self.woven.sort_by_key(|woven| woven.entry);
+        let seen: Vec<Seen> = (0..self.model.entries.len())
+            .map(|at| {
+                let origin = &self.origins.entries[at];
+                let task = &self.origins.tasks[self.model.entries[at].task.index()];
+                let from_traces =
+                    |source: &DemandSource| matches!(source, DemandSource::Exclusive | DemandSource::None);
+                let is_traced = origin.sources.iter().all(from_traces)
+                    && Network::of(self.configuration, task) == Network::Traced
+                    && origin.interaction != Interaction::Customer;
+                Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
+            })
+            .collect();
+        let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
+        joins::fit(&mut self.model, &owners, &self.woven, &seen);
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

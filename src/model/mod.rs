@@ -11,6 +11,7 @@ pub mod config;
 mod demand;
 mod explained;
 mod graph;
+mod joins;
 mod load;
 mod naming;
 mod network;
@@ -23,6 +24,7 @@ mod stability;
 mod starter;
 mod unused;
 mod variability;
+mod weave;
 
 pub use complete::complete;
 pub use config::Configuration;

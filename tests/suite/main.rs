@@ -18,6 +18,7 @@ mod generator;
 mod golden;
 mod house;
 mod join;
+mod law;
 mod lints;
 mod lqn;
 mod lqn_faults;

@@ -192,7 +192,7 @@ fn branches_become_a_graph_with_its_reply_after_the_first_phase() {
     for (stage, block, branches, times) in [(1, 7, 2, 10), (2, 3, 1, 4), (2, 5, 2, 1)] {
         let at = Position { stage, branch: None, phase: 1 };
         let branches = vec![BranchTotal { content: 0, own: false, awaited: times }; branches];
-        sub.0.entry_mut(page).blocks.insert(block, BlockTotal { at, times, branches });
+        sub.0.entry_mut(page).blocks.insert(block, BlockTotal { at, times, branches, ..BlockTotal::default() });
     }
     sub.activity(page, FIRST, "", 10, Some(0.001));
     for (number, to) in [(0, left), (1, right)] {

@@ -5,6 +5,8 @@
 //! JSON are commonly read with 53 bits. The text depends on nothing but what the sub-model means: entries stand in
 //! canonical order, everything else by name or number.
 
+mod timing;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::codes;
+use crate::saved::timing::{CallShape, PairShape};
 use crate::starts::{Starts, Stretch};
 use crate::submodel::{
     BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
@@ -95,6 +98,12 @@ struct EntryShape {
     blocks: Vec<BlockShape>,
     #[serde(skip_serializing_if = "is_zero", default)]
     moved_waits: u64,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    response: MomentsShape,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    calls: Vec<CallShape>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pairs: Vec<PairShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
 }
@@ -134,6 +143,8 @@ struct BlockShape {
     phase: u8,
     times: u64,
     branches: Vec<BranchTotalShape>,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    response: MomentsShape,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -170,6 +181,24 @@ enum RequestWord {
     Sync,
     Async,
     Forward,
+}
+
+impl RequestWord {
+    fn of(kind: RequestKind) -> Self {
+        match kind {
+            RequestKind::Synchronous => Self::Sync,
+            RequestKind::Asynchronous => Self::Async,
+            RequestKind::Forward => Self::Forward,
+        }
+    }
+
+    fn kind(self) -> RequestKind {
+        match self {
+            Self::Sync => RequestKind::Synchronous,
+            Self::Async => RequestKind::Asynchronous,
+            Self::Forward => RequestKind::Forward,
+        }
+    }
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -218,6 +247,7 @@ impl BlockShape {
             phase: block.at.phase,
             times: block.times,
             branches: block.branches.iter().map(branch).collect(),
+            response: MomentsShape::of(&block.response),
         }
     }
 }
@@ -289,6 +319,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
 fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {
     let positions: BTreeMap<Position, &WorkTotal> = entry.work.iter().map(|(at, work)| (*at, work)).collect();
     let blocks: BTreeMap<u64, &BlockTotal> = entry.blocks.iter().map(|(key, block)| (*key, block)).collect();
+    let (calls, pairs) = timing::shapes(sub, entry, numbers);
     EntryShape {
         key: format!("{:032x}", entry.key.0),
         task: sub.names.text(entry.task).to_owned(),
@@ -299,6 +330,9 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         work: positions.into_iter().map(|(at, work)| work_shape(sub, at, work, numbers)).collect(),
         blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
         moved_waits: entry.moved_waits,
+        response: MomentsShape::of(&entry.response),
+        calls,
+        pairs,
         witnesses: entry
             .witnesses
             .iter()
@@ -329,11 +363,7 @@ fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -
         .requests
         .iter()
         .map(|((kind, to), total)| RequestShape {
-            kind: match kind {
-                RequestKind::Synchronous => RequestWord::Sync,
-                RequestKind::Asynchronous => RequestWord::Async,
-                RequestKind::Forward => RequestWord::Forward,
-            },
+            kind: RequestWord::of(*kind),
             to: numbers[to.index()],
             count: total.count,
             squares: total.squares,
@@ -483,6 +513,8 @@ impl Reader<'_> {
                 self.block(&mut sub, index, block, &format!("entries[{number}].blocks[{place}]"));
             }
             self.check_blocks(sub.entry(index), &format!("entries[{number}]"));
+            let item = format!("entries[{number}]");
+            self.timing(sub.entry_mut(index), (&shape.calls, &shape.pairs), &indices, &item);
             for (place, work) in shape.work.iter().enumerate() {
                 self.work(&mut sub, index, work, &indices, &format!("entries[{number}].work[{place}]"));
             }
@@ -511,7 +543,9 @@ impl Reader<'_> {
         }
         let (task, service) = (sub.names.intern(&shape.task), sub.names.intern(&shape.service));
         let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
+        let response = self.moments(&shape.response, &item);
         let entry = sub.entry_mut(index);
+        entry.response = response;
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         if shape.witnesses.len() > WITNESSES {
@@ -556,7 +590,8 @@ impl Reader<'_> {
         if branches.iter().filter(|branch| branch.own).count() > 1 {
             self.wrong(item, "a strand itself is one branch at most".to_owned());
         }
-        if sub.entry_mut(index).blocks.insert(key as u64, BlockTotal { at, times, branches }).is_some() {
+        let response = self.moments(&shape.response, item);
+        if sub.entry_mut(index).blocks.insert(key as u64, BlockTotal { at, times, branches, response }).is_some() {
             self.wrong(item, format!("block {} is there twice", shape.key));
         }
     }
@@ -608,11 +643,7 @@ impl Reader<'_> {
             own.cpu = self.moments(&activity.cpu, item);
         }
         for request in &shape.requests {
-            let kind = match request.kind {
-                RequestWord::Sync => RequestKind::Synchronous,
-                RequestWord::Async => RequestKind::Asynchronous,
-                RequestWord::Forward => RequestKind::Forward,
-            };
+            let kind = request.kind.kind();
             let Some(to) = entries.get(request.to as usize).copied().flatten() else {
                 self.wrong(item, format!("there is no entry {} to request", request.to));
                 continue;

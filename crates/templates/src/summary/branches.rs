@@ -336,7 +336,8 @@ impl Weave {
                 BranchTotal { content, own: strand.own, awaited: u64::from(strand.awaited) }
             };
             let at = Position { stage, branch: around, phase };
-            blocks.push((key, BlockTotal { at, times: 1, branches: branches.iter().map(total).collect() }));
+            let branches = branches.iter().map(total).collect();
+            blocks.push((key, BlockTotal { at, times: 1, branches, ..BlockTotal::default() }));
         }
         let named = |(node, (strand, stage))| (node, (stage, self.strands[strand as usize].name));
         Positions { nodes: self.places.into_iter().map(named).collect(), blocks, moved: self.moved }
