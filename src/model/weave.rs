@@ -33,11 +33,27 @@ pub fn decided(sub: &SubModel) -> SubModel {
     let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();
     for number in 0..keys.len() {
         let entry = sub.entry_mut(EntryIndex(number as u32));
-        if !entry.calls.is_empty() {
-            Weave::of(entry, &keys).put(entry, &keys);
+        if entry.calls.is_empty() {
+            continue;
         }
+        forget_rare_strands(entry);
+        let weave = Weave::of(entry, &keys);
+        if entry.blocks.is_empty() { weave.put(entry, &keys) } else { weave.put_in_sequence(entry) }
     }
     sub
+}
+
+/// Strands that hardly any invocation has make no structure: what they do is part of the whole.
+fn forget_rare_strands(entry: &mut EntryTotal) {
+    let times = entry.blocks.values().map(|block| block.times).max().unwrap_or(0);
+    if times == 0 || times * IN_ORDER.1 > entry.invocations * (IN_ORDER.1 - IN_ORDER.0) {
+        return;
+    }
+    entry.blocks.clear();
+    for (at, work) in std::mem::take(&mut entry.work) {
+        let whole = Position { stage: 0, branch: None, phase: at.phase };
+        entry.work.entry(whole).or_default().add(&work);
+    }
 }
 
 /// A server span of a thousand that begins after its client has ended looks like one that nobody waits for. Where nearly all
@@ -183,29 +199,34 @@ impl Weave {
 
     /// Puts the entry's work where it is done.
     fn put(&self, entry: &mut EntryTotal, keys: &[EntryKey]) {
-        let forks = self.clusters.iter().any(|cluster| cluster.branches.len() > 1 || self.width(cluster) > 1);
+        if self.clusters.iter().all(|cluster| cluster.branches.len() == 1 && self.width(cluster) == 1) {
+            self.put_in_sequence(entry);
+            return;
+        }
         let mut stage = 0;
         for phase in 1..=3 {
-            let clusters: Vec<&Cluster> = self.clusters.iter().filter(|cluster| cluster.phase == phase).collect();
             let at = Position { stage: 0, branch: None, phase };
             let Some(whole) = entry.work.get(&at) else { continue };
-            if forks {
-                let mut parts = Parts::new(entry, whole.clone(), self, at, stage);
-                for cluster in clusters {
-                    parts.cluster(cluster, keys);
-                }
-                stage = parts.stage;
-                let Parts { segments, branches, blocks, .. } = parts.finish();
-                entry.work.shift_remove(&at);
-                entry.work.extend(segments);
-                entry.work.extend(branches);
-                entry.blocks.extend(blocks);
-            } else {
-                let calls = clusters.iter().flat_map(|cluster| &cluster.branches).flatten();
-                let beyond = calls.map(|call| beyond(&self.labels[*call].1)).fold(Seconds::default(), Seconds::plus);
-                if let Some(work) = entry.work.get_mut(&at) {
-                    work.delay = work.delay.plus(beyond);
-                }
+            let mut parts = Parts::new(entry, whole.clone(), self, at, stage);
+            for cluster in self.clusters.iter().filter(|cluster| cluster.phase == phase) {
+                parts.cluster(cluster, keys);
+            }
+            stage = parts.stage;
+            let Parts { segments, branches, blocks, .. } = parts.finish();
+            entry.work.shift_remove(&at);
+            entry.work.extend(segments);
+            entry.work.extend(branches);
+            entry.blocks.extend(blocks);
+        }
+    }
+
+    /// Leaves the work where it is: what calls take less of their invocation's time than they last is no work.
+    fn put_in_sequence(&self, entry: &mut EntryTotal) {
+        for phase in 1..=3 {
+            let calls = self.labels.iter().filter(|(label, _)| label.phase == phase);
+            let beyond = calls.map(|(_, call)| beyond(call)).fold(Seconds::default(), Seconds::plus);
+            if let Some(work) = entry.work.get_mut(&Position { stage: 0, branch: None, phase }) {
+                work.delay = work.delay.plus(beyond);
             }
         }
     }

@@ -180,9 +180,10 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
             by_entry.entry(owner).or_default().push(node);
         }
     }
-    let mut measured = false;
-    for pieces in by_entry.values().filter_map(|nodes| own_pieces(toeg, outcome, nodes)) {
-        measured = true;
+    let mut measured = vec![false; ours.len()];
+    for (&entry, nodes) in &by_entry {
+        let Some(pieces) = own_pieces(toeg, outcome, entry, nodes) else { continue };
+        measured[entry as usize] = true;
         for (node, phase, seconds) in pieces {
             give(Piece::Exclusive { node, position: position(places, node, phase), seconds });
         }
@@ -200,7 +201,8 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
         if !event.cpu.is_nan() {
             give(Piece::Cpu { node, position: position(places, node, phase), seconds: event.cpu });
         }
-        if !measured && let Some(seconds) = exclusive(toeg, outcome, node) {
+        if !measured[owner as usize]
+            && let Some(seconds) = exclusive(toeg, outcome, node) {
             let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
             give(Piece::Exclusive { node, position: position(places, node, phase), seconds });
         }

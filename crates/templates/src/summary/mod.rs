@@ -15,7 +15,7 @@ mod witnesses;
 use rustc_hash::FxHashMap;
 
 use crate::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
-use crate::summary::branches::{Branches, Invocation, Positions, positions};
+use crate::summary::branches::{Branches, Invocation, Positions, are_strands, positions};
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
@@ -116,11 +116,12 @@ impl Summary {
         let Scratch { nodes, requests, branches, .. } = &self.scratch;
         let number = entry as usize;
         let (nodes, requests, branches) = (nodes.of(number), requests.of(number), branches.of_entry(number));
-        if branches.is_empty() || is_measured(toeg) {
+        let invocation = Invocation { toeg, outcome, entry, nodes, requests, branches };
+        if branches.is_empty() || is_measured(toeg) && !are_strands(invocation) {
             return FxHashMap::default();
         }
         let key = |other: EntryNumber| keys[other as usize];
-        positions(Invocation { toeg, outcome, entry, nodes, requests, branches }, &key).nodes
+        positions(invocation, &key).nodes
     }
 
     fn add_entry(
@@ -137,10 +138,12 @@ impl Summary {
         self.tables.invocation(index);
         self.cuts.add_witness(&mut self.submodel, index, toeg, names, outcome.entries[number].accepted_at);
         let branches = branches.of_entry(number);
-        let measured = is_measured(toeg);
-        let positions = (!branches.is_empty() && !measured).then(|| {
+        let invocation = Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches };
+        let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
+        let measured = is_measured(toeg) && !strands;
+        let positions = strands.then(|| {
             let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
-            positions(Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches }, &key)
+            positions(invocation, &key)
         });
         for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
             self.submodel.entry_mut(index).blocks.entry(*key).or_default().merge(block);
@@ -182,6 +185,9 @@ impl Summary {
             let keys = |other: EntryNumber| (found[other as usize], self.submodel.entry(found[other as usize]).key);
             let visit = Visit { toeg, outcome, entry: number as EntryNumber, nodes, requests, own: &own };
             timing.look(visit, &keys);
+            timing.add_to(self.submodel.entry_mut(index));
+        } else if timed && is_measured(toeg) {
+            timing.look_at_response(toeg, outcome, number as EntryNumber, nodes);
             timing.add_to(self.submodel.entry_mut(index));
         }
         made.clear();
@@ -301,10 +307,18 @@ pub(super) fn on_the_way(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option
     answered(toeg, outcome, node).map(|answer| answer.on_the_way).filter(|seconds| *seconds > 0.0)
 }
 
-/// The own work of an entry's invocation seen in spans, by node, with its phase and seconds; `None` for other traces, where
-/// [`exclusive`] tells it of each node.
-pub(super) fn own_pieces(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Option<Vec<(NodeId, u8, f64)>> {
-    is_measured(toeg).then(|| {
+/// The own work of an entry's invocation seen in spans, by node, with its phase and seconds; `None` for other traces, and for strands
+/// that were measured one by one, where [`exclusive`] tells it of each node.
+pub(super) fn own_pieces(
+    toeg: &Toeg,
+    outcome: &Outcome,
+    entry: EntryNumber,
+    nodes: &[NodeId],
+) -> Option<Vec<(NodeId, u8, f64)>> {
+    let branches: Vec<u32> =
+        (0..).zip(&outcome.branches).filter(|(_, branch)| branch.entry == entry).map(|(number, _)| number).collect();
+    let invocation = Invocation { toeg, outcome, entry, nodes, requests: &[], branches: &branches };
+    (is_measured(toeg) && !are_strands(invocation)).then(|| {
         own_work(toeg, outcome, nodes)
             .into_iter()
             .map(|Own { node, phase, seconds, .. }| (node, phase, seconds))

@@ -171,20 +171,26 @@ impl Timing {
     /// Looks at an invocation. `whom` gives the entries that the operation's are in the sub-model, with their keys.
     pub(super) fn look(&mut self, visit: Visit<'_>, whom: &dyn Fn(EntryNumber) -> (EntryIndex, EntryKey)) {
         let Visit { toeg, outcome, entry, nodes, .. } = visit;
-        self.groups.clear();
-        (self.begin, self.reply) = (f64::NAN, f64::NAN);
-        let accepted_at = outcome.entries[entry as usize].accepted_at;
-        if accepted_at == NONE {
+        self.look_at_response(toeg, outcome, entry, nodes);
+        if self.begin.is_nan() {
             return;
         }
-        let begin = toeg.event(accepted_at).time;
-        let first_phase = nodes.iter().filter(|node| outcome.phase(**node) == 1).map(|node| toeg.event(*node).time);
-        (self.begin, self.reply) = (begin, first_phase.fold(f64::NAN, f64::max));
         self.gather(visit, whom);
-        self.share(begin);
+        self.share(self.begin);
         self.group();
         if self.groups.len() > 1 {
             self.grain = grain(toeg);
+        }
+    }
+
+    /// Looks at nothing but when an invocation was accepted and answered.
+    pub(super) fn look_at_response(&mut self, toeg: &Toeg, outcome: &Outcome, entry: EntryNumber, nodes: &[NodeId]) {
+        self.groups.clear();
+        (self.begin, self.reply) = (f64::NAN, f64::NAN);
+        let accepted_at = outcome.entries[entry as usize].accepted_at;
+        if accepted_at != NONE {
+            let first_phase = nodes.iter().filter(|node| outcome.phase(**node) == 1).map(|node| toeg.event(*node).time);
+            (self.begin, self.reply) = (toeg.event(accepted_at).time, first_phase.fold(f64::NAN, f64::max));
         }
     }
 
