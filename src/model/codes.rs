@@ -74,6 +74,8 @@ pub const SEEN_TWICE: Code = Code("M034");
 pub const UNSEEN_WORK: Code = Code("M035");
 /// A few invocations look as if nobody waited for them, where somebody waits for nearly all others of the same service.
 pub const OUTVOTED: Code = Code("M038");
+/// Parts of operations whose beginning was lost, which make no load.
+pub const FRAGMENTS: Code = Code("M039");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

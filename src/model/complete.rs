@@ -17,8 +17,8 @@ use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, network, replicas,
-    stability, weave,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, fragments, joins, load, network,
+    replicas, stability, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -32,6 +32,7 @@ pub fn complete(
     let demands = configuration.demands()?;
     let sub = &weave::decided(sub);
     let mut parts = Parts::new(sub);
+    let lost = parts.leave_out_fragments();
     if parts.customers.is_empty() {
         let finding =
             Diagnostic::error(codes::NOTHING, Place::Nowhere, "the traces hold no operation to make a model of");
@@ -49,6 +50,7 @@ pub fn complete(
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));
+    findings.extend(fragments::note(&lost, &parts));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
@@ -142,7 +144,7 @@ const SHOWN: usize = 5;
 
 type Loads = Vec<(Load, LoadReason)>;
 
-/// The load of each scenario. What was observed is used only if the model can sustain it.
+/// The load of each scenario. What was observed is used whether the model can sustain it or not: a model that lacks servers is to say so.
 fn choose_loads(
     parts: &Parts<'_>,
     configuration: &Configuration,
@@ -185,13 +187,12 @@ fn choose_loads(
         }
         match (configured, observed, &overload) {
             (Some(load), _, _) => (load, LoadReason::Configured),
-            (None, Some(rate), None) => {
-                findings.push(load::observed_note(name, rate, &customer.scenario_total));
+            (None, Some(rate), overload) => {
+                findings.push(match overload {
+                    None => load::observed_note(name, rate, &customer.scenario_total, parts.sub.concurrent),
+                    Some(overload) => load::overload_warning(name, rate, overload),
+                });
                 (Load::Open { rate }, LoadReason::Observed)
-            }
-            (None, Some(rate), Some(overload)) => {
-                findings.push(load::overload_warning(name, rate, overload));
-                (Load::ALONE, LoadReason::Assumed)
             }
             (None, None, _) if load::observed_customers(&customer.scenario_total).is_some() => {
                 let load = load::observed_customers(&customer.scenario_total).unwrap_or(Load::ALONE);

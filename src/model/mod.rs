@@ -10,6 +10,7 @@ mod complete;
 pub mod config;
 mod demand;
 mod explained;
+mod fragments;
 mod graph;
 mod joins;
 mod load;

@@ -14,6 +14,7 @@ use crate::lqn::submodel::{
     RequestKind, RequestTotal, Seconds, SubModel, WorkTotal,
 };
 use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
+use crate::model::fragments::give_back;
 
 /// Calls are in order where they are so in 98 of 100 invocations: (98, 100).
 const IN_ORDER: (u64, u64) = (98, 100);
@@ -29,6 +30,7 @@ const WIDEST: u64 = 16;
 /// keep their numbers.
 pub fn decided(sub: &SubModel) -> SubModel {
     let mut sub = sub.clone();
+    give_back(&mut sub);
     outvote(&mut sub);
     let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();
     for number in 0..keys.len() {

@@ -1,8 +1,8 @@
 //! How long calls are on their way: what spans show of it, and what becomes of that in models.
 
 use dyelog::diagnostic::Severity;
-use dyelog::lqn::{Body, Work};
 use dyelog::lqn::submodel::{Moments, SubModel};
+use dyelog::lqn::{Body, Work};
 use dyelog::model::{Configuration, complete};
 use dyelog::tlc::{ReduceOptions, Reducer, Rules};
 use dyelog::trace::{ReadOptions, TraceNames, read};

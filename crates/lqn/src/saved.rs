@@ -18,7 +18,7 @@ use crate::saved::timing::{CallShape, PairShape};
 use crate::starts::{Starts, Stretch};
 use crate::submodel::{
     BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
-    Seconds, SubModel, Undated, WITNESSES, Witness, WorkTotal,
+    Sampled, Seconds, SubModel, Undated, WITNESSES, Witness, WorkTotal,
 };
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -48,6 +48,12 @@ struct Document {
 struct ScenarioShape {
     name: String,
     operations: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    fragments: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    headless: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     first_start: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -64,6 +70,14 @@ struct ScenarioShape {
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     think: MomentsShape,
+}
+
+/// How many operations those that were kept stand for.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SampledShape {
+    operations: u64,
+    thousandths: u64,
 }
 
 /// Traces that tell no date.
@@ -285,6 +299,12 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
         .map(|(name, total)| ScenarioShape {
             name: sub.names.text(*name).to_owned(),
             operations: total.operations,
+            fragments: total.fragments,
+            headless: total.headless,
+            sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
+                operations: total.sampled.operations,
+                thousandths: total.sampled.thousandths,
+            }),
             first_start: total.first_start,
             last_start: total.last_start,
             last_end: total.last_end,
@@ -485,6 +505,12 @@ impl Reader<'_> {
                 self.wrong(&item, format!("scenario `{}` is there twice", shape.name));
             }
             let operations = self.count(shape.operations, MOST, &item);
+            let fragments = self.count(shape.fragments, operations, &item);
+            let headless = self.count(shape.headless, fragments, &item);
+            let sampled = shape.sampled.as_ref().map(|own| Sampled {
+                operations: self.count(own.operations, operations, &item),
+                thousandths: self.count(own.thousandths, MOST, &item),
+            });
             let response = self.moments(&shape.response, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
@@ -495,7 +521,8 @@ impl Reader<'_> {
             });
             let total = sub.scenarios.entry(name).or_default();
             total.undated = undated.unwrap_or_default();
-            total.operations = operations;
+            (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
+            total.sampled = sampled.unwrap_or_default();
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);

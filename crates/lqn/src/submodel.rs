@@ -351,6 +351,12 @@ impl Undated {
 pub struct ScenarioTotal {
     /// How many operations.
     pub operations: u64,
+    /// How many of these are parts of operations only, whose beginning was lost.
+    pub fragments: u64,
+    /// How many of the fragments are all that is left of their operation.
+    pub headless: u64,
+    /// How they were sampled, as far as traces tell.
+    pub sampled: Sampled,
     /// Earliest and latest start of an operation, nanoseconds from the trace's epoch, where known.
     pub first_start: Option<i64>,
     /// Latest start.
@@ -367,6 +373,28 @@ pub struct ScenarioTotal {
     pub clients: u64,
     /// Times from the end of a customer's operation to the start of its next.
     pub think: Moments,
+}
+
+/// Of how many operations those stand that were kept in sampling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// How many operations it is known of.
+    pub operations: u64,
+    /// Of how many these stand, in thousandths.
+    pub thousandths: u64,
+}
+
+impl Sampled {
+    /// Takes in an operation that stands for so many.
+    pub fn add(&mut self, weight: f64) {
+        self.operations += 1;
+        self.thousandths = self.thousandths.saturating_add((weight * 1000.0).round() as u64);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.thousandths = self.thousandths.saturating_add(other.thousandths);
+    }
 }
 
 /// What traces show of a system.
@@ -571,6 +599,16 @@ impl ActivityTotal {
 }
 
 impl RequestTotal {
+    /// The same with so many requests in place of each so many.
+    #[must_use]
+    pub fn scaled(self, to: u64, from: u64) -> Self {
+        let scale = |count: u64| {
+            let (to, from) = (u128::from(to), u128::from(from.max(1)));
+            u64::try_from((u128::from(count).saturating_mul(to) + from / 2) / from).unwrap_or(u64::MAX)
+        };
+        Self { count: scale(self.count), squares: scale(self.squares) }
+    }
+
     /// Takes in what the other has seen.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -612,6 +650,9 @@ impl ScenarioTotal {
     pub fn merge(&mut self, other: &Self) {
         let least = |left: Option<i64>, right: Option<i64>| left.into_iter().chain(right).min();
         self.operations += other.operations;
+        self.fragments += other.fragments;
+        self.headless += other.headless;
+        self.sampled.merge(&other.sampled);
         self.first_start = least(self.first_start, other.first_start);
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);

@@ -45,7 +45,7 @@ pub mod toeg;
 mod unpack;
 mod versioned;
 
-pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
+pub use event::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use named::NodeName;
 pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read};

@@ -202,7 +202,8 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
             give(Piece::Cpu { node, position: position(places, node, phase), seconds: event.cpu });
         }
         if !measured[owner as usize]
-            && let Some(seconds) = exclusive(toeg, outcome, node) {
+            && let Some(seconds) = exclusive(toeg, outcome, node)
+        {
             let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
             give(Piece::Exclusive { node, position: position(places, node, phase), seconds });
         }

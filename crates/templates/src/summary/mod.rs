@@ -23,7 +23,7 @@ use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work
 use crate::summary::witnesses::Cuts;
 use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use dyelog_trace::toeg::NONE;
-use dyelog_trace::{Kind, NodeId, Toeg, TraceNames};
+use dyelog_trace::{Extent, Kind, NodeId, Toeg, TraceNames};
 
 /// How entries are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,7 +212,12 @@ impl Summary {
     fn add_scenario(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome, first: &[NodeId], timed: bool) {
         let operation = toeg.operation();
         let scenario = self.entries.name(&mut self.submodel, &names.names, operation.scenario);
-        let mut one = ScenarioTotal { operations: 1, ..Default::default() };
+        let fragments = u64::from(operation.extent != Extent::Whole);
+        let headless = u64::from(operation.extent == Extent::Headless);
+        let mut one = ScenarioTotal { operations: 1, fragments, headless, ..Default::default() };
+        if let Some(weight) = operation.weight {
+            one.sampled.add(weight);
+        }
         if timed {
             let begin = toeg.event(toeg.root()).time;
             // The customer waits for the first entry's first phase.

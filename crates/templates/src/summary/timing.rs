@@ -3,12 +3,12 @@
 //! Spans are measured intervals: what the invocation works itself is their union, not their sum, and which of its calls run side by side
 //! is decided over all invocations, by what is summed up here ([`dyelog_lqn::timing`]).
 
+use crate::driver::{EntryNumber, Outcome, THEN_NEXT_PHASE};
+use crate::summary::{exclusive, kind_of, request_phase};
 use dyelog_lqn::submodel::{
     EntryIndex, EntryKey, EntryTotal, Interaction, Moments, RequestKind, RequestTotal, Seconds,
 };
 use dyelog_lqn::timing::{CallLabel, CallTotal, PairTotal};
-use crate::driver::{EntryNumber, Outcome, THEN_NEXT_PHASE};
-use crate::summary::{exclusive, kind_of, request_phase};
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Kind, NodeId, Origins, Toeg};
 
