@@ -125,9 +125,18 @@ pub struct ReadingArguments {
     /// Message traces: add so many seconds to all times of a file, or of a task, whose clock is known to differ; may be repeated
     #[arg(long, value_name = "NAME=SECONDS")]
     pub clock: Vec<Correction>,
+    /// Spans: the probability with which operations were kept, such as 0.1; where it is not given, the traces tell
+    #[arg(long, value_name = "PROBABILITY", value_parser = probability)]
+    pub sampling: Option<f64>,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,
+}
+
+/// A probability above zero.
+fn probability(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "a number such as 0.1 is expected".to_owned())?;
+    if value > 0.0 && value <= 1.0 { Ok(value) } else { Err("it is above 0 and at most 1".to_owned()) }
 }
 
 /// How traces are reduced to a sub-model.

@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(files)?;
     messages::check_clocks(reading)?;
     let rules = rule_files::load(&[], &mut terminal.sources)?;
-    let options = ReadOptions { format: reading.from, strict: reading.strict };
+    let options = ReadOptions { format: reading.from, strict: reading.strict, sampling: reading.sampling };
     let progress = Progress::reading(files);
     let mut names = TraceNames::new();
     let mut comparison = Comparison::new(&rules);

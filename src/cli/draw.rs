@@ -236,7 +236,7 @@ fn pick(arguments: &OperationArguments, names: &mut TraceNames) -> Result<Toeg, 
     };
     let reading = &arguments.input.reading;
     let mut gate = Gate::new(Policy { strict: reading.strict }, &mut choose);
-    let options = ReadOptions { format: reading.from, strict: reading.strict };
+    let options = ReadOptions { format: reading.from, strict: reading.strict, sampling: reading.sampling };
     let mut stopped = false;
     for file in &arguments.input.traces {
         let mut sink = |names: &TraceNames, operation: Operation| {

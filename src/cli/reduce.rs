@@ -14,6 +14,7 @@ pub fn reading(arguments: &ReadingArguments) -> Reading {
     let mut reading = Reading::default();
     reading.format = arguments.from;
     reading.strict = arguments.strict;
+    reading.sampling = arguments.sampling;
     reading.one_trace = arguments.one_trace;
     reading.clocks.clone_from(&arguments.clock);
     reading

@@ -24,7 +24,7 @@ pub fn each(
 ) -> Result<QualityReport, Failure> {
     messages::check_clocks(reading)?;
     let progress = Progress::reading(files);
-    let options = ReadOptions { format: reading.from, strict: reading.strict };
+    let options = ReadOptions { format: reading.from, strict: reading.strict, sampling: reading.sampling };
     let mut names = TraceNames::new();
     let mut studies = Studies::new(rules, work);
     let ((), quality) = studies.run(Policy { strict: reading.strict }, |gate| {

@@ -7,6 +7,7 @@ use crate::lqn::{Activity, Body, Call, CallKind, EntryId, Model, TaskId, Work};
 use crate::model::config::Network;
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::graph::{Graph, Site};
+use crate::model::joins::Woven;
 use crate::model::naming::Unique;
 use crate::model::origins::ActivityOrigin;
 use crate::model::variability;
@@ -21,6 +22,8 @@ pub struct Bodies<'b, 'a> {
     pub identifier: &'b str,
     /// How long calls are on their way.
     pub network: Network,
+    /// Whether joins were seen in time.
+    pub joins: bool,
 }
 
 /// What of an entry the bodies' builder found beside the body.
@@ -31,6 +34,8 @@ pub struct Made {
     pub sources: Vec<DemandSource>,
     /// All its work per invocation, whatever its position.
     pub total: Work,
+    /// What was seen of its forks, where it is a graph.
+    pub woven: Option<Woven>,
 }
 
 impl Made {
@@ -72,11 +77,12 @@ impl Bodies<'_, '_> {
         self.demands.doubting = true;
         if total.blocks.is_empty() {
             let (phases, sources) = self.phases(total, &positions);
-            return Made { body: Body::Phases(phases), sources, total: everything };
+            return Made { body: Body::Phases(phases), sources, total: everything, woven: None };
         }
-        let (start, sources) = Graph::draw(self, total, positions, Site { entry, task, model, names, origins });
+        let (start, sources, woven) = Graph::draw(self, total, positions, Site { entry, task, model, names, origins });
         let sources = main_sources(&sources);
-        Made { body: Body::Activities(start), sources, total: everything }
+        let woven = total.blocks.values().all(|block| block.response.count > 0).then_some(woven);
+        Made { body: Body::Activities(start), sources, total: everything, woven }
     }
 
     fn phases(&mut self, total: &EntryTotal, positions: &[At<'_>]) -> (Vec<Work>, Vec<DemandSource>) {
@@ -103,10 +109,13 @@ impl Bodies<'_, '_> {
         let measured = is_measured(total);
         for part in parts {
             let (demand, from) = self.demands.of(self.identifier, part, times, measured);
-            work.demand += demand;
+            // Where calls in sequence overlap a little, that is time which the invocation does not work.
+            let delay = part.delay.as_f64() / times.max(1) as f64;
+            let overlap = if from == DemandSource::Exclusive { (-delay).clamp(0.0, demand) } else { 0.0 };
+            work.demand += demand - overlap;
             source = source.max(from);
             sources.push((part, from));
-            work.think_time += self.network.delay(part, times);
+            work.think_time += self.network.delay(part, times) + delay.max(0.0);
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
                     calls.push(((to, kind), *request));
@@ -121,7 +130,7 @@ impl Bodies<'_, '_> {
         };
         work.calls = calls.chunk_by(|left, right| left.0 == right.0).map(call).collect();
         let calls: Vec<RequestTotal> = calls.into_iter().map(|(_, request)| request).collect();
-        variability::observe(&mut work, &calls, &sources, times, self.demands.alphabet());
+        variability::observe(&mut work, &calls, &sources, times, self.demands.alphabet(), self.joins);
         (work, source)
     }
 }

@@ -72,6 +72,10 @@ pub const SEVERAL_RECORDINGS: Code = Code("M033");
 pub const SEEN_TWICE: Code = Code("M034");
 /// Entries of which nothing tells how long they work, beside others of which times tell it.
 pub const UNSEEN_WORK: Code = Code("M035");
+/// A few invocations look as if nobody waited for them, where somebody waits for nearly all others of the same service.
+pub const OUTVOTED: Code = Code("M038");
+/// Parts of operations whose beginning was lost, which make no load.
+pub const FRAGMENTS: Code = Code("M039");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -13,10 +13,12 @@ use crate::lqn::{
 use crate::model::body::{Bodies, is_answered};
 use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
+use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, load, network, replicas, stability,
+    EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, fragments, joins, load, network,
+    replicas, stability, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -28,7 +30,9 @@ pub fn complete(
     configuration: &Configuration,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
     let demands = configuration.demands()?;
+    let sub = &weave::decided(sub);
     let mut parts = Parts::new(sub);
+    let lost = parts.leave_out_fragments();
     if parts.customers.is_empty() {
         let finding =
             Diagnostic::error(codes::NOTHING, Place::Nowhere, "the traces hold no operation to make a model of");
@@ -45,6 +49,8 @@ pub fn complete(
     let built = Builder::build(&parts, configuration, &demands, &loads);
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
+    findings.extend(outvoted(&built, sub));
+    findings.extend(fragments::note(&lost, &parts));
     findings.extend(network::findings(&parts, configuration));
     findings.extend(crate::model::unused::entries(&built.model, configuration));
     findings.extend(built.findings);
@@ -118,12 +124,27 @@ fn unseen_work(built: &Built) -> Option<Diagnostic> {
     )
 }
 
+/// Says which invocations were taken to be waited for, against what their spans show.
+fn outvoted(built: &Built, sub: &SubModel) -> Vec<Diagnostic> {
+    let entries = built.model.entries.iter().zip(&built.origins.entries);
+    let few = entries.map(|(entry, origin)| (entry, sub.entry(origin.total)));
+    few.filter(|(_, total)| total.outvoted > 0)
+        .map(|(entry, total)| {
+            let (few, all) = (total.outvoted, total.invocations);
+            let message =
+                format!("{few} of {all} invocations of `{}` begin after their caller has gone on", entry.name);
+            Diagnostic::new(Severity::Note, codes::OUTVOTED, Place::Nowhere, message)
+                .with_note("callers wait for all others, so that these count as calls that wait, too")
+        })
+        .collect()
+}
+
 /// How many entries are named.
 const SHOWN: usize = 5;
 
 type Loads = Vec<(Load, LoadReason)>;
 
-/// The load of each scenario. What was observed is used only if the model can sustain it.
+/// The load of each scenario. What was observed is used whether the model can sustain it or not: a model that lacks servers is to say so.
 fn choose_loads(
     parts: &Parts<'_>,
     configuration: &Configuration,
@@ -166,13 +187,12 @@ fn choose_loads(
         }
         match (configured, observed, &overload) {
             (Some(load), _, _) => (load, LoadReason::Configured),
-            (None, Some(rate), None) => {
-                findings.push(load::observed_note(name, rate, &customer.scenario_total));
+            (None, Some(rate), overload) => {
+                findings.push(match overload {
+                    None => load::observed_note(name, rate, &customer.scenario_total, parts.sub.concurrent),
+                    Some(overload) => load::overload_warning(name, rate, overload),
+                });
                 (Load::Open { rate }, LoadReason::Observed)
-            }
-            (None, Some(rate), Some(overload)) => {
-                findings.push(load::overload_warning(name, rate, overload));
-                (Load::ALONE, LoadReason::Assumed)
             }
             (None, None, _) if load::observed_customers(&customer.scenario_total).is_some() => {
                 let load = load::observed_customers(&customer.scenario_total).unwrap_or(Load::ALONE);
@@ -200,6 +220,10 @@ struct Builder<'a> {
     findings: Vec<Diagnostic>,
     /// Model entries by index in the sub-model.
     entries: Vec<Option<EntryId>>,
+    /// Whether there are forks whose joins were seen in time.
+    joins: bool,
+    /// Entries with such, in order.
+    woven: Vec<Woven>,
     processors: IndexMap<String, ProcessorId>,
     task_names: Unique,
     /// By task.
@@ -231,6 +255,8 @@ impl<'a> Builder<'a> {
             origins: Origins::default(),
             findings: Vec::new(),
             entries: vec![None; parts.sub.entries().len()],
+            joins: parts.sub.entries().iter().flat_map(|entry| entry.blocks.values()).any(|own| own.response.count > 0),
+            woven: Vec::new(),
             processors: IndexMap::new(),
             task_names: Unique::default(),
             activity_names: Vec::new(),
@@ -238,6 +264,7 @@ impl<'a> Builder<'a> {
         };
         builder.frame(loads);
         builder.fill(loads);
+        builder.fit();
         builder.findings.extend(builder.demands.findings());
         replicas::spread(&mut builder.model);
         Built { model: builder.model, totals: builder.totals, origins: builder.origins, findings: builder.findings }
@@ -410,8 +437,9 @@ impl<'a> Builder<'a> {
         let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
         self.demands.muted = given.is_some();
         let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
+        let joins = self.joins;
         let mut bodies =
-            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network };
+            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network, joins };
         let names = &mut self.activity_names[task.index()];
         let before = self.model.activities.len();
         let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
@@ -420,8 +448,28 @@ impl<'a> Builder<'a> {
             made.give(seconds, &mut self.model.activities[before..], &mut self.origins.activities[before..]);
         }
         self.model.entries[entry.index()].body = made.body;
+        self.woven.extend(made.woven);
         self.origins.entries[entry.index()].sources = made.sources;
         self.totals.push(made.total);
+    }
+
+    /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses.
+    fn fit(&mut self) {
+        self.woven.sort_by_key(|woven| woven.entry);
+        let seen: Vec<Seen> = (0..self.model.entries.len())
+            .map(|at| {
+                let origin = &self.origins.entries[at];
+                let task = &self.origins.tasks[self.model.entries[at].task.index()];
+                let from_traces =
+                    |source: &DemandSource| matches!(source, DemandSource::Exclusive | DemandSource::None);
+                let is_traced = origin.sources.iter().all(from_traces)
+                    && Network::of(self.configuration, task) == Network::Traced
+                    && origin.interaction != Interaction::Customer;
+                Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
+            })
+            .collect();
+        let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
+        joins::fit(&mut self.model, &owners, &self.woven, &seen);
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

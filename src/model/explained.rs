@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostics, Place};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, Position, RequestKind, SubModel, WorkTotal};
-use crate::lqn::{ActivityId, EntryId, Model};
+use crate::lqn::{ActivityId, Body, EntryId, Model};
 use crate::model::config::{Configuration, Network, Setting};
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::origins::{ActivityOrigin, Origins};
 use crate::model::parts::Parts;
+use crate::model::weave;
 
 /// An entry of a model with the sums that its numbers are made of.
 #[derive(Clone, Debug)]
@@ -110,16 +111,18 @@ impl Explained {
         entry: EntryId,
     ) -> Result<Self, Diagnostics> {
         let values = configuration.demands()?;
+        let decided = &weave::decided(sub);
         let task = model.entries[entry.index()].task;
         let (identifier, customer) = {
             let origin = &origins.tasks[task.index()];
             (Arc::clone(&origin.identifier), origin.customer)
         };
         let origin = &origins.entries[entry.index()];
-        let (members, total) = if customer {
-            of_customer(sub, configuration, &identifier, origin.total)
+        let ((members, total), whole) = if customer {
+            let (members, whole) = of_customer(decided, configuration, &identifier, origin.total);
+            ((members, whole.clone()), whole)
         } else {
-            (vec![origin.total], sub.entry(origin.total).clone())
+            ((vec![origin.total], decided.entry(origin.total).clone()), sub.entry(origin.total).clone())
         };
         let mut demands = Demands::new(&sub.names, &configuration.demand, &values);
         demands.doubting = false;
@@ -129,7 +132,7 @@ impl Explained {
             let here = |own: &ActivityOrigin| own.entry == entry && own.position == Some(position);
             origins.activities.iter().position(here).map(ActivityId::from)
         };
-        let demands = match demands.of_entry(name, &total) {
+        let mut demands = match demands.of_entry(name, &total) {
             Some(seconds) => vec![DemandPart {
                 position: None,
                 activity: None,
@@ -163,12 +166,16 @@ impl Explained {
         let network = Network::of(configuration, &origins.tasks[task.index()]);
         let delay = |(position, work): (Position, &WorkTotal)| {
             let times = times(&total, position);
-            let (seconds, activity) = (network.delay(work, times), activity_at(position));
+            let activity = activity_at(position);
+            let fitted = activity.map(|own| model.activities[own.index()].work.think_time);
+            let seconds = fitted.unwrap_or_else(|| network.delay(work, times));
             (seconds > 0.0).then_some(DelayPart { position, activity, seconds, times, network, seen: work.network })
         };
-        let delays = positions(&total).into_iter().filter_map(delay).collect();
+        let mut delays: Vec<DelayPart> = positions(&total).into_iter().filter_map(delay).collect();
+        as_fitted(model, entry, &total, network, &mut demands, &mut delays);
         let requests = requests(&total, origins, &members);
-        Ok(Self { times: total.invocations, members, customer, total, demands, delays, requests })
+        // What was seen, not how it was put in order: that is what evidence adds up to.
+        Ok(Self { times: total.invocations, members, customer, total: whole, demands, delays, requests })
     }
 
     /// Of one activity of the entry only, which is at that position.
@@ -185,6 +192,58 @@ impl Explained {
         self.requests.retain(|request| request.count > 0);
         self
     }
+}
+
+/// Demands and delays as the model has them, which are fitted to traced responses beyond the sums that they come from.
+fn as_fitted(
+    model: &Model,
+    entry: EntryId,
+    total: &EntryTotal,
+    network: Network,
+    demands: &mut [DemandPart],
+    delays: &mut Vec<DelayPart>,
+) {
+    match &model.entries[entry.index()].body {
+        Body::Activities(_) => {
+            for part in demands {
+                if let (Some(activity), None) = (part.activity, &part.given) {
+                    part.seconds = model.activities[activity.index()].work.demand;
+                }
+            }
+        }
+        Body::Phases(phases) => {
+            for (phase, work) in (1_u8..).zip(phases) {
+                let here = |position: Option<Position>| position.map_or(1, |at| at.phase.clamp(1, 3)) == phase;
+                let known: f64 = demands.iter().filter(|part| here(part.position)).map(|part| part.seconds).sum();
+                let first = demands.iter_mut().find(|part| here(part.position) && part.given.is_none());
+                if let Some(first) = first.filter(|_| !is_same(known, work.demand)) {
+                    first.seconds += work.demand - known;
+                }
+                let own = |part: &DelayPart| here(Some(part.position));
+                let known: f64 = delays.iter().filter(|part| own(part)).map(|part| part.seconds).sum();
+                if is_same(known, work.think_time) {
+                    continue;
+                }
+                let missing = work.think_time - known;
+                match delays.iter_mut().find(|part| own(part)) {
+                    Some(first) => first.seconds += missing,
+                    None => delays.push(DelayPart {
+                        position: Position { stage: 0, branch: None, phase },
+                        activity: None,
+                        seconds: missing,
+                        times: total.invocations,
+                        network,
+                        seen: Moments::default(),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+/// Whether two sums of the same seconds differ by no more than their last digits.
+fn is_same(left: f64, right: f64) -> bool {
+    (left - right).abs() <= 1e-12 * left.abs().max(right.abs())
 }
 
 /// What the sums at a position are divided by: a strand is come to as often as its block.

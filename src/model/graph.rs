@@ -12,6 +12,7 @@ use crate::lqn::submodel::{BlockTotal, Branch, EntryTotal, Position};
 use crate::lqn::{Activity, ActivityId, EntryId, Fork, Join, Model, Precedence, TaskId, Work};
 use crate::model::body::{At, Bodies, is_answered, phase_of};
 use crate::model::demand::DemandSource;
+use crate::model::joins::{Woven, WovenFork};
 use crate::model::naming::Unique;
 use crate::model::origins::ActivityOrigin;
 
@@ -44,6 +45,8 @@ pub struct Graph<'g, 'b, 'a> {
     /// The last activity of the first phase, by strand.
     replies_at: FxHashMap<Option<Branch>, ActivityId>,
     sources: Vec<(f64, DemandSource)>,
+    /// What the delays of its forks are fitted to, where traces tell.
+    woven: Woven,
     /// Blocks that are still to be drawn, the next one last.
     open: Vec<Place>,
     paths: usize,
@@ -93,18 +96,19 @@ struct Roles {
 }
 
 impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
-    /// Draws the graph of an entry; gives its first activity, and all demands with their sources.
+    /// Draws the graph of an entry; gives its first activity, all demands with their sources, and what was seen of its forks.
     pub fn draw(
         bodies: &'g mut Bodies<'b, 'a>,
         total: &'g EntryTotal,
         mut segments: Vec<At<'g>>,
         site: Site<'g>,
-    ) -> (ActivityId, Vec<(f64, DemandSource)>) {
+    ) -> (ActivityId, Vec<(f64, DemandSource)>, Woven) {
         segments.sort_unstable_by_key(|(at, _)| order(*at));
         let mut blocks: Vec<Keyed<'g>> = total.blocks.iter().map(|(key, block)| (*key, block)).collect();
         blocks.sort_unstable_by_key(|(key, block)| (order(block.at), *key));
         let (replies_at, sources, open) = (FxHashMap::default(), Vec::new(), Vec::new());
-        let mut graph = Self { bodies, total, site, segments, blocks, replies_at, sources, open, paths: 0 };
+        let woven = Woven { entry: site.entry, segments: Vec::new(), forks: Vec::new() };
+        let mut graph = Self { bodies, total, site, segments, blocks, replies_at, sources, woven, open, paths: 0 };
         let start = graph.strand(None, total.invocations, "").first;
         while let Some(place) = graph.open.pop() {
             graph.place(&place);
@@ -114,7 +118,7 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
             let entry = graph.site.entry;
             graph.site.model.activities[replying.index()].replies.push(entry);
         }
-        (start, graph.sources)
+        (start, graph.sources, graph.woven)
     }
 
     /// Draws the segments of a strand that is come to so often; its blocks are to be drawn later.
@@ -155,6 +159,9 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
             if phase == 1 {
                 self.replies_at.insert(of, segment);
             }
+            if of.is_none() {
+                self.woven.segments.push((phase, segment));
+            }
             ends = Some(Ends { first: ends.map_or(segment, |ends| ends.first), last: segment });
         }
         self.open.extend(places.into_iter().rev());
@@ -180,6 +187,7 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
             && taken == all
         {
             let roles = self.branches(key, block, &format!("{path}."));
+            self.keep(key, block, &roles, after, 1.0);
             self.fork_and_join(before, roles, after, path);
             return;
         }
@@ -193,6 +201,7 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
             } else {
                 let first = self.connection(&format!("{path}.fork"));
                 let last = self.connection(&format!("{path}.join"));
+                self.keep(*key, block, &roles, last, block.times as f64 / all as f64);
                 self.fork_and_join(first, roles, last, &path);
                 Ends { first, last }
             };
@@ -239,6 +248,19 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
             roles.all.extend(own);
         }
         roles
+    }
+
+    /// Notes how long a fork was seen to take.
+    fn keep(&mut self, key: u64, block: &BlockTotal, roles: &Roles, after: ActivityId, visits: f64) {
+        let Some(seen) = block.response.mean() else { return };
+        let offset = |number: usize| {
+            let of = Some(Branch { block: key, branch: number as u32 });
+            let segments = &self.segments[of_strand(&self.segments, of, |(at, _)| *at)];
+            segments.iter().map(|(_, work)| work.delay.as_f64()).sum::<f64>() / block.times.max(1) as f64
+        };
+        let branches = roles.all.iter().enumerate().map(|(number, ends)| (ends.first, offset(number))).collect();
+        let phase = phase_of(block.at);
+        self.woven.forks.push(WovenFork { phase, visits, branches, after, seen });
     }
 
     fn fork_and_join(&mut self, before: ActivityId, roles: Roles, after: ActivityId, path: &str) {

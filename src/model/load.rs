@@ -144,7 +144,27 @@ pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diag
 /// recordings left out. Traces whose clocks tell no date were not recorded at once, though all of them begin at 0.
 pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     let Recorded { intervals, seconds, .. } = recorded(total)?;
-    (seconds > 0.0 && total.operations >= ENOUGH).then(|| intervals as f64 / seconds)
+    (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
+}
+
+/// How many operations a traced one stands for on average. One of which nothing tells it stands for itself.
+fn weight(total: &ScenarioTotal) -> f64 {
+    let unknown = total.operations.saturating_sub(total.sampled.operations) as f64;
+    (total.sampled.thousandths as f64 / 1000.0 + unknown) / total.operations.max(1) as f64
+}
+
+/// What is known of the sampling behind a rate.
+fn sampling_note(total: &ScenarioTotal) -> Option<String> {
+    let weight = weight(total);
+    let unknown = total.operations.saturating_sub(total.sampled.operations);
+    if unknown > 0 {
+        let of = if total.sampled.operations == 0 { String::new() } else { format!("of {unknown} of them ") };
+        return Some(format!(
+            "{of}nothing tells how they were sampled: the rate, and all utilisations, are lower bounds"
+        ));
+    }
+    ((weight - 1.0).abs() > 1e-9)
+        .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))
 }
 
 /// What a rate is taken from.
@@ -230,7 +250,8 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
     }
     let recordings = recordings(total).filter(|recordings| recordings.len() > 1)?;
     let pauses: f64 = recordings.windows(2).map(|pair| pair[1].first.abs_diff(pair[0].last) as f64 * 1e-9).sum();
-    let rate = rate_within(&recordings)?;
+    let weight = weight(total);
+    let rate = weight * rate_within(&recordings)?;
     let message = format!(
         "scenario `{scenario}` was recorded in {} parts, and the {} s between them are left out of its rate",
         recordings.len(),
@@ -239,7 +260,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
     let mut finding = Diagnostic::warning(codes::SEVERAL_RECORDINGS, Place::Nowhere, message);
     for (number, recording) in (1..).zip(&recordings[..recordings.len().min(SHOWN)]) {
         let own = match rate_within(&[*recording]) {
-            Some(rate) => format!(" in {} s: {}/s", short(recording.seconds()), short(rate)),
+            Some(rate) => format!(" in {} s: {}/s", short(recording.seconds()), short(weight * rate)),
             None => " at one time".to_owned(),
         };
         let operations = if recording.operations == 1 { "operation" } else { "operations" };
@@ -249,7 +270,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
         finding = finding.with_note(format!("and {} more", recordings.len() - SHOWN));
     }
     let whole = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
-    let throughout = (total.operations - 1) as f64 / whole;
+    let throughout = weight * (total.operations - 1) as f64 / whole;
     Some(finding.with_note(format!("all parts together: {}/s", short(rate))).with_hint(format!(
         "set `rate` under `[scenario.{}]`: that of the part that you mean, or {} if nobody came in between",
         toml_key(scenario),
@@ -258,13 +279,17 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 }
 
 /// Says that a load was taken from the traces.
-pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
+pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, sampleable: bool) -> Diagnostic {
     let window = recorded(total).map_or(0.0, |recorded| recorded.seconds);
     let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
         "{} operations were seen to start within {} s",
         total.operations,
         short(window)
     ));
+    let told = match sampling_note(total).filter(|_| sampleable) {
+        Some(sampling) => told.with_note(sampling),
+        None => told,
+    };
     let told = if total.clients > 0 && total.response.count > 0 {
         told.with_note(format!(
             "the {} tasks or threads that began them came and went, so that they are no customers who ask again and again",
@@ -289,7 +314,7 @@ pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
     note(format!("scenario `{scenario}` gets one customer without think time")).with_note(why).with_hint(hint(scenario))
 }
 
-/// Says that the observed rate was not used, and why.
+/// Says that the model cannot sustain the observed rate, and why.
 pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagnostic {
     let why = match &overload.element {
         Some(element) => {
@@ -298,7 +323,7 @@ pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagn
         None => "entries wait for each other in a circle, so that utilisations cannot be told".to_owned(),
     };
     let message = format!(
-        "scenario `{scenario}` gets one customer without think time, not the observed {}/s, which the model cannot sustain",
+        "scenario `{scenario}` gets the observed open arrivals of {}/s, which the model cannot sustain",
         short(rate)
     );
     Diagnostic::warning(codes::LOAD_NOT_SUSTAINED, Place::Nowhere, message)

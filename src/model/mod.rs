@@ -10,7 +10,9 @@ mod complete;
 pub mod config;
 mod demand;
 mod explained;
+mod fragments;
 mod graph;
+mod joins;
 mod load;
 mod naming;
 mod network;
@@ -23,6 +25,7 @@ mod stability;
 mod starter;
 mod unused;
 mod variability;
+mod weave;
 
 pub use complete::complete;
 pub use config::Configuration;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, ScenarioTotal, SubModel, WorkTotal};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind, ScenarioTotal, SubModel};
 use crate::model::config::{Configuration, PlacedName};
 use crate::model::{Load, codes, load, profile};
 use crate::names::Name;
@@ -43,7 +43,10 @@ impl<'s> Parts<'s> {
         for index in sub.canonical_order() {
             let entry = sub.entry(index);
             if entry.interaction != Interaction::Customer {
-                entries.push(index);
+                // An entry that was outvoted is left with a response and no invocation.
+                if entry.invocations > 0 || entry.response.count == 0 {
+                    entries.push(index);
+                }
                 continue;
             }
             let scenario = scenario_of(sub, entry);
@@ -117,7 +120,7 @@ impl<'s> Parts<'s> {
                 .retain(|_, work| !work.requests.is_empty() || !work.activities.is_empty() || work.exclusive.count > 0);
             for &entry in begun.keys() {
                 for (position, work) in &sub.entry(entry).work {
-                    add_work(customer.total.work.entry(*position).or_default(), work);
+                    customer.total.work.entry(*position).or_default().add(work);
                 }
             }
             self.entries.retain(|entry| !begun.contains_key(entry));
@@ -158,21 +161,9 @@ fn scenario_of(sub: &SubModel, entry: &EntryTotal) -> String {
 pub fn take_in(total: &mut EntryTotal, other: &EntryTotal) {
     total.invocations += other.invocations;
     for (position, work) in &other.work {
-        add_work(total.work.entry(*position).or_default(), work);
+        total.work.entry(*position).or_default().add(work);
     }
     for witness in &other.witnesses {
         total.add_witness(witness);
-    }
-}
-
-fn add_work(own: &mut WorkTotal, other: &WorkTotal) {
-    own.visits += other.visits;
-    own.exclusive.merge(&other.exclusive);
-    own.network.merge(&other.network);
-    for (name, activity) in &other.activities {
-        own.activities.entry(*name).or_default().merge(activity);
-    }
-    for (request, seen) in &other.requests {
-        own.requests.entry(*request).or_default().merge(seen);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::lqn::{CallKind, EntryId, Model, Multiplicity, Scheduling, Work};
 
-/// Above this utilisation an open queue is taken to be no steady state that a trace could have shown.
-const LIMIT: f64 = 0.95;
+/// From this utilisation on an open queue has no steady state.
+const LIMIT: f64 = 1.0;
 
 /// An element that cannot sustain its load.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub fn check(model: &Model, totals: &[Work], rates: &[(EntryId, f64)]) -> Result
                 .filter(|(task, _)| task.scheduling != Scheduling::Reference)
                 .map(|(task, load)| ("task", &task.name, busy(load, task.multiplicity, task.replicas))),
         )
-        .filter(|(_, _, utilization)| *utilization > LIMIT)
+        .filter(|(_, _, utilization)| *utilization >= LIMIT)
         .max_by(|left, right| left.2.total_cmp(&right.2));
     match over {
         None => Ok(()),

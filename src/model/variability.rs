@@ -14,15 +14,17 @@ use crate::model::naming::Alphabet;
 const ENOUGH: u64 = 10;
 
 /// Sets the variability of work that was executed so many times: of its slices' length, from the parts with the sources of
-/// their demands, and of the number of its calls. `work` has its means already.
+/// their demands, and of the number of its calls. `work` has its means already. Where joins were seen in time, few executions must do: what
+/// joins wait for depends on it, and is known.
 pub fn observe(
     work: &mut Work,
     calls: &[RequestTotal],
     parts: &[(&WorkTotal, DemandSource)],
     times: u64,
     alphabet: &Alphabet,
+    joins: bool,
 ) {
-    if times < ENOUGH {
+    if times < if joins { 1 } else { ENOUGH } {
         return;
     }
     if !calls.is_empty() && calls.iter().all(|request| is_exact(request, times)) {
@@ -117,10 +119,17 @@ mod tests {
     #[test]
     fn constant_work_has_no_variance_and_a_few_executions_tell_nothing() {
         let mut constant = work(0.002, 0.0);
-        observe(&mut constant, &[], &[(&measured(&[0.002; 10]), DemandSource::Exclusive)], 10, &Alphabet::default());
+        observe(
+            &mut constant,
+            &[],
+            &[(&measured(&[0.002; 10]), DemandSource::Exclusive)],
+            10,
+            &Alphabet::default(),
+            false,
+        );
         assert_eq!(constant.cv2, Some(0.0));
         let mut few = work(0.002, 0.0);
-        observe(&mut few, &[], &[(&measured(&[0.002; 9]), DemandSource::Exclusive)], 9, &Alphabet::default());
+        observe(&mut few, &[], &[(&measured(&[0.002; 9]), DemandSource::Exclusive)], 9, &Alphabet::default(), false);
         assert_eq!(few.cv2, None);
     }
 
@@ -128,7 +137,7 @@ mod tests {
     fn executions_without_work_count_as_zero() {
         // Ten executions, five of which take 2 s: mean 1, variance 1.
         let mut half = work(1.0, 0.0);
-        observe(&mut half, &[], &[(&measured(&[2.0; 5]), DemandSource::Exclusive)], 10, &Alphabet::default());
+        observe(&mut half, &[], &[(&measured(&[2.0; 5]), DemandSource::Exclusive)], 10, &Alphabet::default(), false);
         assert_eq!(half.cv2, Some(1.0));
     }
 
@@ -137,7 +146,7 @@ mod tests {
         let seen = |count, squares| {
             let mut work = work(1.0, count as f64 / 10.0);
             let (calls, part) = ([RequestTotal { count, squares }], measured(&[1.0; 10]));
-            observe(&mut work, &calls, &[(&part, DemandSource::Exclusive)], 10, &Alphabet::default());
+            observe(&mut work, &calls, &[(&part, DemandSource::Exclusive)], 10, &Alphabet::default(), false);
             work.call_order
         };
         assert_eq!(seen(20, 40), CallOrder::Deterministic);

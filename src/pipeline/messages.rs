@@ -83,7 +83,7 @@ pub fn open_one(
         Some(open) => open,
         None => input.open()?,
     };
-    let options = ReadOptions { format: reading.format, strict: reading.strict };
+    let options = ReadOptions { format: reading.format, strict: reading.strict, sampling: reading.sampling };
     trace::open(input.name(), progress.watch(open), &options)
 }
 

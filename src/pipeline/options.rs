@@ -16,6 +16,8 @@ pub struct Reading {
     pub format: Option<Format>,
     /// Whether damage is an error.
     pub strict: bool,
+    /// Spans: the probability with which operations were kept; where it is not given, the traces tell.
+    pub sampling: Option<f64>,
     /// Messages: whether the inputs are parts of one trace, recorded on several machines.
     pub one_trace: bool,
     /// Messages: what is added to the times of inputs and tasks.

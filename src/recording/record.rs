@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::lqn::model::Model;
 use crate::names::Name;
 use crate::solve::Probe;
-use crate::trace::{Event, Kind, Operation, Origins, Sink, Task, TaskId, TraceNames};
+use crate::trace::{Event, Extent, Kind, Operation, Origins, Sink, Task, TaskId, TraceNames};
 
 use super::order::one_after_the_other;
 
@@ -218,6 +218,8 @@ impl<'a> Recorder<'a> {
             file: Arc::from("simulation"),
             line: 0,
             start: Some((operation.start * 1e9) as i64),
+            weight: None,
+            extent: Extent::Whole,
             origins: Origins::Lines,
             events: operation.numbered(&mut self.names),
         };

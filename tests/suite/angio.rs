@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::trace::angio::{write_jsonl, write_text};
 use dyelog::trace::detect::detect;
-use dyelog::trace::{Event, Format, Kind, Operation, Origins, ReadOptions, ReadReport, TraceNames, read};
+use dyelog::trace::{Event, Extent, Format, Kind, Operation, Origins, ReadOptions, ReadReport, TraceNames, read};
 use proptest::prelude::*;
 
 use crate::support::shared;
@@ -59,7 +59,7 @@ fn read_from(format: Option<Format>, strict: bool, input: impl Read + Send) -> O
         operations.push(operation);
         ControlFlow::Continue(())
     };
-    let report = read("t", input, &ReadOptions { format, strict }, &mut names, &mut sink);
+    let report = read("t", input, &ReadOptions { format, strict, sampling: None }, &mut names, &mut sink);
     Outcome { report, names, operations }
 }
 
@@ -541,6 +541,8 @@ fn build(names: &mut TraceNames, raw: &[(String, String, Option<i64>, Vec<RawEve
             file: Arc::from("t"),
             line: 0,
             start: *start,
+            weight: None,
+            extent: Extent::Whole,
             origins: Origins::Lines,
             events: built,
         });

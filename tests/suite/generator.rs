@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dyelog::names::Name;
-use dyelog::trace::{Event, Kind, Operation, Origins, TaskId, TraceNames, angio};
+use dyelog::trace::{Event, Extent, Kind, Operation, Origins, TaskId, TraceNames, angio};
 
 /// The splitmix64 generator.
 pub struct Random(u64);
@@ -266,6 +266,8 @@ impl<'g> Run<'g> {
             file: Arc::from("generated"),
             line: 0,
             start: None,
+            weight: None,
+            extent: Extent::Whole,
             origins: Origins::Lines,
             events: self.events,
         };

@@ -192,7 +192,7 @@ fn branches_become_a_graph_with_its_reply_after_the_first_phase() {
     for (stage, block, branches, times) in [(1, 7, 2, 10), (2, 3, 1, 4), (2, 5, 2, 1)] {
         let at = Position { stage, branch: None, phase: 1 };
         let branches = vec![BranchTotal { content: 0, own: false, awaited: times }; branches];
-        sub.0.entry_mut(page).blocks.insert(block, BlockTotal { at, times, branches });
+        sub.0.entry_mut(page).blocks.insert(block, BlockTotal { at, times, branches, ..BlockTotal::default() });
     }
     sub.activity(page, FIRST, "", 10, Some(0.001));
     for (number, to) in [(0, left), (1, right)] {
@@ -383,8 +383,9 @@ fn the_load_is_the_configured_one_else_the_observed_one_else_one_customer() {
     assert!(has(&findings, "M011", "open arrivals of 10/s"), "{findings:?}");
     // Half of a second each at ten a second is more than one processor has.
     let (found, reason, arrivals, findings) = load(&timed(101, 10.0, 0.5), "");
-    assert_eq!((found, reason, arrivals), (Load::ALONE, LoadReason::Assumed, None));
-    assert!(has(&findings, "M012", "not the observed 10/s"), "{findings:?}");
+    assert_eq!((found, reason, arrivals), (Load::Open { rate: 10.0 }, LoadReason::Observed, Some(10.0)));
+    assert!(has(&findings, "M012", "the observed open arrivals of 10/s, which the model cannot"), "{findings:?}");
+    assert!(has(&findings, "M012", "processor `a` would be busy 500 % of the time"), "{findings:?}");
     let (found, reason, ..) = load(&timed(101, 10.0, 0.5), "[processor.a]\nmultiplicity = 8");
     assert_eq!((found, reason), (Load::Open { rate: 10.0 }, LoadReason::Observed));
     let (found, reason, ..) = load(&timed(3, 10.0, 0.01), "");

@@ -1,8 +1,8 @@
 //! How long calls are on their way: what spans show of it, and what becomes of that in models.
 
 use dyelog::diagnostic::Severity;
-use dyelog::lqn::Body;
 use dyelog::lqn::submodel::{Moments, SubModel};
+use dyelog::lqn::{Body, Work};
 use dyelog::model::{Configuration, complete};
 use dyelog::tlc::{ReduceOptions, Reducer, Rules};
 use dyelog::trace::{ReadOptions, TraceNames, read};
@@ -91,10 +91,18 @@ fn each_parallel_branch_is_delayed_by_its_own_calls() {
                  4 1 web client b 3 15
                  5 4 b server b 4 14";
     let (model, _, _) = complete(&submodel(table), &Configuration::default()).expect("there is something to model");
-    let mut delays: Vec<f64> =
-        model.activities.iter().map(|own| (own.work.think_time * 1e6).round() / 1e3).filter(|own| *own > 0.0).collect();
-    delays.sort_by(f64::total_cmp);
-    assert_eq!(delays, [2.0, 4.0]);
+    let delay = |called: &str| {
+        let calls = |work: &Work| work.calls.iter().any(|call| *model.entries[call.to.index()].name == *called);
+        let own = model.activities.iter().find(|own| calls(&own.work)).expect("a branch calls it");
+        (own.work.think_time * 1e6).round() / 1e3
+    };
+    assert_eq!(delay("a"), 4.0);
+    // The second branch begins 1 ms after the first: it has as much of that as lets the join take the 13 ms that were seen.
+    let offset = delay("b") - 2.0;
+    assert!((0.0..=1.0).contains(&offset), "{offset}");
+    let outside: Vec<f64> =
+        model.activities.iter().filter(|own| own.work.calls.is_empty()).map(|own| own.work.think_time).collect();
+    assert_eq!(outside, [0.0, 0.0], "nothing else of the caller is delayed");
 }
 
 fn phase(text: &str, configuration: &str) -> (f64, Vec<dyelog::diagnostic::Diagnostic>) {

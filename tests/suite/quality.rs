@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dyelog::trace::quality::{
     Fault, Gate, Policy, QualityReport, Verdict, diagnose, diagnose_by_passes, diagnose_by_rules, examine,
 };
-use dyelog::trace::{Event, Kind, Operation, Origins, ReadOptions, TaskId, Toeg, TraceNames, read};
+use dyelog::trace::{Event, Extent, Kind, Operation, Origins, ReadOptions, TaskId, Toeg, TraceNames, read};
 use proptest::prelude::*;
 
 /// Reads operations, as they are.
@@ -326,7 +326,17 @@ fn operations_that_come_twice() {
 /// An operation without a source.
 fn bare(names: &mut TraceNames, events: Vec<Event>) -> Operation {
     let scenario = names.names.intern("a");
-    Operation { scenario, run: "1".into(), file: Arc::from("t"), line: 1, start: None, origins: Origins::Lines, events }
+    Operation {
+        scenario,
+        run: "1".into(),
+        file: Arc::from("t"),
+        line: 1,
+        start: None,
+        weight: None,
+        extent: Extent::Whole,
+        origins: Origins::Lines,
+        events,
+    }
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod scheduling;
 pub mod starts;
 pub mod submodel;
 pub mod text;
+pub mod timing;
 pub mod xml;
 
 pub use language::{Language, Loaded, parse_any, read_any};

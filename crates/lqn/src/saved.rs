@@ -5,6 +5,8 @@
 //! JSON are commonly read with 53 bits. The text depends on nothing but what the sub-model means: entries stand in
 //! canonical order, everything else by name or number.
 
+mod timing;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,10 +14,11 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::codes;
+use crate::saved::timing::{CallShape, PairShape};
 use crate::starts::{Starts, Stretch};
 use crate::submodel::{
     BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, RequestKind,
-    Seconds, SubModel, Undated, WITNESSES, Witness, WorkTotal,
+    Sampled, Seconds, SubModel, Undated, WITNESSES, Witness, WorkTotal,
 };
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -45,6 +48,12 @@ struct Document {
 struct ScenarioShape {
     name: String,
     operations: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    fragments: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    headless: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     first_start: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -61,6 +70,14 @@ struct ScenarioShape {
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     think: MomentsShape,
+}
+
+/// How many operations those that were kept stand for.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SampledShape {
+    operations: u64,
+    thousandths: u64,
 }
 
 /// Traces that tell no date.
@@ -95,6 +112,12 @@ struct EntryShape {
     blocks: Vec<BlockShape>,
     #[serde(skip_serializing_if = "is_zero", default)]
     moved_waits: u64,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    response: MomentsShape,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    calls: Vec<CallShape>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pairs: Vec<PairShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
 }
@@ -134,6 +157,8 @@ struct BlockShape {
     phase: u8,
     times: u64,
     branches: Vec<BranchTotalShape>,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    response: MomentsShape,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -170,6 +195,24 @@ enum RequestWord {
     Sync,
     Async,
     Forward,
+}
+
+impl RequestWord {
+    fn of(kind: RequestKind) -> Self {
+        match kind {
+            RequestKind::Synchronous => Self::Sync,
+            RequestKind::Asynchronous => Self::Async,
+            RequestKind::Forward => Self::Forward,
+        }
+    }
+
+    fn kind(self) -> RequestKind {
+        match self {
+            Self::Sync => RequestKind::Synchronous,
+            Self::Async => RequestKind::Asynchronous,
+            Self::Forward => RequestKind::Forward,
+        }
+    }
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -218,6 +261,7 @@ impl BlockShape {
             phase: block.at.phase,
             times: block.times,
             branches: block.branches.iter().map(branch).collect(),
+            response: MomentsShape::of(&block.response),
         }
     }
 }
@@ -255,6 +299,12 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
         .map(|(name, total)| ScenarioShape {
             name: sub.names.text(*name).to_owned(),
             operations: total.operations,
+            fragments: total.fragments,
+            headless: total.headless,
+            sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
+                operations: total.sampled.operations,
+                thousandths: total.sampled.thousandths,
+            }),
             first_start: total.first_start,
             last_start: total.last_start,
             last_end: total.last_end,
@@ -289,6 +339,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
 fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {
     let positions: BTreeMap<Position, &WorkTotal> = entry.work.iter().map(|(at, work)| (*at, work)).collect();
     let blocks: BTreeMap<u64, &BlockTotal> = entry.blocks.iter().map(|(key, block)| (*key, block)).collect();
+    let (calls, pairs) = timing::shapes(sub, entry, numbers);
     EntryShape {
         key: format!("{:032x}", entry.key.0),
         task: sub.names.text(entry.task).to_owned(),
@@ -299,6 +350,9 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         work: positions.into_iter().map(|(at, work)| work_shape(sub, at, work, numbers)).collect(),
         blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
         moved_waits: entry.moved_waits,
+        response: MomentsShape::of(&entry.response),
+        calls,
+        pairs,
         witnesses: entry
             .witnesses
             .iter()
@@ -329,11 +383,7 @@ fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -
         .requests
         .iter()
         .map(|((kind, to), total)| RequestShape {
-            kind: match kind {
-                RequestKind::Synchronous => RequestWord::Sync,
-                RequestKind::Asynchronous => RequestWord::Async,
-                RequestKind::Forward => RequestWord::Forward,
-            },
+            kind: RequestWord::of(*kind),
             to: numbers[to.index()],
             count: total.count,
             squares: total.squares,
@@ -455,6 +505,12 @@ impl Reader<'_> {
                 self.wrong(&item, format!("scenario `{}` is there twice", shape.name));
             }
             let operations = self.count(shape.operations, MOST, &item);
+            let fragments = self.count(shape.fragments, operations, &item);
+            let headless = self.count(shape.headless, fragments, &item);
+            let sampled = shape.sampled.as_ref().map(|own| Sampled {
+                operations: self.count(own.operations, operations, &item),
+                thousandths: self.count(own.thousandths, MOST, &item),
+            });
             let response = self.moments(&shape.response, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
@@ -465,7 +521,8 @@ impl Reader<'_> {
             });
             let total = sub.scenarios.entry(name).or_default();
             total.undated = undated.unwrap_or_default();
-            total.operations = operations;
+            (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
+            total.sampled = sampled.unwrap_or_default();
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);
@@ -483,6 +540,8 @@ impl Reader<'_> {
                 self.block(&mut sub, index, block, &format!("entries[{number}].blocks[{place}]"));
             }
             self.check_blocks(sub.entry(index), &format!("entries[{number}]"));
+            let item = format!("entries[{number}]");
+            self.timing(sub.entry_mut(index), (&shape.calls, &shape.pairs), &indices, &item);
             for (place, work) in shape.work.iter().enumerate() {
                 self.work(&mut sub, index, work, &indices, &format!("entries[{number}].work[{place}]"));
             }
@@ -511,7 +570,9 @@ impl Reader<'_> {
         }
         let (task, service) = (sub.names.intern(&shape.task), sub.names.intern(&shape.service));
         let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
+        let response = self.moments(&shape.response, &item);
         let entry = sub.entry_mut(index);
+        entry.response = response;
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         if shape.witnesses.len() > WITNESSES {
@@ -556,7 +617,8 @@ impl Reader<'_> {
         if branches.iter().filter(|branch| branch.own).count() > 1 {
             self.wrong(item, "a strand itself is one branch at most".to_owned());
         }
-        if sub.entry_mut(index).blocks.insert(key as u64, BlockTotal { at, times, branches }).is_some() {
+        let response = self.moments(&shape.response, item);
+        if sub.entry_mut(index).blocks.insert(key as u64, BlockTotal { at, times, branches, response }).is_some() {
             self.wrong(item, format!("block {} is there twice", shape.key));
         }
     }
@@ -608,11 +670,7 @@ impl Reader<'_> {
             own.cpu = self.moments(&activity.cpu, item);
         }
         for request in &shape.requests {
-            let kind = match request.kind {
-                RequestWord::Sync => RequestKind::Synchronous,
-                RequestWord::Async => RequestKind::Asynchronous,
-                RequestWord::Forward => RequestKind::Forward,
-            };
+            let kind = request.kind.kind();
             let Some(to) = entries.get(request.to as usize).copied().flatten() else {
                 self.wrong(item, format!("there is no entry {} to request", request.to));
                 continue;

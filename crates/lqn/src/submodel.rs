@@ -10,9 +10,10 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::starts::Starts;
+use crate::timing::{CallLabel, CallTotal, PairTotal};
 use dyelog_diagnostic::names::{Name, Names};
 
-type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
+pub(crate) type FxIndexMap<K, V> = IndexMap<K, V, FxBuildHasher>;
 
 /// How many sample origins an entry keeps.
 pub const WITNESSES: usize = 3;
@@ -193,6 +194,8 @@ pub struct BlockTotal {
     pub times: u64,
     /// Its branches.
     pub branches: Vec<BranchTotal>,
+    /// How long the strand was seen to be in it, where the trace tells.
+    pub response: Moments,
 }
 
 /// A branch, over all times that its block was seen.
@@ -212,6 +215,7 @@ impl BlockTotal {
     pub fn merge(&mut self, other: &Self) {
         self.at = self.at.max(other.at);
         self.times += other.times;
+        self.response.merge(&other.response);
         if self.branches.len() < other.branches.len() {
             self.branches.resize(other.branches.len(), BranchTotal::default());
         }
@@ -267,6 +271,9 @@ pub struct WorkTotal {
     pub network: Moments,
     /// By kind and entry.
     pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,
+    /// Time that passes here without work, beside calls on their way: of a branch, the time from the fork to its first call. It is
+    /// negative where calls in sequence overlap by what clocks do not tell apart. Completion derives it from [`EntryTotal::calls`].
+    pub delay: Seconds,
 }
 
 /// An entry, over all its invocations.
@@ -290,6 +297,14 @@ pub struct EntryTotal {
     pub blocks: FxIndexMap<u64, BlockTotal>,
     /// How many invocations had branches that do not lie in each other, so that a wait stands elsewhere than where it was.
     pub moved_waits: u64,
+    /// Time from the acceptance of a request to the end of the first phase, of invocations with times.
+    pub response: Moments,
+    /// When it made its calls, where traces tell: what decides which of them are in sequence.
+    pub calls: FxIndexMap<CallLabel, CallTotal>,
+    /// Pairs of these, the one of the lesser entry key first.
+    pub pairs: FxIndexMap<(CallLabel, CallLabel), PairTotal>,
+    /// How many of its invocations were taken from an entry of another type that was outvoted. Completion counts them.
+    pub outvoted: u64,
     /// The least origins of invocations, in order, at most [`WITNESSES`].
     pub witnesses: Vec<Witness>,
 }
@@ -336,6 +351,12 @@ impl Undated {
 pub struct ScenarioTotal {
     /// How many operations.
     pub operations: u64,
+    /// How many of these are parts of operations only, whose beginning was lost.
+    pub fragments: u64,
+    /// How many of the fragments are all that is left of their operation.
+    pub headless: u64,
+    /// How they were sampled, as far as traces tell.
+    pub sampled: Sampled,
     /// Earliest and latest start of an operation, nanoseconds from the trace's epoch, where known.
     pub first_start: Option<i64>,
     /// Latest start.
@@ -352,6 +373,28 @@ pub struct ScenarioTotal {
     pub clients: u64,
     /// Times from the end of a customer's operation to the start of its next.
     pub think: Moments,
+}
+
+/// Of how many operations those stand that were kept in sampling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// How many operations it is known of.
+    pub operations: u64,
+    /// Of how many these stand, in thousandths.
+    pub thousandths: u64,
+}
+
+impl Sampled {
+    /// Takes in an operation that stands for so many.
+    pub fn add(&mut self, weight: f64) {
+        self.operations += 1;
+        self.thousandths = self.thousandths.saturating_add((weight * 1000.0).round() as u64);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.thousandths = self.thousandths.saturating_add(other.thousandths);
+    }
 }
 
 /// What traces show of a system.
@@ -424,6 +467,10 @@ impl SubModel {
             work: FxIndexMap::default(),
             blocks: FxIndexMap::default(),
             moved_waits: 0,
+            response: Moments::default(),
+            calls: FxIndexMap::default(),
+            pairs: FxIndexMap::default(),
+            outvoted: 0,
             witnesses: Vec::new(),
         });
         self.by_key.insert(key, index);
@@ -464,6 +511,15 @@ impl SubModel {
                 own.blocks.entry(*key).or_default().merge(block);
             }
             own.moved_waits += entry.moved_waits;
+            own.response.merge(&entry.response);
+            own.outvoted += entry.outvoted;
+            for (label, call) in &entry.calls {
+                own.calls.entry(label.renumbered(&indices)).or_default().merge(call);
+            }
+            for ((left, right), pair) in &entry.pairs {
+                let pair_of = (left.renumbered(&indices), right.renumbered(&indices));
+                own.pairs.entry(pair_of).or_default().merge(pair);
+            }
             for witness in &entry.witnesses {
                 own.add_witness(witness);
             }
@@ -504,6 +560,25 @@ impl SubModel {
 }
 
 impl EntryTotal {
+    /// Takes in the invocations of another entry of the same service and sub-model.
+    pub fn take_in(&mut self, other: &Self) {
+        self.invocations += other.invocations;
+        self.outvoted += other.outvoted;
+        self.response.merge(&other.response);
+        for (at, work) in &other.work {
+            self.work.entry(*at).or_default().add(work);
+        }
+        for (label, call) in &other.calls {
+            self.calls.entry(*label).or_default().merge(call);
+        }
+        for (pair, total) in &other.pairs {
+            self.pairs.entry(*pair).or_default().merge(total);
+        }
+        for witness in &other.witnesses {
+            self.add_witness(witness);
+        }
+    }
+
     /// Keeps the witness if it is among the least.
     pub fn add_witness(&mut self, witness: &Witness) {
         if let Err(place) = self.witnesses.binary_search(witness)
@@ -524,6 +599,16 @@ impl ActivityTotal {
 }
 
 impl RequestTotal {
+    /// The same with so many requests in place of each so many.
+    #[must_use]
+    pub fn scaled(self, to: u64, from: u64) -> Self {
+        let scale = |count: u64| {
+            let (to, from) = (u128::from(to), u128::from(from.max(1)));
+            u64::try_from((u128::from(count).saturating_mul(to) + from / 2) / from).unwrap_or(u64::MAX)
+        };
+        Self { count: scale(self.count), squares: scale(self.squares) }
+    }
+
     /// Takes in what the other has seen.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -532,6 +617,20 @@ impl RequestTotal {
 }
 
 impl WorkTotal {
+    /// Takes in other work of the same sub-model.
+    pub fn add(&mut self, other: &Self) {
+        self.visits += other.visits;
+        self.exclusive.merge(&other.exclusive);
+        self.network.merge(&other.network);
+        self.delay = self.delay.plus(other.delay);
+        for (name, activity) in &other.activities {
+            self.activities.entry(*name).or_default().merge(activity);
+        }
+        for (request, seen) in &other.requests {
+            self.requests.entry(*request).or_default().merge(seen);
+        }
+    }
+
     fn merge(&mut self, other: &Self, names: &[Name], entries: &[EntryIndex]) {
         self.visits += other.visits;
         for (name, activity) in &other.activities {
@@ -542,6 +641,7 @@ impl WorkTotal {
         for ((kind, to), request) in &other.requests {
             self.requests.entry((*kind, entries[to.index()])).or_default().merge(request);
         }
+        self.delay = self.delay.plus(other.delay);
     }
 }
 
@@ -550,6 +650,9 @@ impl ScenarioTotal {
     pub fn merge(&mut self, other: &Self) {
         let least = |left: Option<i64>, right: Option<i64>| left.into_iter().chain(right).min();
         self.operations += other.operations;
+        self.fragments += other.fragments;
+        self.headless += other.headless;
+        self.sampled.merge(&other.sampled);
         self.first_start = least(self.first_start, other.first_start);
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);

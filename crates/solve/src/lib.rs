@@ -64,5 +64,6 @@ mod strategy;
 
 pub use layered::warm_start::WarmStart;
 pub use layered::{LayeredOptions, Observer};
+pub use numeric::order_statistics::order_statistic;
 pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};
 pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, layered_observed, solve};

@@ -235,6 +235,18 @@ pub struct SpanItem {
     pub kind: SpanKind,
 }
 
+/// How much of an execution an operation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it, from its beginning on.
+    #[default]
+    Whole,
+    /// What follows an event that was lost; another operation of the trace has what came before.
+    Rest,
+    /// The same, and nothing of the trace came before.
+    Headless,
+}
+
 /// One execution of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
@@ -249,6 +261,10 @@ pub struct Operation {
     /// Nanoseconds from the Unix epoch, or from another origin that all operations of the file share, to the origin of
     /// the events' times; `None` where the trace does not tell.
     pub start: Option<i64>,
+    /// How many operations it stands for, one by the probability with which it was kept: 1 where all were. `None` where the trace does not tell.
+    pub weight: Option<f64>,
+    /// How much of the execution it is.
+    pub extent: Extent,
     /// What the events' origins mean.
     pub origins: Origins,
     /// Its events, in any order until a graph is made of them.

@@ -47,7 +47,7 @@ mod unpack;
 mod versioned;
 
 pub use calls::operations_of;
-pub use event::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
+pub use event::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use named::NodeName;
 pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read, read_together};

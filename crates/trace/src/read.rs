@@ -95,12 +95,14 @@ impl ReadReport {
 }
 
 /// How a trace is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReadOptions {
     /// Its format; where it is not given, the content tells.
     pub format: Option<Format>,
     /// Whether damage is an error that ends the reading without a result.
     pub strict: bool,
+    /// Spans: the probability with which operations were kept, above 0 and at most 1, whatever the traces tell of it.
+    pub sampling: Option<f64>,
 }
 
 /// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.
@@ -225,7 +227,7 @@ fn mixed(file: &str, what: &str) -> Diagnostic {
 }
 
 fn spans_options(options: ReadOptions) -> spans::SpanOptions {
-    spans::SpanOptions { strict: options.strict, ..spans::SpanOptions::default() }
+    spans::SpanOptions { strict: options.strict, sampling: options.sampling, ..spans::SpanOptions::default() }
 }
 
 fn no_reader(file: &str, format: Format) -> Diagnostic {

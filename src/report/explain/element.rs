@@ -96,6 +96,14 @@ impl Subject<'_> {
             Network::Traced => {
                 let (sum, calls) = (number(part.seen.sum.as_f64()), counted(part.seen.count, "call"));
                 let times = counted(part.times, "invocation");
+                let on_the_way = part.seen.sum.as_f64() / part.times.max(1) as f64;
+                if (part.seconds - on_the_way).abs() > 1e-9 * on_the_way.max(part.seconds) {
+                    let way = number(on_the_way);
+                    return format!(
+                        "delay, {at}: {delay} s, of which calls are {way} s on their way; the rest is fitted to when calls began and \
+                         ended in the traces\n"
+                    );
+                }
                 format!("delay, {at}: {delay} s = {sum} s that {calls} were seen to be on their way / {times}\n")
             }
             Network::Each(seconds) => {

@@ -10,7 +10,7 @@ use crate::numeric::two_moment::{Distribution, TailPart};
 const TERMS: usize = 2048;
 
 /// Mean and variance of the time until `enough` of the branches, given by mean and variance, have ended.
-pub(crate) fn order_statistic(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
+pub fn order_statistic(branches: &[(f64, f64)], enough: usize) -> (f64, f64) {
     let longest = branches.iter().map(|branch| branch.0).fold(0.0, f64::max);
     if longest <= 0.0 || enough == 0 {
         return (0.0, 0.0);

@@ -1,10 +1,12 @@
 //! From an element of the model down to the nodes that it was made of.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::driver::{ACTIVITY, EntryNumber, STRAY, THEN_NEXT_PHASE};
 use crate::explain::Study;
-use crate::summary::{EntryMerge, Summary, exclusive, kind_of, on_the_way, request_phase};
+use crate::summary::{EntryMerge, Summary, exclusive, kind_of, on_the_way, own_pieces, request_phase};
 use dyelog_lqn::submodel::{Branch, EntryKey, Position, RequestKind};
 use dyelog_trace::NodeId;
 use dyelog_trace::toeg::NONE;
@@ -171,6 +173,21 @@ fn requests(
 
 fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(Piece)) {
     let (toeg, outcome) = (study.toeg, &study.outcome);
+    let mut by_entry: BTreeMap<EntryNumber, Vec<NodeId>> = BTreeMap::new();
+    for node in 0..toeg.len() as NodeId {
+        let owner = outcome.owner[node as usize];
+        if owner < STRAY && ours.get(owner as usize).is_some_and(|ours| *ours) {
+            by_entry.entry(owner).or_default().push(node);
+        }
+    }
+    let mut measured = vec![false; ours.len()];
+    for (&entry, nodes) in &by_entry {
+        let Some(pieces) = own_pieces(toeg, outcome, entry, nodes) else { continue };
+        measured[entry as usize] = true;
+        for (node, phase, seconds) in pieces {
+            give(Piece::Exclusive { node, position: position(places, node, phase), seconds });
+        }
+    }
     for node in 0..toeg.len() as NodeId {
         let owner = outcome.owner[node as usize];
         if owner >= STRAY || !ours.get(owner as usize).is_some_and(|ours| *ours) {
@@ -184,7 +201,9 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
         if !event.cpu.is_nan() {
             give(Piece::Cpu { node, position: position(places, node, phase), seconds: event.cpu });
         }
-        if let Some(seconds) = exclusive(toeg, outcome, node) {
+        if !measured[owner as usize]
+            && let Some(seconds) = exclusive(toeg, outcome, node)
+        {
             let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
             give(Piece::Exclusive { node, position: position(places, node, phase), seconds });
         }

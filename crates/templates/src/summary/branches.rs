@@ -75,6 +75,20 @@ pub(super) struct Invocation<'a> {
     pub(super) branches: &'a [u32],
 }
 
+/// Whether processor time was measured on each branch of an invocation: then programs name their strands, by spans of their own. Branches
+/// without are calls that were seen to overlap.
+pub(super) fn are_strands(of: Invocation<'_>) -> bool {
+    let Invocation { toeg, outcome, nodes, branches, .. } = of;
+    let mut seen = vec![false; branches.len()];
+    for &node in nodes.iter().filter(|node| !toeg.event(**node).cpu.is_nan()) {
+        let branch = outcome.branch.get(node as usize).copied().unwrap_or(0);
+        if let Ok(at) = branches.binary_search(&branch.wrapping_sub(1)) {
+            seen[at] = true;
+        }
+    }
+    !seen.is_empty() && seen.iter().all(|seen| *seen)
+}
+
 /// Finds strands and blocks of an invocation. `key` gives the keys of entries that it requests.
 pub(super) fn positions(of: Invocation<'_>, key: &dyn Fn(EntryNumber) -> EntryKey) -> Positions {
     let threads = Threads::of(of);
@@ -336,7 +350,8 @@ impl Weave {
                 BranchTotal { content, own: strand.own, awaited: u64::from(strand.awaited) }
             };
             let at = Position { stage, branch: around, phase };
-            blocks.push((key, BlockTotal { at, times: 1, branches: branches.iter().map(total).collect() }));
+            let branches = branches.iter().map(total).collect();
+            blocks.push((key, BlockTotal { at, times: 1, branches, ..BlockTotal::default() }));
         }
         let named = |(node, (strand, stage))| (node, (stage, self.strands[strand as usize].name));
         Positions { nodes: self.places.into_iter().map(named).collect(), blocks, moved: self.moved }

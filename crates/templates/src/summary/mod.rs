@@ -9,19 +9,21 @@ mod entries;
 mod groups;
 mod rows;
 mod tables;
+mod timing;
 mod witnesses;
 
 use rustc_hash::FxHashMap;
 
 use crate::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
-use crate::summary::branches::{Branches, Invocation, Positions, positions};
+use crate::summary::branches::{Branches, Invocation, Positions, are_strands, positions};
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
+use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work};
 use crate::summary::witnesses::Cuts;
 use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use dyelog_trace::toeg::NONE;
-use dyelog_trace::{Kind, NodeId, Origins, Toeg, TraceNames};
+use dyelog_trace::{Extent, Kind, NodeId, Toeg, TraceNames};
 
 /// How entries are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +59,7 @@ struct Scratch {
     found: Vec<EntryIndex>,
     visits: Visits,
     made: Vec<(Place, RequestKind, EntryIndex)>,
+    timing: Timing,
 }
 
 impl Summary {
@@ -113,11 +116,12 @@ impl Summary {
         let Scratch { nodes, requests, branches, .. } = &self.scratch;
         let number = entry as usize;
         let (nodes, requests, branches) = (nodes.of(number), requests.of(number), branches.of_entry(number));
-        if branches.is_empty() {
+        let invocation = Invocation { toeg, outcome, entry, nodes, requests, branches };
+        if branches.is_empty() || is_measured(toeg) && !are_strands(invocation) {
             return FxHashMap::default();
         }
         let key = |other: EntryNumber| keys[other as usize];
-        positions(Invocation { toeg, outcome, entry, nodes, requests, branches }, &key).nodes
+        positions(invocation, &key).nodes
     }
 
     fn add_entry(
@@ -129,14 +133,17 @@ impl Summary {
         timed: bool,
         scratch: &mut Scratch,
     ) {
-        let Scratch { nodes, requests, branches, found, visits, made } = scratch;
+        let Scratch { nodes, requests, branches, found, visits, made, timing } = scratch;
         let (nodes, requests, index) = (nodes.of(number), requests.of(number), found[number]);
         self.tables.invocation(index);
         self.cuts.add_witness(&mut self.submodel, index, toeg, names, outcome.entries[number].accepted_at);
         let branches = branches.of_entry(number);
-        let positions = (!branches.is_empty()).then(|| {
+        let invocation = Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches };
+        let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
+        let measured = is_measured(toeg) && !strands;
+        let positions = strands.then(|| {
             let key = |other: EntryNumber| self.submodel.entry(found[other as usize]).key;
-            positions(Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches }, &key)
+            positions(invocation, &key)
         });
         for (key, block) in positions.iter().flat_map(|positions| &positions.blocks) {
             self.submodel.entry_mut(index).blocks.entry(*key).or_default().merge(block);
@@ -157,7 +164,10 @@ impl Summary {
                 self.tables.activity(index, place, name, u32::from(flags & ACTIVITY != 0), cpu);
                 visits.at(place);
             }
-            if timed && let Some(seconds) = exclusive(toeg, outcome, node) {
+            if timed
+                && !measured
+                && let Some(seconds) = exclusive(toeg, outcome, node)
+            {
                 let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
                 let place = place_of(&mut self.tables, positions, node, phase);
                 *visits.at(place).get_or_insert(0.0) += seconds;
@@ -166,6 +176,19 @@ impl Summary {
                 let place = place_of(&mut self.tables, positions, node, phase);
                 self.tables.network(index, place, seconds);
             }
+        }
+        if timed && measured {
+            let own = own_work(toeg, outcome, nodes);
+            for &Own { phase, seconds, .. } in &own {
+                *visits.at(Place::of_phase(phase)).get_or_insert(0.0) += seconds;
+            }
+            let keys = |other: EntryNumber| (found[other as usize], self.submodel.entry(found[other as usize]).key);
+            let visit = Visit { toeg, outcome, entry: number as EntryNumber, nodes, requests, own: &own };
+            timing.look(visit, &keys);
+            timing.add_to(self.submodel.entry_mut(index));
+        } else if timed && is_measured(toeg) {
+            timing.look_at_response(toeg, outcome, number as EntryNumber, nodes);
+            timing.add_to(self.submodel.entry_mut(index));
         }
         made.clear();
         for &request in requests {
@@ -189,7 +212,12 @@ impl Summary {
     fn add_scenario(&mut self, toeg: &Toeg, names: &TraceNames, outcome: &Outcome, first: &[NodeId], timed: bool) {
         let operation = toeg.operation();
         let scenario = self.entries.name(&mut self.submodel, &names.names, operation.scenario);
-        let mut one = ScenarioTotal { operations: 1, ..Default::default() };
+        let fragments = u64::from(operation.extent != Extent::Whole);
+        let headless = u64::from(operation.extent == Extent::Headless);
+        let mut one = ScenarioTotal { operations: 1, fragments, headless, ..Default::default() };
+        if let Some(weight) = operation.weight {
+            one.sampled.add(weight);
+        }
         if timed {
             let begin = toeg.event(toeg.root()).time;
             // The customer waits for the first entry's first phase.
@@ -278,40 +306,29 @@ pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<
 /// Only spans tell. Tasks of other traces serve one request at a time; what comes before they accept one is their queue, and
 /// that is for the solver to find.
 pub(super) fn on_the_way(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
-    if !matches!(toeg.operation().origins, Origins::Items(_)) {
+    if !is_measured(toeg) {
         return None;
     }
-    let owner = outcome.owner[node as usize];
-    // What comes before an entry's first node is its caller.
-    if outcome.entries.get(owner as usize).is_none_or(|own| own.accepted_at == node) {
-        return None;
-    }
-    let cause = |node: NodeId| match toeg.previous_in_thread(node) {
-        NONE => toeg.thread_of(node).fork,
-        previous => previous,
-    };
-    let between = |from: NodeId, to: NodeId| toeg.event(to).time - toeg.event(from).time;
-    let reply = cause(node);
-    if reply == NONE || outcome.owner[reply as usize] == owner {
-        return None;
-    }
-    let mut seconds = between(reply, node);
-    let mut visit = outcome.owner[reply as usize];
-    loop {
-        let called = outcome.entries.get(visit as usize).filter(|called| called.accepted_at != NONE)?;
-        let sent = cause(called.accepted_at);
-        if sent == NONE {
-            return None;
-        }
-        seconds += between(sent, called.accepted_at);
-        visit = outcome.owner[sent as usize];
-        match called.interaction {
-            // Each hop lies before the one that it leads to.
-            Interaction::Forwarding => {}
-            Interaction::Rendezvous => return (visit == owner && seconds > 0.0).then_some(seconds),
-            Interaction::Asynchronous | Interaction::Customer => return None,
-        }
-    }
+    answered(toeg, outcome, node).map(|answer| answer.on_the_way).filter(|seconds| *seconds > 0.0)
+}
+
+/// The own work of an entry's invocation seen in spans, by node, with its phase and seconds; `None` for other traces, and for strands
+/// that were measured one by one, where [`exclusive`] tells it of each node.
+pub(super) fn own_pieces(
+    toeg: &Toeg,
+    outcome: &Outcome,
+    entry: EntryNumber,
+    nodes: &[NodeId],
+) -> Option<Vec<(NodeId, u8, f64)>> {
+    let branches: Vec<u32> =
+        (0..).zip(&outcome.branches).filter(|(_, branch)| branch.entry == entry).map(|(number, _)| number).collect();
+    let invocation = Invocation { toeg, outcome, entry, nodes, requests: &[], branches: &branches };
+    (is_measured(toeg) && !are_strands(invocation)).then(|| {
+        own_work(toeg, outcome, nodes)
+            .into_iter()
+            .map(|Own { node, phase, seconds, .. }| (node, phase, seconds))
+            .collect()
+    })
 }
 
 /// The positions at which one invocation worked, and how long where that is known.

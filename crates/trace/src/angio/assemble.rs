@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::grammar::{ATTRIBUTES, Header, Label, Word};
 use super::rank::Ranker;
 use super::recent::Recent;
-use crate::{Event, Operation, Origins, ReadReport, Sink, TaskId, TraceNames, codes};
+use crate::{Event, Extent, Operation, Origins, ReadReport, Sink, TaskId, TraceNames, codes};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
@@ -71,6 +71,8 @@ impl<'a> Assembler<'a> {
             file: Arc::clone(&self.file),
             line,
             start: header.start,
+            weight: None,
+            extent: Extent::Whole,
             origins: Origins::Lines,
             events: Vec::with_capacity(self.guess),
         };

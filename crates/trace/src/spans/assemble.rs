@@ -54,6 +54,8 @@ pub struct Tree {
     pub end: usize,
     /// Which of its trace's trees it is, from 1.
     pub number: u32,
+    /// Whether it hung on a span that was lost.
+    pub fragment: bool,
 }
 
 /// What the steps of the assembly share.
@@ -393,9 +395,11 @@ fn number(work: &Work<'_>, mut roots: Vec<(u32, usize, usize)>) -> Vec<Tree> {
     roots
         .into_iter()
         .map(|(root, first, end)| {
-            let number = numbers.entry(work.span(root).trace).or_insert(0);
+            let span = work.span(root);
+            let number = numbers.entry(span.trace).or_insert(0);
             *number += 1;
-            Tree { first, end, number: *number }
+            let orphan = span.parent.is_some() && work.named(span.trace, span.parent).is_empty();
+            Tree { first, end, number: *number, fragment: span.lost || orphan }
         })
         .collect()
 }

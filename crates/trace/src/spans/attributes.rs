@@ -8,6 +8,7 @@
 //! | kind | OTLP `kind`; Jaeger tag `span.kind` |
 //! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
 //! | message role | `messaging.operation.type`, `messaging.operation`, `messaging.operation.name` |
+//! | sampling | see [`sampling`](super::sampling) |
 //! | CPU time | `thread.cpu_time`, `cpu.time`, `cpu_time`, `process.cpu.time` in seconds, or with the suffix `_ns`, `_us` or `_ms` |
 
 use rustc_hash::FxHashSet;
@@ -15,6 +16,7 @@ use rustc_hash::FxHashSet;
 use crate::retained::{Attribute, Data, Keys, Status};
 use crate::spans::json::{Scalar, Shape};
 use crate::spans::model::{Messaging, SpanKind};
+use crate::spans::sampling::{self, Sampling};
 use dyelog_diagnostic::names::{Name, Names};
 
 /// What an attribute tells.
@@ -46,6 +48,8 @@ pub enum Meaning {
     Operation(u8),
     /// CPU time, with the factor to seconds.
     Cpu(f64),
+    /// How the operation was sampled.
+    Sampling(sampling::Key),
 }
 
 /// The rank of a peer that is a database, between the other ranks.
@@ -89,6 +93,10 @@ pub fn meaning(key: &str) -> Meaning {
         "messaging.operation.type" => Meaning::Operation(0),
         "messaging.operation" => Meaning::Operation(1),
         "messaging.operation.name" => Meaning::Operation(2),
+        "sampler.type" => Meaning::Sampling(sampling::Key::Sampler),
+        "sampler.param" => Meaning::Sampling(sampling::Key::Parameter),
+        "X-SampleRatio" => Meaning::Sampling(sampling::Key::Ratio),
+        "sampleRate" | "SampleRate" => Meaning::Sampling(sampling::Key::Rate),
         _ if key.contains("cpu") => cpu(key),
         _ => Meaning::Nothing,
     }
@@ -147,6 +155,8 @@ pub struct Attributes {
     pub cpu: f64,
     /// CPU time that was left out because it is negative, in seconds.
     pub bad_cpu: Option<f64>,
+    /// How the operation was sampled.
+    pub sampling: Sampling,
     /// What is kept of all attributes, where anything is.
     pub keeping: Option<Keeping>,
 }
@@ -235,6 +245,7 @@ impl Default for Attributes {
             kind: SpanKind::Unspecified,
             cpu: f64::NAN,
             bad_cpu: None,
+            sampling: Sampling::default(),
             keeping: None,
         }
     }
@@ -264,6 +275,7 @@ impl Attributes {
         self.kind = SpanKind::Unspecified;
         self.cpu = f64::NAN;
         self.bad_cpu = None;
+        self.sampling = Sampling::default();
         if let Some(keeping) = &mut self.keeping {
             keeping.attributes.clear();
             (keeping.status, keeping.event) = (Status::Unset, Name::NONE);
@@ -301,10 +313,15 @@ impl Attributes {
             }
             return;
         }
+        if let Meaning::Sampling(key) = meaning {
+            let number = value.float();
+            self.sampling.take(key, value.text(), number);
+            return;
+        }
         let Some(text) = value.text() else { return };
         let text = text.trim();
         match meaning {
-            Meaning::Nothing | Meaning::Cpu(_) => {}
+            Meaning::Nothing | Meaning::Cpu(_) | Meaning::Sampling(_) => {}
             Meaning::Service => self.service.offer(0, text),
             Meaning::Instance(rank) => self.instance.offer(rank, text),
             Meaning::Host(rank) => self.host.offer(rank, text),

@@ -253,6 +253,9 @@ impl<'a> Builder<'a> {
         }
         span.messaging = self.attributes.messaging();
         span.cpu = self.attributes.cpu;
+        // A span's own attributes tell more than its trace state, and that more than its resource.
+        let told = [self.attributes.sampling.weight(), span.weight, self.resource.sampling.weight()];
+        span.weight = told.into_iter().find(|weight| !weight.is_nan()).unwrap_or(span.weight);
         if let Some(seconds) = self.attributes.bad_cpu.take() {
             let place = self.place(span.id);
             self.report.count("CPU time that is negative", || {

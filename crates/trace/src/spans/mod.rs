@@ -28,6 +28,7 @@ mod otlp;
 mod pipeline;
 pub mod plan;
 mod restore;
+mod sampling;
 pub mod settle;
 pub mod skew;
 pub(crate) mod time;
@@ -39,16 +40,18 @@ pub use jaeger::read_jaeger;
 pub use otlp::read_otlp;
 
 /// How spans are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpanOptions {
     /// Whether a damaged line is an error that ends the reading.
     pub strict: bool,
     /// Whether differing clocks are corrected.
     pub correct_skew: bool,
+    /// The probability with which operations were kept, above 0 and at most 1, whatever the traces tell of it.
+    pub sampling: Option<f64>,
 }
 
 impl Default for SpanOptions {
     fn default() -> Self {
-        Self { strict: false, correct_skew: true }
+        Self { strict: false, correct_skew: true, sampling: None }
     }
 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 pub use crate::recorded::SpanKind;
 use crate::retained::Kept;
 use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::sampling;
 use dyelog_diagnostic::names::{Name, Names};
 
 /// What the messaging attributes say that a span does.
@@ -72,6 +73,10 @@ pub struct Span {
     pub remote: bool,
     /// Whether its end was not recorded.
     pub endless: bool,
+    /// Whether it stands in place of a span that was lost.
+    pub lost: bool,
+    /// How many operations the one that it begins stands for; NaN where nothing tells it.
+    pub weight: f64,
 }
 
 impl Default for Span {
@@ -95,6 +100,8 @@ impl Default for Span {
             follows: false,
             remote: false,
             endless: false,
+            lost: false,
+            weight: sampling::UNKNOWN,
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::spans::json::{
     AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, TextTo, skip,
 };
 use crate::spans::model::{Link, Span, SpanKind};
+use crate::spans::sampling::of_trace_state;
 use crate::spans::time::from_rfc3339;
 use crate::spans::{SpanOptions, input, pipeline};
 use crate::{ReadReport, Sink, TraceNames};
@@ -207,9 +208,10 @@ impl Elements for SpanList<'_, '_> {
         self.builder.open();
         let first_link = u32::try_from(self.builder.spans.links.len()).unwrap_or(u32::MAX);
         let span = Span { first_link, ..Span::default() };
-        let mut reader = SpanReader { builder: self.builder, span, start: None, end: None };
+        let mut reader = SpanReader { builder: self.builder, span, start: None, end: None, state: String::new() };
         let Some(shape) = seq.next_element_seed(ObjectOf(&mut reader))? else { return Ok(false) };
-        let SpanReader { mut span, start, end, .. } = reader;
+        let SpanReader { mut span, start, end, state, .. } = reader;
+        span.weight = of_trace_state(&state, span.trace);
         self.builder.expect(Shape::Object, shape, "spans[]");
         if shape == Shape::Object {
             self.builder.apply_attributes(&mut span);
@@ -224,6 +226,8 @@ struct SpanReader<'r, 'n> {
     span: Span,
     start: Option<i64>,
     end: Option<i64>,
+    /// The trace state, which may stand before the trace's identifier.
+    state: String,
 }
 
 impl SpanReader<'_, '_> {
@@ -261,6 +265,9 @@ impl Members for SpanReader<'_, '_> {
             }
             "endTimeUnixNano" | "end_time_unix_nano" => {
                 self.end = self.scalar(map, "endTimeUnixNano")?.whole().filter(|time| *time != 0);
+            }
+            "traceState" | "trace_state" => {
+                self.state = self.scalar(map, "traceState")?.text().unwrap_or_default().to_owned();
             }
             "flags" => {
                 // Bit 8: it is known whether the parent is remote; bit 9: it is.

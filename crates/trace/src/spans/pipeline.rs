@@ -15,7 +15,7 @@ use crate::spans::plan::{Manner, NONE, Plan, What};
 use crate::spans::settle::{Tolerance, settle};
 use crate::spans::skew::{Observation, Skew};
 use crate::spans::toeg::Emitter;
-use crate::{Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
+use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -54,12 +54,19 @@ pub(super) fn operations(
         let tolerance = tolerance(&tree);
         settle(&mut plan, &skew, tolerance);
         let (events, start) = emitter.emit(&plan, names, tolerance.resolution, tolerance.slack);
+        let weight = tree.spans[0].weight;
         let operation = Operation {
             scenario: scenario(&plan, &mut names.names),
             run: run(&forest, planted, &tree),
             file: Arc::clone(&file),
             line: 0,
             start: Some(start),
+            weight: options.sampling.map(|part| 1.0 / part).or(Some(weight).filter(|weight| !weight.is_nan())),
+            extent: match (planted.fragment, planted.number) {
+                (false, _) => Extent::Whole,
+                (true, 1) => Extent::Headless,
+                (true, _) => Extent::Rest,
+            },
             origins: Origins::Items(tree.spans.iter().map(|span| item(&forest, span)).collect()),
             events,
         };

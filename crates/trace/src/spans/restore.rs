@@ -251,6 +251,7 @@ fn synthesize(work: &mut Work<'_>, fragment: &Fragment, kind: SpanKind, added: &
         start: fragment.start,
         end: fragment.end,
         kind,
+        lost: true,
         ..Span::default()
     };
     let index = work.spans.spans.len() as u32;

@@ -1,0 +1,142 @@
+//! The probability with which operations were kept, read off the identifiers of their traces, as a mergeable summary.
+//!
+//! Ratio samplers decide by the trace identifier: they keep those for which a number in [0, 1) made of it is below the probability. The
+//! identifiers that were kept fill only that part of the range. With n of them the probability is the greatest number times (n + 1)/n,
+//! within about 1 % from 1,000 on. Numbers that are not spread evenly below the greatest tell nothing: identifiers that
+//! hold a time, or that are counted. Sources: the samplers of Jaeger, OpenTelemetry, Datadog and Zipkin.
+
+/// The fewest identifiers that tell anything.
+const ENOUGH: u64 = 100;
+/// From this probability on all were kept: n evenly spread numbers lie below it with a chance of 0.95^n.
+const ALL: f64 = 0.95;
+/// The least probability that identifiers tell: those that are counted, or short, lie below.
+const LEAST: f64 = 1e-4;
+/// How many standard errors the mean of evenly spread numbers may be off.
+const ERRORS: f64 = 4.0;
+
+/// The numbers that samplers make of identifiers.
+const SAMPLERS: [fn(u128) -> u64; 8] = [
+    // Jaeger's clients, OpenTelemetry for Go.
+    |id| (id as u64) << 1,
+    // OpenTelemetry for Go, older.
+    |id| ((id >> 64) as u64) << 1,
+    // OpenTelemetry for Java, Zipkin's collector.
+    |id| (id as u64 as i64).unsigned_abs() << 1,
+    // OpenTelemetry for .NET.
+    |id| ((id >> 64) as u64 as i64).unsigned_abs() << 1,
+    // OpenTelemetry for Python, whose identifiers have 128 bits. Shorter ones have 63 bits often, and fill but half of its range.
+    |id| if id >> 64 == 0 { u64::MAX } else { id as u64 },
+    // OpenTelemetry for JavaScript.
+    |id| ((id ^ (id >> 32) ^ (id >> 64) ^ (id >> 96)) as u64) << 32,
+    // OpenTelemetry's probability sampler, and the proportional one of its collector.
+    |id| !((id as u64) << 8),
+    // Datadog.
+    |id| (id as u64).wrapping_mul(1_111_111_111_111_111_111),
+];
+
+/// What identifiers make of one sampler's numbers, in 32 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// The greatest.
+    pub greatest: u32,
+    /// Their sum.
+    pub sum: u128,
+}
+
+/// Identifiers of traces that were kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptIds {
+    /// How many.
+    pub count: u64,
+    /// By sampler.
+    pub numbers: [Numbers; SAMPLERS.len()],
+}
+
+impl KeptIds {
+    /// Takes in an identifier.
+    pub fn add(&mut self, id: u128) {
+        self.count += 1;
+        for (own, sampler) in self.numbers.iter_mut().zip(&SAMPLERS) {
+            let number = (sampler(id) >> 32) as u32;
+            own.greatest = own.greatest.max(number);
+            own.sum = own.sum.saturating_add(number.into());
+        }
+    }
+
+    /// Takes in all identifiers of the other.
+    pub fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        for (own, other) in self.numbers.iter_mut().zip(&other.numbers) {
+            own.greatest = own.greatest.max(other.greatest);
+            own.sum = own.sum.saturating_add(other.sum);
+        }
+    }
+
+    /// The probability with which these were kept; 1 where they fill the range, `None` where nothing can be told.
+    pub fn probability(&self) -> Option<f64> {
+        if self.count < ENOUGH {
+            return None;
+        }
+        // One sampler's part can look like a greater part of another's.
+        let parts = self.numbers.iter().filter_map(|own| self.one(own)).filter(|part| *part < ALL);
+        parts.reduce(f64::min).or_else(|| self.one(&self.numbers[0]).map(|_| 1.0))
+    }
+
+    fn one(&self, own: &Numbers) -> Option<f64> {
+        let count = self.count as f64;
+        let greatest = f64::from(own.greatest) / 2.0_f64.powi(32);
+        let probability = (greatest * (count + 1.0) / count).min(1.0);
+        if probability < LEAST {
+            return None;
+        }
+        let mean = own.sum as f64 / count / 2.0_f64.powi(32);
+        let even = (mean / greatest - 0.5).abs() <= ERRORS / (12.0 * count).sqrt();
+        even.then_some(probability)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeptIds, SAMPLERS};
+
+    /// Numbers that look random.
+    fn ids() -> impl Iterator<Item = u128> {
+        let mut state = 7_u64;
+        let mut next = move || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        };
+        std::iter::repeat_with(move || u128::from(next()) << 64 | u128::from(next()))
+    }
+
+    fn probability(ids: impl Iterator<Item = u128>) -> Option<f64> {
+        let mut kept = KeptIds::default();
+        ids.for_each(|id| kept.add(id));
+        kept.probability()
+    }
+
+    #[test]
+    fn each_sampler_shows() {
+        for (place, sampler) in SAMPLERS.iter().enumerate() {
+            for part in [0.01, 0.3, 0.7] {
+                let kept = ids().filter(|id| sampler(*id) as f64 / 2.0_f64.powi(64) < part);
+                let found = probability(kept.take(1000)).expect("there are enough");
+                assert!((found / part - 1.0).abs() < 0.01, "{place}: {found} for {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_sampled_is_not_taken_for_it() {
+        assert_eq!(probability(ids().take(1000)), Some(1.0));
+        // Of 63 bits, of 64 bits, and counted ones.
+        assert_eq!(probability(ids().map(|id| id >> 65).take(1000)), Some(1.0));
+        assert_eq!(probability(ids().map(|id| id >> 64).take(1000)), Some(1.0));
+        assert_eq!(probability((1..1000).map(u128::from)), None);
+        // A time in front.
+        assert_eq!(probability(ids().zip(0..1000).map(|(id, at)| (id >> 32) | (0x6500_0000 + at) << 96)), Some(1.0));
+        assert_eq!(probability(ids().take(20)), None);
+    }
+}

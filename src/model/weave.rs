@@ -1,0 +1,559 @@
+//! Which calls of an entry are made one after the other, and which side by side: decided of all invocations together, when
+//! everything is merged.
+//!
+//! Two calls are in *sequence* where they were seen so in nearly all invocations that made both ([`IN_ORDER`]); what single
+//! invocations show beyond that is noise of clocks and of scheduling. Calls that are not in sequence, one by one, make a *fork*: its
+//! branches begin at their mean offsets, and the strand is in it for as long as was seen. All calls of an entry are so a
+//! sequence of calls and forks.
+
+use std::collections::BTreeMap;
+
+use crate::lqn::digest::Digest;
+use crate::lqn::submodel::{
+    ActivityTotal, BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position,
+    RequestKind, RequestTotal, Seconds, SubModel, WorkTotal,
+};
+use crate::lqn::timing::{CallLabel, CallTotal, PairTotal};
+use crate::model::fragments::give_back;
+
+/// Calls are in order where they are so in 98 of 100 invocations: (98, 100).
+const IN_ORDER: (u64, u64) = (98, 100);
+
+/// An entry that nobody waits for is outvoted by the same one that somebody waits for, where it has less than this part of the
+/// invocations of both: (2, 100).
+const OUTVOTED: (u64, u64) = (2, 100);
+
+/// How many branches calls are drawn as at most that have one label for all of them.
+const WIDEST: u64 = 16;
+
+/// The sub-model with its calls in order: work at the positions where it is done, and blocks where calls run side by side. Entries
+/// keep their numbers.
+pub fn decided(sub: &SubModel) -> SubModel {
+    let mut sub = sub.clone();
+    give_back(&mut sub);
+    outvote(&mut sub);
+    let keys: Vec<EntryKey> = sub.entries().iter().map(|entry| entry.key).collect();
+    for number in 0..keys.len() {
+        let entry = sub.entry_mut(EntryIndex(number as u32));
+        if entry.calls.is_empty() {
+            continue;
+        }
+        forget_rare_strands(entry);
+        let weave = Weave::of(entry, &keys);
+        if entry.blocks.is_empty() { weave.put(entry, &keys) } else { weave.put_in_sequence(entry) }
+    }
+    sub
+}
+
+/// Strands that hardly any invocation has make no structure: what they do is part of the whole.
+fn forget_rare_strands(entry: &mut EntryTotal) {
+    let times = entry.blocks.values().map(|block| block.times).max().unwrap_or(0);
+    if times == 0 || times * IN_ORDER.1 > entry.invocations * (IN_ORDER.1 - IN_ORDER.0) {
+        return;
+    }
+    entry.blocks.clear();
+    for (at, work) in std::mem::take(&mut entry.work) {
+        let whole = Position { stage: 0, branch: None, phase: at.phase };
+        entry.work.entry(whole).or_default().add(&work);
+    }
+}
+
+/// A server span of a thousand that begins after its client has ended looks like one that nobody waits for. Where nearly all
+/// invocations of the same service were waited for, these were, too.
+fn outvote(sub: &mut SubModel) {
+    let mut waited: BTreeMap<(u32, u32, u32), EntryIndex> = BTreeMap::new();
+    let of = |entry: &EntryTotal| (entry.task.0, entry.instance, entry.service.0);
+    let number = |at: usize| EntryIndex(at as u32);
+    for (at, entry) in sub.entries().iter().enumerate() {
+        if entry.interaction == Interaction::Rendezvous && entry.service.is_some() && entry.response.count > 0 {
+            // Of several that differ in what they request, the one that was invoked most.
+            let rank = |index: EntryIndex| (sub.entry(index).invocations, sub.entry(index).key);
+            let most = waited.entry(of(entry)).or_insert(number(at));
+            if rank(number(at)) > rank(*most) {
+                *most = number(at);
+            }
+        }
+    }
+    let mut moved: BTreeMap<EntryIndex, EntryIndex> = BTreeMap::new();
+    for (at, entry) in sub.entries().iter().enumerate() {
+        let Some(&to) = waited.get(&of(entry)) else { continue };
+        let all = entry.invocations + sub.entry(to).invocations;
+        let few = entry.invocations * OUTVOTED.1 < all * OUTVOTED.0;
+        if entry.interaction == Interaction::Asynchronous && entry.response.count > 0 && few {
+            moved.insert(number(at), to);
+        }
+    }
+    if moved.is_empty() {
+        return;
+    }
+    for (&from, &to) in &moved {
+        let gone = sub.entry_mut(from);
+        let mut part = gone.clone();
+        (gone.invocations, gone.outvoted) = (0, 0);
+        gone.work.clear();
+        gone.calls.clear();
+        gone.pairs.clear();
+        // Nobody was seen to wait, so that all of it was one phase.
+        part.outvoted += part.invocations;
+        sub.entry_mut(to).take_in(&part);
+    }
+    for at in 0..sub.entries().len() {
+        redirect(sub.entry_mut(number(at)), &moved);
+    }
+}
+
+/// Calls to entries that were outvoted go to those that outvoted them, and wait.
+fn redirect(entry: &mut EntryTotal, moved: &BTreeMap<EntryIndex, EntryIndex>) {
+    for work in entry.work.values_mut() {
+        for (from, to) in moved {
+            if let Some(request) = work.requests.shift_remove(&(RequestKind::Asynchronous, *from)) {
+                work.requests.entry((RequestKind::Synchronous, *to)).or_default().merge(&request);
+            }
+        }
+    }
+    let gone = |label: &CallLabel| {
+        label.kind == RequestKind::Asynchronous && label.to.is_some_and(|to| moved.contains_key(&to))
+    };
+    let labels: Vec<CallLabel> = entry.calls.keys().copied().filter(|label| gone(label)).collect();
+    for label in labels {
+        let Some(call) = entry.calls.shift_remove(&label) else { continue };
+        let kind = RequestKind::Synchronous;
+        let new = CallLabel { kind, to: label.to.and_then(|to| moved.get(&to)).copied(), ..label };
+        // What was taken for work was waiting.
+        let at = Position { stage: 0, branch: None, phase: label.phase };
+        let work = entry.work.entry(at).or_default();
+        work.delay = Seconds(work.delay.0 - call.share.0);
+        entry.calls.entry(new).or_default().merge(&call);
+    }
+    entry.pairs.retain(|(left, right), _| !gone(left) && !gone(right));
+}
+
+/// The calls of an entry in their order.
+struct Weave {
+    labels: Vec<(CallLabel, CallTotal)>,
+    /// By phase, one after the other.
+    clusters: Vec<Cluster>,
+}
+
+/// Calls of one phase that are not in sequence with each other, by branch, each with its calls in sequence.
+struct Cluster {
+    phase: u8,
+    branches: Vec<Vec<usize>>,
+}
+
+/// How two calls lie to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Before,
+    After,
+    /// At the same time, or in no order that holds.
+    Beside,
+}
+
+/// The order of two calls that an entry of so many invocations was seen to make.
+fn order_of(pair: &PairTotal, invocations: u64) -> Order {
+    let beside = pair.both - (pair.before + pair.after).min(pair.both);
+    // That two calls are never out at once is a sequence, too, whichever comes first. And what hardly any invocation does makes no
+    // structure.
+    let holds = beside * IN_ORDER.1 <= pair.both * (IN_ORDER.1 - IN_ORDER.0)
+        || pair.both * IN_ORDER.1 < invocations * (IN_ORDER.1 - IN_ORDER.0);
+    let first = (pair.before, pair.later) >= (pair.after, pair.earlier);
+    match (holds, first) {
+        (true, true) => Order::Before,
+        (true, false) => Order::After,
+        (false, _) => Order::Beside,
+    }
+}
+
+impl Weave {
+    fn of(entry: &EntryTotal, keys: &[EntryKey]) -> Self {
+        let mut labels: Vec<(CallLabel, CallTotal)> = entry
+            .calls
+            .iter()
+            .filter(|(label, _)| label.kind == RequestKind::Synchronous)
+            .map(|(label, call)| (*label, *call))
+            .collect();
+        let key = |label: &CallLabel| (label.phase, label.to.map(|to| keys[to.index()]), label.ordinal);
+        labels.sort_by_key(|(label, _)| key(label));
+        let mut orders: BTreeMap<(usize, usize), Order> = BTreeMap::new();
+        for ((left, right), pair) in &entry.pairs {
+            let place = |label: &CallLabel| labels.binary_search_by_key(&key(label), |(other, _)| key(other)).ok();
+            let ours = left.kind == RequestKind::Synchronous && right.kind == RequestKind::Synchronous;
+            if let (true, Some(left), Some(right)) = (ours && left.phase == right.phase, place(left), place(right)) {
+                orders.insert((left, right), order_of(pair, entry.invocations));
+            }
+        }
+        let clusters = clusters(&labels, &orders);
+        Self { labels, clusters }
+    }
+
+    /// In how many branches the calls of a cluster are made that have one label for all, 1 for other clusters.
+    fn width(&self, cluster: &Cluster) -> u64 {
+        let [call] = cluster.branches.concat()[..] else { return 1 };
+        let (label, total) = &self.labels[call];
+        let beside = total.duration.sum.as_f64() / total.share.as_f64().max(f64::MIN_POSITIVE);
+        if label.ordinal > 0 || label.to.is_none() || beside < 1.2 {
+            1
+        } else {
+            (beside.round() as u64).clamp(2, WIDEST)
+        }
+    }
+
+    /// Puts the entry's work where it is done.
+    fn put(&self, entry: &mut EntryTotal, keys: &[EntryKey]) {
+        if self.clusters.iter().all(|cluster| cluster.branches.len() == 1 && self.width(cluster) == 1) {
+            self.put_in_sequence(entry);
+            return;
+        }
+        let mut stage = 0;
+        for phase in 1..=3 {
+            let at = Position { stage: 0, branch: None, phase };
+            let Some(whole) = entry.work.get(&at) else { continue };
+            let mut parts = Parts::new(entry, whole.clone(), self, at, stage);
+            for cluster in self.clusters.iter().filter(|cluster| cluster.phase == phase) {
+                parts.cluster(cluster, keys);
+            }
+            stage = parts.stage;
+            let Parts { segments, branches, blocks, .. } = parts.finish();
+            entry.work.shift_remove(&at);
+            entry.work.extend(segments);
+            entry.work.extend(branches);
+            entry.blocks.extend(blocks);
+        }
+    }
+
+    /// Leaves the work where it is: what calls take less of their invocation's time than they last is no work.
+    fn put_in_sequence(&self, entry: &mut EntryTotal) {
+        for phase in 1..=3 {
+            let calls = self.labels.iter().filter(|(label, _)| label.phase == phase);
+            let beyond = calls.map(|(_, call)| beyond(call)).fold(Seconds::default(), Seconds::plus);
+            if let Some(work) = entry.work.get_mut(&Position { stage: 0, branch: None, phase }) {
+                work.delay = work.delay.plus(beyond);
+            }
+        }
+    }
+}
+
+/// By how much calls in sequence take less of their invocation's time than they last.
+fn beyond(call: &CallTotal) -> Seconds {
+    Seconds(call.share.0 - call.duration.sum.0)
+}
+
+/// Parts of the calls such that those of two parts are in sequence, in the order of time.
+fn clusters(labels: &[(CallLabel, CallTotal)], orders: &BTreeMap<(usize, usize), Order>) -> Vec<Cluster> {
+    let beside = orders.iter().filter(|(_, order)| **order == Order::Beside).map(|(pair, _)| *pair);
+    let mut parts = components(labels.len(), beside);
+    let mean_start = |call: &usize| {
+        let call = &labels[*call].1;
+        call.start.as_f64() / call.invocations.max(1) as f64
+    };
+    let first = |part: &Vec<usize>| part.iter().map(mean_start).fold(f64::INFINITY, f64::min);
+    for part in &mut parts {
+        part.sort_by(|left, right| mean_start(left).total_cmp(&mean_start(right)).then(left.cmp(right)));
+    }
+    parts.sort_by(|left, right| {
+        let phase = |part: &Vec<usize>| labels[part[0]].0.phase;
+        phase(left).cmp(&phase(right)).then_with(|| first(left).total_cmp(&first(right))).then_with(|| left.cmp(right))
+    });
+    // Where each label is: its part, and its place there.
+    let mut places = vec![(0, 0); labels.len()];
+    for (number, part) in parts.iter().enumerate() {
+        for (place, label) in part.iter().enumerate() {
+            places[*label] = (number, place);
+        }
+    }
+    let mut ordered: Vec<Vec<(usize, usize)>> = vec![Vec::new(); parts.len()];
+    for (&(left, right), order) in orders {
+        let (left, right) = (places[left], places[right]);
+        if left.0 == right.0 && matches!(order, Order::Before | Order::After) {
+            ordered[left.0].push((left.1, right.1));
+        }
+    }
+    parts
+        .into_iter()
+        .zip(ordered)
+        .map(|(part, ordered)| {
+            let phase = labels[part[0]].0.phase;
+            Cluster { phase, branches: branches(&part, &ordered) }
+        })
+        .collect()
+}
+
+/// The branches of a fork: chains of calls that are in sequence with each other and with nothing else, or else the calls one by
+/// one. `ordered` has the pairs in sequence, by their places in the part.
+fn branches(part: &[usize], ordered: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let chains = components(part.len(), ordered.iter().copied());
+    let mut pairs = vec![0; part.len()];
+    for &(left, right) in ordered {
+        pairs[left] += 1;
+        pairs[right] += 1;
+    }
+    let is_chain = |chain: &Vec<usize>| chain.iter().all(|call| pairs[*call] == chain.len() - 1);
+    let mut branches: Vec<Vec<usize>> = if chains.len() > 1 && chains.iter().all(is_chain) {
+        chains.into_iter().map(|chain| chain.into_iter().map(|at| part[at]).collect()).collect()
+    } else {
+        part.iter().map(|call| vec![*call]).collect()
+    };
+    branches.sort();
+    branches
+}
+
+/// Connected parts of so many vertices.
+fn components(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<Vec<usize>> {
+    let mut parent: Vec<usize> = (0..count).collect();
+    let find = |parent: &mut Vec<usize>, mut at: usize| {
+        while parent[at] != at {
+            parent[at] = parent[parent[at]];
+            at = parent[at];
+        }
+        at
+    };
+    for (left, right) in edges {
+        let (left, right) = (find(&mut parent, left), find(&mut parent, right));
+        parent[left.max(right)] = left.min(right);
+    }
+    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for at in 0..count {
+        parts.entry(find(&mut parent, at)).or_default().push(at);
+    }
+    parts.into_values().collect()
+}
+
+/// The work of a phase in the making: segments between blocks, and branches in them.
+struct Parts<'w> {
+    weave: &'w Weave,
+    invocations: u64,
+    pairs: BTreeMap<(CallLabel, CallLabel), PairTotal>,
+    /// What is not given away yet.
+    whole: WorkTotal,
+    /// Own time of all segments, and its squares.
+    own: Moments,
+    at: Position,
+    stage: u32,
+    segments: BTreeMap<Position, WorkTotal>,
+    branches: Vec<(Position, WorkTotal)>,
+    blocks: Vec<(u64, BlockTotal)>,
+    /// The labels of each segment.
+    calls: BTreeMap<Position, Vec<usize>>,
+}
+
+impl<'w> Parts<'w> {
+    fn new(entry: &EntryTotal, mut whole: WorkTotal, weave: &'w Weave, at: Position, stage: u32) -> Self {
+        let own = std::mem::take(&mut whole.exclusive);
+        let pairs = entry.pairs.iter().map(|(pair, total)| (*pair, *total)).collect();
+        let segments = BTreeMap::from([(Position { stage, ..at }, WorkTotal::default())]);
+        let (branches, blocks, calls) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { weave, invocations: entry.invocations, pairs, whole, own, at, stage, segments, branches, blocks, calls }
+    }
+
+    fn here(&self) -> Position {
+        Position { stage: self.stage, ..self.at }
+    }
+
+    fn segment(&mut self) -> &mut WorkTotal {
+        let here = self.here();
+        self.segments.entry(here).or_default()
+    }
+
+    fn cluster(&mut self, cluster: &Cluster, keys: &[EntryKey]) {
+        let calls: Vec<(CallLabel, CallTotal)> =
+            cluster.branches.iter().flatten().map(|call| self.weave.labels[*call]).collect();
+        let lead = calls.iter().map(|(_, call)| call.lead).fold(Seconds::default(), Seconds::plus);
+        let segment = self.segment();
+        segment.exclusive.sum = segment.exclusive.sum.plus(lead);
+        let width = self.weave.width(cluster);
+        if width > 1 {
+            return self.fan_out(cluster.branches[0][0], width, keys);
+        }
+        if let [single] = &cluster.branches[..] {
+            for &call in single {
+                let here = self.here();
+                let after = beyond(&self.weave.labels[call].1);
+                let segment = self.segment();
+                segment.delay = segment.delay.plus(after);
+                self.calls.entry(here).or_default().push(call);
+            }
+            return;
+        }
+        self.stage += 1;
+        let at = self.here();
+        let _ = self.segment();
+        let times = calls.iter().map(|(_, call)| call.invocations).max().unwrap_or(0).clamp(1, self.invocations.max(1));
+        let mut digest = Digest::of(10).word(at.stage.into()).word(at.phase.into());
+        for (label, _) in &calls {
+            digest = digest.word(label.ordinal.into());
+            digest = label.to.map_or(digest.word(0), |to| digest.key(keys[to.index()]));
+        }
+        let key = digest.short();
+        let share: i128 = calls.iter().map(|(_, call)| call.share.0).sum();
+        let response = Moments { count: times, sum: Seconds(share), squares: 0 };
+        let mut totals = Vec::new();
+        let all: Vec<usize> = cluster.branches.iter().flatten().copied().collect();
+        for (number, branch) in (0..).zip(&cluster.branches) {
+            let position = Position { stage: 0, branch: Some(Branch { block: key, branch: number }), phase: at.phase };
+            let work = self.branch(branch, &all);
+            self.branches.push((position, work));
+            totals.push(BranchTotal { content: digest.word(number.into()).short().max(1), own: false, awaited: times });
+        }
+        self.blocks.push((key, BlockTotal { at, times, branches: totals, response }));
+    }
+
+    /// A fork of very many calls to one entry, in as many branches as are out at once.
+    fn fan_out(&mut self, call: usize, width: u64, keys: &[EntryKey]) {
+        let (label, total) = self.weave.labels[call];
+        let Some(to) = label.to else { return };
+        self.stage += 1;
+        let at = self.here();
+        let _ = self.segment();
+        let digest = Digest::of(11).word(at.stage.into()).word(at.phase.into()).key(keys[to.index()]);
+        let key = digest.short();
+        let mut all = WorkTotal::default();
+        self.give(&mut all, to, &total);
+        let times = total.invocations.max(1);
+        let mut totals = Vec::new();
+        for number in 0..width {
+            let count = total.requests.count / width + u64::from(number < total.requests.count % width);
+            let requests = RequestTotal { count, squares: total.requests.squares / (width * width) };
+            let mut work = WorkTotal { visits: times, ..WorkTotal::default() };
+            work.requests.insert((RequestKind::Synchronous, to), requests);
+            work.network = Moments { count, sum: Seconds(all.network.sum.0 / i128::from(width)), squares: 0 };
+            let branch = Branch { block: key, branch: number as u32 };
+            self.branches.push((Position { stage: 0, branch: Some(branch), phase: at.phase }, work));
+            totals.push(BranchTotal { content: digest.word(number).short().max(1), own: false, awaited: times });
+        }
+        let response = Moments { count: times, sum: total.share, squares: 0 };
+        self.blocks.push((key, BlockTotal { at, times, branches: totals, response }));
+    }
+
+    /// The work of a branch among all calls of its fork: after its offset, its calls.
+    fn branch(&mut self, branch: &[usize], all: &[usize]) -> WorkTotal {
+        let mut work = WorkTotal::default();
+        let labels = &self.weave.labels;
+        let offset = all.iter().map(|other| self.later(*other, branch[0])).fold(0.0, f64::max);
+        let first = &labels[branch[0]].1;
+        let mut delay = offset * first.invocations as f64;
+        for (place, &call) in branch.iter().enumerate() {
+            let (label, total) = labels[call];
+            if place > 0 {
+                let before = &labels[branch[place - 1]].1;
+                let mean = before.duration.mean().unwrap_or(0.0);
+                let gap = (self.later(branch[place - 1], call) - mean).max(0.0);
+                delay += gap * total.invocations.min(before.invocations) as f64;
+            }
+            work.visits = work.visits.max(total.invocations);
+            match label.to {
+                Some(to) => self.give(&mut work, to, &total),
+                // What the invocation works itself meanwhile.
+                None => {
+                    work.exclusive.merge(&total.duration);
+                    self.own.sum = Seconds(self.own.sum.0 - total.duration.sum.0);
+                }
+            }
+        }
+        work.delay = Seconds::from_f64(delay);
+        work
+    }
+
+    /// By how much a call begins after another on the mean, where it does; 0 where they were not seen together.
+    fn later(&self, first: usize, second: usize) -> f64 {
+        let (left, right) = (self.weave.labels[first].0, self.weave.labels[second].0);
+        let (pair, later) = match self.pairs.get(&(left, right)) {
+            Some(pair) => (pair, pair.later),
+            None => match self.pairs.get(&(right, left)) {
+                Some(pair) => (pair, pair.earlier),
+                None => return 0.0,
+            },
+        };
+        later.as_f64() / pair.both.max(1) as f64
+    }
+
+    /// Takes the requests of a label from the whole into a part.
+    fn give(&mut self, part: &mut WorkTotal, to: EntryIndex, call: &CallTotal) {
+        let kind = (RequestKind::Synchronous, to);
+        if let Some(left) = self.whole.requests.get_mut(&kind) {
+            left.count = left.count.saturating_sub(call.requests.count);
+            if left.count == 0 {
+                self.whole.requests.shift_remove(&kind);
+            }
+        }
+        part.requests.entry(kind).or_default().merge(&call.requests);
+        let on_the_way = self.whole.network.count.min(call.requests.count);
+        let seen = Moments { count: if call.network.0 > 0 { on_the_way } else { 0 }, sum: call.network, squares: 0 };
+        self.whole.network.count -= seen.count;
+        self.whole.network.sum = Seconds(self.whole.network.sum.0 - seen.sum.0);
+        part.network.merge(&seen);
+    }
+
+    /// Gives the rest to the segments.
+    fn finish(mut self) -> Self {
+        let calls = std::mem::take(&mut self.calls);
+        for (at, calls) in calls {
+            let mut part = self.segments.remove(&at).unwrap_or_default();
+            for &call in &calls {
+                let (label, total) = self.weave.labels[call];
+                if let Some(to) = label.to {
+                    self.give(&mut part, to, &total);
+                }
+            }
+            for (kind, request) in &mut part.requests {
+                request.squares = self.squares(*kind, &calls);
+            }
+            self.segments.insert(at, part);
+        }
+        // The own time before the first call of each segment's successor is known; what is left comes last.
+        let known: i128 = self.segments.values().map(|part| part.exclusive.sum.0).sum();
+        let all = self.own.sum.0.max(0);
+        if let Some(mut last) = self.segments.last_entry() {
+            let last = last.get_mut();
+            last.exclusive.sum = Seconds(last.exclusive.sum.0 + (all - known).max(0));
+        }
+        let known = known.max(all);
+        let activities = std::mem::take(&mut self.whole.activities);
+        let first = self.segments.keys().next().copied();
+        for (at, part) in &mut self.segments {
+            let own = &mut part.exclusive;
+            if known > all && known > 0 {
+                own.sum = Seconds((own.sum.0 as f64 * (all as f64 / known as f64)) as i128);
+            }
+            // Each part varies as the whole does.
+            let ratio = if all > 0 { own.sum.0 as f64 / all as f64 } else { 0.0 };
+            own.squares = (self.own.squares as f64 * ratio * ratio) as i128;
+            own.count = self.own.count;
+            part.visits = self.whole.visits;
+            // Processor time that was measured is where the time is; what was executed is told of the first segment.
+            let ratio = if all > 0 { ratio } else { f64::from(u8::from(Some(*at) == first)) };
+            for (name, total) in &activities {
+                let cpu = Moments {
+                    count: total.cpu.count,
+                    sum: Seconds((total.cpu.sum.0 as f64 * ratio).round() as i128),
+                    squares: (total.cpu.squares as f64 * ratio * ratio) as i128,
+                };
+                let count = if Some(*at) == first { total.count } else { 0 };
+                part.activities.insert(*name, ActivityTotal { count, cpu });
+            }
+            if Some(*at) == first {
+                part.network.merge(&self.whole.network);
+                part.delay = part.delay.plus(self.whole.delay);
+                for (kind, request) in self.whole.requests.drain(..) {
+                    part.requests.entry(kind).or_default().merge(&request);
+                }
+            }
+        }
+        self
+    }
+
+    /// The sum over invocations of the squared number of requests of a kind by these calls.
+    fn squares(&self, (_, to): (RequestKind, EntryIndex), calls: &[usize]) -> u64 {
+        let of: Vec<&(CallLabel, CallTotal)> =
+            calls.iter().map(|call| &self.weave.labels[*call]).filter(|(label, _)| label.to == Some(to)).collect();
+        let own: u64 = of.iter().map(|(_, call)| call.requests.squares).sum();
+        let mut twice = 0;
+        for (place, (left, _)) in of.iter().enumerate() {
+            for (right, _) in &of[place + 1..] {
+                let pair = self.pairs.get(&(*left, *right)).or_else(|| self.pairs.get(&(*right, *left)));
+                twice += pair.map_or(0, |pair| pair.both);
+            }
+        }
+        own.saturating_add(2 * twice)
+    }
+}

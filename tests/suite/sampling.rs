@@ -1,0 +1,95 @@
+//! Rates of operations of which only a part was kept.
+
+use dyelog::diagnostic::Diagnostic;
+use dyelog::lqn::saved;
+use dyelog::lqn::submodel::SubModel;
+use dyelog::model::{Configuration, complete};
+use dyelog::tlc::{ReduceOptions, Reducer, Rules};
+use dyelog::trace::{ReadOptions, TraceNames, read};
+
+use crate::model::has;
+use crate::support::shared;
+
+/// One operation a second, each of one span with these attributes and this trace state.
+fn operations(count: u64, attributes: &str, state: &str) -> String {
+    (0..count)
+        .map(|number| {
+            format!(
+                "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"s\"}}}}]}},\
+                 \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"ffffffffffffffffff{:014x}\",\"spanId\":\"00000000000000aa\",\"name\":\"go\",\
+                 \"kind\":2,\"traceState\":\"{state}\",\"startTimeUnixNano\":\"1700000{number:03}000000001\",\
+                 \"endTimeUnixNano\":\"1700000{number:03}001000001\",\"attributes\":[{attributes}]}}]}}]}}]}}\n",
+                0xff_ffff_ffff_0000_u64 + number
+            )
+        })
+        .collect()
+}
+
+fn reduced(text: &[u8], sampling: Option<f64>) -> SubModel {
+    let rules = Rules::shipped();
+    let mut names = TraceNames::new();
+    let mut reducer = Reducer::new(&rules, ReduceOptions::default());
+    let options = ReadOptions { sampling, ..ReadOptions::default() };
+    read("t.json", text, &options, &mut names, &mut reducer).expect("it reads");
+    reducer.finish(&names).expect("it reduces").submodel
+}
+
+/// The rate of the only scenario, and what is said of it.
+fn rate(sub: &SubModel) -> (f64, Vec<Diagnostic>) {
+    let (_, findings, origins) = complete(sub, &Configuration::default()).expect("there is something to model");
+    (origins.scenarios[0].observed_rate.expect("there is a rate"), findings)
+}
+
+fn tag(key: &str, kind: &str, value: &str) -> String {
+    format!("{{\"key\":\"{key}\",\"value\":{{\"{kind}\":{value}}}}}")
+}
+
+#[test]
+fn a_recorded_weight_scales_the_rate() {
+    let jaeger = |kind: &str, parameter: &str| {
+        format!("{},{parameter}", tag("sampler.type", "stringValue", &format!("\"{kind}\"")))
+    };
+    let number = |value: &str| tag("sampler.param", "doubleValue", value);
+    for (attributes, state, wanted) in [
+        (jaeger("probabilistic", &number("0.25")), "", 4.0),
+        (jaeger("probabilistic", &tag("sampler.param", "stringValue", "\"0.25\"")), "", 4.0),
+        (jaeger("const", &tag("sampler.param", "boolValue", "true")), "", 1.0),
+        (tag("X-SampleRatio", "doubleValue", "0.5"), "", 2.0),
+        (tag("sampleRate", "intValue", "\"20\""), "", 20.0),
+        (String::new(), "ot=th:c", 4.0),
+        // A span's own attribute is trusted more.
+        (tag("sampleRate", "intValue", "\"20\""), "ot=th:c", 20.0),
+    ] {
+        let sub = reduced(operations(101, &attributes, state).as_bytes(), None);
+        let (rate, findings) = rate(&sub);
+        assert!((rate - wanted).abs() < 1e-6, "{attributes} {state}: {rate}");
+        assert!(!has(&findings, "M011", "lower bounds"), "{findings:?}");
+        let told =
+            findings.iter().any(|finding| finding.notes.iter().any(|note| note.contains("each of them stands for")));
+        assert_eq!(told, wanted > 1.0);
+        let (again, _) = saved::parse(&"s.json".into(), &saved::write(&sub, "name")).expect("it was just written");
+        assert_eq!(again.scenarios.values().next(), sub.scenarios.values().next());
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_trusted_most_and_what_nobody_knows_is_told() {
+    let recorded = operations(101, &tag("sampleRate", "intValue", "\"20\""), "");
+    assert!((rate(&reduced(recorded.as_bytes(), Some(0.1))).0 - 10.0).abs() < 1e-6);
+    let unknown = operations(101, "", "");
+    assert!((rate(&reduced(unknown.as_bytes(), Some(0.1))).0 - 10.0).abs() < 1e-6);
+    let (rate, findings) = rate(&reduced(unknown.as_bytes(), None));
+    assert!((rate - 1.0).abs() < 1e-6);
+    let told = findings.iter().any(|finding| finding.notes.iter().any(|note| note.contains("lower bounds")));
+    assert!(told, "{findings:?}");
+}
+
+#[test]
+#[ignore = "needs the reference data, ../shared"]
+fn the_hotel_has_the_rates_of_its_load() {
+    for (load, wanted) in [("25", 24.2), ("50", 47.1), ("75", 67.7), ("100", 100.2)] {
+        let file = shared(&format!("traces/jaeger/traceweaver/hotel-load{load}.json.gz"));
+        let (rate, _) = rate(&reduced(&std::fs::read(file).expect("a file"), None));
+        assert!((rate / wanted - 1.0).abs() < 0.01, "{rate} for {wanted}");
+    }
+}
