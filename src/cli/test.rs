@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog::report::golden::{self, Outcome as Found};
 use dyelog::report::{self, Look, difference};
+use dyelog::study::golden::{self, Outcome as Found};
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -120,9 +120,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(finding.with_note(format!("traces found there: {}", all.len())).into());
     }
     let text = match arguments.format {
-        Form::Text => golden::text(&outcomes),
-        Form::Json => golden::json(&outcomes),
-        Form::Junit => golden::junit(&outcomes),
+        Form::Text => report::golden::text(&outcomes),
+        Form::Json => report::golden::json(&outcomes),
+        Form::Junit => report::golden::junit(&outcomes),
     };
     output::write(&arguments.output, &text)?;
     Ok(if outcomes.iter().all(|(_, outcome)| outcome.is_good()) { Exit::Ok } else { Exit::Finding })

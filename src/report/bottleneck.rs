@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::Model;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
-use crate::report::words::number;
 use crate::solve::bottleneck::{BottleneckStep, Bottlenecks, Limit, Resource};
 
 /// Bounds of a source that are shown.
@@ -176,7 +176,7 @@ fn limits(model: &Model, limits: &[Limit]) -> Value {
     limits.collect()
 }
 
-fn element(model: &Model, resource: Resource) -> (&'static str, &str) {
+pub(super) fn element(model: &Model, resource: Resource) -> (&'static str, &str) {
     match resource {
         Resource::Processor(id) => ("processor", &model.processors[id.index()].name),
         Resource::Task(id) => ("task", &model.tasks[id.index()].name),

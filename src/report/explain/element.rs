@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
+use crate::diagnostic::quantity::{counted, number};
 use crate::lqn::submodel::{Interaction, Position};
+use crate::lqn::terms::kind;
 use crate::lqn::{ActivityId, Body, EntryId, Model};
 use crate::model::config::Network;
 use crate::model::{DelayPart, DemandPart, DemandSource, Explained, Origins, RequestPart};
@@ -11,7 +13,6 @@ use crate::report::explain::evidence::{Seen, kind_word};
 use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
-use crate::report::words::{counted, kind, number};
 
 /// A model and what is known of one of its entries.
 pub struct Subject<'a> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::quantity::counted;
 use crate::report::explain::failure::{operands, sentence};
 use crate::report::explain::reading::rule;
 use crate::report::explain::view::{role_in, slot_name};
@@ -10,7 +11,6 @@ use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::plan::Words;
 use crate::report::table::Table;
-use crate::report::words::counted;
 use crate::tlc::explain::{Is, Nearest, Study, Try, WhyNot, nearest};
 use crate::tlc::plan::Plan;
 use crate::trace::toeg::NONE;

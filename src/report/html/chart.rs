@@ -1,8 +1,8 @@
 //! Curves as SVG that can be read by eye, by mouse, by keyboard and as a table.
 
+use crate::diagnostic::quantity::number;
 use crate::report::html::units::{percent, rate, time};
 use crate::report::html::writer::{Html, shortened};
-use crate::report::words::number;
 
 /// What is measured along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

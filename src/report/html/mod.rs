@@ -20,7 +20,7 @@ mod writer;
 
 pub use self::bottleneck::Limit;
 pub use self::chart::{Chart, Measure, Series};
-pub use self::growth::{Solve, growth};
+pub use self::growth::growth;
 pub use self::pictures::{Picture, operations};
 
 use crate::diagnostic::Diagnostic;

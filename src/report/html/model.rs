@@ -1,5 +1,7 @@
 //! The model in a picture and in tables.
 
+use crate::diagnostic::quantity::number;
+use crate::lqn::terms::{kind, later_phase, multiplicity, scheduling};
 use crate::lqn::{Body, Model, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::pictures;
@@ -7,7 +9,6 @@ use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
 use crate::report::html::writer::Html;
 use crate::report::results::only_sources;
-use crate::report::words::{kind, later_phase, multiplicity, number, scheduling};
 
 /// The model.
 pub fn write(report: &Report<'_>, html: &mut Html) {
@@ -133,8 +134,7 @@ fn activities(model: &Model, html: &mut Html) {
         });
     }
     table.write(html);
-    let mut arcs =
-        model.tasks.iter().flat_map(|task| &task.precedences).map(|arc| crate::report::model::arc(model, arc));
+    let mut arcs = model.tasks.iter().flat_map(|task| &task.precedences).map(|arc| crate::lqn::terms::arc(model, arc));
     let shown: Vec<String> = arcs.by_ref().take(ARCS).collect();
     if shown.is_empty() {
         return;

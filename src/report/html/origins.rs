@@ -1,5 +1,6 @@
 //! Where each number came from.
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::submodel::{EntryTotal, Interaction, Witness};
 use crate::lqn::{Body, EntryId, Work};
 use crate::model::{DemandSource, EntryOrigin, LoadReason};
@@ -7,7 +8,6 @@ use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{things, time};
 use crate::report::html::writer::Html;
 use crate::report::html::{Made, Report};
-use crate::report::words::number;
 
 /// Where demands, requests and loads came from.
 pub fn write(report: &Report<'_>, html: &mut Html) {

@@ -1,13 +1,14 @@
 //! Results of the solver.
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::results::Caller;
+use crate::lqn::terms::{kind, multiplicity};
 use crate::lqn::{Multiplicity, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
 use crate::report::html::writer::Html;
 use crate::report::results::only_sources;
-use crate::report::words::{kind, multiplicity, number};
 
 /// Utilisations, throughputs and times.
 pub fn write(report: &Report<'_>, html: &mut Html) {

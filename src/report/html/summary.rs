@@ -2,13 +2,14 @@
 
 use crate::lqn::{Model, Scheduling};
 use crate::model::Load;
-use crate::report::ScenarioResult;
 use crate::report::html::bottleneck;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, rate, things, time};
 use crate::report::html::writer::Html;
 use crate::report::html::{Report, units};
 use crate::report::results::exactness;
+use crate::study::ScenarioResult;
+use crate::study::headroom::by_occupancy;
 
 /// One sentence under the title.
 pub fn lead(report: &Report<'_>) -> String {
@@ -61,13 +62,13 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
         };
         card(html, "", &scenario.origin.name, &response, &about);
     }
-    if let Some(busiest) = bottleneck::ranked(report.model, report.results).first() {
+    if let Some(busiest) = by_occupancy(report.model, report.results).first() {
         card(
             html,
-            busiest.class(),
-            &format!("Busiest: {}", busiest.what()),
+            bottleneck::class(busiest),
+            &format!("Busiest: {}", bottleneck::what(report.model, busiest)),
             &percent(busiest.share),
-            &busiest.of_how_many(),
+            &bottleneck::of_how_many(busiest),
         );
     }
     if let Some(made) = report.made {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::diagnostic::quantity::number;
 use crate::report::escape::escaped;
 use crate::report::plot::axis::Axis;
 use crate::report::plot::{Plot, Scale, Series};
-use crate::report::words::number;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 64.0;

@@ -427,8 +427,7 @@ impl Picture<'_, '_> {
 
     fn about_processor(&self, id: ProcessorId, busy: Option<Busy>) -> String {
         let processor = &self.view.model.processors[id.index()];
-        let mut text =
-            format!("processor {}\n{}", processor.name, crate::report::words::scheduling(processor.scheduling));
+        let mut text = format!("processor {}\n{}", processor.name, crate::lqn::terms::scheduling(processor.scheduling));
         if let Some(busy) = busy {
             text.push_str(&format!("\n{} busy servers", short(busy.servers)));
         }

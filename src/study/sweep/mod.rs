@@ -7,6 +7,11 @@
 //! should that lead somewhere else, all points of the tile are solved from scratch.
 
 mod guess;
+mod question;
+mod table;
+
+pub use question::Question;
+pub use table::{Point, State, Table, Varied};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,10 +1,10 @@
 //! What a model predicts for the scenarios that it was made of.
 
+use crate::diagnostic::quantity::number;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, Model};
 use crate::model::{DemandSource, Load, LoadReason, Origins, ScenarioOrigin, codes};
-use crate::report::words::number;
 
 /// A scenario with its results.
 #[derive(Clone, Debug, PartialEq)]

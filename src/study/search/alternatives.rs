@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
 use crate::model::parameter::{Axis, Change, Path, Subject};
-use crate::report::search::Cost;
+use crate::study::search::Cost;
 
 /// One of several, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
