@@ -8,7 +8,7 @@ use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::options::{Analysis as Way, Keep, Options, Reading};
 use crate::pipeline::reduce::{Interactions, Reduced, count};
-use crate::same::threads::Threads;
+use crate::same::threads::{Threaded, Threads};
 use crate::same::{self, Analysis, Same};
 use crate::tlc::Reduction;
 use crate::trace::messages::clocks::{Corrected, Correction};
@@ -237,7 +237,7 @@ pub fn reduce(
         let finished = if services {
             let mut guess = Threads::new(same, std::mem::take(&mut threads), false);
             messages.read_one(trace, &mut guess).map(|()| {
-                let (same, names, _, findings) = guess.finish();
+                let Threaded { sink: same, names, findings, .. } = guess.finish();
                 threads = names;
                 let mut analysis = same.finish(&threads);
                 analysis.findings.merge(findings);

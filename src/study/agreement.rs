@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diagnostic::Diagnostics;
 use crate::lqn::submodel::{Interaction, RequestKind};
-use crate::same::threads::Threads;
+use crate::same::threads::{Threaded, Threads};
 use crate::same::{Link, Options, Same};
 use crate::tlc::Rules;
 use crate::tlc::recognise::recognise;
@@ -107,7 +107,7 @@ impl<'r> Comparison<'r> {
             read_all(vec![Box::new(self.messages)], names, &mut both)?;
         }
         let sequential = by_message(both.sequential.finish(names).links);
-        let (same, threads, at_once, _) = both.guessed.finish();
+        let Threaded { sink: same, names: threads, at_once, .. } = both.guessed.finish();
         let guesses = by_message(same.finish(&threads).links);
         let mut agreement = Agreement {
             operations: self.operations,

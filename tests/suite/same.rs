@@ -288,7 +288,7 @@ fn each_column_of_times_has_its_own_unit() {
     ] {
         let (analysis, report, _) = analyse(&[("units", table)], Options { records: true, ..Options::default() });
         assert!(report.findings.is_empty(), "{table}: {:?}", report.findings);
-        assert_eq!((analysis.records[0].time, analysis.records[0].end), (1.5, 2.5), "{table}");
+        assert_eq!((analysis.records[0].time, analysis.records[0].end), (Some(1.5), Some(2.5)), "{table}");
     }
 }
 

@@ -55,6 +55,7 @@ mod sequence_model;
 mod signatures;
 mod spontaneous;
 pub mod threads;
+mod timing;
 pub mod walk;
 
 pub use driver::{Analysis, Options, Replies, Rules, Same};

@@ -45,10 +45,10 @@ pub struct Record {
     pub server: Occurrence,
     /// Of a forwarded one, who passed it on, in order.
     pub via: Vec<Occurrence>,
-    /// When the request arrived, seconds; NaN where the trace does not tell. The paper's `tstart` or `t`.
-    pub time: f64,
-    /// When the reply arrived, seconds; the paper's `tend`. NaN without a reply.
-    pub end: f64,
+    /// When the request arrived, seconds, where the trace tells. The paper's `tstart` or `t`.
+    pub time: Option<f64>,
+    /// When the reply arrived, seconds, where there is one and the trace tells. The paper's `tend`.
+    pub end: Option<f64>,
     /// Whether it is taken for asynchronous because the trace ended.
     pub cut_off: bool,
 }
