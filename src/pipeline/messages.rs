@@ -12,7 +12,7 @@ use crate::same::threads::{Threaded, Threads};
 use crate::same::{self, Analysis, Same};
 use crate::tlc::Reduction;
 use crate::trace::messages::clocks::{Corrected, Correction};
-use crate::trace::messages::{self, Source, Step, StepSink, operations};
+use crate::trace::messages::{self, MessageStep, Source, StepSink, operations};
 use crate::trace::{self, OpenTrace, ReadOptions, ReadReport, TaskId, TraceNames};
 
 /// How many findings are shown.
@@ -174,7 +174,7 @@ impl Messages {
     /// Reads a trace into a sink.
     fn read_one(&mut self, trace: Vec<Box<dyn Source>>, sink: &mut dyn StepSink) -> Result<(), Diagnostics> {
         let progress = &self.progress;
-        let mut watch = |names: &TraceNames, step: &Step| {
+        let mut watch = |names: &TraceNames, step: &MessageStep| {
             progress.operation();
             sink.step(names, step)
         };

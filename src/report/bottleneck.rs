@@ -23,12 +23,12 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             number(source.response),
             number(source.think_time)
         ));
-        if let (Some(limit), Some(knee)) = (source.limits.first(), source.saturation_point()) {
+        if let (Some(limit), Some(customers)) = (source.limits.first(), source.saturation_point()) {
             text.push_str(&format!(
                 "; at most {}/s, by {}; the asymptotes meet at {} customers",
                 number(limit.throughput()),
                 words(model, limit.resource),
-                number(knee)
+                number(customers)
             ));
         }
         text.push_str("\n\n");

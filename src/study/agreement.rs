@@ -15,7 +15,7 @@ use crate::same::threads::{Threaded, Threads};
 use crate::same::{Link, Options, Same};
 use crate::tlc::Rules;
 use crate::tlc::recognise::recognise;
-use crate::trace::messages::{Step, StepSink, operations, read_all};
+use crate::trace::messages::{MessageStep, StepSink, operations, read_all};
 use crate::trace::toeg::NONE;
 use crate::trace::{Operation, Sink, Toeg, TraceNames};
 
@@ -70,7 +70,7 @@ struct Both {
 }
 
 impl StepSink for Both {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         self.sequential.step(names, step)?;
         self.guessed.step(names, step)
     }

@@ -49,7 +49,7 @@ pub fn compare(accepted: &str, found: &str) -> Verdict {
     let mut verdict = Verdict::default();
     for (key, before) in old {
         match new.shift_remove(&key) {
-            Some(after) if after == before => verdict.validated += usize::from(key.0 == Part::Row),
+            Some(after) if after == before => verdict.validated += usize::from(key.0 == LineKind::Row),
             Some(after) => verdict.wrong.push((before, after)),
             None => verdict.missing.push(before),
         }
@@ -68,7 +68,7 @@ pub fn with_words(model: &str, words: &str) -> String {
 
 /// What kind of line an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Part {
+enum LineKind {
     Row,
     Line,
     Finding,
@@ -92,11 +92,11 @@ fn findings(words: &str) -> impl Iterator<Item = String> {
 }
 
 /// Rows by their table and name, other lines by themselves, findings by code and place; those that come again are numbered.
-fn elements(text: &str) -> IndexMap<(Part, String, usize), String> {
+fn elements(text: &str) -> IndexMap<(LineKind, String, usize), String> {
     let (model, words) = text.split_once(SAID).unwrap_or((text, ""));
     let mut all = IndexMap::new();
-    let mut times: HashMap<(Part, String), usize> = HashMap::new();
-    let mut add = |part: Part, key: String, shown: String| {
+    let mut times: HashMap<(LineKind, String), usize> = HashMap::new();
+    let mut add = |part: LineKind, key: String, shown: String| {
         let time = times.entry((part, key.clone())).or_default();
         *time += 1;
         all.insert((part, key, *time), shown);
@@ -117,13 +117,13 @@ fn elements(text: &str) -> IndexMap<(Part, String, usize), String> {
         match &heading {
             Some((table, names)) => {
                 let key = format!("{table} {}", cells[..cells.len().min(*names)].join("  "));
-                add(Part::Row, key, format!("{} {}", table.to_lowercase(), cells.join("  ")));
+                add(LineKind::Row, key, format!("{} {}", table.to_lowercase(), cells.join("  ")));
             }
-            None => add(Part::Line, cells.join("  "), cells.join("  ")),
+            None => add(LineKind::Line, cells.join("  "), cells.join("  ")),
         }
     }
     for finding in findings(words) {
-        add(Part::Finding, finding.clone(), finding);
+        add(LineKind::Finding, finding.clone(), finding);
     }
     all
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use dyelog::same::{Analysis, Options, Same};
-use dyelog::trace::messages::{self, Step, What};
+use dyelog::trace::messages::{self, MessageStep, What};
 use dyelog::trace::{ReadOptions, ReadReport, TraceNames};
 
 /// Runs the program in the project's folder.
@@ -391,7 +391,7 @@ fn steps_have_the_lines_of_receptions() {
     let open = dyelog::trace::open("t", table.as_bytes(), &ReadOptions::default()).expect("a table");
     let mut names = TraceNames::new();
     let mut lines = Vec::new();
-    let mut sink = |_: &TraceNames, step: &Step| {
+    let mut sink = |_: &TraceNames, step: &MessageStep| {
         lines.push((step.line, matches!(step.what, What::Receive { .. })));
         ControlFlow::Continue(())
     };

@@ -320,7 +320,7 @@ pub struct Impact {
 /// # Errors
 /// `G102` for processor groups that there are not, and `G104` where the new times would not fit.
 pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> Result<Impact, Diagnostics> {
-    let plan = Plan::of(profile, change)?;
+    let plan = ChangePlan::of(profile, change)?;
     let contexts = &profile.contexts;
     let mut reached = Vec::with_capacity(contexts.len());
     let mut times = Vec::with_capacity(contexts.len());
@@ -391,12 +391,12 @@ impl Impact {
 }
 
 /// For each statement: its factor, the groups it holds on, and the keys that it names.
-struct Plan {
+struct ChangePlan {
     steps: Vec<(i128, Vec<bool>, Vec<bool>)>,
     findings: Vec<Diagnostic>,
 }
 
-impl Plan {
+impl ChangePlan {
     fn of(profile: &Profile, change: &Change) -> Result<Self, Diagnostics> {
         let (mut steps, mut findings, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         let mut met = vec![false; profile.statistics.len()];

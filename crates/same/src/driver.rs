@@ -16,7 +16,7 @@ use crate::walk::{Goal, Walks};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 use dyelog_lqn::submodel::SubModel;
-use dyelog_trace::messages::{Event, Step, StepSink, What};
+use dyelog_trace::messages::{Event, MessageStep, StepSink, What};
 use dyelog_trace::{ReadReport, TaskId, TraceNames};
 
 /// How to analyse.
@@ -177,7 +177,7 @@ impl<R: Replies> Same<R> {
         (known && self.replies.is_reply(&self.forest, live, from)).then_some(live)
     }
 
-    fn deliver(&mut self, names: &TraceNames, message: &Delivered, step: &Step) {
+    fn deliver(&mut self, names: &TraceNames, message: &Delivered, step: &MessageStep) {
         let Delivered { sender, from, transit, to, label, timing, spent } = *message;
         self.analysis.messages += 1;
         let kind = self.loss_inference.kind(names.task(sender).name, names.task(to).name, label);
@@ -416,7 +416,7 @@ impl<R: Replies> Same<R> {
 }
 
 impl<R: Replies> StepSink for Same<R> {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         let now = Timestamp::read(step.time);
         match step.what {
             What::Message { from, to, label, sent, took } => {

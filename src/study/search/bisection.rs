@@ -97,7 +97,7 @@ pub fn search<T>(line: &Line, options: &SearchOptions, attempt: impl FnMut(f64) 
     if search.answer().is_none() {
         search.windows();
     }
-    search.settle();
+    search.refine();
     let answer = search.answer();
     let beyond = answer.and_then(|answer| match options.aim {
         Aim::Largest => (answer < line.end()).then(|| answer + 1),
@@ -265,7 +265,7 @@ impl<T, Attempt: FnMut(f64) -> Tried<T>> Search<'_, T, Attempt> {
     }
 
     /// Finds the change beside the answer, which checks may have moved.
-    fn settle(&mut self) {
+    fn refine(&mut self) {
         let Some(mut answer) = self.answer() else { return };
         let beyond = match self.aim {
             Aim::Largest => self.tried.range(answer + 1..).next().map(|(place, _)| *place),

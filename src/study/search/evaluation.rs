@@ -68,10 +68,10 @@ pub struct Evaluator<'a> {
 
 impl Evaluator<'_> {
     /// Tries a point, in layers from where the solver stood last.
-    pub fn attempt(&self, changes: &[Change], standing: &mut Option<WarmStart>) -> (Verdict, Evaluation) {
+    pub fn attempt(&self, changes: &[Change], warm_start: &mut Option<WarmStart>) -> (Verdict, Evaluation) {
         let tried = self.subject.ask(changes).and_then(|asked| match self.overloaded(&asked.model) {
             Some(busy) => Ok(self.unsteady(busy)),
-            None => self.solve(&asked, standing).map(|results| self.evaluate(&asked, &results)),
+            None => self.solve(&asked, warm_start).map(|results| self.evaluate(&asked, &results)),
         });
         match tried {
             Ok(found) => found,
@@ -108,11 +108,11 @@ impl Evaluator<'_> {
         (Verdict::Missed, Evaluation { reached, state: State::Doubtful(reason), exact: true, busiest: Some(busy) })
     }
 
-    fn solve(&self, asked: &Asked, standing: &mut Option<WarmStart>) -> Result<Results, Diagnostics> {
+    fn solve(&self, asked: &Asked, warm_start: &mut Option<WarmStart>) -> Result<Results, Diagnostics> {
         match self.method {
             Method::Layered(options) => {
-                let (results, end) = layered_from(&asked.model, options, standing.take(), &mut ())?;
-                *standing = results.convergence.converged.then_some(end);
+                let (results, end) = layered_from(&asked.model, options, warm_start.take(), &mut ())?;
+                *warm_start = results.convergence.converged.then_some(end);
                 Ok(results)
             }
             Method::Simulated(options) => {

@@ -36,10 +36,10 @@ impl Evaluator<'_> {
             told();
             self.tried(self.attempt(&at(number), &mut None))
         };
-        let mut standing: Option<WarmStart> = None;
+        let mut warm_start: Option<WarmStart> = None;
         let mut found = search(&line, &options, |number| {
             told();
-            self.tried(self.attempt(&at(number), &mut standing))
+            self.tried(self.attempt(&at(number), &mut warm_start))
         });
         if matches!(self.method, Method::Layered(_)) && !confirmed(&line, &mut found, &from_scratch) {
             found = search(&line, &options, from_scratch);

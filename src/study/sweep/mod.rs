@@ -226,23 +226,23 @@ where
     fn run(&self) -> Vec<Result<T, Diagnostics>> {
         let grid = &self.tile.grid;
         let mut found = Vec::with_capacity(grid.len());
-        let mut standing: Option<WarmStart> = None;
+        let mut warm_start: Option<WarmStart> = None;
         let mut ends = Ends::default();
         let mut last: Option<(B, Results)> = None;
         for place in 0..grid.len() {
             let number = grid.in_line(place);
-            let started = standing.is_some();
-            if let Some(standing) = &mut standing {
+            let started = warm_start.is_some();
+            if let Some(warm_start) = &mut warm_start {
                 let guess = ends.guess(grid, grid.in_line(place - 1), number);
                 if !guess.is_empty() {
-                    standing.start_at(&guess);
+                    warm_start.start_at(&guess);
                 }
             }
             let solved = (self.build)(&self.tile.point(place)).and_then(|built| {
-                let (results, end) = layered_from(built.as_ref(), &self.options.layered, standing.take(), &mut ())?;
+                let (results, end) = layered_from(built.as_ref(), &self.options.layered, warm_start.take(), &mut ())?;
                 if results.convergence.converged && self.options.warm {
                     ends.keep(number, end.numbers());
-                    standing = Some(end);
+                    warm_start = Some(end);
                 }
                 Ok((built, results))
             });

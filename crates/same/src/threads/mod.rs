@@ -30,7 +30,7 @@ use crate::sequence_model::{Kind, SequenceModel};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 use dyelog_trace::event::Task;
-use dyelog_trace::messages::{Event, Step, StepSink, What};
+use dyelog_trace::messages::{Event, MessageStep, StepSink, What};
 use dyelog_trace::{ReadReport, TaskId, TraceNames};
 
 use visit::{At, Client, Service, Transit, Visit};
@@ -175,12 +175,12 @@ impl<S: StepSink> Threads<S> {
         (self.visits.len() - 1) as u32
     }
 
-    fn give(&mut self, step: &Step, what: What) -> ControlFlow<()> {
-        self.sink.step(&self.names, &Step { what, ..*step })
+    fn give(&mut self, step: &MessageStep, what: What) -> ControlFlow<()> {
+        self.sink.step(&self.names, &MessageStep { what, ..*step })
     }
 
     /// An event of a service can be put to a thread only where one is at work.
-    fn other(&mut self, names: &TraceNames, step: &Step, event: Event) -> ControlFlow<()> {
+    fn other(&mut self, names: &TraceNames, step: &MessageStep, event: Event) -> ControlFlow<()> {
         let (Event::Begin(task, _) | Event::Run(task) | Event::Idle(task) | Event::Compute(task, _)) = event;
         let service = self.service(names, task);
         let open = &self.services[service as usize].open;
@@ -205,7 +205,7 @@ impl<S: StepSink> Threads<S> {
     fn whole(
         &mut self,
         names: &TraceNames,
-        step: &Step,
+        step: &MessageStep,
         (from, to): (TaskId, TaskId),
         label: Name,
         (sent, took): (f64, f64),
@@ -219,7 +219,7 @@ impl<S: StepSink> Threads<S> {
 }
 
 impl<S: StepSink> StepSink for Threads<S> {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         match step.what {
             What::Message { from, to, label, sent, took } => self.whole(names, step, (from, to), label, (sent, took)),
             What::Send { from, token, to, label } => {
