@@ -204,7 +204,7 @@ pub fn read(
         Opened::Operations(first) => first,
         Opened::Messages(..) => {
             let place = Place::File { file: input::shown(&traces[0]) };
-            return Err(Diagnostic::error(codes::ARGUMENTS, place, "this trace tells of messages, not of operations")
+            return Err(Diagnostic::error(codes::ARGUMENTS, place, "this trace has messages, not operations")
                 .with_note("facts are about operations and their spans, which a trace of messages does not tell apart")
                 .with_hint("`dyelog matches` lists the interactions among messages")
                 .into());

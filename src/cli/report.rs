@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }
-    terminal.say("the solver did not converge: the results are not to be relied on\n");
+    terminal.say("the solver did not converge: do not rely on the results\n");
     Ok(Exit::NotConverged)
 }
 

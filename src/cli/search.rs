@@ -227,7 +227,7 @@ fn several(arguments: &Arguments, subject: &Subject, terminal: &mut Terminal) ->
 fn not_set<'p>(paths: impl Iterator<Item = &'p Path>, arguments: &Arguments, subject: &Subject) -> Result<(), Failure> {
     let set: Vec<Path> = arguments.set.iter().filter_map(|text| Some(subject.change(text).ok()?.path)).collect();
     let error = |path: &Path| {
-        let message = format!("`{path}` is set, and is what is looked for");
+        let message = format!("`{path}` is both set and searched for");
         Diagnostic::error(codes::CONTRADICTION, Place::Nowhere, message).with_hint("leave out its `--set`")
     };
     let errors: Vec<Diagnostic> = paths.filter(|path| set.contains(path)).map(error).collect();

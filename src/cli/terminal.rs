@@ -143,7 +143,7 @@ impl Listener for Terminal {
 /// That so many operations are damaged, and where to learn more.
 pub fn set_aside_words(operations: u64) -> String {
     let (verb, s) = if operations == 1 { ("was", "") } else { ("were", "s") };
-    format!("{operations} damaged operation{s} {verb} set aside; `dyelog trace check` tells why")
+    format!("{operations} damaged operation{s} {verb} set aside; `dyelog trace check` shows why")
 }
 
 /// Tells of a defect of `dyelog` itself.

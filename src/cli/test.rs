@@ -84,7 +84,7 @@ struct Golden {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if arguments.review && !somebody_is_there() {
         let finding =
-            Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "`--review` asks questions, but nobody is there");
+            Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "`--review` needs a terminal or piped answers");
         return Err(finding.with_hint("`--update` accepts everything").into());
     }
     let all = traces(arguments)?;
@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let note = if arguments.filter.is_empty() {
             format!("names of traces end in {}", ENDINGS.join(", "))
         } else {
-            format!("of no trace does the path contain {}", arguments.filter.join(" or "))
+            format!("no path of a trace contains {}", arguments.filter.join(" or "))
         };
         return Err(finding.with_note(note).into());
     }

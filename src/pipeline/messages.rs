@@ -60,7 +60,7 @@ pub fn open(
     }
     let messages = Messages::open(files, Some(opened), reading, has_messages, progress)?;
     let why = if has_messages {
-        "the traces tell of messages, and not which operation they belong to".to_owned()
+        "the traces have messages without operations".to_owned()
     } else {
         "as `--analysis same` asks; the dye of the traces is left out".to_owned()
     };
@@ -268,11 +268,11 @@ pub fn reduce(
         "analysis SAME: {why}\n{} {}: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
         analysis.messages,
         if analysis.messages == 1 { "message" } else { "messages" },
-        if services { "\nthe traces do not tell which thread of a service a message is of: threads were guessed" } else { "" }
+        if services { "\nthe traces do not name the threads of services: threads were guessed" } else { "" }
     ));
     let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
     let shown: Vec<Diagnostic> = read.findings.iter().filter(weighty).cloned().collect();
-    listener.first_findings(&shown, SHOWN, "; `dyelog trace check` tells of them");
+    listener.first_findings(&shown, SHOWN, "; `dyelog trace check` lists them");
     count(&read, "reading", listener);
     listener.first_findings(&analysis.findings.findings, SHOWN, "");
     analysis.submodel.concurrent |= services;

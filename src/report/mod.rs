@@ -18,6 +18,7 @@ pub mod html;
 pub mod interactions;
 pub mod json;
 mod look;
+mod markup;
 pub mod matches;
 pub mod model;
 pub mod plan;

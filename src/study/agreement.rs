@@ -35,6 +35,7 @@ pub struct Comparison<'r> {
 
 /// How far both agree.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Agreement {
     /// Operations compared.
     pub operations: u64,
@@ -56,6 +57,7 @@ pub struct Agreement {
 
 /// Requests that are seen in different ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Difference {
     /// How many.
     pub times: u64,

@@ -38,6 +38,7 @@ impl Tolerance {
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Difference {
     /// What the element is, such as `entry`.
     pub kind: String,

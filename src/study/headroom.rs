@@ -36,6 +36,7 @@ struct Known {
 
 /// A source of load: a scenario, or of a model that was not made of traces a reference task or an entry with open arrivals.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Source {
     /// Its name.
     pub name: String,
@@ -64,6 +65,7 @@ pub enum SourceKind {
 
 /// The model at one load of a source.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LoadPoint {
     /// Customers, or arrivals per second.
     pub load: f64,
@@ -73,6 +75,7 @@ pub struct LoadPoint {
 
 /// A resource that saturates.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Saturation {
     /// The resource.
     pub resource: Resource,
@@ -82,6 +85,7 @@ pub struct Saturation {
 
 /// How far one source of load can grow.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Growth {
     /// The source.
     pub source: Source,
@@ -93,6 +97,7 @@ pub struct Growth {
 
 /// How far sources of load can grow.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Headroom {
     /// All sources of load.
     pub sources: Vec<Source>,
@@ -309,6 +314,7 @@ fn saturated_at(model: &Model, points: &[LoadPoint]) -> Vec<Saturation> {
 
 /// A resource with a limited number of servers, and how busy they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Occupancy {
     /// The resource.
     pub resource: Resource,

@@ -32,6 +32,7 @@ pub struct Options {
 
 /// What an analysis comes to.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Analysis {
     /// The sub-model.
     pub submodel: SubModel,
@@ -354,7 +355,7 @@ impl<R: Replies> Same<R> {
             self.analysis.findings.count("interactions that never end", || {
                 let message = format!("more than {limit} interactions were open at once");
                 Diagnostic::warning(codes::GIVEN_UP, Place::Nowhere, message)
-                    .with_note("those that had not ended were taken to be asynchronous, to keep memory within bounds")
+                    .with_note("to bound memory, those that had not ended count as asynchronous")
             });
         }
     }
@@ -375,7 +376,7 @@ impl<R: Replies> Same<R> {
                     .with_note(format!(
                         "{alike} that came after the first such kinds are one entry for each request, to keep memory within bounds"
                     ))
-                    .with_hint("if messages have names, tell them: entries are then told apart by these"),
+                    .with_hint("name the messages if you can: entries are then told apart by name"),
             );
         }
         if self.late > 0 {
@@ -389,7 +390,7 @@ impl<R: Replies> Same<R> {
                     Place::Nowhere,
                     format!("{what} like a reply to a request that had been given up"),
                 )
-                .with_note("a task that asks again before it has its reply is not blocked, so that its request was taken for asynchronous")
+                .with_note("a task that sends again before its reply is not blocked, so its request was taken for asynchronous")
                 .with_note("if tasks serve several requests at once, by threads that the trace does not name, the model is wrong")
                 .with_hint("record the thread of each message, or have threads guessed: `--guess-threads`"),
             );
@@ -408,7 +409,7 @@ impl<R: Replies> Same<R> {
                     Place::Nowhere,
                     format!("{what} not complete when the trace ended"),
                 )
-                .with_note("their like were answered before, so that they are left out of the model, and not taken for asynchronous"),
+                .with_note("requests of their kind were answered before, so the model leaves them out"),
             );
         }
         analysis

@@ -36,6 +36,7 @@ pub struct Occurrence {
 
 /// An interaction.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Record {
     /// Its kind.
     pub kind: RecordKind,

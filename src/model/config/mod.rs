@@ -63,7 +63,7 @@ pub struct Defaults {
     pub multiplicity: Multiplicity,
     /// The order of service of processors.
     pub scheduling: Scheduling,
-    /// How long calls are on their way; as traced where not given.
+    /// The network latency per call; as traced where not given.
     pub network: Option<Network>,
 }
 
@@ -168,7 +168,7 @@ pub struct TaskSettings {
     pub replicas: Option<u32>,
     /// The order of service.
     pub scheduling: Option<Scheduling>,
-    /// How long the calls that it makes are on their way.
+    /// The network latency of the calls that it makes.
     pub network: Option<Network>,
 }
 

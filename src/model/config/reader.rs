@@ -93,7 +93,7 @@ impl<'f> Reader<'f> {
         self.demand_that(item, value >= 0.0, what, "a time is not negative").then_some(value)
     }
 
-    /// How long calls are on their way.
+    /// A network latency.
     pub fn network(&mut self, item: &Item<'_>) -> Option<Network> {
         match item.get_ref() {
             DeValue::String(text) if &**text == "traced" => Some(Network::Traced),

@@ -90,18 +90,18 @@ impl Subject<'_> {
         }
     }
 
-    /// How long calls are on their way.
+    /// The network latency of calls.
     fn delay_line(&self, part: &DelayPart) -> String {
         let (at, delay) = (self.where_in_entry(part.activity, Some(part.position)), number(part.seconds));
         match part.network {
             Network::Traced => {
                 let (sum, calls) = (number(part.seen.sum.as_f64()), counted(part.seen.count, "call"));
                 let times = counted(part.times, "invocation");
-                format!("delay, {at}: {delay} s = {sum} s that {calls} were seen to be on their way / {times}\n")
+                format!("delay, {at}: {delay} s = {sum} s of network latency, measured over {calls} / {times}\n")
             }
             Network::Each(seconds) => {
                 format!(
-                    "delay, {at}: {delay} s, for calls that are {} s on their way, set by `network`\n",
+                    "delay, {at}: {delay} s, for a network latency of {} s per call, set by `network`\n",
                     number(seconds)
                 )
             }

@@ -6,7 +6,7 @@ use crate::report::bottleneck::{element, words};
 use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{percent, rate, things};
-use crate::report::html::writer::Html;
+use crate::report::markup::Markup;
 use crate::solve::bottleneck::{Bottlenecks, Resource};
 use crate::study::headroom::{Occupancy, by_occupancy};
 
@@ -50,7 +50,7 @@ pub fn class(busy: &Occupancy) -> &'static str {
 }
 
 /// How far open arrivals can grow together.
-fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
+fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
     let mut table = Table::new(
         "What saturates as all open arrivals grow in proportion, counted without queueing",
         &["Saturates", ">Busy now", ">At so many times the arrivals", "That is"],
@@ -73,7 +73,7 @@ fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
 }
 
 /// What saturates as closed loads grow, one after the other.
-fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
+fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
     let mut table = Table::new(
         "What saturates as all customers grow in number, and what comes next: \
          each is relieved before the next is looked for",
@@ -108,7 +108,7 @@ fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
 }
 
 /// What gives way first.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     let busiest = by_occupancy(report.model, report.results);
     if let Some(first) = busiest.first() {
         html.open("p", &[]).text("At this load the busiest is ").element("strong", &[], &what(report.model, first));

@@ -5,8 +5,8 @@ use crate::model::Load;
 use crate::report::html::bottleneck;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, rate, things, time};
-use crate::report::html::writer::Html;
 use crate::report::html::{Report, units};
+use crate::report::markup::Markup;
 use crate::report::results::exactness;
 use crate::study::ScenarioResult;
 use crate::study::headroom::by_occupancy;
@@ -43,7 +43,7 @@ fn services(model: &Model) -> u64 {
 const CARDS: usize = 6;
 
 /// The summary.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     convergence(report, html);
     html.open("dl", &[("class", "cards")]);
     let scenarios =
@@ -94,7 +94,7 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
     table(&scenarios, html);
 }
 
-fn card(html: &mut Html, class: &str, term: &str, big: &str, small: &str) {
+fn card(html: &mut Markup, class: &str, term: &str, big: &str, small: &str) {
     let class = [("class", class)];
     html.open("div", if class[0].1.is_empty() { &[] } else { &class });
     html.open("dt", &[]).name(term).close();
@@ -103,7 +103,7 @@ fn card(html: &mut Html, class: &str, term: &str, big: &str, small: &str) {
     html.close();
 }
 
-fn convergence(report: &Report<'_>, html: &mut Html) {
+fn convergence(report: &Report<'_>, html: &mut Markup) {
     let found = &report.results.convergence;
     let steps = things(u64::from(found.iterations), "iteration", "iterations");
     if found.converged {
@@ -125,7 +125,7 @@ fn convergence(report: &Report<'_>, html: &mut Html) {
     }
 }
 
-fn table(scenarios: &[ScenarioResult<'_>], html: &mut Html) {
+fn table(scenarios: &[ScenarioResult<'_>], html: &mut Markup) {
     let mut table = Table::new(
         "Scenarios",
         &["Scenario", "Load", "The load is", ">Throughput", ">Predicted response", ">Traced response"],

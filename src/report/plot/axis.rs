@@ -3,7 +3,7 @@
 use crate::report::plot::Scale;
 
 /// An axis of a plot: numbers to parts of its length.
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,

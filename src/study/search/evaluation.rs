@@ -24,6 +24,7 @@ pub enum Method {
 
 /// What an evaluation found.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// How each goal stands.
     pub reached: Vec<Reached>,
@@ -44,6 +45,7 @@ impl Evaluation {
 
 /// Something that has a limit, and how near it is.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Busy {
     /// `processor` or `task`.
     pub kind: &'static str,

@@ -114,6 +114,7 @@ impl fmt::Display for Goal {
 
 /// How a figure stands to its goal.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Reached {
     /// The figure, where there is one.
     pub value: Option<f64>,

@@ -43,6 +43,7 @@ impl Question {
 
 /// A search and what it found.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Search {
     /// What was asked for.
     pub question: Question,
@@ -66,6 +67,7 @@ pub struct Search {
 
 /// A point that was tried.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Point {
     /// The name of a choice that has one.
     pub name: Option<String>,

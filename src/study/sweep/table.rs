@@ -5,6 +5,7 @@ use crate::study::figure::Measure;
 
 /// What a sweep found.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Table {
     /// What was varied; the last runs fastest.
     pub axes: Vec<Varied>,
@@ -18,6 +19,7 @@ pub struct Table {
 
 /// A parameter that was varied.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Varied {
     /// Its path.
     pub path: String,
@@ -29,6 +31,7 @@ pub struct Varied {
 
 /// A point of a sweep.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Point {
     /// Which subject.
     pub subject: usize,

@@ -78,6 +78,7 @@ pub struct Aggregation {
 
 /// What is left when a trace has ended.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Aggregated {
     /// The sub-model.
     pub submodel: SubModel,

@@ -61,6 +61,7 @@ pub struct Threads<S> {
 
 /// What is left when a trace has ended.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Threaded<S> {
     /// The sink.
     pub sink: S,
@@ -188,7 +189,7 @@ impl<S: StepSink> Threads<S> {
             self.findings.count("event of a thread that is not known", || {
                 let message = "this event belongs to a thread that cannot be guessed";
                 Diagnostic::new(Severity::Note, codes::NO_THREAD, Place::Nowhere, message)
-                    .with_note("it was left out: its task did several things at once, or none that a message asked for")
+                    .with_note("it was left out: its task served several requests at once, or none")
             });
             return ControlFlow::Continue(());
         }

@@ -160,7 +160,7 @@ impl Pairing {
         let place = self.place(file, raw.line);
         report.count("row that stands there twice", || {
             Diagnostic::warning(codes::TWICE, place, "a row before this one says the same, at the same time")
-                .with_note("both count: two messages may be alike where clocks are coarse; nobody replies to one that was only logged twice")
+                .with_note("both count: with coarse clocks two messages may be alike; one that was only logged twice gets no reply")
                 .with_hint("leave out what was logged twice, or record `id`, or finer times")
         });
     }
@@ -313,15 +313,23 @@ impl Pairing {
         let place = self.place(waiting.file, waiting.line);
         if waiting.half.received {
             report.count("reception without a sending", || {
-                Diagnostic::warning(codes::NO_SENDING, place, "this message was received, but nobody sent it")
-                    .with_note("it was left out")
-                    .with_hint(OTHER_HALF)
+                Diagnostic::warning(
+                    codes::NO_SENDING,
+                    place,
+                    "this message was received, but its sending was not recorded",
+                )
+                .with_note("it was left out")
+                .with_hint(OTHER_HALF)
             });
         } else {
             report.count("sending without a reception", || {
-                Diagnostic::warning(codes::NO_RECEPTION, place, "this message was sent, but nobody received it")
-                    .with_note("it was left out; the last messages of a trace often are on their way when it ends")
-                    .with_hint(OTHER_HALF)
+                Diagnostic::warning(
+                    codes::NO_RECEPTION,
+                    place,
+                    "this message was sent, but its reception was not recorded",
+                )
+                .with_note("it was left out; the last messages of a trace often are on their way when it ends")
+                .with_hint(OTHER_HALF)
             });
         }
     }
