@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::quantity::time;
+use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryTotal, Moments, RequestKind, WorkTotal};
 use crate::model::codes;
@@ -71,7 +71,7 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
                 Severity::Note,
                 codes::NETWORK_KEPT,
                 Place::Nowhere,
-                format!("network latency per call: {} (measured)", time(mean)),
+                format!("network latency per call: {} (measured)", milliseconds(mean)),
             )
             .with_note(
                 "it delays callers and loads no processor; it is the time between the two halves of a call, waiting included",

@@ -7,7 +7,7 @@ pub use from_model::starter_from_model;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::diagnostic::quantity::time;
+use crate::diagnostic::quantity::milliseconds;
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
@@ -34,7 +34,7 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
             text,
             "\n# Network latency per call: {} as measured. It delays callers and loads no processor. \"traced\", \"none\", or a time per call;\n\
              # a task can have its own.\n[defaults]\nnetwork = \"traced\"\n",
-            time(mean)
+            milliseconds(mean)
         );
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");

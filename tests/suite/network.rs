@@ -130,7 +130,7 @@ fn the_configuration_chooses() {
     for configuration in ["[defaults]\nnetwork = \"traced\"", "[task.web]\nnetwork = \"traced\""] {
         let (delay, findings) = phase(half, configuration);
         assert_eq!(delay, 0.0);
-        assert!(has(&findings, "M006", "traced on its way"), "{configuration}: {findings:?}");
+        assert!(has(&findings, "M006", "was measured"), "{configuration}: {findings:?}");
     }
     let wrong = Configuration::parse(&"test.toml".into(), "[defaults]\nnetwork = \"trace\"").expect_err("no such word");
     assert!(wrong.0.iter().any(|finding| finding.severity == Severity::Error && finding.code.0 == "M003"), "{wrong:?}");

@@ -376,7 +376,7 @@ fn tasks_that_run_are_not_blocked_and_idle_ones_have_ended() {
 #[test]
 fn analyses_are_told_and_can_be_chosen() {
     let output = run(&["model", "traces/same/figure-3a.csv"]);
-    assert!(text(&output.stderr).contains("analysis SAME: the traces tell of messages"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("analysis SAME: the traces have messages"), "{}", text(&output.stderr));
     let output = run(&["matches", "traces/rpc.angio", "--analysis", "same", "--format", "csv"]);
     assert_eq!(text(&output.stdout).lines().nth(1), Some("sync,0.0004,client.1,server.1,"), "{}", text(&output.stdout));
     let refused = run(&["model", "traces/same/figure-3a.csv", "--analysis", "tlc"]);

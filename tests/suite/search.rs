@@ -387,7 +387,7 @@ fn what_is_no_question_has_a_code_and_a_hint() {
         (
             vec!["--largest", population, "--set", "scenario.set-up.population=3", "--goal", goal],
             "M005",
-            "is what is looked for",
+            "both set and searched for",
         ),
         (
             vec![

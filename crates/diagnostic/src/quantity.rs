@@ -42,6 +42,11 @@ pub fn time(seconds: f64) -> String {
     format!("{} {unit}", three(seconds * scale))
 }
 
+/// A time given in seconds, in milliseconds with three significant digits, so that latencies compare at a glance: `0.347 ms`.
+pub fn milliseconds(seconds: f64) -> String {
+    format!("{} ms", three(seconds * 1e3))
+}
+
 /// A share of one in per cent: `68 %`, and below ten per cent with three significant digits, `1.23 %`. A share that is no number
 /// is a dash.
 pub fn percent(share: f64) -> String {
@@ -64,7 +69,7 @@ fn three(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counted, number, percent, time};
+    use super::{counted, milliseconds, number, percent, time};
 
     #[test]
     fn numbers_have_four_significant_digits() {
@@ -89,6 +94,7 @@ mod tests {
         for (seconds, text) in [(0.0, "0 s"), (0.002_159, "2.16 ms"), (0.000_336_7, "337 µs"), (12.34, "12.3 s")] {
             assert_eq!(time(seconds), text);
         }
+        assert_eq!((milliseconds(0.000_346_8), milliseconds(0.04)), ("0.347 ms".into(), "40 ms".into()));
         assert_eq!((percent(0.677), percent(0.0123), percent(f64::NAN)), ("68 %".into(), "1.23 %".into(), "–".into()));
         assert_eq!((counted(1_u64, "trace"), counted(2_u64, "trace")), ("1 trace".into(), "2 traces".into()));
     }
