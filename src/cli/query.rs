@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Show only so many rows, those with the largest values of the column of `--by`
     #[arg(long, value_name = "K", requires = "by")]
     top: Option<usize>,
-    /// The column that `--top` goes by
+    /// The column that `--top` sorts by
     #[arg(long, value_name = "COLUMN", requires = "top")]
     by: Option<String>,
     #[command(flatten)]

@@ -66,7 +66,7 @@ enum TraceFormat {
     AngioJsonl,
     /// Spans as OTLP JSON, a request an operation
     Otlp,
-    /// A table of messages, without a dye: who sent what to whom, and when
+    /// A table of messages without a dye: sender, receiver, message and time
     Messages,
 }
 

@@ -21,7 +21,7 @@ pub struct Terminal {
     output: Renderer,
     /// Texts that diagnostics point into.
     pub sources: Sources,
-    /// What was said, where nobody is to hear it yet.
+    /// What was said, where it is kept and not shown.
     heard: Option<RefCell<String>>,
 }
 
@@ -43,7 +43,7 @@ impl Terminal {
         }
     }
 
-    /// One that keeps what it is told, without colour.
+    /// One that keeps what it gets, without colour.
     pub fn that_listens() -> Self {
         Self { heard: Some(RefCell::default()), ..Self::new(Color::Never) }
     }

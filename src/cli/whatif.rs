@@ -131,7 +131,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(verdict(&table, terminal))
 }
 
-/// Makes the changes that hold for all points, and tells of those that make no difference and of what they bring up.
+/// Makes the changes that hold for all points, and reports those that make no difference and what they bring up.
 pub fn set(subject: &mut Subject, texts: &[String], terminal: &Terminal) -> Result<(), Failure> {
     let (changes, mut errors) = gather(texts.iter().map(|text| subject.change(text)));
     errors.extend(given_twice(changes.iter().map(|change| &change.path)));

@@ -74,7 +74,7 @@ pub fn complete(
     Ok((built.model, findings, built.origins))
 }
 
-/// Says that pools of threads were taken to be without limit, where that was nobody's choice.
+/// Says that pools of threads were taken to be without limit, where no setting says so.
 fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnostic> {
     let assumed = |task: &TaskOrigin| {
         let settings = configuration.tasks.get(&*task.identifier);
@@ -92,7 +92,7 @@ fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnost
     )
 }
 
-/// Says of which entries nothing tells how long they work: nobody waits for them, and they send nothing by which it could be seen.
+/// Notes entries whose work is unknown: no caller waits for them, and they send no message that would show its end.
 fn unseen_work(built: &Built) -> Option<Diagnostic> {
     if !built.origins.entries.iter().any(|origin| origin.sources.contains(&DemandSource::Exclusive)) {
         return None;
@@ -268,7 +268,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A scenario's reference task, on a processor of its own where nobody queues.
+    /// A scenario's reference task, on a processor of its own without queueing.
     fn customer(&mut self, customer: &Customer, population: u32, think_time: f64) -> TaskId {
         let name = self.task_names.claim(&format!("Cu_{}", customer.scenario));
         let processor = ProcessorId::from(self.model.processors.len());

@@ -26,7 +26,7 @@ const SHOWN: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Load {
-    /// Customers who ask, wait for the response and think.
+    /// Customers that ask, wait for the response and think.
     Closed {
         /// How many.
         population: u32,

@@ -13,7 +13,7 @@ use crate::lqn::{Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
 use crate::model::{Load, LoadReason, Origins, ScenarioOrigin};
 
-/// The least time that the customers who are suggested think, seconds.
+/// The least think time of suggested customers, seconds.
 const THINK_TIME: f64 = 1.0;
 
 /// Writes a commented configuration for a model that was completed without one. Read back, it gives no warning and leaves

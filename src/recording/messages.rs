@@ -1,4 +1,4 @@
-//! The messages of the simulated system: who sent what to whom, and when. There is no dye, but tasks tell their threads apart.
+//! The messages of the simulated system: sender, receiver, message and time. There is no dye, but tasks tell their threads apart.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ struct VisitNote {
     /// The number of its operation, where this is recorded.
     operation: Option<u64>,
     entry: u32,
-    /// Who asked for it, and when; [`NONE`] where nobody did.
+    /// Its caller, and when it asked; [`NONE`] for none.
     sender: TaskId,
     sent: f64,
     /// When it last received something or answered.

@@ -2,7 +2,7 @@
 //! messages alone. A measure of how far to trust the second where there is no dye.
 //!
 //! An interaction is a request: a message that an entry accepts. The two agree on it when both take it for a request, made in the
-//! same way (synchronous, asynchronous or passed on), and by whoever was serving the same request before it.
+//! same way (synchronous, asynchronous or passed on), and from the same request that its sender was serving.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ type Said = (RequestKind, u32);
 pub struct Comparison<'r> {
     rules: &'r Rules,
     messages: operations::Messages,
-    /// What the templates say of each message, and between whom it goes.
+    /// What the templates say of each message, and its sender and receiver.
     truth: FxHashMap<u32, (Said, String)>,
     failure: Option<Diagnostics>,
     operations: u64,
@@ -51,7 +51,7 @@ pub struct Agreement {
     pub invented: u64,
     /// By how many requests the sender was serving, 0 for customers: requests, and how many both see in the same way.
     pub at_once: BTreeMap<u32, (u64, u64)>,
-    /// Where they differ: between whom, what the templates say and what the messages alone.
+    /// Where they differ: sender and receiver, what the templates say and what the messages alone.
     pub differences: BTreeMap<(String, String, String), Difference>,
 }
 

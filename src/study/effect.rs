@@ -27,7 +27,7 @@ pub fn idle(subject: &Subject, changes: &[Change]) -> Result<Vec<Diagnostic>, Di
 }
 
 /// What there is to say about a changed model that was not there to say before. Its places lie in a configuration that was
-/// written anew, where nobody could look.
+/// written anew and is in no file.
 pub fn brought_up(before: &[Diagnostic], after: &[Diagnostic]) -> Vec<Diagnostic> {
     let known: BTreeSet<&str> = before.iter().map(|finding| finding.message.as_str()).collect();
     let new = after.iter().filter(|finding| !known.contains(finding.message.as_str()));

@@ -15,7 +15,7 @@ pub struct Call {
     pub chain: ChainId,
     /// The number of that record in the chain.
     pub event: u32,
-    /// Whether nobody waits for it: a one-way call or a thread.
+    /// Whether its caller does not wait: a one-way call or a thread.
     pub detached: bool,
     /// Whether all that belongs to it was met.
     pub complete: bool,

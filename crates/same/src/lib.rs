@@ -23,7 +23,7 @@
 //! use dyelog_same::{Options, Same};
 //! use dyelog_trace::{ReadOptions, TraceNames, messages, open};
 //!
-//! // Who sent what to whom, and nothing that says to which request it belongs.
+//! // Senders, receivers and times, and nothing that says to which request a message belongs.
 //! let table = "sender,receiver,time
 //! user,shop,1
 //! shop,bank,2

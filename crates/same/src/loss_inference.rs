@@ -57,7 +57,7 @@ struct Kind {
     turned: u64,
 }
 
-/// What to do with requests that nobody replies to.
+/// What to do with requests without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They are asynchronous.

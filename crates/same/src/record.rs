@@ -8,7 +8,7 @@ use dyelog_trace::TaskId;
 pub enum RecordKind {
     /// `Sync`: the client waits for the reply.
     Sync,
-    /// `Async`: nobody replies.
+    /// `Async`: there is no reply.
     Async,
     /// `Fwd`: the request is passed on, and the last server replies.
     Forward,
@@ -42,9 +42,9 @@ pub struct Record {
     pub kind: RecordKind,
     /// Who began it.
     pub client: Occurrence,
-    /// Who replied; of an asynchronous one, who received the message.
+    /// The occurrence that replied; of an asynchronous one, the receiver.
     pub server: Occurrence,
-    /// Of a forwarded one, who passed it on, in order.
+    /// Of a forwarded one, the occurrences that passed it on, in order.
     pub via: Vec<Occurrence>,
     /// When the request arrived, seconds, where the trace tells. The paper's `tstart` or `t`.
     pub time: Option<f64>,

@@ -50,7 +50,7 @@ pub struct Configuration {
     pub demand: DemandSettings,
     /// `[parameters]`: values that resource functions use. See [`Configuration::set_parameter`].
     pub parameters: BTreeMap<String, Expression>,
-    /// `[profile.NAME]`: customers who do one scenario or another.
+    /// `[profile.NAME]`: customers that do one scenario or another.
     pub profiles: BTreeMap<String, ProfileSettings>,
 }
 
@@ -112,7 +112,7 @@ pub struct PlacedName {
     pub name: String,
 }
 
-/// A usage profile: one customer who calls the scenarios in proportion.
+/// A usage profile: one customer that calls the scenarios in proportion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileSettings {
     /// Where it is written.

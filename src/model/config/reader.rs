@@ -56,7 +56,7 @@ impl<'f> Reader<'f> {
         Place::Range { file: Arc::clone(self.file), start: span.start, end: span.end }
     }
 
-    /// A key that nobody knows.
+    /// An unknown key.
     pub fn unknown(&mut self, key: &Key<'_>, inside: &str, known: &[&str]) {
         let written = key.get_ref();
         let finding = Diagnostic::warning(

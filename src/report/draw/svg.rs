@@ -21,7 +21,7 @@ pub(super) enum Anchor {
 }
 
 impl Svg {
-    /// Opens a group of a class, with an id, and with a tooltip for those who point at it.
+    /// Opens a group of a class, with an id, and with a tooltip.
     pub fn open(&mut self, id: &str, class: &str, tooltip: &str) {
         self.body.open("g", &[("id", id), ("class", class)]);
         if !tooltip.is_empty() {

@@ -48,7 +48,7 @@ pub fn text(study: &Study<'_>, answer: &WhyNot, look: Look) -> String {
     text
 }
 
-/// Whether the template takes the node, and who does where it does not.
+/// Whether the template takes the node, and which template does where it does not.
 fn verdict(study: &Study<'_>, answer: &WhyNot) -> String {
     let plan = &study.rules.plans()[answer.template as usize];
     if let Some(number) = answer.committed() {

@@ -47,7 +47,7 @@ pub struct Report<'a> {
     pub results: &'a Results,
     /// What is known of its making, where it was made of traces.
     pub made: Option<Made<'a>>,
-    /// What there is to say about the model: choices that nobody made, doubts.
+    /// Findings on the model: defaults that were taken, caveats.
     pub findings: &'a [Diagnostic],
     /// What gives way first when a scenario's load grows, by scenario.
     pub limits: &'a [Limit],

@@ -17,7 +17,7 @@ const LINE: f64 = 18.0;
 const LETTER: f64 = 6.6;
 /// Curves have that many looks.
 const LOOKS: usize = 8;
-/// Curves of no more points than these have a dot at each, which tells its figures to those who point at it.
+/// Curves of no more points than these have a dot at each, whose tooltip has its figures.
 const FEW: usize = 30;
 
 /// Colours that are told apart by people who see colours differently, too; for light and dark.

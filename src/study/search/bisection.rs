@@ -3,7 +3,7 @@
 //! Along a [`Line`] of values a goal is expected to be met on one side only. The change is bracketed from a start, by steps that
 //! double, and bisected. Where nothing is met on the way, the search goes on to the other side of the start; and between two values
 //! of which one misses only goals that the other meets, all of them may be met: there a window is looked for, which several goals
-//! leave open that each hold on one side. Since nobody knows whether there is one change only, values spread over both sides are then
+//! leave open that each hold on one side. Since there may be more than one change, values spread over both sides are then
 //! tried as well; should one of them be met that lies beyond the change, the search goes on from there. So the answer is always a
 //! value that was tried and met, its neighbour was tried and is not, and what was tried between is all there to see.
 //!

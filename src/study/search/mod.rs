@@ -115,7 +115,7 @@ impl Search {
         !self.open && self.points.len() as u64 == self.among
     }
 
-    /// Whether the values tried meet the goals, those left out of which nobody can tell.
+    /// Whether the values tried meet the goals, those without a verdict left out.
     fn told(&self) -> Vec<bool> {
         let told = self.points.iter().filter(|point| point.verdict != Verdict::Unknown);
         told.map(|point| point.verdict == Verdict::Met).collect()

@@ -183,14 +183,14 @@ impl Aggregation {
         (visit.kind, (visit.file, visit.line))
     }
 
-    /// Leaves a visit out of the model, and whoever asked for it, and so on.
+    /// Leaves a visit out of the model, its caller, and so on.
     pub fn leave_out(&mut self, visit: u32) {
         if visit != NONE {
             self.visit(visit).inclusion = Inclusion::LeftOut;
         }
     }
 
-    /// A task begins work that nobody asked for.
+    /// A task begins work of its own.
     pub fn begins(&mut self, names: &TraceNames, task: TaskId, label: Name, time: Timestamp, origin: Origin) {
         self.known(task).starts.get_or_insert(true);
         self.complete_cycle(names, task, time);
@@ -303,7 +303,7 @@ impl Aggregation {
         }
     }
 
-    /// Whether nobody replies to a message because the trace ended before: its like were answered. It is left out, then.
+    /// Whether a message has no reply because the trace ended before: others of its kind were answered. It is left out, then.
     pub fn ends_before(&mut self, from: &End, to: &End) -> bool {
         let child = self.visit(to.visit);
         let key = (child.task, child.label);
@@ -327,7 +327,7 @@ impl Aggregation {
         self.link(from, to, RequestKind::Asynchronous);
     }
 
-    /// A message was sent and nobody replies.
+    /// A message was sent and has no reply.
     pub fn unanswered(&mut self, names: &TraceNames, from: &End, to: &End) {
         if from.visit == NONE {
             let scenario = self.scenario(names, from, to.visit);
@@ -473,7 +473,7 @@ impl Aggregation {
         self.visits.len() - self.free.len()
     }
 
-    /// Lets visits go that wait for others by whom they were asked: these become entries of their own, whatever they ask for.
+    /// Lets visits go that wait for the visits that asked for them: these become entries of their own, whatever they ask for.
     pub fn prune(&mut self, names: &TraceNames) {
         for number in 0..self.visits.len() as u32 {
             let visit = &self.visits[number as usize];

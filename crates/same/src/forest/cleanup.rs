@@ -1,4 +1,4 @@
-//! What goes from the trees: what ends, what nobody replies to, what would grow without end (2005 paper §4.3, step 3).
+//! What goes from the trees: what ends, what has no reply, what would grow without end (2005 paper §4.3, step 3).
 
 use crate::forest::node::{Found, Node, State};
 use crate::forest::{Forest, NONE};

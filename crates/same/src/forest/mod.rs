@@ -104,7 +104,7 @@ impl Forest {
         parent == NONE && (first == NONE || first == last && self.nodes[first as usize].state == State::InTransit)
     }
 
-    /// Whether a task serves a request to which somebody may wait for the reply, and has asked nobody to go on with it.
+    /// Whether a task serves a request whose caller may wait for the reply, and has passed it to no other.
     pub fn is_busy(&self, task: TaskId) -> bool {
         let live = self.live(task);
         live != NONE && {

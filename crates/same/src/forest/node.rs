@@ -113,7 +113,7 @@ pub enum Found {
         /// The reply.
         reply: Reply,
     },
-    /// A message that nobody replies to.
+    /// A message without a reply.
     Async {
         /// The sender.
         from: End,

@@ -19,13 +19,13 @@ const SCORES: usize = 32;
 /// Of what was never seen, what is still taken to be more likely than anything below.
 const UNSEEN_WHEN_OVER: f64 = 0.001;
 const UNSEEN_FOR_A_CUSTOMER: f64 = 0.0005;
-/// How much less likely a reply past the one who asked is than one to that, where it was never seen.
+/// How much less likely a reply past the caller is than one to the caller, where it was never seen.
 const UNSEEN_PAST_THE_CLIENT: f64 = 0.2;
 /// How sure it must be what a visit does next once it is answered, for the answer to be presumed where no message was one, and how
 /// much less likely that is than to have it.
 const SURE: f64 = 0.8;
 const ANSWERED_UNSEEN: f64 = 0.05;
-/// How much less likely an answer is for which nobody waits any more.
+/// How much less likely an answer is that no visit waits for any more.
 const NOT_WAITED_FOR: f64 = 0.2;
 
 /// What the likelihood of a visit's next step hangs on.
@@ -84,7 +84,7 @@ pub(super) struct Choice {
     score: f64,
     rank: u64,
     pub visit: u32,
-    /// To whom it is a reply.
+    /// The visit that it replies to.
     pub client: Option<Client>,
     /// Whether this takes for granted that the visit had the answer that it waits for.
     pub answered: bool,

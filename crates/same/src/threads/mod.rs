@@ -7,7 +7,7 @@
 //! So messages of services pass through here first, and leave as messages between threads, to which SAME applies as it is. A thread is
 //! guessed for each message as it is sent: of the visits that its sender has open, the one of which it is most likely what it does
 //! next. That is learnt from what visits of the same request did before, and goes by these rules where nothing is known yet: a message
-//! that may be a reply is one; who waits for a reply sends nothing; who came first goes on first. What no visit can have sent begins
+//! that may be a reply is one; a visit that waits for a reply sends nothing; the visit that came first goes on first. What no visit can have sent begins
 //! a thread of a customer. Nothing else of the trace is used, and no message is looked at twice.
 //!
 //! Guesses go wrong, and what must not happen is that one leads to the next. Putting a message to the wrong one of two visits is

@@ -82,7 +82,7 @@ impl<S: StepSink> Threads<S> {
         service.over.push_back(visit);
     }
 
-    /// A thread that begins something that nobody asked it for.
+    /// A thread that begins work of its own.
     fn customer(&mut self, service: u32) -> u32 {
         if self.customers.len() >= MOST_CUSTOMERS
             && let Some(oldest) = self.customers.pop_front()

@@ -35,7 +35,7 @@ pub(super) struct Visit {
     pub waiting: u32,
     /// Whom it asked last.
     pub asked: Option<Asked>,
-    /// Whether whoever asked for it went on as if it had been answered.
+    /// Whether its caller went on as if it had been answered.
     pub unwaited: bool,
     pub over: bool,
 }
@@ -47,13 +47,13 @@ pub(super) struct At {
     pub born: u64,
 }
 
-/// A visit that was asked for, as the one who asked sees it.
+/// A visit that was asked for, as its caller sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub at: At,
     /// When.
     pub since: u64,
-    /// Where whoever asked is once it is answered.
+    /// Where its caller is once it is answered.
     pub then: Doing,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Client {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Transit {
     None,
-    /// To whom is not known yet.
+    /// Its receiver is not known yet.
     Open,
     Request {
         from: Client,

@@ -1,4 +1,4 @@
-//! Messages without a dye: who sent what to whom, and when (2005 paper §3.1).
+//! Messages without a dye: sender, receiver, message and time (2005 paper §3.1).
 //!
 //! Readers give out [`Raw`] events of one input as they stand there. [`Merge`] puts those of several inputs into one order of
 //! time, and [`Pairing`] finds the two halves of each message; what comes out is a stream of [`MessageStep`]s in causal order, as far as the

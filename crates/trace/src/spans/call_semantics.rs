@@ -1,4 +1,4 @@
-//! The decision table, second part: who waits for whom, from corrected times.
+//! The decision table, second part: which caller waits, from corrected times.
 //!
 //! | the call | is |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | the server ends before the client does | synchronous |
 //! | the server ends after the client by more than 5% of its time, and the client covers some of it | synchronous with a second phase |
 //! | a local span of the server begins when the client has ended, by the same clock | synchronous with a second phase |
-//! | the server begins when or after the client ends | nobody waits: asynchronous, or a hop of a forwarding |
+//! | the server begins when or after the client ends | no caller waits: asynchronous, or a hop of a forwarding |
 //! | no client half, and the visit ends before the calling visit | synchronous |
-//! | no client half, and the visit ends after the calling visit | nobody waits: asynchronous, or a hop of a forwarding |
+//! | no client half, and the visit ends after the calling visit | no caller waits: asynchronous, or a hop of a forwarding |
 //!
 //! A request is *forwarded* where a client waits for longer than its server works, the server made something happen that
 //! nobody waits for and that ends within the client's time, and the server's own reply does not explain the waiting: the way

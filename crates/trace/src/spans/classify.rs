@@ -10,7 +10,7 @@
 //! | INTERNAL, none | an activity where the service is its parent's, else a visit whose calling half is missing |
 //! | none, in a trace without any kinds, with one child that is in another service | the calling half of that child |
 //! | FOLLOWS_FROM | a visit, also within one service |
-//! | SERVER below a PRODUCER | a visit that answers a client further up, who waits: the request was forwarded |
+//! | SERVER below a PRODUCER | a visit that answers a client further up, which waits: the request was forwarded |
 //! | receive, poll (messaging) | idle time of the visit, not a call |
 //! | INTERNAL below a CLIENT, without calls of its own | an activity just before the call |
 

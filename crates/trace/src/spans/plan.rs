@@ -33,7 +33,7 @@ pub struct Visit {
     pub extent: i64,
     /// The item by which it forwards the request; [`NONE`] where it replies itself.
     pub forward: u32,
-    /// Whether somebody waits for its answer who is not the one that it was asked by: a SERVER span below a PRODUCER.
+    /// Whether a caller other than its sender waits for its answer: a SERVER span below a PRODUCER.
     pub answers: bool,
     /// What to add to the times of its clock.
     pub shift: i64,
