@@ -13,7 +13,7 @@ use divan::{Bencher, black_box};
 use dyelog::same::forest::Forest;
 use dyelog::same::walk::Facts;
 use dyelog::same::{Options, Replies, Same};
-use dyelog::trace::messages::{Step, StepSink, read_all, source};
+use dyelog::trace::messages::{MessageStep, StepSink, read_all, source};
 use dyelog::trace::{Format, TraceNames};
 
 fn main() {
@@ -126,7 +126,7 @@ fn parse_only(bencher: Bencher) {
     let bytes = input();
     bencher.counter(ItemsCount::new(MESSAGES)).bench_local(|| {
         let mut count = 0_u64;
-        let mut sink = |_: &TraceNames, step: &Step| {
+        let mut sink = |_: &TraceNames, step: &MessageStep| {
             count += u64::from(step.line);
             ControlFlow::Continue(())
         };
@@ -150,7 +150,7 @@ fn pass<R: Replies>(bencher: Bencher, replies: impl Fn() -> R) {
     let bytes = input();
     let mut names = TraceNames::new();
     let mut steps = Vec::new();
-    let mut sink = |_: &TraceNames, step: &Step| {
+    let mut sink = |_: &TraceNames, step: &MessageStep| {
         steps.push(*step);
         ControlFlow::Continue(())
     };

@@ -69,3 +69,8 @@ pub mod query;
 pub mod recording;
 pub mod report;
 pub mod study;
+
+/// The examples of the book's page on the library.
+#[cfg(doctest)]
+#[doc = include_str!("../book/src/library.md")]
+mod library_page {}

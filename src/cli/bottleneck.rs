@@ -49,6 +49,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if found.steps.iter().all(|step| step.converged) {
         return Ok(Exit::Ok);
     }
-    terminal.say("the solver did not converge under all loads: what is marked is not to be relied on\n");
+    terminal.say("the solver did not converge under all loads: do not rely on what is marked\n");
     Ok(Exit::NotConverged)
 }

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Diagnostics};
-use dyelog::report::agreement::Comparison;
+use dyelog::report::agreement;
+use dyelog::study::agreement::Comparison;
 use dyelog::trace::{self, ReadOptions, ReadReport, TraceNames};
 
 use crate::cli::args::{Form, OutputArguments, TraceArguments};
@@ -52,10 +53,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(Failure::Input(errors));
     }
     reduce::count(&report, "reading", terminal);
-    let agreement = comparison.finish(&mut names)?;
+    let found = comparison.finish(&mut names)?;
     let text = match arguments.format {
-        Form::Text => agreement.text(terminal.look(&arguments.output)),
-        Form::Json => agreement.json(),
+        Form::Text => agreement::text(&found, terminal.look(&arguments.output)),
+        Form::Json => agreement::json(&found),
     };
     output::write(&arguments.output, &text)?;
     Ok(Exit::Ok)

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::lqn::{Language, xml};
-use dyelog::report::compare::{self, Elements, Tolerance};
+use dyelog::report;
+use dyelog::study::comparison::{self, Elements, Tolerance};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -68,10 +69,10 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(finding.with_hint("compare two models, or two results").into());
     }
     let tolerance = Tolerance { relative: arguments.tolerance, absolute: arguments.absolute };
-    let differences = compare::compare(&before, &after, tolerance);
+    let differences = comparison::compare(&before, &after, tolerance);
     let text = match arguments.format {
-        Form::Text => compare::text(&differences, terminal.look(&arguments.output)),
-        Form::Json => compare::json(&differences),
+        Form::Text => report::comparison::text(&differences, terminal.look(&arguments.output)),
+        Form::Json => report::comparison::json(&differences),
     };
     output::write(&arguments.output, &text)?;
     Ok(if differences.is_empty() { Exit::Ok } else { Exit::Finding })
@@ -88,7 +89,7 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
         }
         if String::from_utf8_lossy(&head).contains("\"solver\"")
             && let Ok(document) = serde_json::from_str(&input::text(file)?)
-            && let Some(found) = compare::results(&document)
+            && let Some(found) = comparison::results(&document)
         {
             return Ok((found, "results"));
         }
@@ -99,7 +100,7 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
     }
     let reading = arguments.reading.clone();
     let whole = SourceArguments { files: vec![file.to_owned()], reading, reduce, config };
-    Ok((compare::model(&source::load(&whole, terminal)?.model), "a model"))
+    Ok((comparison::model(&source::load(&whole, terminal)?.model), "a model"))
 }
 
 /// What an XML document holds: a model, or where it has results these.
@@ -110,7 +111,7 @@ fn document(file: &Path, terminal: &mut Terminal) -> Result<(Elements, &'static 
     let (model, results, findings) = xml::parse_solved(&name, &text)?;
     terminal.report(&findings);
     Ok(match results {
-        Some(results) => (compare::solved(&model, &results), "results"),
-        None => (compare::model(&model), "a model"),
+        Some(results) => (comparison::solved(&model, &results), "results"),
+        None => (comparison::model(&model), "a model"),
     })
 }

@@ -169,7 +169,7 @@ fn lqn(arguments: &LqnArguments, terminal: &mut Terminal) -> Outcome {
     write(&drawn, &arguments.output, terminal)?;
     match results {
         Some(results) if !results.convergence.converged => {
-            terminal.say("the solver did not converge: the results are not to be relied on\n");
+            terminal.say("the solver did not converge: do not rely on the results\n");
             Ok(Exit::NotConverged)
         }
         _ => Ok(Exit::Ok),

@@ -152,7 +152,7 @@ fn model(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> 
 /// That it is not said what to explain.
 fn no_question(trace: &Path) -> Diagnostic {
     let place = Place::File { file: input::shown(trace) };
-    Diagnostic::error(codes::ARGUMENTS, place, "it is not said what of the traces to explain")
+    Diagnostic::error(codes::ARGUMENTS, place, "nothing to explain is named")
         .with_hint("`--node NODE`, `--entry ENTRY`, `--request \"ENTRY -> ENTRY\"`, `--demand ENTRY`, or behind a rule file `--fact FACT`")
 }
 

@@ -3,12 +3,11 @@
 use clap::Args;
 use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Model;
-use dyelog::lqn::results::Results;
-use dyelog::report;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::bottleneck::{Bottlenecks, bottlenecks_observed};
-use dyelog::study::sweep::{Grid, SweepOptions, sweep};
+use dyelog::study::headroom::headroom;
+use dyelog::study::sweep::SweepOptions;
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -49,7 +48,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         .map(|solution| solution.results)
         .map_err(|Diagnostics(found)| Diagnostics([source.findings.clone(), found].concat()))?;
     if let Some(origins) = &source.origins {
-        let unlike = report::unlike_traced(&source.model, &results, origins);
+        let unlike = dyelog::study::unlike_traced(&source.model, &results, origins);
         terminal.report(&unlike);
         source.findings.extend(unlike);
     }
@@ -85,7 +84,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if results.convergence.converged {
         return Ok(Exit::Ok);
     }
-    terminal.say("the solver did not converge: the results are not to be relied on\n");
+    terminal.say("the solver did not converge: do not rely on the results\n");
     Ok(Exit::NotConverged)
 }
 
@@ -93,14 +92,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 fn growth(source: &Source, threads: usize) -> (Vec<Chart>, Vec<Limit>) {
     let progress = Progress::steps("solving under growing loads", None);
     let options = SweepOptions { threads, ..SweepOptions::default() };
-    let grown = html::growth(&source.model, source.origins.as_ref(), &mut |loads, models| {
-        let grid = Grid { axes: vec![loads.to_vec()] };
-        let read = |_: &&Model, results: &Results| results.clone();
-        let found = sweep(&grid, &options, |at| Ok(&models[at[0]]), read, &|| progress.advance(1));
-        found.into_iter().map(Result::ok).collect()
-    });
+    let found = headroom(&source.model, source.origins.as_ref(), &options, &|| progress.advance(1));
     progress.done();
-    grown
+    html::growth(&source.model, &found)
 }
 
 /// What limits the model.

@@ -45,7 +45,7 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
     load_telling(files, &mut |file, text| sources.insert(file, text))
 }
 
-/// The same, with somebody who is told of the texts.
+/// The same, reporting the texts to a listener.
 pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Rules, Diagnostics> {
     for (name, text) in SHIPPED {
         source(name.into(), text.into());

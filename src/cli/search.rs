@@ -7,12 +7,12 @@ use clap::{ArgGroup, Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::model::codes;
 use dyelog::model::parameter::{Path, Subject};
-use dyelog::report::search::{
-    self, Along, Alternative, Cost, Goal, Judge, Means, Search, alternatives, choices, idle_costs,
-};
-use dyelog::report::whatif::State;
+use dyelog::report;
 use dyelog::solve::{LayeredOptions, SimulateOptions};
-use dyelog::study::search::Aim;
+use dyelog::study::search::{
+    Aim, Along, Alternative, Cost, Evaluator, Goal, Method, Search, alternatives, choices, idle_costs,
+};
+use dyelog::study::sweep::State;
 
 use crate::cli::args::{Form, OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -134,31 +134,31 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(Failure::Input(errors));
     }
     let goals: Vec<Goal> = goals.into_iter().flatten().collect();
-    let means = means(arguments, &goals);
-    let judge = Judge { subject, goals: &goals, means: &means };
+    let method = method(arguments, &goals);
+    let evaluator = Evaluator { subject, goals: &goals, method: &method };
     let mut progress = Progress::steps("trying", None);
-    if matches!(means, Means::Simulated(_)) {
+    if matches!(method, Method::Simulated(_)) {
         progress = progress.at_once();
     }
     let found = match (&arguments.largest, &arguments.smallest) {
-        (Some(text), _) => along(arguments, text, Aim::Largest, &judge, &progress)?,
-        (_, Some(text)) => along(arguments, text, Aim::Smallest, &judge, &progress)?,
+        (Some(text), _) => along(arguments, text, Aim::Largest, &evaluator, &progress)?,
+        (_, Some(text)) => along(arguments, text, Aim::Smallest, &evaluator, &progress)?,
         _ => {
             let all = several(arguments, subject, terminal)?;
-            judge.among(&all, arguments.source.reduce.thread_count(), &|| progress.advance(1))
+            evaluator.among(&all, arguments.source.reduce.thread_count(), &|| progress.advance(1))
         }
     };
     progress.done();
     let text = match arguments.format {
-        Form::Text => search::text(&found, terminal.look(&arguments.output)),
-        Form::Json => search::json(&found),
+        Form::Text => report::search::text(&found, terminal.look(&arguments.output)),
+        Form::Json => report::search::json(&found),
     };
-    let failed = found.points.iter().find_map(|point| match &point.trial.state {
+    let failed = found.points.iter().find_map(|point| match &point.evaluation.state {
         State::Failed(reason) => Some(reason),
         _ => None,
     });
     if let Some(reason) = failed {
-        let count = found.points.iter().filter(|point| matches!(point.trial.state, State::Failed(_))).count();
+        let count = found.points.iter().filter(|point| matches!(point.evaluation.state, State::Failed(_))).count();
         terminal.say(&format!("{count} of {} points have no solution; the first: {reason}\n", found.points.len()));
         if count == found.points.len() {
             return Ok(Exit::Input);
@@ -175,11 +175,11 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     })
 }
 
-fn means(arguments: &Arguments, goals: &[Goal]) -> Means {
+fn method(arguments: &Arguments, goals: &[Goal]) -> Method {
     if arguments.solver == Solver::Layered && goals.iter().all(|goal| goal.part().is_none()) {
-        return Means::Layered(LayeredOptions::default());
+        return Method::Layered(LayeredOptions::default());
     }
-    Means::Simulated(SimulateOptions {
+    Method::Simulated(SimulateOptions {
         seed: arguments.seed,
         precision: arguments.precision,
         replications: arguments.replications,
@@ -194,13 +194,13 @@ fn along(
     arguments: &Arguments,
     text: &str,
     aim: Aim,
-    judge: &Judge<'_>,
+    evaluator: &Evaluator<'_>,
     progress: &Progress,
 ) -> Result<Search, Failure> {
-    let (path, bounds) = judge.subject.bounds(text)?;
-    not_set(std::iter::once(&path), arguments, judge.subject)?;
+    let (path, bounds) = evaluator.subject.bounds(text)?;
+    not_set(std::iter::once(&path), arguments, evaluator.subject)?;
     let along = Along { aim, checks: arguments.check, digits: arguments.digits };
-    Ok(judge.along(&path, &bounds, along, &|| progress.advance(1)))
+    Ok(evaluator.along(&path, &bounds, along, &|| progress.advance(1)))
 }
 
 /// What there is to choose from.
@@ -227,7 +227,7 @@ fn several(arguments: &Arguments, subject: &Subject, terminal: &mut Terminal) ->
 fn not_set<'p>(paths: impl Iterator<Item = &'p Path>, arguments: &Arguments, subject: &Subject) -> Result<(), Failure> {
     let set: Vec<Path> = arguments.set.iter().filter_map(|text| Some(subject.change(text).ok()?.path)).collect();
     let error = |path: &Path| {
-        let message = format!("`{path}` is set, and is what is looked for");
+        let message = format!("`{path}` is both set and searched for");
         Diagnostic::error(codes::CONTRADICTION, Place::Nowhere, message).with_hint("leave out its `--set`")
     };
     let errors: Vec<Diagnostic> = paths.filter(|path| set.contains(path)).map(error).collect();

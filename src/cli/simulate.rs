@@ -10,7 +10,7 @@ use dyelog::diagnostic::Diagnostics;
 use dyelog::lqn::Model;
 use dyelog::recording::{self, TraceOptions, Traced};
 use dyelog::solve::{Observer, Progress as Simulated, SimulateOptions, SolveOptions, solve};
-use dyelog::trace::messages::{self, Step};
+use dyelog::trace::messages::{self, MessageStep};
 use dyelog::trace::recorded::WrittenSpan;
 use dyelog::trace::spans::write::write_otlp;
 use dyelog::trace::{Operation, TraceNames, angio};
@@ -66,7 +66,7 @@ enum TraceFormat {
     AngioJsonl,
     /// Spans as OTLP JSON, a request an operation
     Otlp,
-    /// A table of messages, without a dye: who sent what to whom, and when
+    /// A table of messages without a dye: sender, receiver, message and time
     Messages,
 }
 
@@ -209,7 +209,7 @@ fn write_spans(model: &Model, options: &TraceOptions, output: &mut dyn Write) ->
 fn write_messages(model: &Model, options: &TraceOptions, output: &mut dyn Write) -> Written {
     writeln!(output, "{}", messages::THREADED_HEADER)?;
     let mut broken: io::Result<()> = Ok(());
-    let traced = recording::trace_messages(model, options, &mut |names: &TraceNames, step: &Step| {
+    let traced = recording::trace_messages(model, options, &mut |names: &TraceNames, step: &MessageStep| {
         broken = messages::write_threaded(output, names, step);
         unless_broken(&broken)
     });

@@ -125,7 +125,7 @@ pub fn tell(
     if results.simulated.is_some() && !results.convergence.saturated && precision.is_finite() {
         terminal.say(&format!("the simulation ended at a precision of {:.2} %\n", 100.0 * precision));
     } else {
-        terminal.say("the solver did not converge: the results are not to be relied on\n");
+        terminal.say("the solver did not converge: do not rely on the results\n");
     }
     Ok(Exit::NotConverged)
 }

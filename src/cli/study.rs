@@ -1,4 +1,4 @@
-//! Traces looked at operation by operation, for those who explain.
+//! Traces read operation by operation, for explanations.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ pub struct OperationArguments {
     pub run: Option<String>,
 }
 
-/// Gathers what helps whoever named a node that is not there.
+/// Gathers hints for a node name that the traces do not have.
 #[derive(Debug, Default)]
 pub struct Missing {
     scenarios: Vec<String>,

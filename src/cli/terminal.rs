@@ -21,7 +21,7 @@ pub struct Terminal {
     output: Renderer,
     /// Texts that diagnostics point into.
     pub sources: Sources,
-    /// What was said, where nobody is to hear it yet.
+    /// What was said, where it is kept and not shown.
     heard: Option<RefCell<String>>,
 }
 
@@ -43,7 +43,7 @@ impl Terminal {
         }
     }
 
-    /// One that keeps what it is told, without colour.
+    /// One that keeps what it gets, without colour.
     pub fn that_listens() -> Self {
         Self { heard: Some(RefCell::default()), ..Self::new(Color::Never) }
     }
@@ -143,7 +143,7 @@ impl Listener for Terminal {
 /// That so many operations are damaged, and where to learn more.
 pub fn set_aside_words(operations: u64) -> String {
     let (verb, s) = if operations == 1 { ("was", "") } else { ("were", "s") };
-    format!("{operations} damaged operation{s} {verb} set aside; `dyelog trace check` tells why")
+    format!("{operations} damaged operation{s} {verb} set aside; `dyelog trace check` shows why")
 }
 
 /// Tells of a defect of `dyelog` itself.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog::report::golden::{self, Outcome as Found};
 use dyelog::report::{self, Look, difference};
+use dyelog::study::golden::{self, Outcome as Found};
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -84,7 +84,7 @@ struct Golden {
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if arguments.review && !somebody_is_there() {
         let finding =
-            Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "`--review` asks questions, but nobody is there");
+            Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "`--review` needs a terminal or piped answers");
         return Err(finding.with_hint("`--update` accepts everything").into());
     }
     let all = traces(arguments)?;
@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let note = if arguments.filter.is_empty() {
             format!("names of traces end in {}", ENDINGS.join(", "))
         } else {
-            format!("of no trace does the path contain {}", arguments.filter.join(" or "))
+            format!("no path of a trace contains {}", arguments.filter.join(" or "))
         };
         return Err(finding.with_note(note).into());
     }
@@ -120,9 +120,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         return Err(finding.with_note(format!("traces found there: {}", all.len())).into());
     }
     let text = match arguments.format {
-        Form::Text => golden::text(&outcomes),
-        Form::Json => golden::json(&outcomes),
-        Form::Junit => golden::junit(&outcomes),
+        Form::Text => report::golden::text(&outcomes),
+        Form::Json => report::golden::json(&outcomes),
+        Form::Junit => report::golden::junit(&outcomes),
     };
     output::write(&arguments.output, &text)?;
     Ok(if outcomes.iter().all(|(_, outcome)| outcome.is_good()) { Exit::Ok } else { Exit::Finding })

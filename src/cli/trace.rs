@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use dyelog::diagnostic::{Diagnostics, Severity};
 use dyelog::report;
-use dyelog::trace::messages::{MessageStat, Messages, Step, StepSink};
+use dyelog::trace::messages::{MessageStat, MessageStep, Messages, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::stat::TraceStat;
 use dyelog::trace::{self, Operation, ReadReport, Sink, TraceNames, angio};
@@ -202,7 +202,7 @@ fn convert_messages(
 ) -> Result<Option<First>, Failure> {
     let mut begun = false;
     let mut failure: Option<Failure> = None;
-    let mut sink = |names: &TraceNames, step: &Step| {
+    let mut sink = |names: &TraceNames, step: &MessageStep| {
         let written = output.attempt(|writer: &mut dyn Write| {
             if !std::mem::replace(&mut begun, true) {
                 writeln!(writer, "{}", trace::messages::HEADER)?;

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog::lqn::results::Results;
+use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::model::codes;
-use dyelog::model::parameter::{Asked, Change, Path, Subject, Value};
+use dyelog::model::parameter::{Path, Subject};
 use dyelog::report::plot::{self, Ink};
-use dyelog::report::whatif::{self, Measure, Point, State, Table, Varied};
+use dyelog::report::whatif;
 use dyelog::solve::SolveOptions;
-use dyelog::study::sweep::{Grid, SweepOptions, sweep};
+use dyelog::study::effect;
+use dyelog::study::figure::Measure;
+use dyelog::study::sweep::{Question, State, SweepOptions, Table};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -130,7 +131,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(verdict(&table, terminal))
 }
 
-/// Makes the changes that hold for all points, and tells of those that make no difference and of what they bring up.
+/// Makes the changes that hold for all points, and reports those that make no difference and what they bring up.
 pub fn set(subject: &mut Subject, texts: &[String], terminal: &Terminal) -> Result<(), Failure> {
     let (changes, mut errors) = gather(texts.iter().map(|text| subject.change(text)));
     errors.extend(given_twice(changes.iter().map(|change| &change.path)));
@@ -138,10 +139,10 @@ pub fn set(subject: &mut Subject, texts: &[String], terminal: &Terminal) -> Resu
         return Err(Failure::Input(errors));
     }
     let before = subject.base().findings.clone();
-    let idle = if changes.is_empty() { Vec::new() } else { idle(subject, &changes)? };
+    let idle = effect::idle(subject, &changes)?;
     subject.set(&changes)?;
     terminal.report(&idle);
-    terminal.report(&brought_up(&before, &subject.base().findings));
+    terminal.report(&effect::brought_up(&before, &subject.base().findings));
     Ok(())
 }
 
@@ -156,39 +157,6 @@ fn given_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> Vec<Diagnostic> {
             .with_hint("set or vary it once; `--vary` takes lists and ranges of values")
     };
     twice.map(error).collect()
-}
-
-/// Warnings of changes without which the model would be the same.
-fn idle(subject: &Subject, changes: &[Change]) -> Result<Vec<Diagnostic>, Diagnostics> {
-    let all = subject.ask(changes)?;
-    let mut idle = Vec::new();
-    for (number, change) in changes.iter().enumerate() {
-        let mut others = changes.to_vec();
-        others.remove(number);
-        if subject.ask(&others).is_ok_and(|asked| asked.model == all.model) {
-            idle.push(no_difference(&change.path.to_string()));
-        }
-    }
-    Ok(idle)
-}
-
-/// What there is to say about a changed model that was not there to say before. Its places lie in a configuration that was
-/// written anew, where nobody could look.
-fn brought_up(before: &[Diagnostic], after: &[Diagnostic]) -> Vec<Diagnostic> {
-    let known: BTreeSet<&str> = before.iter().map(|finding| finding.message.as_str()).collect();
-    let new = after.iter().filter(|finding| !known.contains(finding.message.as_str()));
-    new.map(|finding| Diagnostic { place: Place::Nowhere, ..finding.clone() }).collect()
-}
-
-fn no_difference(path: &str) -> Diagnostic {
-    let message = format!("`{path}` makes no difference to the model");
-    let finding = Diagnostic::warning(codes::NO_EFFECT, Place::Nowhere, message);
-    if !path.starts_with("demand.") {
-        return finding;
-    }
-    finding
-        .with_note("a demand that was measured counts more than one that is configured")
-        .with_hint("change `entry.NAME.demand`, that of the finished model")
 }
 
 /// What went well, and what went wrong.
@@ -241,81 +209,24 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
             }
         }
     }
-    let grid = Grid { axes: axes.iter().map(|(_, axis)| places(&axis.values)).collect() };
-    if grid.len() > MOST {
-        let message = format!("the sweep has {} points, more than {MOST}", grid.len());
-        return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message).into());
-    }
     let options = SweepOptions {
         solver: SolveOptions::default(),
         threads: arguments.source.reduce.thread_count(),
         warm: !arguments.cold,
     };
-    let progress = Progress::steps("solving", Some((grid.len() * subjects.len()) as u64));
-    let mut table = Table {
-        axes: axes
-            .iter()
-            .map(|(path, axis)| Varied { path: path.to_string(), kind: axis.kind, values: axis.values.clone() })
-            .collect(),
-        subjects: subjects.iter().map(|(name, _)| name.clone()).collect(),
-        measures,
-        points: Vec::new(),
-    };
-    for (number, (_, subject)) in subjects.iter().enumerate() {
-        let changes = |at: &[usize]| -> Vec<Change> {
-            let values = axes.iter().zip(at);
-            values.map(|((path, axis), at)| Change { path: path.clone(), value: axis.values[*at].clone() }).collect()
-        };
-        without_effect(subject, &changes, &table.axes, terminal);
-        let measures = &table.measures;
-        let read = |asked: &Asked, results: &Results| {
-            let of = |measure: &Measure| measure.of(&asked.model, results, asked.origins.as_ref());
-            let state = if results.convergence.converged {
-                State::Converged
-            } else {
-                State::Doubtful(results.caveats.join("; "))
-            };
-            // Where more arrives than is served, figures grow for as long as one looks: there are none.
-            let figure = |measure| if results.convergence.saturated { None } else { of(measure) };
-            (measures.iter().map(figure).collect::<Vec<_>>(), state)
-        };
-        let found = sweep(&grid, &options, |at: &[usize]| subject.ask(&changes(at)), read, &|| progress.advance(1));
-        for (place, found) in found.into_iter().enumerate() {
-            let (figures, state) = found.unwrap_or_else(|Diagnostics(reasons)| {
-                let reasons: Vec<String> =
-                    reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
-                (vec![None; measures.len()], State::Failed(reasons.join("; ")))
-            });
-            table.points.push(Point { subject: number, at: grid.point(place), figures, state });
-        }
+    let question = Question { axes, measures, options };
+    let count = question.grid().len();
+    if count > MOST {
+        let message = format!("the sweep has {count} points, more than {MOST}");
+        return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message).into());
     }
+    let progress = Progress::steps("solving", Some((count * subjects.len()) as u64));
+    for (_, subject) in subjects {
+        terminal.report(&question.without_effect(subject));
+    }
+    let table = question.ask(subjects, &|| progress.advance(1));
     progress.done();
     Ok(table)
-}
-
-/// Where values lie on their axis: numbers where they are, places in the list otherwise.
-fn places(values: &[Value]) -> Vec<f64> {
-    let numbers: Option<Vec<f64>> =
-        values.iter().map(|value| value.number().filter(|number| number.is_finite())).collect();
-    numbers.unwrap_or_else(|| (0..values.len()).map(|place| place as f64).collect())
-}
-
-/// Warns of parameters that are varied and make no difference.
-fn without_effect(subject: &Subject, changes: &dyn Fn(&[usize]) -> Vec<Change>, axes: &[Varied], terminal: &Terminal) {
-    for (number, axis) in axes.iter().enumerate() {
-        let at = |end: usize| -> Option<Asked> {
-            let mut at = vec![0; axes.len()];
-            at[number] = end;
-            subject.ask(&changes(&at)).ok()
-        };
-        let last = axis.values.len().saturating_sub(1);
-        if last > 0
-            && let (Some(first), Some(last)) = (at(0), at(last))
-            && first.model == last.model
-        {
-            terminal.report(&[no_difference(&axis.path)]);
-        }
-    }
 }
 
 /// Tells of points that cannot be relied on.

@@ -20,7 +20,7 @@ pub struct Bodies<'b, 'a> {
     pub entries: &'b [Option<EntryId>],
     /// The task identifier.
     pub identifier: &'b str,
-    /// How long calls are on their way.
+    /// The network latency of calls.
     pub network: Network,
     /// Whether joins were seen in time.
     pub joins: bool,

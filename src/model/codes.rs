@@ -64,7 +64,7 @@ pub const NEAR_PROCESSOR: Code = Code("M029");
 pub const UNLIKE_TRACED: Code = Code("M030");
 /// A wait for parallel branches stands elsewhere than in the traces, since these branches do not lie in each other.
 pub const MOVED_WAIT: Code = Code("M031");
-/// The time that calls are on their way was kept as traced.
+/// The network latency of calls was kept as measured.
 pub const NETWORK_KEPT: Code = Code("M032");
 /// A scenario was recorded in parts that are far from each other in time.
 pub const SEVERAL_RECORDINGS: Code = Code("M033");

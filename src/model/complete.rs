@@ -57,15 +57,11 @@ pub fn complete(
     let known = built.totals.iter().any(|work| work.demand > 0.0);
     if !known {
         findings.push(
-            Diagnostic::warning(
-                codes::NO_DEMAND,
-                Place::Nowhere,
-                "nothing tells how much work there is: all demands are zero",
-            )
-            .with_note(
-                "the traces carry neither CPU demands nor times, and the configuration has no resource functions",
-            )
-            .with_hint("give `default = \"1 ms\"` under `[demand]`, or demands by activity"),
+            Diagnostic::warning(codes::NO_DEMAND, Place::Nowhere, "all demands are zero: no demand is known")
+                .with_note(
+                    "the traces carry neither CPU demands nor times, and the configuration has no resource functions",
+                )
+                .with_hint("give `default = \"1 ms\"` under `[demand]`, or demands by activity"),
         );
     }
     if let Some(circle) = stability::circle(&built.model, &built.totals) {
@@ -77,14 +73,14 @@ pub fn complete(
                 Place::Nowhere,
                 format!("entries wait for each other: {}", names.join(", ")),
             )
-            .with_note("a layered model has no circles of waiting; solvers may refuse it")
+            .with_note("a layered model has no cycles of waiting; solvers may refuse it")
             .with_hint("`--merge none` keeps the entries of different places in a scenario apart"),
         );
     }
     Ok((built.model, findings, built.origins))
 }
 
-/// Says that pools of threads were taken to be without limit, where that was nobody's choice.
+/// Says that pools of threads were taken to be without limit, where no setting says so.
 fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnostic> {
     let assumed = |task: &TaskOrigin| {
         let settings = configuration.tasks.get(&*task.identifier);
@@ -95,14 +91,14 @@ fn threads_note(built: &Built, configuration: &Configuration) -> Option<Diagnost
         return None;
     }
     let tasks = if count == 1 { "one task gets".to_owned() } else { format!("{count} tasks get") };
-    let message = format!("{tasks} as many threads as needed, since traces do not tell the sizes of pools");
+    let message = format!("{tasks} as many threads as needed, since traces do not show pool sizes");
     Some(
         Diagnostic::new(Severity::Note, codes::THREADS_ASSUMED, Place::Nowhere, message)
             .with_hint("set `threads` under `[task.NAME]`, or under `[defaults]` for all"),
     )
 }
 
-/// Says of which entries nothing tells how long they work: nobody waits for them, and they send nothing by which it could be seen.
+/// Notes entries whose work is unknown: no caller waits for them, and they send no message that would show its end.
 fn unseen_work(built: &Built) -> Option<Diagnostic> {
     if !built.origins.entries.iter().any(|origin| origin.sources.contains(&DemandSource::Exclusive)) {
         return None;
@@ -119,7 +115,7 @@ fn unseen_work(built: &Built) -> Option<Diagnostic> {
     let message = format!("nothing tells how long {}{more} {work}, so that {they} no demand", shown.join(", "));
     Some(
         Diagnostic::warning(codes::UNSEEN_WORK, Place::Nowhere, message)
-            .with_note("nobody waits for an answer, and nothing is sent by which it could be seen when the work ends")
+            .with_note("no caller waits for a reply, and no message shows when the work ends")
             .with_hint(format!("give the demand: `{} = \"5 ms\"` under `[demand.entry]`", load::toml_key(first))),
     )
 }
@@ -299,7 +295,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A scenario's reference task, on a processor of its own where nobody queues.
+    /// A scenario's reference task, on a processor of its own without queueing.
     fn customer(&mut self, customer: &Customer, population: u32, think_time: f64) -> TaskId {
         let name = self.task_names.claim(&format!("Cu_{}", customer.scenario));
         let processor = ProcessorId::from(self.model.processors.len());
@@ -489,8 +485,8 @@ impl<'a> Builder<'a> {
         let name = Arc::clone(&self.model.entries[entry.index()].name);
         let label = total.interaction.label();
         if !is_answered(total.interaction) {
-            let message = format!("entry `{name}` passes on requests that nobody waits for");
-            let note = format!("it is of type {label}, so what it passes on is modelled as sent");
+            let message = format!("entry `{name}` forwards requests that have no waiting caller");
+            let note = format!("it is of type {label}, so the model sends them asynchronously");
             self.findings.push(
                 Diagnostic::new(Severity::Note, codes::FORWARDS_UNANSWERED, Place::Nowhere, message).with_note(note),
             );
@@ -560,7 +556,7 @@ impl<'a> Builder<'a> {
                 format!("work of the customer of scenario `{}` is left out under open arrivals", customer.scenario);
             self.findings.push(
                 Diagnostic::warning(codes::CUSTOMER_WORK, Place::Nowhere, message)
-                    .with_note("arrivals come from nowhere: there is no task that the work could be done by")
+                    .with_note("open arrivals have no customer task that could do it")
                     .with_hint("give the scenario a `population` and a `think_time`"),
             );
         }

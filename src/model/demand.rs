@@ -1,4 +1,4 @@
-//! How much work there is, and who says so.
+//! How much work there is, and its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

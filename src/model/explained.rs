@@ -25,7 +25,7 @@ pub struct Explained {
     pub times: u64,
     /// Its demand, by position; the demand of a phase is the sum of its parts.
     pub demands: Vec<DemandPart>,
-    /// How long its calls are on their way, by position, where they take any time.
+    /// The network latency of its calls, by position, where there is any.
     pub delays: Vec<DelayPart>,
     /// Its requests.
     pub requests: Vec<RequestPart>,
@@ -54,7 +54,7 @@ pub struct DemandPart {
     pub activities: Vec<ActivityPart>,
 }
 
-/// How long the calls at one position of an entry are on their way.
+/// The network latency of the calls at one position of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayPart {
     /// Where in the invocation.
@@ -67,7 +67,7 @@ pub struct DelayPart {
     pub times: u64,
     /// What decided.
     pub network: Network,
-    /// Times on their way that were seen, one a call.
+    /// Latencies that were measured, one per call.
     pub seen: Moments,
 }
 

@@ -26,7 +26,7 @@ const SHOWN: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Load {
-    /// Customers who ask, wait for the response and think.
+    /// Customers that ask, wait for the response and think.
     Closed {
         /// How many.
         population: u32,
@@ -272,7 +272,7 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
     let whole = total.last_start?.abs_diff(total.first_start?) as f64 * 1e-9;
     let throughout = weight * (total.operations - 1) as f64 / whole;
     Some(finding.with_note(format!("all parts together: {}/s", short(rate))).with_hint(format!(
-        "set `rate` under `[scenario.{}]`: that of the part that you mean, or {} if nobody came in between",
+        "set `rate` under `[scenario.{}]`: that of the part that you mean, or {} if no operation began in between",
         toml_key(scenario),
         short(throughout)
     )))
@@ -292,7 +292,7 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, sampleabl
     };
     let told = if total.clients > 0 && total.response.count > 0 {
         told.with_note(format!(
-            "the {} tasks or threads that began them came and went, so that they are no customers who ask again and again",
+            "the {} tasks or threads that began them came and went: they are no closed population",
             total.clients
         ))
     } else {
@@ -305,11 +305,11 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, sampleabl
 pub fn assumed_note(scenario: &str, total: &ScenarioTotal) -> Diagnostic {
     let why = if total.operations < ENOUGH {
         match total.operations {
-            1 => "one operation does not tell a rate".to_owned(),
-            operations => format!("{operations} operations are too few to tell a rate"),
+            1 => "one operation has no rate".to_owned(),
+            operations => format!("{operations} operations are too few for a rate"),
         }
     } else {
-        "the traces do not tell when operations started".to_owned()
+        "the traces have no start times of operations".to_owned()
     };
     note(format!("scenario `{scenario}` gets one customer without think time")).with_note(why).with_hint(hint(scenario))
 }
@@ -320,7 +320,7 @@ pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagn
         Some(element) => {
             format!("{element} would be busy {} % of the time", short(overload.utilization * 100.0))
         }
-        None => "entries wait for each other in a circle, so that utilisations cannot be told".to_owned(),
+        None => "utilisations are unknown: entries wait for each other in a cycle".to_owned(),
     };
     let message = format!(
         "scenario `{scenario}` gets the observed open arrivals of {}/s, which the model cannot sustain",

@@ -1,19 +1,18 @@
-//! How long calls are on their way between their callers and those who answer: as traces show between the two halves of a
-//! call, or as the configuration says.
+//! Network latency: how long calls are on their way. Traces show it between the two halves of a call, or the configuration gives it.
 
 use std::collections::BTreeMap;
 
+use crate::diagnostic::quantity::milliseconds;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::submodel::{EntryTotal, Moments, RequestKind, WorkTotal};
 use crate::model::codes;
 use crate::model::config::{Configuration, Network};
-use crate::model::load::short;
 use crate::model::origins::TaskOrigin;
 use crate::model::parts::Parts;
 
 impl Network {
-    /// How long calls are on their way that a task makes, or the customer of a scenario. A time for all calls is not for
-    /// customers: nobody knows how far away they are.
+    /// The network latency of calls that a task makes, or the customer of a scenario. A time for all calls is not for
+    /// customers: their distance is unknown.
     pub fn of(configuration: &Configuration, task: &TaskOrigin) -> Self {
         let general = configuration.defaults.network.unwrap_or(Self::Traced);
         match general {
@@ -43,7 +42,7 @@ fn waited(work: &WorkTotal) -> u64 {
     synchronous.map(|(_, seen)| seen.count).sum()
 }
 
-/// Says what was traced of calls on their way, where nobody chose to keep it, and where nothing was that should be kept.
+/// Notes the measured latency where the configuration has none, and warns where the configuration asks for one that was not measured.
 pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnostic> {
     let mut seen: BTreeMap<&str, Moments> = BTreeMap::new();
     let mut add = |task, total: &EntryTotal| {
@@ -72,13 +71,12 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
                 Severity::Note,
                 codes::NETWORK_KEPT,
                 Place::Nowhere,
-                format!("calls that wait are on their way for {} s on average, as traced", short(mean)),
+                format!("network latency per call: {} (measured)", milliseconds(mean)),
             )
             .with_note(
-                "so long they delay their callers, and load no processor; it is the time between the two halves of a call, with \
-                 whatever waiting there was",
+                "it delays callers and loads no processor; it is the time between the two halves of a call, waiting included",
             )
-            .with_hint("set `network` under `[task.NAME]`, or under `[defaults]` for all: a time a call, or \"none\""),
+            .with_hint("set `network` under `[task.NAME]`, or under `[defaults]` for all: a time per call, or \"none\""),
         ),
         (Some(Network::Traced), None) => findings.push(nothing("", Place::Nowhere)),
         _ => {}
@@ -87,7 +85,7 @@ pub fn findings(parts: &Parts<'_>, configuration: &Configuration) -> Vec<Diagnos
 }
 
 fn nothing(whose: &str, place: Place) -> Diagnostic {
-    let message = format!("no call {whose} was traced on its way").replace("  ", " ");
+    let message = format!("no network latency {whose} was measured").replace("  ", " ");
     Diagnostic::warning(codes::NOT_IN_TRACES, place, message)
-        .with_note("`network = \"traced\"` has no effect: that takes traces with the times of both halves of calls")
+        .with_note("`network = \"traced\"` has no effect: it needs traces with the times of both halves of calls")
 }

@@ -98,7 +98,7 @@ pub fn circle(model: &Model, totals: &[Work]) -> Option<Vec<EntryId>> {
         .min()
 }
 
-/// Requests of an entry: to whom, how many on average, and whether anybody waits for it.
+/// Requests of an entry: receiver, mean number, and whether the caller waits.
 fn requests<'m>(model: &'m Model, totals: &'m [Work], entry: usize) -> impl Iterator<Item = (usize, f64, bool)> + 'm {
     let calls = totals[entry].calls.iter().map(|call| (call.to.index(), call.mean, call.kind == CallKind::Synchronous));
     let forwarding = model.entries[entry].forwarding.iter().map(|to| (to.to.index(), to.probability, true));

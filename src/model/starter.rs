@@ -7,12 +7,13 @@ pub use from_model::starter_from_model;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::diagnostic::quantity::milliseconds;
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
 use crate::model::{Load, LoadReason, Origins, ScenarioOrigin};
 
-/// The least time that the customers who are suggested think, seconds.
+/// The least think time of suggested customers, seconds.
 const THINK_TIME: f64 = 1.0;
 
 /// Writes a commented configuration for a model that was completed without one. Read back, it gives no warning and leaves
@@ -22,7 +23,7 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
         "# What traces cannot tell. Every setting here is the one that is taken where there is none: change what you know\n\
          # better, and leave out what you do not.\n",
     );
-    text.push_str("\n# Who uses the system: customers with a think time, or arrivals at a rate.\n");
+    text.push_str("\n# The load of each scenario: customers with a think time, or arrivals at a rate.\n");
     for scenario in &origins.scenarios {
         scenario_of(&mut text, sub, scenario);
     }
@@ -31,9 +32,9 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
     if let Some(mean) = network.mean() {
         let _ = write!(
             text,
-            "\n# How long calls are on their way, which delays those who wait and loads no processor: \"traced\", {} s on average; \"none\"; or a time\n\
-             # a call. A task can have its own.\n[defaults]\nnetwork = \"traced\"\n",
-            short(mean)
+            "\n# Network latency per call: {} as measured. It delays callers and loads no processor. \"traced\", \"none\", or a time per call;\n\
+             # a task can have its own.\n[defaults]\nnetwork = \"traced\"\n",
+            milliseconds(mean)
         );
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");

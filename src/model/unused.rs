@@ -70,7 +70,7 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
     let customers = configuration.scenarios.values().filter_map(|settings| settings.customer.as_ref());
     let customers: BTreeSet<&str> = customers.map(|customer| customer.name.as_str()).collect();
     for (name, settings) in configuration.tasks.iter().filter(|(name, _)| customers.contains(name.as_str())) {
-        let message = format!("task `{name}` stands for a customer, who has no threads and needs no processor");
+        let message = format!("task `{name}` is a customer: it has no threads and needs no processor");
         clashes.push(
             Diagnostic::warning(codes::CUSTOMER_SETTING, settings.place.clone(), message)
                 .with_note("the setting has no effect"),

@@ -14,5 +14,5 @@ pub const STDIN_TWICE: Code = Code("C004");
 pub const ARGUMENTS: Code = Code("C005");
 /// What was asked about is not there.
 pub const NOT_THERE: Code = Code("C006");
-/// The name of an output tells of another format.
+/// The name of an output suggests another format.
 pub const OTHER_NAME: Code = Code("C007");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::query::Exchanges;
 use crate::query::messages::{Interaction, Manner, Message};
 use crate::same::{self, Record, RecordKind, Same};
-use crate::trace::messages::{Step, StepSink, What};
+use crate::trace::messages::{MessageStep, StepSink, What};
 use crate::trace::{ReadReport, TraceNames};
 
 /// Hears the steps of one trace, and hands them on to SAME.
@@ -50,7 +50,7 @@ fn interaction(record: Record) -> Interaction {
 }
 
 impl StepSink for Recorder {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         let (file, line) = (u32::from(step.file), step.line);
         match step.what {
             What::Message { from, to, label, sent, .. } | What::Receive { from, to, label, sent, .. } => {

@@ -15,7 +15,7 @@ pub trait Listener {
     /// Findings.
     fn findings(&mut self, _findings: &[Diagnostic]) {}
 
-    /// Findings of which there may be many: so many are worth showing, and words on where the others are told of.
+    /// Findings of which there may be many: so many are worth showing, and words on where the others are listed.
     fn first_findings(&mut self, findings: &[Diagnostic], _shown: usize, _others: &str) {
         self.findings(findings);
     }

@@ -10,11 +10,11 @@ use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::options::{Analysis as Way, Keep, Options, Reading};
 use crate::pipeline::reduce::{Interactions, Reduced, count};
 use crate::query::Exchanges;
-use crate::same::threads::Threads;
+use crate::same::threads::{Threaded, Threads};
 use crate::same::{self, Analysis, Same};
 use crate::tlc::Reduction;
 use crate::trace::messages::clocks::{Corrected, Correction};
-use crate::trace::messages::{self, Source, Step, StepSink, operations};
+use crate::trace::messages::{self, MessageStep, Source, StepSink, operations};
 use crate::trace::{self, OpenTrace, ReadOptions, ReadReport, TaskId, TraceNames};
 
 /// How many findings are shown.
@@ -62,7 +62,7 @@ pub fn open(
     }
     let messages = Messages::open(files, Some(opened), reading, has_messages, progress)?;
     let why = if has_messages {
-        "the traces tell of messages, and not which operation they belong to".to_owned()
+        "the traces have messages without operations".to_owned()
     } else {
         "as `--analysis same` asks; the dye of the traces is left out".to_owned()
     };
@@ -188,7 +188,7 @@ impl Messages {
             let read = if guess {
                 let mut guessing = Threads::new(sink, std::mem::take(&mut threads), false);
                 self.read_one(trace, &mut guessing).map(|()| {
-                    let (sink, names, _, findings) = guessing.finish();
+                    let Threaded { sink, names, findings, .. } = guessing.finish();
                     threads = names;
                     done(sink, &threads, findings);
                 })
@@ -232,7 +232,7 @@ impl Messages {
     /// Reads a trace into a sink.
     fn read_one(&mut self, trace: Vec<Box<dyn Source>>, sink: &mut dyn StepSink) -> Result<(), Diagnostics> {
         let progress = &self.progress;
-        let mut watch = |names: &TraceNames, step: &Step| {
+        let mut watch = |names: &TraceNames, step: &MessageStep| {
             progress.operation();
             sink.step(names, step)
         };
@@ -314,11 +314,11 @@ pub fn reduce(
         "analysis SAME: {why}\n{} {}: {sync} synchronous, {asynchronous} asynchronous and {forward} forwarded interactions{}\n",
         analysis.messages,
         if analysis.messages == 1 { "message" } else { "messages" },
-        if services { "\nthe traces do not tell which thread of a service a message is of: threads were guessed" } else { "" }
+        if services { "\nthe traces do not name the threads of services: threads were guessed" } else { "" }
     ));
     let weighty = |finding: &&Diagnostic| finding.severity != Severity::Note;
     let shown: Vec<Diagnostic> = read.findings.iter().filter(weighty).cloned().collect();
-    listener.first_findings(&shown, SHOWN, "; `dyelog trace check` tells of them");
+    listener.first_findings(&shown, SHOWN, "; `dyelog trace check` lists them");
     count(&read, "reading", listener);
     listener.first_findings(&analysis.findings.findings, SHOWN, "");
     analysis.submodel.concurrent |= services;

@@ -178,9 +178,9 @@ fn tell(report: &ReadReport, reduction: &Reduction, listener: &mut dyn Listener)
 /// Tells which operations were damaged or doubtful, the first of them, and how many were restored and set aside.
 pub fn tell_quality(quality: &QualityReport, listener: &mut dyn Listener) {
     let damaged: Vec<Diagnostic> = quality.damaged.iter().map(|kept| kept.finding.clone()).collect();
-    listener.first_findings(&damaged, SHOWN, "; `dyelog trace check` tells of them");
+    listener.first_findings(&damaged, SHOWN, "; `dyelog trace check` lists them");
     let doubtful: Vec<Diagnostic> = quality.doubtful.iter().map(|kept| kept.finding.clone()).collect();
-    listener.first_findings(&doubtful, SHOWN, "; `dyelog trace check` tells of them");
+    listener.first_findings(&doubtful, SHOWN, "; `dyelog trace check` lists them");
     if quality.restored + quality.set_aside > 0 {
         listener.words(&format!(
             "of {} operations {} were well formed, {} restored and {} set aside\n",

@@ -4,7 +4,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::lqn::model::Model;
 use crate::lqn::results::Results;
 use crate::pipeline::source::Source;
-use crate::report::{self, ScenarioResult};
+use crate::study::{self, ScenarioResult};
 
 /// What a solver made of a model.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Source {
         doubtful.retain(|finding| finding.severity == Severity::Warning);
         let origins = self.origins.as_ref();
         let unlike_traced =
-            origins.map(|origins| report::unlike_traced(&self.model, &results, origins)).unwrap_or_default();
+            origins.map(|origins| study::unlike_traced(&self.model, &results, origins)).unwrap_or_default();
         Ok(Solution { results, doubtful, unlike_traced })
     }
 

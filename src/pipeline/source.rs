@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::SubModel;
-use crate::lqn::{self, Language, Loaded, Model, Multiplicity, Places, lint, saved};
+use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
-use crate::model::{Configuration, Origins};
+use crate::model::{Configuration, Explained, Origins};
 use crate::pipeline::codes;
 use crate::pipeline::input::{Input, Reader, read_text};
 use crate::pipeline::listener::Listener;
@@ -51,6 +51,16 @@ impl Source {
     /// When an error is among it: then the figures of the model would mean nothing.
     pub fn doubtful_but_sound(&self) -> Result<Vec<Diagnostic>, Diagnostics> {
         sound(self.doubtful())
+    }
+
+    /// What the numbers of an entry were computed from; `None` where the model was read from a file.
+    ///
+    /// # Errors
+    /// When the configuration's demands cannot be worked out.
+    pub fn explained(&self, entry: EntryId) -> Result<Option<Explained>, Diagnostics> {
+        let (Some(origins), Some(reduced)) = (&self.origins, &self.reduced) else { return Ok(None) };
+        let sub = &reduced.reduction.submodel;
+        Explained::new(sub, &self.configuration, (&self.model, origins), entry).map(Some)
     }
 }
 

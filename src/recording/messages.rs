@@ -1,4 +1,4 @@
-//! The messages of the simulated system: who sent what to whom, and when. There is no dye, but tasks tell their threads apart.
+//! The messages of the simulated system: sender, receiver, message and time. There is no dye, but tasks tell their threads apart.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::lqn::model::Model;
 use crate::names::Name;
 use crate::solve::Probe;
-use crate::trace::messages::{Step, StepSink, What};
+use crate::trace::messages::{MessageStep, StepSink, What};
 use crate::trace::{Task, TaskId, TraceNames};
 
 use super::wanted::{NONE, Wanted, is_source, note};
@@ -18,7 +18,7 @@ struct VisitNote {
     /// The number of its operation, where this is recorded.
     operation: Option<u64>,
     entry: u32,
-    /// Who asked for it, and when; [`NONE`] where nobody did.
+    /// Its caller, and when it asked; [`NONE`] for none.
     sender: TaskId,
     sent: f64,
     /// When it last received something or answered.
@@ -103,7 +103,8 @@ impl<'a> MessageRecorder<'a> {
     fn give(&mut self, time: f64, sent: f64, from: TaskId, to: TaskId, label: Name) {
         self.messages += 1;
         let line = u32::try_from(self.messages).unwrap_or(u32::MAX);
-        let step = Step { time, file: 0, line, what: What::Message { from, to, label, sent, took: time - sent } };
+        let step =
+            MessageStep { time, file: 0, line, what: What::Message { from, to, label, sent, took: time - sent } };
         if self.sink.step(&self.names, &step).is_break() {
             self.wanted.stop();
         }

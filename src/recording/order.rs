@@ -38,7 +38,7 @@ struct Arcs {
     first: bool,
     next_in_visit: u32,
     next_in_thread: u32,
-    /// The begin of the thread that it forks, or who waits for the thread that it ends.
+    /// The begin of the thread that it forks, or the wait for the thread that it ends.
     other: u32,
 }
 

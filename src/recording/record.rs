@@ -91,7 +91,7 @@ struct Underway {
     live: u32,
 }
 
-/// Writes down what it is told, for a number of operations from a first one on.
+/// Records what it gets, for a number of operations from a first one on.
 pub(super) struct Recorder<'a> {
     model: &'a Model,
     sink: &'a mut (dyn Sink + 'a),

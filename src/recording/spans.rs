@@ -1,7 +1,7 @@
 //! The spans that a tracer of the simulated system would record.
 //!
 //! A visit is a SERVER span, below the CLIENT span of who waits for it, or a CONSUMER span below a PRODUCER. What is passed on is a
-//! PRODUCER with a SERVER below it: somebody waits for that server's answer, and it is not who sent. Second phases, branches
+//! PRODUCER with a SERVER below it: a caller other than the sender waits for that server's answer. Second phases, branches
 //! and what comes after a join are INTERNAL spans, so that each has the processor time that is its own.
 
 use std::sync::Arc;

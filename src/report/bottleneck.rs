@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::Model;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
-use crate::report::words::number;
 use crate::solve::bounds::{Limit, Resource};
 use crate::study::bottleneck::{BottleneckStep, Bottlenecks};
 
@@ -24,12 +24,12 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             number(source.response),
             number(source.think_time)
         ));
-        if let (Some(limit), Some(knee)) = (source.limits.first(), source.saturation_point()) {
+        if let (Some(limit), Some(customers)) = (source.limits.first(), source.saturation_point()) {
             text.push_str(&format!(
                 "; at most {}/s, by {}; the asymptotes meet at {} customers",
                 number(limit.throughput()),
                 words(model, limit.resource),
-                number(knee)
+                number(customers)
             ));
         }
         text.push_str("\n\n");
@@ -177,7 +177,7 @@ fn limits(model: &Model, limits: &[Limit]) -> Value {
     limits.collect()
 }
 
-fn element(model: &Model, resource: Resource) -> (&'static str, &str) {
+pub(super) fn element(model: &Model, resource: Resource) -> (&'static str, &str) {
     match resource {
         Resource::Processor(id) => ("processor", &model.processors[id.index()].name),
         Resource::Task(id) => ("task", &model.tasks[id.index()].name),

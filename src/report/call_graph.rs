@@ -10,9 +10,9 @@ pub use difference::{json as difference_json, text as difference_text};
 pub use impact::{Figures, Scenario, json as impact_json, text as impact_text};
 
 use crate::callgraph::{Graph, Node, NodeKind, Profile};
+use crate::diagnostic::quantity::{counted, number};
 use crate::report::look::Look;
 use crate::report::table::Table;
-use crate::report::words::{counted, number};
 
 /// How much of a profile is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]

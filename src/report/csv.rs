@@ -2,9 +2,9 @@
 
 use crate::lqn::Model;
 use crate::lqn::results::{Caller, Results};
+use crate::lqn::terms::kind;
 use crate::model::Origins;
-use crate::report::ScenarioResult;
-use crate::report::words::kind;
+use crate::study::ScenarioResult;
 
 /// Results as CSV with the header `kind,name,metric,value`.
 ///

@@ -19,10 +19,3 @@ pub(super) fn escape(text: &str, target: &mut String) {
         }
     }
 }
-
-/// The same as a text of its own.
-pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    escape(text, &mut safe);
-    safe
-}

@@ -29,8 +29,8 @@ pub fn json(records: &[Record], names: &TraceNames) -> String {
         .map(|record| {
             json!({
                 "kind": record.kind.word(),
-                "time": number(record.time),
-                "end": number(record.end),
+                "time": record.time.and_then(number),
+                "end": record.end.and_then(number),
                 "client": occurrence(record.client, names),
                 "server": occurrence(record.server, names),
                 "via": record.via.iter().map(|one| occurrence(*one, names)).collect::<Vec<_>>(),
@@ -59,7 +59,7 @@ pub fn text(records: &[Record], names: &TraceNames, look: impl Into<Look>) -> St
 
 fn words(record: &Record, names: &TraceNames) -> [String; 5] {
     let via: Vec<String> = record.via.iter().map(|one| occurrence(*one, names)).collect();
-    let time = if record.time.is_nan() { String::new() } else { record.time.to_string() };
+    let time = record.time.map(|time| time.to_string()).unwrap_or_default();
     [
         record.kind.word().to_owned(),
         time,

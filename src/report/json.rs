@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::diagnostic::Report;
 use crate::lqn::Model;
 use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, TaskResult};
+use crate::lqn::terms::kind;
 use crate::model::Origins;
-use crate::report::ScenarioResult;
-use crate::report::words::kind;
+use crate::study::ScenarioResult;
 
 /// Results as one JSON document, ending in a newline.
 ///

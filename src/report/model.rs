@@ -1,10 +1,11 @@
 //! Models as text for people.
 
-use crate::lqn::{Body, Fork, Join, Model, Precedence};
+use crate::diagnostic::quantity::number;
+use crate::lqn::terms::{arc, kind, later_phase, multiplicity, scheduling};
+use crate::lqn::{Body, Model};
 use crate::model::{EntryOrigin, Origins};
 use crate::report::Look;
 use crate::report::table::Table;
-use crate::report::words::{kind, later_phase, multiplicity, number, scheduling};
 
 /// A model in tables. Where it was made of traces its origins add the scenarios, the types of entries, how
 /// often they were seen and the sources of their demands.
@@ -160,36 +161,6 @@ fn precedences(model: &Model) -> Option<String> {
         }
     }
     (!text.is_empty()).then(|| format!("ORDER OF ACTIVITIES\n{text}"))
-}
-
-/// An arc of an activity graph in the notation of the text language.
-pub(crate) fn arc(model: &Model, precedence: &Precedence) -> String {
-    let name = |activity: &crate::lqn::ActivityId| model.activities[activity.index()].name.to_string();
-    let list =
-        |activities: &[crate::lqn::ActivityId], sign: &str| activities.iter().map(name).collect::<Vec<_>>().join(sign);
-    let chosen = |branches: &[(f64, crate::lqn::ActivityId)], sign: &str, open: &str, close: &str| {
-        let branch = |(share, activity): &(f64, crate::lqn::ActivityId)| {
-            format!("{open}{}{close} {}", number(*share), name(activity))
-        };
-        branches.iter().map(branch).collect::<Vec<_>>().join(sign)
-    };
-    let left = match &precedence.join {
-        Join::Sequence(activity) => name(activity),
-        Join::And { activities, quorum: None } => list(activities, " & "),
-        Join::And { activities, quorum: Some(quorum) } => format!("{} ({quorum})", list(activities, " & ")),
-        Join::Or(activities) => list(activities, " + "),
-    };
-    let right = match &precedence.fork {
-        None => return left,
-        Some(Fork::Sequence(activity)) => name(activity),
-        Some(Fork::And(activities)) => list(activities, " & "),
-        Some(Fork::Or(branches)) => chosen(branches, " + ", "(", ")"),
-        Some(Fork::Loop { bodies, end }) => {
-            let end = end.as_ref().map(|end| format!(", {}", name(end))).unwrap_or_default();
-            format!("{}{end}", chosen(bodies, ", ", "", " *"))
-        }
-    };
-    format!("{left} -> {right}")
 }
 
 fn unless_one(value: u32) -> String {

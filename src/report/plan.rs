@@ -73,7 +73,7 @@ pub(super) fn kind(tag: KindTag) -> &'static str {
 }
 
 /// Steps that are taken together.
-struct Part<'p> {
+struct PlanPart<'p> {
     name: &'static str,
     title: String,
     steps: &'p [Step],
@@ -86,19 +86,19 @@ pub(super) struct Words<'p> {
 }
 
 impl<'p> Words<'p> {
-    fn parts(&self) -> Vec<Part<'p>> {
+    fn parts(&self) -> Vec<PlanPart<'p>> {
         let plan = self.plan;
-        let mut parts = vec![Part { name: "head", title: String::new(), steps: &plan.head }];
+        let mut parts = vec![PlanPart { name: "head", title: String::new(), steps: &plan.head }];
         if let Some(repetition) = &plan.repetition {
             let order =
                 if repetition.backward { "from the last round to the first" } else { "from the first round on" };
             let most = if repetition.longest { ", as many as there are" } else { "" };
             let title = format!("then {order}, at least {}{most}", repetition.min);
-            parts.push(Part { name: "round", title, steps: &repetition.steps });
-            parts.push(Part { name: "tail", title: "after the rounds".to_owned(), steps: &plan.tail });
+            parts.push(PlanPart { name: "round", title, steps: &repetition.steps });
+            parts.push(PlanPart { name: "tail", title: "after the rounds".to_owned(), steps: &plan.tail });
         }
         if let Some(steps) = &plan.tail_of_none {
-            parts.push(Part { name: "none", title: "where there is no round".to_owned(), steps });
+            parts.push(PlanPart { name: "none", title: "where there is no round".to_owned(), steps });
         }
         parts.retain(|part| part.name == "head" || !part.steps.is_empty());
         parts

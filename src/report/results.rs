@@ -1,12 +1,14 @@
 //! Results as text for people.
 
+use crate::diagnostic::quantity::{counted, number};
 use crate::lqn::results::{Convergence, HalfWidths, Results, Simulated};
+use crate::lqn::terms::{kind, later_phase, multiplicity};
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
 use crate::report::table::{Cell, Table};
-use crate::report::words::{counted, kind, later_phase, multiplicity, number};
-use crate::report::{Look, ScenarioResult, Tone};
+use crate::report::{Look, Tone};
+use crate::study::ScenarioResult;
 
 /// Results in tables. Where the model was made of traces its origins add the scenarios and the sources of demands. Where
 /// there is colour, it marks servers and threads that are (nearly) always busy.

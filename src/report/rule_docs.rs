@@ -10,7 +10,7 @@ use crate::datalog::syntax::{print_condition, print_kind, print_rule, print_stat
 use crate::tlc::facts::RELATIONS;
 use crate::tlc::operations::OPERATIONS;
 
-/// What a program says, as Markdown. Only what stands in the file of that number, from 0, is told of.
+/// What a program says, as Markdown. Only what stands in the file of that number, from 0, is described.
 pub fn markdown(program: &Program, file: u32) -> String {
     let name = program.files.get(file as usize).map_or("rules", |file| &*file.name);
     let mut text = format!("# Templates of `{name}`\n");

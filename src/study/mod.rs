@@ -1,6 +1,24 @@
-//! Questions to a model that take many solutions: what happens [over a grid of values](sweep), [which value](search) just meets
-//! a goal, and [what limits](bottleneck) the model.
+//! Questions to a model that take many solutions, and comparisons of what was found.
+//!
+//! - [`sweep`] solves a model over a grid of values; [`figure`] names what is read from each solution.
+//! - [`effect`] tells which changes make no difference.
+//! - [`search`] finds the value, or the cheapest choice, that meets goals.
+//! - [`bottleneck`] tells what limits a model.
+//! - [`headroom`] follows each source of load up to saturation.
+//! - [`scenario`] holds predictions against what was traced.
+//! - [`comparison`] tells what differs between two models or two sets of results.
+//! - [`golden`] holds the text of a model against the accepted one.
+//! - [`agreement`] tells how far messages alone lead to the interactions that templates see.
 
+pub mod agreement;
 pub mod bottleneck;
+pub mod comparison;
+pub mod effect;
+pub mod figure;
+pub mod golden;
+pub mod headroom;
+pub mod scenario;
 pub mod search;
 pub mod sweep;
+
+pub use scenario::{ScenarioResult, unlike_traced};

@@ -35,7 +35,16 @@ pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
     with_relations(rules, names, toeg, |relations| {
         let budget = u64::MAX.into();
         let (program, visits) = (rules.code(), Visits::default());
-        let matcher = Matcher { program, toeg, names, symbols: &symbols, relations, budget, visits, starting: Starting::default() };
+        let matcher = Matcher {
+            program,
+            toeg,
+            names,
+            symbols: &symbols,
+            relations,
+            budget,
+            visits,
+            starting: Starting::default(),
+        };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);
         let mut found = Match::default();
         let mut all = Fits::new();
@@ -326,8 +335,15 @@ fn starts_asks_of_the_nodes_of_rounds() {
     let (names, toeg) = operation(&trace());
     let other = "template at_work { order 2 match { e1 = _ [j, k, m | a, v] { name: \"work\" } } where { v > 0 } }";
     for nodes in [STEPS, BACK] {
-        for condition in ["?(g[x])", "every x { ?(g[x]) }", "some x { ?(g[x]) }", "?(g[1])", "?(g[n])", "every x { ?(g[x+1]) }", "?(e1)"]
-        {
+        for condition in [
+            "?(g[x])",
+            "every x { ?(g[x]) }",
+            "some x { ?(g[x]) }",
+            "?(g[1])",
+            "?(g[n])",
+            "every x { ?(g[x+1]) }",
+            "?(e1)",
+        ] {
             let of = |asked: &str| {
                 let condition = format!("m[x+1] == m[x]+1, n = 2, {}", condition.replace("?(", asked));
                 let text = format!("{}{other}\n{HELP}", template(nodes, &condition));

@@ -185,7 +185,7 @@ fn a_task_may_stand_for_the_customer() {
         "{findings:?}"
     );
     let (_, findings, _) = sub.complete(&format!("{text}[task.shell]\nthreads = 3\n"));
-    assert!(has(&findings, "M028", "`shell` stands for a customer"), "{findings:?}");
+    assert!(has(&findings, "M028", "`shell` is a customer"), "{findings:?}");
     let (_, findings, _) = sub.complete("[scenario.buy]\ncustomer = \"web\"\n");
     assert!(has(&findings, "M019", "`web` cannot stand for the customer"), "{findings:?}");
     let (_, findings, _) = sub.complete("[scenario.buy]\ncustomer = \"shel\"\n");

@@ -26,7 +26,7 @@ fn accept(name: &str, (data, words): &(String, String)) {
     settings.set_snapshot_path("../../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    let text = dyelog::report::golden::with_words(data, words);
+    let text = dyelog::study::golden::with_words(data, words);
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 

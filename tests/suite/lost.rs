@@ -7,8 +7,8 @@ use std::path::Path;
 
 use dyelog::lqn::submodel::SubModel;
 use dyelog::model::{Configuration, complete};
-use dyelog::report::ScenarioResult;
 use dyelog::solve::{LayeredOptions, layered};
+use dyelog::study::ScenarioResult;
 use serde_json::Value;
 
 use crate::generator::Random;

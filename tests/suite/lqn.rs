@@ -12,7 +12,8 @@ use dyelog::lqn::{
     Body, Entry, Histogram, Language, Model, Processor, ProcessorId, Scheduling, Task, TaskId, json, parse_any, text,
     xml,
 };
-use dyelog::report::compare::{self, Tolerance};
+use dyelog::report;
+use dyelog::study::comparison::{self, Tolerance};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -508,8 +509,11 @@ fn assert_results_given_back(name: &str, model: &Model, simulated: bool) {
     assert_eq!(json::write(&again), json::write(&read_xml(name, model)), "{name}: the model");
     let read = read.expect("there are results");
     let tolerance = Tolerance { relative: 1e-9, absolute: 1e-9 };
-    let differences = compare::compare(&compare::solved(model, &results), &compare::solved(&again, &read), tolerance);
-    assert!(differences.is_empty(), "{name}: {}\n{written}", compare::text(&differences, 120));
+    let differences =
+        comparison::compare(&comparison::solved(model, &results), &comparison::solved(&again, &read), tolerance);
+    assert!(differences.is_empty(), "{name}: {}\n{written}", report::comparison::text(&differences, 120));
+    let document: Value = serde_json::from_str(&report::json::results(model, &results, None)).expect("it is JSON");
+    assert_eq!(comparison::results(&document).expect("it has results"), comparison::solved(model, &results), "{name}");
     let half = |results: &Results| results.simulated.as_ref().map(|simulated| simulated.half_widths.entries.clone());
     assert_eq!(half(&read).is_some(), simulated);
     // Who wants the model only gets it, and is told what was passed over.

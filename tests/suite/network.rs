@@ -1,4 +1,4 @@
-//! How long calls are on their way: what spans show of it, and what becomes of that in models.
+//! Network latency: what spans show of it, and what becomes of that in models.
 
 use dyelog::diagnostic::Severity;
 use dyelog::lqn::submodel::{Moments, SubModel};
@@ -121,7 +121,7 @@ fn the_configuration_chooses() {
                  4 1 web client q 12 14";
     let (delay, findings) = phase(table, "");
     assert_eq!(delay, 3.0);
-    assert!(has(&findings, "M032", "0.003 s on average"), "{findings:?}");
+    assert!(has(&findings, "M032", "latency per call: 3 ms (measured)"), "{findings:?}");
     for (configuration, expected) in [
         ("[defaults]\nnetwork = \"traced\"", 3.0),
         ("[defaults]\nnetwork = \"none\"", 0.0),
@@ -138,7 +138,7 @@ fn the_configuration_chooses() {
     for configuration in ["[defaults]\nnetwork = \"traced\"", "[task.web]\nnetwork = \"traced\""] {
         let (delay, findings) = phase(half, configuration);
         assert_eq!(delay, 0.0);
-        assert!(has(&findings, "M006", "traced on its way"), "{configuration}: {findings:?}");
+        assert!(has(&findings, "M006", "was measured"), "{configuration}: {findings:?}");
     }
     let wrong = Configuration::parse(&"test.toml".into(), "[defaults]\nnetwork = \"trace\"").expect_err("no such word");
     assert!(wrong.0.iter().any(|finding| finding.severity == Severity::Error && finding.code.0 == "M003"), "{wrong:?}");
@@ -169,7 +169,7 @@ fn the_prediction_at_the_traced_load_is_what_was_traced() {
         assert!((response - 0.040).abs() < 1e-6, "{}{}", solved.out, solved.err);
     }
     let told = run(&["explain", &trace, "--demand", "GET"]);
-    let line = "delay, phase 1: 0.006 s = 0.072 s that 36 calls were seen to be on their way / 12 invocations";
+    let line = "delay, phase 1: 0.006 s = 0.072 s of network latency, measured over 36 calls / 12 invocations";
     assert!(told.out.contains(line), "{}{}", told.out, told.err);
     let started = folder.file("start.toml", &run(&["config", "init", &trace]).out);
     assert!(run(&["model", &trace, "--config", &started]).err.is_empty());

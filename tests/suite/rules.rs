@@ -624,7 +624,10 @@ fn recursion_that_never_ends_is_found() {
         "n(Y) :- n(X), Y = X + 1, Y >= 1.",
         "n(Y) :- n(X), Y = X + 1, X < Y.",
     ];
-    let pairs = ["p(X, Y + 1) :- p(X, Y).", "p(Y, X + 1) :- p(X, Y).", "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _).",
+    let pairs = [
+        "p(X, Y + 1) :- p(X, Y).",
+        "p(Y, X + 1) :- p(X, Y).",
+        "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _).",
         "p(X + 1, Y) :- p(X, Y), X > Y.",
         "p(X + 2, Y + 2) :- p(X, Y), X < Y + 9.",
         "p(X + 1, S) :- p(X, S), X > 0, edge(S, _).",
@@ -649,8 +652,11 @@ fn recursion_that_never_ends_is_found() {
         "n(X + 4611686018427387) :- n(X).",
         "n(X + 1) :- n(X), N = count { place(_, X) }, N > 0.",
     ];
-    let pairs =
-        ["p(0, Y + 1) :- p(1, Y).", "p(X + 1, X) :- p(X, X).", "p(Y, X + Y) :- p(X, Y).", "p(X + 1, 3) :- p(_, X).",
+    let pairs = [
+        "p(0, Y + 1) :- p(1, Y).",
+        "p(X + 1, X) :- p(X, X).",
+        "p(Y, X + Y) :- p(X, Y).",
+        "p(X + 1, 3) :- p(_, X).",
         "p(X + 1, Y) :- p(X, Y), X < Y.",
         "p(X + 2, Y + 1) :- p(X, Y), X < Y + 9.",
         "p(Y, X + 1) :- p(X, Y), X < Y + 5.",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use dyelog::same::{Analysis, Options, Same};
-use dyelog::trace::messages::{self, Step, What};
+use dyelog::trace::messages::{self, MessageStep, What};
 use dyelog::trace::{ReadOptions, ReadReport, TraceNames};
 
 /// Runs the program in the project's folder.
@@ -288,7 +288,7 @@ fn each_column_of_times_has_its_own_unit() {
     ] {
         let (analysis, report, _) = analyse(&[("units", table)], Options { records: true, ..Options::default() });
         assert!(report.findings.is_empty(), "{table}: {:?}", report.findings);
-        assert_eq!((analysis.records[0].time, analysis.records[0].end), (1.5, 2.5), "{table}");
+        assert_eq!((analysis.records[0].time, analysis.records[0].end), (Some(1.5), Some(2.5)), "{table}");
     }
 }
 
@@ -376,7 +376,7 @@ fn tasks_that_run_are_not_blocked_and_idle_ones_have_ended() {
 #[test]
 fn analyses_are_told_and_can_be_chosen() {
     let output = run(&["model", "traces/same/figure-3a.csv"]);
-    assert!(text(&output.stderr).contains("analysis SAME: the traces tell of messages"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("analysis SAME: the traces have messages"), "{}", text(&output.stderr));
     let output = run(&["matches", "traces/rpc.angio", "--analysis", "same", "--format", "csv"]);
     assert_eq!(text(&output.stdout).lines().nth(1), Some("sync,0.0004,client.1,server.1,"), "{}", text(&output.stdout));
     let refused = run(&["model", "traces/same/figure-3a.csv", "--analysis", "tlc"]);
@@ -391,7 +391,7 @@ fn steps_have_the_lines_of_receptions() {
     let open = dyelog::trace::open("t", table.as_bytes(), &ReadOptions::default()).expect("a table");
     let mut names = TraceNames::new();
     let mut lines = Vec::new();
-    let mut sink = |_: &TraceNames, step: &Step| {
+    let mut sink = |_: &TraceNames, step: &MessageStep| {
         lines.push((step.line, matches!(step.what, What::Receive { .. })));
         ControlFlow::Continue(())
     };

@@ -7,7 +7,7 @@ use dyelog::datalog::syntax;
 use dyelog::datalog::value::Value;
 use dyelog::lqn::saved;
 use dyelog::same::facts::{self, Rows};
-use dyelog::same::threads::Threads;
+use dyelog::same::threads::{Threaded, Threads};
 use dyelog::same::walk::Walks;
 use dyelog::same::{Options, RecordKind, Same};
 use dyelog::trace::{ReadOptions, TraceNames, messages};
@@ -126,7 +126,7 @@ fn stream(name: &str, message: impl Fn(u32) -> (String, String), expected: Optio
     let open = dyelog::trace::open("stream", table.as_bytes(), &ReadOptions::default()).expect("a table");
     messages::read_all(vec![open.messages().expect("messages")], &mut TraceNames::new(), &mut guess)
         .expect("sound rows");
-    let (same, names, _, _) = guess.finish();
+    let Threaded { sink: same, names, .. } = guess.finish();
     assert_eq!(same.finish(&names).messages, u64::from(STREAM), "{name}, by threads");
     let (analysis, _, _) = analyse(&[("stream", &table)], Options::default());
     match expected {
@@ -223,6 +223,6 @@ fn a_reply_that_never_comes_is_not_made_up_by_the_next() {
     let open = dyelog::trace::open("stream", table.as_bytes(), &ReadOptions::default()).expect("a table");
     messages::read_all(vec![open.messages().expect("messages")], &mut TraceNames::new(), &mut guess)
         .expect("sound rows");
-    let (same, names, _, _) = guess.finish();
+    let Threaded { sink: same, names, .. } = guess.finish();
     assert_eq!(same.finish(&names).counts, [599, 1, 0]);
 }

@@ -218,7 +218,7 @@ fn agreement(application: &str) -> Vec<(u32, f64, f64)> {
     assert!(files.len() >= 2, "the ladder of loads is there: {files:?}");
     let of = |path: &Path| {
         let mut names = TraceNames::new();
-        let mut comparison = dyelog::report::agreement::Comparison::new(&rules);
+        let mut comparison = dyelog::study::agreement::Comparison::new(&rules);
         let file = std::fs::File::open(path).expect("a trace");
         dyelog::trace::read(application, file, &ReadOptions::default(), &mut names, &mut comparison).expect("spans");
         let agreement = comparison.finish(&mut names).expect("it can be compared");

@@ -4,9 +4,8 @@ use dyelog::lqn::model::{
     Body, Call, CallKind, Entry, EntryId, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
 use dyelog::model::parameter::{Among, Bounds, Change, Kind, Path, Subject, Value};
-use dyelog::report::search::{Along, Goal, Judge, Means, Search};
 use dyelog::solve::LayeredOptions;
-use dyelog::study::search::{Aim, Verdict};
+use dyelog::study::search::{Aim, Along, Evaluator, Goal, Method, Search, Verdict};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
@@ -74,16 +73,16 @@ fn goals(subject: &Subject, texts: &[String]) -> Vec<Goal> {
 }
 
 /// In layers, without exact solutions, which would take another method for some points than for others.
-fn means() -> Means {
-    Means::Layered(LayeredOptions { states: 0, ..LayeredOptions::default() })
+fn method() -> Method {
+    Method::Layered(LayeredOptions { states: 0, ..LayeredOptions::default() })
 }
 
 const LAST: u32 = 60;
 
 /// Whether each value of a parameter meets the goals, from scratch.
-fn scan(judge: &Judge<'_>, parameter: &str) -> Vec<Verdict> {
+fn scan(evaluator: &Evaluator<'_>, parameter: &str) -> Vec<Verdict> {
     let at = |value: u32| Change { path: path(parameter), value: Value::Number(f64::from(value)) };
-    (1..=LAST).map(|value| judge.attempt(&[at(value)], &mut None).0).collect()
+    (1..=LAST).map(|value| evaluator.attempt(&[at(value)], &mut None).0).collect()
 }
 
 fn whole(last: u32, start: u32) -> Bounds {
@@ -112,15 +111,15 @@ proptest! {
             ]),
         ][which].clone();
         let goals = goals(&subject, &texts);
-        let means = means();
-        let judge = Judge { subject: &subject, goals: &goals, means: &means };
-        let all = scan(&judge, parameter);
+        let method = method();
+        let evaluator = Evaluator { subject: &subject, goals: &goals, method: &method };
+        let all = scan(&evaluator, parameter);
         let met = |value: f64| all[value as usize - 1] == Verdict::Met;
         let mut values = (1..=LAST).map(f64::from).filter(|value| met(*value));
         let exact = if aim == Aim::Largest { values.next_back() } else { values.next() };
         for (checks, start) in [(0, 1), (8, recipe.population), (60, 30)] {
             let along = Along { aim, checks, digits: 3 };
-            let found = judge.along(&path(parameter), &whole(LAST, start), along, &|| ());
+            let found = evaluator.along(&path(parameter), &whole(LAST, start), along, &|| ());
             // What is met is one range only, as far as every value shows; else only trying all of them can tell.
             let changes = all.windows(2).filter(|pair| (pair[0] == Verdict::Met) != (pair[1] == Verdict::Met)).count();
             if changes <= 1 || checks == 60 {
@@ -143,12 +142,12 @@ proptest! {
         let subject = Subject::of_model(build(&recipe));
         let alone: f64 = recipe.tasks.iter().map(|task| task.1).sum();
         let goals = goals(&subject, &[format!("response < {}", bound * alone)]);
-        let means = means();
-        let judge = Judge { subject: &subject, goals: &goals, means: &means };
+        let method = method();
+        let evaluator = Evaluator { subject: &subject, goals: &goals, method: &method };
         let parameter = path("entry.e1.demand");
         let bounds = Bounds { kind: Kind::Time, present: Some(recipe.tasks[0].1), among: Among::From(0.0, Some(50.0)) };
-        let found = judge.along(&parameter, &bounds, Along { aim: Aim::Largest, checks: 4, digits: 2 }, &|| ());
-        let at = |value: f64| judge.attempt(&[Change { path: parameter.clone(), value: Value::Number(value) }], &mut None).0;
+        let found = evaluator.along(&parameter, &bounds, Along { aim: Aim::Largest, checks: 4, digits: 2 }, &|| ());
+        let at = |value: f64| evaluator.attempt(&[Change { path: parameter.clone(), value: Value::Number(value) }], &mut None).0;
         let (Some(answer), Some(beyond)) = (answer(&found), found.beyond) else { return Ok(()) };
         let next = found.points[beyond].values[0].number().expect("a number");
         prop_assert_eq!((at(answer), at(next)), (Verdict::Met, Verdict::Missed));
@@ -388,7 +387,7 @@ fn what_is_no_question_has_a_code_and_a_hint() {
         (
             vec!["--largest", population, "--set", "scenario.set-up.population=3", "--goal", goal],
             "M005",
-            "is what is looked for",
+            "both set and searched for",
         ),
         (
             vec![

@@ -13,7 +13,7 @@ use dyelog::recording::{TraceOptions, Traced, trace, trace_messages, trace_spans
 use dyelog::same::Options;
 use dyelog::solve::{SimulateOptions, simulate};
 use dyelog::tlc::{ReduceOptions, Reduction, Rules};
-use dyelog::trace::messages::{self, Step};
+use dyelog::trace::messages::{self, MessageStep};
 use dyelog::trace::recorded::WrittenSpan;
 use dyelog::trace::spans::write::write_otlp;
 use dyelog::trace::{Operation, TraceNames, angio};
@@ -705,7 +705,7 @@ fn structure_through_messages(recipe: &Recipe) -> Result<(), TestCaseError> {
     let model = build(&Recipe { open: None, ..recipe.clone() });
     let mut table = format!("{}\n", messages::THREADED_HEADER).into_bytes();
     let options = TraceOptions { seed: recipe.seed, operations: OPERATIONS, ..TraceOptions::default() };
-    let traced = trace_messages(&model, &options, &mut |names: &TraceNames, step: &Step| {
+    let traced = trace_messages(&model, &options, &mut |names: &TraceNames, step: &MessageStep| {
         messages::write_threaded(&mut table, names, step).expect("memory takes all");
         ControlFlow::Continue(())
     });

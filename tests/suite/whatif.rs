@@ -58,11 +58,11 @@ fn a_start_elsewhere_leads_to_the_same_results() {
     let model = case_study();
     for (tolerance, bound) in [(1e-6, 2e-5), (1e-8, 1e-6)] {
         let options = LayeredOptions { tolerance, iterations: 2000, states: 0, ..LayeredOptions::default() };
-        let mut standing = None;
+        let mut warm_start = None;
         for customers in (1..=10).map(|step| f64::from(step * 8)) {
             let model = varied(&model, customers, 0.0025);
-            let (warm, end) = layered_from(&model, &options, standing, &mut ()).expect("it can be solved");
-            standing = Some(end.moved(1.0));
+            let (warm, end) = layered_from(&model, &options, warm_start, &mut ()).expect("it can be solved");
+            warm_start = Some(end.moved(1.0));
             let cold = layered(&model, &options).expect("it can be solved");
             assert!(warm.convergence.converged && cold.convergence.converged, "{customers}");
             for (warm, cold) in warm.entries.iter().zip(&cold.entries) {
@@ -105,7 +105,7 @@ fn a_sweep_is_the_same_with_any_number_of_threads_and_point_by_point() {
 }
 
 #[test]
-fn the_shop_is_solved_past_its_knee() {
+fn the_shop_is_solved_past_its_saturation_point() {
     let shop = ["whatif", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml", "--format", "csv"];
     let population = "scenario.\"gateway GET /product/{id}\".population=29,35,60,100";
     let asked = ["--vary", population, "--show", "scenario.\"gateway GET /product/{id}\".throughput"];
@@ -433,11 +433,11 @@ fn bounds_hold_for_what_the_solver_finds() {
         let rate = throughput(&model, customers);
         assert!(rate <= most * (1.0 + 1e-6), "{customers}: {rate} above {most}");
     }
-    // One customer meets the bound; far beyond the knee nearly all that is possible is done.
+    // One customer meets the bound; far beyond the saturation nearly all that is possible is done.
     assert!((throughput(&model, 1.0) / source.of(1.0).0 - 1.0).abs() < 0.01);
     let first = &found.steps[0];
-    let knee = source.saturation_point().expect("it is bounded");
-    assert!((first.throughputs[0] / throughput(&model, (3.0 * knee).ceil()) - 1.0).abs() < 0.01);
+    let saturation = source.saturation_point().expect("it is bounded");
+    assert!((first.throughputs[0] / throughput(&model, (3.0 * saturation).ceil()) - 1.0).abs() < 0.01);
     assert!(first.throughputs[0] <= source.limits[0].throughput() * (1.0 + 1e-6));
     // What is relieved is no longer in the way.
     for pair in found.steps.windows(2) {

@@ -58,7 +58,7 @@ kinds! {
     MissingSkeleton = "missing_skeleton", "the function of a call left no record";
     /// A one-way call whose function left no record.
     LostChain = "lost_chain", "the function of a one-way call left no record";
-    /// A chain that begins with a skeleton, and that nobody started.
+    /// A chain that begins with a skeleton, and has no recorded start.
     OrphanChain = "orphan_chain", "nobody started a chain that is no root";
     /// Two records that start the same chain.
     ChildTwice = "child_twice", "two records start the same chain";

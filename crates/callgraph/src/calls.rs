@@ -22,7 +22,7 @@ pub struct Call {
     pub at: u32,
     /// Whether it runs in the thread of its caller.
     pub collocated: bool,
-    /// Whether nobody waits for it: a one-way call or a thread.
+    /// Whether its caller does not wait: a one-way call or a thread.
     pub detached: bool,
     /// Whether all that belongs to it was met.
     pub complete: bool,

@@ -319,7 +319,7 @@ pub struct Impact {
 /// # Errors
 /// `G102` for processor groups and `G103` for functions that there are not, and `G104` where the new times would not fit.
 pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> Result<Impact, Diagnostics> {
-    let plan = Plan::of(profile, change)?;
+    let plan = ChangePlan::of(profile, change)?;
     let contexts = &profile.contexts;
     let mut reached = Vec::with_capacity(contexts.len());
     let mut times = Vec::with_capacity(contexts.len());
@@ -375,7 +375,7 @@ pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> 
 /// # Errors
 /// As [`impact`]; `G108` where the profile did not keep its calls.
 pub fn changed_calls(profile: &Profile, change: &Change) -> Result<CallTree, Diagnostics> {
-    let plan = Plan::of(profile, change)?;
+    let plan = ChangePlan::of(profile, change)?;
     let Some(calls) = &profile.calls else {
         let place = Place::File { file: Shared::clone(&change.file) };
         return Err(Diagnostic::error(codes::NO_CALLS, place, "the profile has summaries only, and not its calls")
@@ -411,11 +411,11 @@ impl Impact {
 }
 
 /// For each statement: its factor, the groups it holds on, and the keys that it names.
-struct Plan {
+struct ChangePlan {
     steps: Vec<(i128, Vec<bool>, Vec<bool>)>,
 }
 
-impl Plan {
+impl ChangePlan {
     fn of(profile: &Profile, change: &Change) -> Result<Self, Diagnostics> {
         let (mut steps, mut faults) = (Vec::new(), Vec::new());
         let mut met = vec![false; profile.statistics.len()];

@@ -42,6 +42,7 @@ impl Default for Options {
 
 /// What records come to.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Profile {
     /// The processor groups: the coordinates of each vector.
     pub groups: Vec<String>,

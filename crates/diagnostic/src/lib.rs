@@ -2,7 +2,7 @@
 //!
 //! Libraries report through [`Diagnostic`]: a stable [`Code`], a message in lower case that completes "failed: …",
 //! a [`Place`], notes and hints. [`Renderer`] draws them as text, [`Report`] as JSON; printing is the
-//! program's. [`names`] has tables of interned strings.
+//! program's. [`quantity`] writes numbers as people read them, [`names`] has tables of interned strings.
 //!
 //! # Example
 //!
@@ -32,6 +32,7 @@ mod excerpt;
 mod finding;
 mod json;
 pub mod names;
+pub mod quantity;
 mod render;
 
 pub use finding::{Code, Diagnostic, Diagnostics, Label, Place, Severity, similar};

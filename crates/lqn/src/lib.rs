@@ -56,6 +56,7 @@ pub mod saved;
 mod scheduling;
 pub mod starts;
 pub mod submodel;
+pub mod terms;
 pub mod text;
 pub mod timing;
 pub mod xml;

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::aggregation::{Aggregated, Aggregation};
+use crate::aggregation::{Accepted, Aggregated, Aggregation};
 use crate::codes;
-use crate::forest::{End, Forest, Found, NONE, Spent};
+use crate::forest::{Arrival, End, Forest, Found, NONE, Reply, Spent};
 use crate::loss_inference::{LossInference, Verdict};
 use crate::record::{Link, Occurrence, Record, RecordKind};
 use crate::signatures::EntryMerge;
+use crate::timing::{Timestamp, Timing, duration};
 use crate::walk::{Goal, Walks};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 use dyelog_lqn::submodel::SubModel;
-use dyelog_trace::messages::{Event, Step, StepSink, What};
+use dyelog_trace::messages::{Event, MessageStep, StepSink, What};
 use dyelog_trace::{ReadReport, TaskId, TraceNames};
 
 /// How to analyse.
@@ -33,6 +34,7 @@ pub struct Options {
 
 /// What an analysis comes to.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Analysis {
     /// The sub-model.
     pub submodel: SubModel,
@@ -104,6 +106,21 @@ impl Replies for Rules {
     fn is_reply(&self, facts: &Forest, client: u32, from: u32) -> bool {
         self.walks.holds(self.sync, client, from, facts) || self.walks.holds(self.forward, client, from, facts)
     }
+}
+
+/// A message that arrives.
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    sender: TaskId,
+    /// The sender's node, or [`NONE`].
+    from: u32,
+    /// The node that it was while it was on its way, where sending it was an event of its own.
+    transit: Option<u32>,
+    to: TaskId,
+    label: Name,
+    timing: Timing,
+    /// What its sender had done, of a message that was not in transit.
+    spent: Spent,
 }
 
 /// Which message a sender was serving, where that is asked for.
@@ -198,18 +215,8 @@ impl<R: Replies> Same<R> {
         u32::try_from(self.analysis.messages).unwrap_or(0)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "they are what a message is")]
-    fn deliver(
-        &mut self,
-        names: &TraceNames,
-        (sender, from): (TaskId, u32),
-        transit: Option<u32>,
-        to: TaskId,
-        label: Name,
-        (sent, took): (f64, f64),
-        spent: Spent,
-        step: &Step,
-    ) {
+    fn deliver(&mut self, names: &TraceNames, message: &Delivered, step: &MessageStep) {
+        let Delivered { sender, from, transit, to, label, timing, spent } = *message;
         self.analysis.messages += 1;
         let kind = self.loss_inference.kind(names.task(sender).name, names.task(to).name, label);
         let client = self.client(from, to);
@@ -217,26 +224,28 @@ impl<R: Replies> Same<R> {
         match client {
             Some(client) => {
                 self.loss_inference.replies(kind);
-                self.forest.close(client, from, transit, (sent, step.time, took), spent);
+                self.forest.close(client, from, transit, Reply { timing, spent });
             }
             None => {
                 self.note_late(from, to);
                 if self.loss_inference.is_stray(kind, self.forest.is_busy(to)) {
                     self.loss_inference.strays(kind, (step.file, step.line));
-                    self.ignore(from, transit, to, step.time);
+                    self.ignore(from, transit, to, timing.arrived);
                 } else {
                     self.loss_inference.asks(kind);
-                    let took = self.aggregation.on_way(names, to, (sent, step.time, took));
-                    let visit = self.aggregation.accepts(names, to, (kind, label), step.time, (step.file, step.line));
-                    let (times, number) = ((sent, step.time, took), self.message());
-                    self.forest.receive(from, transit, to, visit, times, (step.line, number), spent);
+                    let timing = Timing { took: self.aggregation.on_way(names, to, &timing), ..timing };
+                    let origin = (step.file, step.line);
+                    let request = Accepted { kind, label, time: timing.arrived, origin };
+                    let visit = self.aggregation.accepts(names, to, request);
+                    let number = self.message();
+                    self.forest.receive(from, transit, to, visit, Arrival { timing, line: step.line, number, spent });
                     if self.options.causes {
                         put(&mut self.causes.served, visit as usize, number);
                     }
                 }
             }
         }
-        self.aggregation.acts(names, to, step.time);
+        self.aggregation.acts(names, to, timing.arrived);
     }
 
     /// Whether a message of a kind from a node, which would be a reply to a client, is a request as always, and what it would reply to was
@@ -259,7 +268,7 @@ impl<R: Replies> Same<R> {
 
     /// A message replies to a request that is lost. By the paper it is asynchronous; here it changes nothing, and what both its ends were
     /// doing is not whole.
-    fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: f64) {
+    fn ignore(&mut self, from: u32, transit: Option<u32>, to: TaskId, time: Timestamp) {
         let [from, to] = self.forest.ignore(from, transit, to);
         self.record_unanswered(from.0, to.0, (time, self.message()), false);
         self.aggregation.leave_out(from.1);
@@ -283,12 +292,12 @@ impl<R: Replies> Same<R> {
         &mut self,
         client: Occurrence,
         server: Occurrence,
-        (time, message): (f64, u32),
+        (time, message): (Timestamp, u32),
         cut_off: bool,
     ) {
         self.analysis.counts[RecordKind::Async as usize] += 1;
         if self.options.records {
-            let (kind, via, end) = (RecordKind::Async, Vec::new(), f64::NAN);
+            let (kind, via, time, end) = (RecordKind::Async, Vec::new(), time.known(), None);
             self.analysis.records.push(Record {
                 kind,
                 client,
@@ -308,7 +317,7 @@ impl<R: Replies> Same<R> {
         let mut lost = Vec::new();
         for one in found.drain(..) {
             match one {
-                Found::Cycle { from, count, sent, spent, end, took } => {
+                Found::Cycle { from, count, reply } => {
                     let path = &self.forest.path[from..from + count];
                     let kind = if count == 2 { RecordKind::Sync } else { RecordKind::Forward };
                     self.analysis.counts[kind as usize] += 1;
@@ -318,14 +327,14 @@ impl<R: Replies> Same<R> {
                             client: path[0].occurrence,
                             server: path[count - 1].occurrence,
                             via: path[1..count - 1].iter().map(|end| end.occurrence).collect(),
-                            time: path[1].time,
-                            end,
+                            time: path[1].timing.arrived.known(),
+                            end: reply.timing.arrived.known(),
                             cut_off: false,
                             // A cycle is found as the reply is received that closes it.
                             messages: path[1..].iter().map(|end| end.message).chain([self.message()]).collect(),
                         });
                     }
-                    self.aggregation.answered(names, path, (sent, spent), (end, took));
+                    self.aggregation.answered(names, path, &reply);
                     for end in &self.forest.path[from + 1..from + count] {
                         if end.visit != NONE {
                             lost.extend(self.loss_inference.answered(self.aggregation.asked_by(end.visit).0));
@@ -333,7 +342,7 @@ impl<R: Replies> Same<R> {
                     }
                 }
                 Found::Async { from, to, cut_off } => {
-                    self.record_unanswered(from.occurrence, to.occurrence, (to.time, to.message), cut_off);
+                    self.record_unanswered(from.occurrence, to.occurrence, (to.timing.arrived, to.message), cut_off);
                     if !cut_off && self.owed.len() < MOST_OWED {
                         *self.owed.entry((to.occurrence.task, from.occurrence.task)).or_default() += 1;
                     }
@@ -349,7 +358,7 @@ impl<R: Replies> Same<R> {
         }
         self.forest.found = found;
         self.forest.path.clear();
-        self.aggregation.settle(names);
+        self.aggregation.take_complete(names);
     }
 
     /// Nobody replies to a message.
@@ -386,7 +395,7 @@ impl<R: Replies> Same<R> {
             }
             self.let_go(from, to);
         }
-        self.aggregation.settle(names);
+        self.aggregation.take_complete(names);
     }
 
     /// Keeps memory within bounds.
@@ -395,7 +404,7 @@ impl<R: Replies> Same<R> {
         if self.forest.len() > limit || self.aggregation.open() > limit {
             if self.aggregation.open() > limit {
                 self.aggregation.prune(names);
-                self.aggregation.settle(names);
+                self.aggregation.take_complete(names);
             }
             if self.forest.len() > limit / 2 {
                 self.forest.prune();
@@ -404,7 +413,7 @@ impl<R: Replies> Same<R> {
             self.analysis.findings.count("interactions that never end", || {
                 let message = format!("more than {limit} interactions were open at once");
                 Diagnostic::warning(codes::GIVEN_UP, Place::Nowhere, message)
-                    .with_note("those that had not ended were taken to be asynchronous, to keep memory within bounds")
+                    .with_note("to bound memory, those that had not ended count as asynchronous")
             });
         }
     }
@@ -425,7 +434,7 @@ impl<R: Replies> Same<R> {
                     .with_note(format!(
                         "{alike} that came after the first such kinds are one entry for each request, to keep memory within bounds"
                     ))
-                    .with_hint("if messages have names, tell them: entries are then told apart by these"),
+                    .with_hint("name the messages if you can: entries are then told apart by name"),
             );
         }
         if self.late > 0 {
@@ -439,7 +448,7 @@ impl<R: Replies> Same<R> {
                     Place::Nowhere,
                     format!("{what} like a reply to a request that had been given up"),
                 )
-                .with_note("a task that asks again before it has its reply is not blocked, so that its request was taken for asynchronous")
+                .with_note("a task that sends again before its reply is not blocked, so its request was taken for asynchronous")
                 .with_note("if tasks serve several requests at once, by threads that the trace does not name, the model is wrong")
                 .with_hint("record the thread of each message, or have threads guessed: `--guess-threads`"),
             );
@@ -458,7 +467,7 @@ impl<R: Replies> Same<R> {
                     Place::Nowhere,
                     format!("{what} not complete when the trace ended"),
                 )
-                .with_note("their like were answered before, so that they are left out of the model, and not taken for asynchronous"),
+                .with_note("requests of their kind were answered before, so the model leaves them out"),
             );
         }
         analysis
@@ -466,21 +475,24 @@ impl<R: Replies> Same<R> {
 }
 
 impl<R: Replies> StepSink for Same<R> {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
+        let now = Timestamp::read(step.time);
         match step.what {
             What::Message { from, to, label, sent, took } => {
                 let node = self.sender(from);
-                self.aggregation.acts(names, from, sent);
-                let spent = self.aggregation.sends(self.forest.visit(node), sent);
+                let timing = Timing { sent: Timestamp::read(sent), arrived: now, took: duration(took) };
+                self.aggregation.acts(names, from, timing.sent);
+                let spent = self.aggregation.sends(self.forest.visit(node), timing.sent);
                 if self.options.causes {
                     self.analysis.causes.push(self.cause(node));
                 }
-                self.deliver(names, (from, node), None, to, label, (sent, took), spent, step);
+                let message = Delivered { sender: from, from: node, transit: None, to, label, timing, spent };
+                self.deliver(names, &message, step);
             }
             What::Send { from, token, .. } => {
                 let node = self.sender(from);
-                self.aggregation.acts(names, from, step.time);
-                let spent = self.aggregation.sends(self.forest.visit(node), step.time);
+                self.aggregation.acts(names, from, now);
+                let spent = self.aggregation.sends(self.forest.visit(node), now);
                 let cause = self.cause(node);
                 let transit = self.forest.send(node, spent);
                 let place = token as usize;
@@ -495,9 +507,11 @@ impl<R: Replies> StepSink for Same<R> {
             What::Receive { to, token, label, from: sender, sent, took } => {
                 let transit = std::mem::replace(&mut self.tokens[token as usize], NONE);
                 if transit != NONE {
-                    let from = self.forest.sender(transit);
                     self.analysis.causes.extend(self.causes.on_way.get(token as usize));
-                    self.deliver(names, (sender, from), Some(transit), to, label, (sent, took), Spent::default(), step);
+                    let (from, spent) = (self.forest.sender(transit), Spent::default());
+                    let timing = Timing { sent: Timestamp::read(sent), arrived: now, took: duration(took) };
+                    let message = Delivered { sender, from, transit: Some(transit), to, label, timing, spent };
+                    self.deliver(names, &message, step);
                 }
             }
             What::Lost(token) => {
@@ -509,13 +523,13 @@ impl<R: Replies> StepSink for Same<R> {
             What::Other(Event::Begin(task, label)) => {
                 self.forest.ended(task);
                 self.take_found(names);
-                self.aggregation.begins(names, task, label, step.time, (step.file, step.line));
+                self.aggregation.begins(names, task, label, now, (step.file, step.line));
             }
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {
                 self.forest.ended(task);
-                self.aggregation.acts(names, task, step.time);
-                self.aggregation.idle(task, step.time);
+                self.aggregation.acts(names, task, now);
+                self.aggregation.idle(task, now);
             }
             What::Other(Event::Compute(task, seconds)) => {
                 self.aggregation.computes(task, seconds);

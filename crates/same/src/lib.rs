@@ -1,7 +1,7 @@
 //! SAME: interactions from messages without a dye (2005 paper §3 and §4).
 //!
-//! Messages come one by one. A [`forest`] of interaction trees keeps what no interaction has explained yet; [`walk`] asks the rules of
-//! `rules/same.dl` whether a message is a reply; the forest retires what it explains, and gives out what it found. [`aggregation`] makes of that
+//! Messages come one by one. A forest of interaction trees keeps what no interaction has explained yet; `walk` asks the rules of
+//! `rules/same.dl` whether a message is a reply; the forest retires what it explains, and gives out what it found. `aggregation` makes of that
 //! the entries of a mergeable sub-model, one for each execution occurrence at first, merged bottom-up as they are complete
 //! (parts C and D).
 //!
@@ -23,7 +23,7 @@
 //! use dyelog_same::{Options, Same};
 //! use dyelog_trace::{ReadOptions, TraceNames, messages, open};
 //!
-//! // Who sent what to whom, and nothing that says to which request it belongs.
+//! // Senders, receivers and times, and nothing that says to which request a message belongs.
 //! let table = "sender,receiver,time
 //! user,shop,1
 //! shop,bank,2
@@ -44,10 +44,13 @@
 
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
 pub mod aggregation;
 pub mod codes;
 mod driver;
+#[doc(hidden)]
 pub mod facts;
+#[doc(hidden)]
 pub mod forest;
 mod loss_inference;
 mod record;
@@ -55,6 +58,8 @@ mod sequence_model;
 mod signatures;
 mod spontaneous;
 pub mod threads;
+mod timing;
+#[doc(hidden)]
 pub mod walk;
 
 pub use driver::{Analysis, Options, Replies, Rules, Same};

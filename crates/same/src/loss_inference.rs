@@ -57,7 +57,7 @@ struct Kind {
     turned: u64,
 }
 
-/// What to do with requests that nobody replies to.
+/// What to do with requests without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They are asynchronous.
@@ -238,15 +238,15 @@ impl LossInference {
             if kind.is_rarely_unanswered() || kind.lost > 0 {
                 let all = kind.answered + kind.unanswered;
                 let message = format!("{} of {all} messages{named} {between} have no reply", kind.unanswered);
-                *report.counted.entry("message without the reply that its like have").or_default() += kind.unanswered;
+                *report.counted.entry("message without the reply that others of its kind have").or_default() +=
+                    kind.unanswered;
                 let finding = Diagnostic::warning(codes::UNANSWERED, place(kind.first_unanswered), message)
-                    .with_note("the others have one: these may be lost, or their replies");
+                    .with_note("the others have one: these messages or their replies may be lost");
                 report.findings.push(
                     if kind.lost > 0 {
-                        finding
-                            .with_note(format!("{} of them, and whoever asked, are left out of the model", kind.lost))
+                        finding.with_note(format!("the model leaves out {} of them and their callers", kind.lost))
                     } else {
-                        finding.with_note("they are asynchronous in the model, and whoever is asked has no work there")
+                        finding.with_note("the model takes them for asynchronous; their receivers have no work there")
                     }
                     .with_hint("see whether messages are missing there, and leave out operations that are not whole"),
                 );
@@ -260,7 +260,7 @@ impl LossInference {
                     .with_note("the others are replies: what these reply to may be lost");
                 if kind.stray > 0 {
                     finding = finding.with_note(format!(
-                        "{} of them, and what their senders and receivers were doing, are left out of the model",
+                        "the model leaves out {} of them and what their senders and receivers were doing",
                         kind.stray
                     ));
                 }

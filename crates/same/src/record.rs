@@ -8,7 +8,7 @@ use dyelog_trace::TaskId;
 pub enum RecordKind {
     /// `Sync`: the client waits for the reply.
     Sync,
-    /// `Async`: nobody replies.
+    /// `Async`: there is no reply.
     Async,
     /// `Fwd`: the request is passed on, and the last server replies.
     Forward,
@@ -36,19 +36,20 @@ pub struct Occurrence {
 
 /// An interaction.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Record {
     /// Its kind.
     pub kind: RecordKind,
     /// Who began it.
     pub client: Occurrence,
-    /// Who replied; of an asynchronous one, who received the message.
+    /// The occurrence that replied; of an asynchronous one, the receiver.
     pub server: Occurrence,
-    /// Of a forwarded one, who passed it on, in order.
+    /// Of a forwarded one, the occurrences that passed it on, in order.
     pub via: Vec<Occurrence>,
-    /// When the request arrived, seconds; NaN where the trace does not tell. The paper's `tstart` or `t`.
-    pub time: f64,
-    /// When the reply arrived, seconds; the paper's `tend`. NaN without a reply.
-    pub end: f64,
+    /// When the request arrived, seconds, where the trace tells. The paper's `tstart` or `t`.
+    pub time: Option<f64>,
+    /// When the reply arrived, seconds, where there is one and the trace tells. The paper's `tend`.
+    pub end: Option<f64>,
     /// Whether it is taken for asynchronous because the trace ended.
     pub cut_off: bool,
     /// The messages that it is made of, by their numbers in the order of reception, from 1: the request, those that passed it on, the

@@ -35,18 +35,61 @@ pub struct Base {
 /// Work in one phase of an occurrence.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PhaseWork {
-    /// Processor time, seconds; NaN where the trace does not tell.
-    pub cpu: f64,
-    /// Time not blocked, seconds; NaN where the trace does not tell.
-    pub busy: f64,
+    /// Processor time, seconds, where the trace tells.
+    pub cpu: Option<f64>,
+    /// Time not blocked, seconds, where the trace tells.
+    pub busy: Option<f64>,
+}
+
+/// A request of an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Request {
+    /// The phase in which it is made, from 0.
+    pub phase: usize,
+    /// How it is made.
+    pub kind: RequestKind,
+    /// The entry that is asked; [`PENDING`] until that is known.
+    pub entry: EntryIndex,
+}
+
+/// The entry of an occurrence that is not complete.
+pub const PENDING: EntryIndex = EntryIndex(u32::MAX);
+
+impl Default for Request {
+    fn default() -> Self {
+        Self { phase: 0, kind: RequestKind::Synchronous, entry: PENDING }
+    }
+}
+
+impl Request {
+    /// Phase and kind as one number, which digests of entries are made of.
+    fn how(&self) -> u32 {
+        (self.phase as u32) << 2 | self.kind as u32
+    }
+}
+
+/// How long a call was on its way, there and back.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// The phase of the call, from 0.
+    pub phase: usize,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Base {
+    /// Of the customers of a scenario.
+    pub fn customer(scenario: Name) -> Self {
+        Self { task: scenario, label: Name::NONE, interaction: Interaction::Customer }
+    }
 }
 
 /// What occurrences of one shape add up to.
 #[derive(Clone, Debug)]
 struct Total {
     entry: EntryIndex,
-    /// Requests as phase and kind, and entry, each so often.
-    requests: Box<[(u32, u32, u32)]>,
+    /// Requests, each so often.
+    requests: Box<[(Request, u32)]>,
     count: u64,
     /// Whether it should have an entry of its own and has none.
     alike: bool,
@@ -108,15 +151,15 @@ impl Signatures {
         self.submodel.ensure_entry(digest.finish(), task, 1, base.interaction, service)
     }
 
-    /// Adds an occurrence: its requests as phase and kind, and entry, which it sorts, and by phase how long its calls were on their way.
+    /// Adds an occurrence: its requests, which it sorts, its work by phase, and how long its calls were on their way.
     pub fn add(
         &mut self,
         names: &Names,
         base: Base,
         is_plain: bool,
-        requests: &mut [(u32, u32)],
+        requests: &mut [Request],
         work: &[Option<PhaseWork>; 2],
-        ways: &[(u8, f64)],
+        ways: &[Way],
     ) -> EntryIndex {
         requests.sort_unstable();
         self.occurrences += 1;
@@ -128,7 +171,7 @@ impl Signatures {
             self.shape.extend([self.occurrences as u32, (self.occurrences >> 32) as u32]);
         }
         for same in requests.chunk_by(|left, right| left == right) {
-            self.shape.extend([same[0].0, same[0].1, same.len() as u32]);
+            self.shape.extend([same[0].how(), same[0].entry.0, same.len() as u32]);
         }
         let place = match self.by_shape.get(&self.shape[..]) {
             Some(&place) => place,
@@ -140,34 +183,28 @@ impl Signatures {
         for (phase, work) in work.iter().enumerate() {
             let Some(work) = work else { continue };
             total.worked[phase] += 1;
-            if !work.cpu.is_nan() {
-                total.cpu[phase].add(work.cpu);
-            }
-            if !work.busy.is_nan() {
-                total.busy[phase].add(work.busy);
-            }
+            work.cpu.into_iter().for_each(|cpu| total.cpu[phase].add(cpu));
+            work.busy.into_iter().for_each(|busy| total.busy[phase].add(busy));
         }
-        for &(phase, way) in ways {
-            total.ways[usize::from(phase)].add(way);
+        for way in ways {
+            total.ways[way.phase].add(way.seconds);
         }
         total.entry
     }
 
-    fn new_shape(&mut self, names: &Names, base: Base, is_plain: bool, requests: &[(u32, u32)]) -> u32 {
+    fn new_shape(&mut self, names: &Names, base: Base, is_plain: bool, requests: &[Request]) -> u32 {
         if self.totals.len() >= MOST {
             self.flush();
         }
-        let requests: Box<[(u32, u32, u32)]> = requests
-            .chunk_by(|left, right| left == right)
-            .map(|same| (same[0].0, same[0].1, same.len() as u32))
-            .collect();
+        let counted = requests.chunk_by(|left, right| left == right).map(|same| (same[0], same.len() as u32));
+        let requests: Box<[(Request, u32)]> = counted.collect();
         let mut alike = false;
         let entry = if is_plain || self.is_named(base) {
             self.plain(names, base)
         } else {
             let mut keys: Vec<_> = requests
                 .iter()
-                .map(|&(how, to, count)| (how, self.submodel.entry(EntryIndex(to)).key, count))
+                .map(|(request, count)| (request.how(), self.submodel.entry(request.entry).key, *count))
                 .collect();
             keys.sort_unstable();
             let mut digest = keys.iter().fold(digest(names, base).word(7), |digest, (how, key, count)| {
@@ -196,7 +233,7 @@ impl Signatures {
             entry.invocations += total.count;
             for phase in 0..2_usize {
                 let at = Position { phase: phase as u8 + 1, ..Position::default() };
-                let asked = total.requests.iter().any(|(how, ..)| phase_of(*how) == phase);
+                let asked = total.requests.iter().any(|(request, _)| request.phase == phase);
                 if total.worked[phase] == 0 && !asked {
                     continue;
                 }
@@ -209,8 +246,8 @@ impl Signatures {
                     activity.count += total.worked[phase];
                     activity.cpu.merge(&total.cpu[phase]);
                 }
-                for &(how, to, count) in total.requests.iter().filter(|(how, ..)| phase_of(*how) == phase) {
-                    let request = work.requests.entry((kind_of(how), EntryIndex(to))).or_default();
+                for &(asked, count) in total.requests.iter().filter(|(request, _)| request.phase == phase) {
+                    let request = work.requests.entry((asked.kind, asked.entry)).or_default();
                     request.count += total.count * u64::from(count);
                     let squares = u64::from(count).saturating_mul(u64::from(count)).saturating_mul(total.count);
                     request.squares = request.squares.saturating_add(squares);
@@ -226,24 +263,6 @@ impl Signatures {
         if entry.witnesses.len() < dyelog_lqn::submodel::WITNESSES {
             entry.add_witness(&witness());
         }
-    }
-}
-
-/// Phase, 0 or 1, and kind of a request as one number.
-pub fn how(phase: usize, kind: RequestKind) -> u32 {
-    (phase as u32) << 2 | kind as u32
-}
-
-fn phase_of(how: u32) -> usize {
-    (how >> 2) as usize
-}
-
-/// The kind of a request.
-pub fn kind_of(how: u32) -> RequestKind {
-    match how & 3 {
-        0 => RequestKind::Synchronous,
-        1 => RequestKind::Asynchronous,
-        _ => RequestKind::Forward,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tasks that serve requests and make some that nobody asked for.
+//! Tasks that serve requests and make some of their own.
 
 use dyelog_lqn::digest::Digest;
 use dyelog_lqn::submodel::{Interaction, Position, RequestKind, RequestTotal, SubModel, WorkTotal};

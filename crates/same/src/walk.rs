@@ -34,7 +34,7 @@ pub trait Facts {
 type Register = u8;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum WalkStep {
     /// The parent of a node must be what a register holds, or is put there.
     Arc {
         child: Register,
@@ -68,7 +68,7 @@ enum Step {
 pub struct Walks {
     names: Vec<Arc<str>>,
     /// The clauses of each relation, in the order of the text, but for one with a call, which is last.
-    relations: Vec<Vec<Vec<Step>>>,
+    relations: Vec<Vec<Vec<WalkStep>>>,
 }
 
 /// A relation of two occurrences.
@@ -119,7 +119,7 @@ impl Walks {
             return Err(Diagnostics(findings));
         }
         for clauses in &mut walks.relations {
-            clauses.sort_by_key(|clause| matches!(clause.last(), Some(Step::Jump { .. })));
+            clauses.sort_by_key(|clause| matches!(clause.last(), Some(WalkStep::Jump { .. })));
         }
         Ok(walks)
     }
@@ -129,7 +129,7 @@ impl Walks {
         self.names.iter().position(|known| **known == *name).map(|place| Goal(place as u8))
     }
 
-    fn clause(&self, rule: &Rule) -> Result<(usize, Vec<Step>), (dyelog_datalog::ast::Span, String)> {
+    fn clause(&self, rule: &Rule) -> Result<(usize, Vec<WalkStep>), (dyelog_datalog::ast::Span, String)> {
         let mut registers: Vec<Arc<str>> = Vec::new();
         for argument in &rule.head.arguments {
             match &argument.value {
@@ -148,7 +148,7 @@ impl Walks {
             let step = match &condition.value {
                 Condition::Compare(left, how, right) => {
                     match (known(&registers, &left.value), known(&registers, &right.value)) {
-                        (Some(left), Some(right)) => Ok(Step::Compare { left, how: *how, right }),
+                        (Some(left), Some(right)) => Ok(WalkStep::Compare { left, how: *how, right }),
                         _ => Err("both sides must be variables that are known here".to_owned()),
                     }
                 }
@@ -161,7 +161,7 @@ impl Walks {
         Ok((relation.expect("all heads were gathered before"), steps))
     }
 
-    fn atom(&self, registers: &mut Vec<Arc<str>>, atom: &Atom, negated: bool, last: bool) -> Result<Step, String> {
+    fn atom(&self, registers: &mut Vec<Arc<str>>, atom: &Atom, negated: bool, last: bool) -> Result<WalkStep, String> {
         let name = &*atom.relation.value;
         let mut argument = |place: usize| -> Result<(Register, bool), String> {
             let Some(Term::Variable(variable, 0)) = atom.arguments.get(place).map(|term| &term.value) else {
@@ -182,22 +182,22 @@ impl Walks {
             ("arc", 2) if !negated => {
                 let (child, is_known) = argument(1)?;
                 let (parent, bound) = argument(0)?;
-                if is_known { Ok(Step::Arc { child, parent, bind: !bound }) } else { Err(search()) }
+                if is_known { Ok(WalkStep::Arc { child, parent, bind: !bound }) } else { Err(search()) }
             }
             ("born", 2) if !negated => {
                 let (node, is_known) = argument(0)?;
                 let (number, bound) = argument(1)?;
-                if is_known { Ok(Step::Born { node, number, bind: !bound }) } else { Err(search()) }
+                if is_known { Ok(WalkStep::Born { node, number, bind: !bound }) } else { Err(search()) }
             }
             ("waiting", 1) => {
                 let (node, is_known) = argument(0)?;
-                if is_known { Ok(Step::Waiting { node, holds: !negated }) } else { Err(search()) }
+                if is_known { Ok(WalkStep::Waiting { node, holds: !negated }) } else { Err(search()) }
             }
             (_, 2) if self.names.iter().any(|known| **known == *name) => {
                 let ((left, one), (right, two)) = (argument(0)?, argument(1)?);
                 let relation = self.names.iter().position(|known| **known == *name).expect("it was just found") as u8;
                 match (negated, last, one && two) {
-                    (false, true, true) => Ok(Step::Jump { relation, left, right }),
+                    (false, true, true) => Ok(WalkStep::Jump { relation, left, right }),
                     (true, ..) => Err(format!("`{name}` cannot be negated here")),
                     (_, false, _) => Err(format!("`{name}` must stand last in its rule")),
                     (_, _, false) => Err(search()),
@@ -216,15 +216,17 @@ impl Walks {
             'clause: for clause in &self.relations[usize::from(relation)] {
                 for step in clause {
                     let holds = match *step {
-                        Step::Arc { child, parent, bind } => match facts.parent(registers[usize::from(child)] as u32) {
-                            Some(found) if bind => {
-                                registers[usize::from(parent)] = u64::from(found);
-                                true
+                        WalkStep::Arc { child, parent, bind } => {
+                            match facts.parent(registers[usize::from(child)] as u32) {
+                                Some(found) if bind => {
+                                    registers[usize::from(parent)] = u64::from(found);
+                                    true
+                                }
+                                Some(found) => registers[usize::from(parent)] == u64::from(found),
+                                None => false,
                             }
-                            Some(found) => registers[usize::from(parent)] == u64::from(found),
-                            None => false,
-                        },
-                        Step::Born { node, number, bind } => {
+                        }
+                        WalkStep::Born { node, number, bind } => {
                             let found = facts.born(registers[usize::from(node)] as u32);
                             let place = &mut registers[usize::from(number)];
                             if bind {
@@ -232,11 +234,13 @@ impl Walks {
                             }
                             *place == found
                         }
-                        Step::Waiting { node, holds } => facts.waiting(registers[usize::from(node)] as u32) == holds,
-                        Step::Compare { left, how, right } => {
+                        WalkStep::Waiting { node, holds } => {
+                            facts.waiting(registers[usize::from(node)] as u32) == holds
+                        }
+                        WalkStep::Compare { left, how, right } => {
                             how.holds(registers[usize::from(left)], registers[usize::from(right)])
                         }
-                        Step::Jump { relation: next, left, right } => {
+                        WalkStep::Jump { relation: next, left, right } => {
                             (registers[0], registers[1]) =
                                 (registers[usize::from(left)], registers[usize::from(right)]);
                             relation = next;

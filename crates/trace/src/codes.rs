@@ -82,9 +82,9 @@ pub const NO_COLUMN: Code = Code("T130");
 pub const UNUSED_COLUMN: Code = Code("T131");
 /// A row of a table, or a line of a log, cannot be read.
 pub const BAD_ROW: Code = Code("T132");
-/// A message was sent that nobody received.
+/// A message was sent and not received.
 pub const NO_RECEPTION: Code = Code("T133");
-/// A message was received that nobody sent.
+/// A message was received and not sent.
 pub const NO_SENDING: Code = Code("T134");
 /// An event stands far from its place in the order of time.
 pub const LATE_EVENT: Code = Code("T135");

@@ -84,7 +84,7 @@ impl Format {
         self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger | Self::Calls)
     }
 
-    /// Whether it tells of messages only, and not which operation they belong to.
+    /// Whether it has messages without operations.
     pub fn has_messages(self) -> bool {
         matches!(self, Self::Messages | Self::Events | Self::Lqsim | Self::Shiviz)
     }

@@ -1,4 +1,4 @@
-//! What of spans is kept beside the operations that they form, for those who ask: times, attributes, events.
+//! What of spans is kept beside the operations that they form, for queries: times, attributes, events.
 //!
 //! A [`Sink`](crate::Sink) says by [`Wanted`] what it needs. Readers keep nothing else, and nothing at all where nothing is
 //! wanted.

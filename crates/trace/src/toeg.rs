@@ -29,7 +29,7 @@ pub struct Thread {
     pub last: NodeId,
     /// The node that forks it; [`NONE`] for the root.
     pub fork: NodeId,
-    /// The node that waits for its end; [`NONE`] where nobody does.
+    /// The node that waits for its end; [`NONE`] where none does.
     pub join: NodeId,
 }
 

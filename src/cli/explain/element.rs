@@ -36,7 +36,7 @@ pub fn explain(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Termina
         (None, name) => (name.map_or("", String::as_str), None),
     };
     let (entry, activity) = named(&source.model, origins, name)?;
-    let explained = Explained::new(sub, &source.configuration, (&source.model, origins), entry)?;
+    let explained = source.explained(entry)?.expect("a source with origins was made of traces");
     let position = activity.map(|activity| position_of(&source.model, origins, activity)).transpose()?;
     let explained = match (activity, position) {
         (Some(activity), Some(position)) => explained.of_activity(activity, position),

@@ -249,11 +249,12 @@ impl<'a> Traces<'a> {
         let mut names = TraceNames::new();
         let mut gate = Gate::new(Policy { strict: reading.strict }, answering);
         let mut errors: Vec<Diagnostic> = Vec::new();
-        let report = messages::read_operations(files, first, reading, &progress, &mut names, &mut gate)
-            .unwrap_or_else(|Diagnostics(found)| {
+        let report = messages::read_operations(files, first, reading, &progress, &mut names, &mut gate).unwrap_or_else(
+            |Diagnostics(found)| {
                 errors.extend(found);
                 ReadReport::default()
-            });
+            },
+        );
         progress.done();
         let quality = gate.finish();
         if let Err(Diagnostics(found)) = &quality {

@@ -32,7 +32,7 @@ const DEEPEST: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     source: Source,
-    steps: Vec<(Step, Range<usize>)>,
+    steps: Vec<(StackStep, Range<usize>)>,
 }
 
 /// Where an expression is written.
@@ -58,7 +58,7 @@ impl Source {
 
 /// A step of the stack machine.
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum StackStep {
     Value(Quantity),
     Parameter(Arc<str>),
     Negate,
@@ -124,12 +124,12 @@ pub fn is_name(text: &str) -> bool {
 impl Expression {
     /// A value, from outside of any file.
     pub fn constant(value: Quantity) -> Self {
-        Self { source: Source { place: Place::Nowhere, start: None }, steps: vec![(Step::Value(value), 0..0)] }
+        Self { source: Source { place: Place::Nowhere, start: None }, steps: vec![(StackStep::Value(value), 0..0)] }
     }
 
     /// A value that is written in a file.
     pub fn literal(value: Quantity, place: Place) -> Self {
-        Self { source: Source { place, start: None }, steps: vec![(Step::Value(value), 0..0)] }
+        Self { source: Source { place, start: None }, steps: vec![(StackStep::Value(value), 0..0)] }
     }
 
     /// Reads an expression.
@@ -154,7 +154,7 @@ impl Expression {
     /// The value, where it is written down as one.
     pub fn as_constant(&self) -> Option<Quantity> {
         match &self.steps[..] {
-            [(Step::Value(value), _)] => Some(*value),
+            [(StackStep::Value(value), _)] => Some(*value),
             _ => None,
         }
     }
@@ -162,7 +162,7 @@ impl Expression {
     /// The parameters that it uses, with their places.
     pub fn parameters(&self) -> impl Iterator<Item = (&Arc<str>, Place)> {
         self.steps.iter().filter_map(|(step, range)| match step {
-            Step::Parameter(name) => Some((name, self.source.part(range))),
+            StackStep::Parameter(name) => Some((name, self.source.part(range))),
             _ => None,
         })
     }
@@ -175,21 +175,21 @@ impl Expression {
         let mut stack: Vec<Quantity> = Vec::new();
         for (step, range) in &self.steps {
             let value = match step {
-                Step::Value(value) => *value,
-                Step::Parameter(name) => match parameter(name) {
+                StackStep::Value(value) => *value,
+                StackStep::Parameter(name) => match parameter(name) {
                     Some(value) => value,
                     None => return Ok(None),
                 },
-                Step::Negate => {
+                StackStep::Negate => {
                     let value = pop(&mut stack);
                     Quantity { value: -value.value, ..value }
                 }
-                Step::Least(count) | Step::Greatest(count) => {
+                StackStep::Least(count) | StackStep::Greatest(count) => {
                     let values = stack.split_off(stack.len().saturating_sub(*count));
-                    let least = matches!(step, Step::Least(_));
+                    let least = matches!(step, StackStep::Least(_));
                     self.extreme(&values, least, range)?
                 }
-                Step::Add | Step::Subtract | Step::Multiply | Step::Divide => {
+                StackStep::Add | StackStep::Subtract | StackStep::Multiply | StackStep::Divide => {
                     let right = pop(&mut stack);
                     let left = pop(&mut stack);
                     self.apply(step, left, right, range)?
@@ -206,34 +206,34 @@ impl Expression {
 
     fn apply(
         &self,
-        step: &Step,
+        step: &StackStep,
         left: Quantity,
         right: Quantity,
         range: &Range<usize>,
     ) -> Result<Quantity, Diagnostic> {
         use Dimension::{Number, Time};
         let (value, words) = match step {
-            Step::Add => (left.value + right.value, "added to"),
-            Step::Subtract => (left.value - right.value, "taken from"),
-            Step::Multiply => (left.value * right.value, "multiplied by"),
+            StackStep::Add => (left.value + right.value, "added to"),
+            StackStep::Subtract => (left.value - right.value, "taken from"),
+            StackStep::Multiply => (left.value * right.value, "multiplied by"),
             _ => (left.value / right.value, "divided by"),
         };
-        let (from, to) = if *step == Step::Subtract { (right, left) } else { (left, right) };
+        let (from, to) = if *step == StackStep::Subtract { (right, left) } else { (left, right) };
         let dimension = match (step, left.dimension, right.dimension) {
-            (Step::Add | Step::Subtract, left, right) if left == right => left,
-            (Step::Multiply | Step::Divide, left, Number) => left,
-            (Step::Multiply, Number, Time) => Time,
-            (Step::Divide, Time, Time) => Number,
+            (StackStep::Add | StackStep::Subtract, left, right) if left == right => left,
+            (StackStep::Multiply | StackStep::Divide, left, Number) => left,
+            (StackStep::Multiply, Number, Time) => Time,
+            (StackStep::Divide, Time, Time) => Number,
             _ => {
                 let message = format!("{} cannot be {words} {}", from.dimension, to.dimension);
                 let finding = Diagnostic::error(codes::UNITS, self.source.part(range), message);
                 return Err(match step {
-                    Step::Add | Step::Subtract => finding.with_hint("give the number a unit, such as `2 ms`"),
+                    StackStep::Add | StackStep::Subtract => finding.with_hint("give the number a unit, such as `2 ms`"),
                     _ => finding.with_note("a time times a number is a time, a time by a time is a number"),
                 });
             }
         };
-        if *step == Step::Divide && right.value == 0.0 {
+        if *step == StackStep::Divide && right.value == 0.0 {
             return Err(Diagnostic::error(codes::VALUE, self.source.part(range), "this divides by zero"));
         }
         Ok(Quantity { value, dimension })
@@ -262,7 +262,7 @@ struct Parsing<'t> {
     text: &'t str,
     tokens: Vec<(Token<'t>, Range<usize>)>,
     next: usize,
-    steps: Vec<(Step, Range<usize>)>,
+    steps: Vec<(StackStep, Range<usize>)>,
     source: &'t Source,
 }
 
@@ -311,7 +311,7 @@ impl<'t> Parsing<'t> {
         self.term(depth)?;
         while let Some(sign) = self.sign(&['+', '-']) {
             self.term(depth)?;
-            let step = if sign == '+' { Step::Add } else { Step::Subtract };
+            let step = if sign == '+' { StackStep::Add } else { StackStep::Subtract };
             self.steps.push((step, self.since(start)));
         }
         Ok(())
@@ -322,7 +322,7 @@ impl<'t> Parsing<'t> {
         self.factor(depth)?;
         while let Some(sign) = self.sign(&['*', '/']) {
             self.factor(depth)?;
-            let step = if sign == '*' { Step::Multiply } else { Step::Divide };
+            let step = if sign == '*' { StackStep::Multiply } else { StackStep::Divide };
             self.steps.push((step, self.since(start)));
         }
         Ok(())
@@ -337,7 +337,7 @@ impl<'t> Parsing<'t> {
             Some(Token::Sign('-')) => {
                 self.next += 1;
                 self.factor(depth + 1)?;
-                self.steps.push((Step::Negate, self.since(start)));
+                self.steps.push((StackStep::Negate, self.since(start)));
                 Ok(())
             }
             Some(Token::Sign('(')) => {
@@ -351,7 +351,7 @@ impl<'t> Parsing<'t> {
                 if self.sign(&['(']).is_some() {
                     return self.function(name, start, depth);
                 }
-                self.steps.push((Step::Parameter(name.into()), self.since(start)));
+                self.steps.push((StackStep::Parameter(name.into()), self.since(start)));
                 Ok(())
             }
             _ => Err(self.unexpected("a time, a number, a parameter or `(`")),
@@ -377,7 +377,7 @@ impl<'t> Parsing<'t> {
             count += 1;
         }
         self.close()?;
-        let step = if name == "min" { Step::Least(count) } else { Step::Greatest(count) };
+        let step = if name == "min" { StackStep::Least(count) } else { StackStep::Greatest(count) };
         self.steps.push((step, self.since(start)));
         Ok(())
     }
@@ -405,7 +405,7 @@ impl<'t> Parsing<'t> {
             let text = &self.text[range.clone()];
             Quantity::number(text.parse().map_err(|_| self.error(&range, format!("`{text}` is no number")))?)
         };
-        self.steps.push((Step::Value(value), self.since(start)));
+        self.steps.push((StackStep::Value(value), self.since(start)));
         Ok(())
     }
 }

@@ -38,9 +38,7 @@ impl LoadKeys {
         let message = format!("{whose} has both a rate and a population or think time");
         reader.findings.push(
             Diagnostic::error(codes::CONTRADICTION, place, message)
-                .with_note(
-                    "a load is either open, with a rate of arrivals, or closed, with customers who wait and think",
-                )
+                .with_note("a load is open, with an arrival rate, or closed, with a population and a think time")
                 .with_hint("leave one of them out"),
         );
     }

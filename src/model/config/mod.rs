@@ -50,7 +50,7 @@ pub struct Configuration {
     pub demand: DemandSettings,
     /// `[parameters]`: values that resource functions use. See [`Configuration::set_parameter`].
     pub parameters: BTreeMap<String, Expression>,
-    /// `[profile.NAME]`: customers who do one scenario or another.
+    /// `[profile.NAME]`: customers that do one scenario or another.
     pub profiles: BTreeMap<String, ProfileSettings>,
     /// `[processor_groups]`: processors that call graphs take as one, in the order in which they are written.
     pub processor_groups: Vec<(String, Vec<String>)>,
@@ -65,7 +65,7 @@ pub struct Defaults {
     pub multiplicity: Multiplicity,
     /// The order of service of processors.
     pub scheduling: Scheduling,
-    /// How long calls are on their way; as traced where not given.
+    /// The network latency per call; as traced where not given.
     pub network: Option<Network>,
 }
 
@@ -114,7 +114,7 @@ pub struct PlacedName {
     pub name: String,
 }
 
-/// A usage profile: one customer who calls the scenarios in proportion.
+/// A usage profile: one customer that calls the scenarios in proportion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileSettings {
     /// Where it is written.
@@ -170,7 +170,7 @@ pub struct TaskSettings {
     pub replicas: Option<u32>,
     /// The order of service.
     pub scheduling: Option<Scheduling>,
-    /// How long the calls that it makes are on their way.
+    /// The network latency of the calls that it makes.
     pub network: Option<Network>,
 }
 

@@ -56,7 +56,7 @@ impl<'f> Reader<'f> {
         Place::Range { file: Arc::clone(self.file), start: span.start, end: span.end }
     }
 
-    /// A key that nobody knows.
+    /// An unknown key.
     pub fn unknown(&mut self, key: &Key<'_>, inside: &str, known: &[&str]) {
         let written = key.get_ref();
         let finding = Diagnostic::warning(
@@ -102,7 +102,7 @@ impl<'f> Reader<'f> {
         self.demand_that(item, value >= 0.0, what, "a time is not negative").then_some(value)
     }
 
-    /// How long calls are on their way.
+    /// A network latency.
     pub fn network(&mut self, item: &Item<'_>) -> Option<Network> {
         match item.get_ref() {
             DeValue::String(text) if &**text == "traced" => Some(Network::Traced),

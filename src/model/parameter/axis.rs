@@ -43,7 +43,7 @@ impl Axis {
 /// A value, or a range of them.
 fn range(kind: Kind, text: &str) -> Result<Vec<Value>, String> {
     let Some((first, rest)) = text.split_once("..") else { return Ok(vec![kind.parse(text)?]) };
-    let (last, how) = manner(rest);
+    let (last, how) = spacing(rest);
     let (first, last) = (kind.parse(first)?, kind.parse(last)?);
     let (from, to, times) = match (&first, &last) {
         (Value::Number(from), Value::Number(to)) => (*from, *to, false),
@@ -51,17 +51,17 @@ fn range(kind: Kind, text: &str) -> Result<Vec<Value>, String> {
         _ => return Err("both ends of a range are numbers, or both are relative".to_owned()),
     };
     let numbers = match how {
-        Manner::Ones if times || kind == Kind::Time || kind == Kind::Rate => {
+        Spacing::Ones if times || kind == Kind::Time || kind == Kind::Rate => {
             return Err("this range needs `step S`, `in N` or `log N`".to_owned());
         }
-        Manner::Ones => steps(from, to, 1.0)?,
-        Manner::Step(step) => match if times { Kind::Number.parse(step)? } else { kind.parse(step)? } {
+        Spacing::Ones => steps(from, to, 1.0)?,
+        Spacing::Step(step) => match if times { Kind::Number.parse(step)? } else { kind.parse(step)? } {
             Value::Number(step) => steps(from, to, step)?,
             _ => return Err(format!("`{step}` is no step")),
         },
-        Manner::In(count) => spread(count, |part| from + part * (to - from))?,
-        Manner::Log(_) if !(from > 0.0 && to > 0.0) => return Err("equal ratios need ends above zero".to_owned()),
-        Manner::Log(count) => spread(count, |part| (from.ln() + part * (to.ln() - from.ln())).exp())?,
+        Spacing::In(count) => spread(count, |part| from + part * (to - from))?,
+        Spacing::Log(_) if !(from > 0.0 && to > 0.0) => return Err("equal ratios need ends above zero".to_owned()),
+        Spacing::Log(count) => spread(count, |part| (from.ln() + part * (to.ln() - from.ln())).exp())?,
     };
     numbers
         .into_iter()
@@ -69,7 +69,7 @@ fn range(kind: Kind, text: &str) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-enum Manner<'t> {
+enum Spacing<'t> {
     Ones,
     Step(&'t str),
     In(&'t str),
@@ -77,13 +77,13 @@ enum Manner<'t> {
 }
 
 /// The end of a range, and how to get there.
-fn manner(text: &str) -> (&str, Manner<'_>) {
-    for (word, make) in [(" step ", Manner::Step as fn(_) -> _), (" in ", Manner::In), (" log ", Manner::Log)] {
+fn spacing(text: &str) -> (&str, Spacing<'_>) {
+    for (word, make) in [(" step ", Spacing::Step as fn(_) -> _), (" in ", Spacing::In), (" log ", Spacing::Log)] {
         if let Some((end, how)) = text.split_once(word) {
             return (end, make(how));
         }
     }
-    (text, Manner::Ones)
+    (text, Spacing::Ones)
 }
 
 fn steps(from: f64, to: f64, step: f64) -> Result<Vec<f64>, String> {

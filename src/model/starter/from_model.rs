@@ -12,7 +12,7 @@ pub fn starter_from_model(model: &Model) -> String {
         "# The settings of a model, for traces of the same system. Names should be those that the traces give:\n\
          # `dyelog config check` with this file and the traces tells of those that they do not show.\n",
     );
-    text.push_str("\n# Who uses the system: customers with a think time, or arrivals at a rate.\n");
+    text.push_str("\n# The load of each scenario: customers with a think time, or arrivals at a rate.\n");
     for task in model.tasks.iter().filter(|task| is_source(task)) {
         scenario(&mut text, task);
     }

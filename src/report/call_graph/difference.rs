@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::callgraph::diff::{Breach, Difference, Estimate, Row, Run, Sample};
+use crate::diagnostic::quantity::number;
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::table::{Cell, Table};
-use crate::report::words::number;
 
 /// Functions by the change of the time they spend themselves for each operation, then the limits that were broken.
 ///

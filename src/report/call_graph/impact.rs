@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::callgraph::change::{Changed, Delta, Impact};
 use crate::callgraph::{Graph, NodeKind};
+use crate::diagnostic::quantity::number;
 use crate::report::call_graph::{list, ms, sum};
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
-use crate::report::words::number;
 
 /// A scenario before and after: its name, and for each its throughput and saturation (1/s), response (s) and limiting processor.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Paths of calls as an indented tree.
 
 use crate::callgraph::{ContextTree, Key, Profile};
+use crate::diagnostic::quantity::number;
 use crate::report::call_graph::{Shown, percent};
-use crate::report::words::number;
 
 /// Deeper paths are summed up in a line: nobody reads on there, and recursion would fill the page.
 const DEEPEST: usize = 24;

@@ -43,7 +43,7 @@ impl Default for OperationOptions {
 pub(super) enum MessageKind {
     /// A request whose sender waits.
     Call,
-    /// A request that nobody waits for.
+    /// A request without a waiting caller.
     Send,
     /// A request that is passed on.
     Forward,

@@ -1,9 +1,7 @@
 //! SVG, written by hand: no scripts, no fonts or images from elsewhere, nothing that a renderer may lack.
 
-use std::fmt::Write as _;
-
 use crate::report::draw::text::{Face, clip};
-use crate::report::escape::escape;
+use crate::report::markup::{Markup, coordinate};
 
 /// What tooltips and descriptions may have of a name.
 const TOOLTIP: usize = 240;
@@ -11,7 +9,7 @@ const TOOLTIP: usize = 240;
 /// A picture being drawn.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
-    body: String,
+    body: Markup,
 }
 
 /// Where text stands from.
@@ -23,25 +21,19 @@ pub(super) enum Anchor {
 }
 
 impl Svg {
-    /// Opens a group of a class, with an id, and with a tooltip for those who point at it.
+    /// Opens a group of a class, with an id, and with a tooltip.
     pub fn open(&mut self, id: &str, class: &str, tooltip: &str) {
-        let _ = write!(self.body, "<g id=\"{id}\" class=\"{class}\">");
+        self.body.open("g", &[("id", id), ("class", class)]);
         if !tooltip.is_empty() {
-            self.body.push_str("<title>");
-            for (place, line) in tooltip.lines().enumerate() {
-                if place > 0 {
-                    self.body.push('\n');
-                }
-                escape(&clip(line, TOOLTIP), &mut self.body);
-            }
-            self.body.push_str("</title>");
+            let lines: Vec<_> = tooltip.lines().map(|line| clip(line, TOOLTIP)).collect();
+            self.body.element("title", &[], &lines.join("\n"));
         }
-        self.body.push('\n');
+        self.body.newline();
     }
 
     /// Closes a group.
     pub fn close(&mut self) {
-        self.body.push_str("</g>\n");
+        self.body.close().newline();
     }
 
     /// A line of text; `y` is its top.
@@ -60,57 +52,36 @@ impl Svg {
             (false, false) => "t",
         };
         let space = if class.is_empty() { "" } else { " " };
-        let _ = write!(
-            self.body,
-            "<text x=\"{}\" y=\"{}\" class=\"{weight}{anchor}{space}{class}\">",
-            coordinate(x),
-            coordinate(y + face.ascent())
-        );
-        escape(text, &mut self.body);
-        self.body.push_str("</text>\n");
+        let (x, y) = (coordinate(x), coordinate(y + face.ascent()));
+        let class = format!("{weight}{anchor}{space}{class}");
+        self.body.element("text", &[("x", &x), ("y", &y), ("class", &class)], text).newline();
     }
 
     /// A closed shape with straight sides.
     pub fn polygon(&mut self, class: &str, points: &[(f64, f64)]) {
-        let _ = write!(self.body, "<polygon class=\"{class}\" points=\"");
-        for (place, (x, y)) in points.iter().enumerate() {
-            let space = if place > 0 { " " } else { "" };
-            let _ = write!(self.body, "{space}{},{}", coordinate(*x), coordinate(*y));
-        }
-        self.body.push_str("\"/>\n");
+        let points: Vec<String> =
+            points.iter().map(|(x, y)| format!("{},{}", coordinate(*x), coordinate(*y))).collect();
+        self.body.void("polygon", &[("class", class), ("points", &points.join(" "))]).newline();
     }
 
     /// A path by its commands.
     pub fn path(&mut self, class: &str, path: &Path) {
-        let _ = writeln!(self.body, "<path class=\"{class}\" d=\"{}\"/>", path.0);
+        self.body.void("path", &[("class", class), ("d", &path.0)]).newline();
     }
 
     /// A rectangle, with round corners of a radius.
     pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), round: f64) {
-        let _ = write!(
-            self.body,
-            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
-            coordinate(x),
-            coordinate(y),
-            coordinate(width),
-            coordinate(height)
-        );
-        if round > 0.0 {
-            let _ = write!(self.body, " rx=\"{}\"", coordinate(round));
-        }
-        self.body.push_str("/>\n");
+        let (x, y, width, height) = (coordinate(x), coordinate(y), coordinate(width), coordinate(height));
+        let corners = coordinate(round);
+        let all = [("class", class), ("x", &*x), ("y", &y), ("width", &width), ("height", &height), ("rx", &corners)];
+        self.body.void("rect", &all[..if round > 0.0 { 6 } else { 5 }]).newline();
     }
 
     /// An ellipse by its middle and radii.
     pub fn ellipse(&mut self, class: &str, (x, y): (f64, f64), (rx, ry): (f64, f64)) {
-        let _ = writeln!(
-            self.body,
-            "<ellipse class=\"{class}\" cx=\"{}\" cy=\"{}\" rx=\"{}\" ry=\"{}\"/>",
-            coordinate(x),
-            coordinate(y),
-            coordinate(rx),
-            coordinate(ry)
-        );
+        let (cx, cy, rx, ry) = (coordinate(x), coordinate(y), coordinate(rx), coordinate(ry));
+        let all = [("class", class), ("cx", &*cx), ("cy", &cy), ("rx", &rx), ("ry", &ry)];
+        self.body.void("ellipse", &all).newline();
     }
 
     /// An arrowhead whose tip is at a place; the direction has length one.
@@ -126,19 +97,30 @@ impl Svg {
 
     /// The whole document. Its ids begin with `id`, so that several pictures can stand in one page.
     pub fn finish(self, id: &str, kind: &str, (width, height): (f64, f64), title: &str, description: &str) -> String {
-        let (width, height) = (width.ceil(), height.ceil());
-        let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"{id}\" class=\"dyelog {kind}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-             height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\">\n<title id=\"{id}-title\">"
+        let (width, height) = (width.ceil().to_string(), height.ceil().to_string());
+        let (class, view) = (format!("dyelog {kind}"), format!("0 0 {width} {height}"));
+        let (title_id, description_id) = (format!("{id}-title"), format!("{id}-desc"));
+        let labels = format!("{title_id} {description_id}");
+        let mut svg = Markup::new();
+        svg.open(
+            "svg",
+            &[
+                ("xmlns", "http://www.w3.org/2000/svg"),
+                ("id", id),
+                ("class", &class),
+                ("viewBox", &view),
+                ("width", &width),
+                ("height", &height),
+                ("role", "img"),
+                ("aria-labelledby", &labels),
+            ],
         );
-        escape(&clip(title, TOOLTIP), &mut text);
-        let _ = write!(text, "</title>\n<desc id=\"{id}-desc\">");
-        escape(&clip(description, 4 * TOOLTIP), &mut text);
-        let _ = write!(text, "</desc>\n<style>\n{}</style>\n", super::style::STYLE);
-        let _ = writeln!(text, "<rect class=\"ground\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>");
-        text.push_str(&self.body);
-        text.push_str("</svg>\n");
-        text
+        svg.newline().element("title", &[("id", &title_id)], &clip(title, TOOLTIP));
+        svg.newline().element("desc", &[("id", &description_id)], &clip(description, 4 * TOOLTIP)).newline();
+        svg.open("style", &[]).newline().trusted(super::style::STYLE).close().newline();
+        svg.void("rect", &[("class", "ground"), ("width", &width), ("height", &height), ("rx", "6")]).newline();
+        svg.trusted(&self.body.finish()).close();
+        svg.finish()
     }
 }
 
@@ -154,7 +136,7 @@ impl Path {
 
     /// A straight line.
     pub fn line(mut self, x: f64, y: f64) -> Self {
-        let _ = write!(self.0, "L{} {}", coordinate(x), coordinate(y));
+        self.0.push_str(&format!("L{} {}", coordinate(x), coordinate(y)));
         self
     }
 
@@ -163,15 +145,8 @@ impl Path {
         self.0.push('C');
         for (place, (x, y)) in [first, second, end].into_iter().enumerate() {
             let space = if place > 0 { " " } else { "" };
-            let _ = write!(self.0, "{space}{} {}", coordinate(x), coordinate(y));
+            self.0.push_str(&format!("{space}{} {}", coordinate(x), coordinate(y)));
         }
         self
     }
-}
-
-/// A length to a tenth of a pixel.
-pub(super) fn coordinate(value: f64) -> String {
-    let tenths = (value * 10.0).round();
-    let tenths = if tenths == 0.0 { 0.0 } else { tenths };
-    format!("{}", tenths / 10.0)
 }

@@ -5,10 +5,10 @@
 
 use crate::datalog::ast::{KindPattern, MatchItem, NodePattern, Repeat, Template, Term, Variable};
 use crate::datalog::syntax::{print_condition, print_kind, print_term};
+use crate::diagnostic::quantity::counted;
 use crate::report::draw::Drawn;
 use crate::report::draw::svg::{Anchor, Path, Svg};
 use crate::report::draw::text::{NAME, PLAIN, SMALL};
-use crate::report::words::counted;
 
 /// From one task's line to the next.
 const ROW: f64 = 104.0;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::quantity::counted;
 use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::table::{Cell, Table};
-use crate::report::words::counted;
 use crate::tlc::Rules;
 use crate::tlc::explain::Coverage;
 

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
+use crate::diagnostic::quantity::{counted, number};
 use crate::lqn::submodel::{Interaction, Position};
+use crate::lqn::terms::kind;
 use crate::lqn::{ActivityId, Body, EntryId, Model};
 use crate::model::config::Network;
 use crate::model::{DelayPart, DemandPart, DemandSource, Explained, Origins, RequestPart};
@@ -11,7 +13,6 @@ use crate::report::explain::evidence::{Seen, kind_word};
 use crate::report::explain::view::{place_json, place_words};
 use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
-use crate::report::words::{counted, kind, number};
 
 /// A model and what is known of one of its entries.
 pub struct Subject<'a> {
@@ -89,7 +90,7 @@ impl Subject<'_> {
         }
     }
 
-    /// How long calls are on their way.
+    /// The network latency of calls.
     fn delay_line(&self, part: &DelayPart) -> String {
         let (at, delay) = (self.where_in_entry(part.activity, Some(part.position)), number(part.seconds));
         match part.network {
@@ -100,15 +101,15 @@ impl Subject<'_> {
                 if (part.seconds - on_the_way).abs() > 1e-9 * on_the_way.max(part.seconds) {
                     let way = number(on_the_way);
                     return format!(
-                        "delay, {at}: {delay} s, of which calls are {way} s on their way; the rest is fitted to when calls began and \
+                        "delay, {at}: {delay} s, of which {way} s are network latency; the rest is fitted to when calls began and \
                          ended in the traces\n"
                     );
                 }
-                format!("delay, {at}: {delay} s = {sum} s that {calls} were seen to be on their way / {times}\n")
+                format!("delay, {at}: {delay} s = {sum} s of network latency, measured over {calls} / {times}\n")
             }
             Network::Each(seconds) => {
                 format!(
-                    "delay, {at}: {delay} s, for calls that are {} s on their way, set by `network`\n",
+                    "delay, {at}: {delay} s, for a network latency of {} s per call, set by `network`\n",
                     number(seconds)
                 )
             }

@@ -11,8 +11,8 @@ use crate::datalog::check;
 use crate::datalog::eval::{Attempt, Cause, CompiledRules, Derivation, Failure, Near, Relation, WhyNot};
 use crate::datalog::syntax::{print_condition, print_term};
 use crate::datalog::value::Value;
+use crate::diagnostic::quantity::counted;
 use crate::report::look::{Look, Tone};
-use crate::report::words::counted;
 
 /// How much of a proof is shown.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! The step of a plan that failed, in words.
 
+use crate::diagnostic::quantity::counted;
 use crate::report::explain::Described;
 use crate::report::plan::{Words, kind};
-use crate::report::words::counted;
 use crate::tlc::explain::Study;
 use crate::tlc::explain::attempt::{Attempt, Failure, Part, Why};
 use crate::tlc::matcher::Argument;

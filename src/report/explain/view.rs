@@ -9,7 +9,7 @@ use crate::tlc::plan::Slot;
 use crate::trace::named::node_stamp;
 use crate::trace::{Kind, NodeId};
 
-/// A node of a study, for those who show it.
+/// A node of a study as it is shown.
 #[derive(Clone, Copy)]
 pub(super) struct Described<'s, 'a> {
     pub study: &'s Study<'a>,

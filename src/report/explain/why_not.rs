@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostic::quantity::counted;
 use crate::report::explain::failure::{operands, sentence};
 use crate::report::explain::reading::rule;
 use crate::report::explain::view::{role_in, slot_name};
@@ -10,7 +11,6 @@ use crate::report::json::pretty;
 use crate::report::look::{Look, Tone};
 use crate::report::plan::Words;
 use crate::report::table::Table;
-use crate::report::words::counted;
 use crate::tlc::explain::{Is, Nearest, Study, Try, WhyNot, nearest};
 use crate::tlc::plan::Plan;
 use crate::trace::toeg::NONE;
@@ -48,7 +48,7 @@ pub fn text(study: &Study<'_>, answer: &WhyNot, look: Look) -> String {
     text
 }
 
-/// Whether the template takes the node, and who does where it does not.
+/// Whether the template takes the node, and which template does where it does not.
 fn verdict(study: &Study<'_>, answer: &WhyNot) -> String {
     let plan = &study.rules.plans()[answer.template as usize];
     if let Some(number) = answer.committed() {

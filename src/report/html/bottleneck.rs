@@ -1,15 +1,15 @@
 //! What is busiest, and what gives way first as load grows.
 
-use crate::lqn::results::Results;
-use crate::lqn::{Model, Multiplicity, Scheduling};
-use crate::report::bottleneck::words;
+use crate::diagnostic::quantity::number;
+use crate::lqn::Model;
+use crate::report::bottleneck::{element, words};
 use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{percent, rate, things};
-use crate::report::html::writer::Html;
-use crate::report::words::number;
+use crate::report::markup::Markup;
 use crate::solve::bounds::Resource;
 use crate::study::bottleneck::Bottlenecks;
+use crate::study::headroom::{Occupancy, by_occupancy};
 
 /// Resources that are shown beside the first.
 const SHOWN: usize = 5;
@@ -27,82 +27,31 @@ pub struct Limit {
     pub next: Option<String>,
 }
 
-/// An element with servers.
-#[derive(Debug)]
-pub struct Busy {
-    processor: bool,
-    place: usize,
-    name: String,
-    servers: u64,
-    /// The share of its servers that are busy.
-    pub share: f64,
+/// What a resource is.
+pub fn what(model: &Model, busy: &Occupancy) -> String {
+    let (kind, name) = element(model, busy.resource);
+    format!("{kind} {name}")
 }
 
-impl Busy {
-    /// What it is.
-    pub fn what(&self) -> String {
-        format!("{} {}", if self.processor { "processor" } else { "task" }, self.name)
-    }
-
-    /// The share of its servers that are busy in other results of the same model.
-    pub fn share_in(&self, results: &Results) -> f64 {
-        let utilization = if self.processor {
-            results.processors.get(self.place).map_or(0.0, |result| result.utilization)
-        } else {
-            results.tasks.get(self.place).map_or(0.0, |result| result.utilization)
-        };
-        utilization / self.servers as f64
-    }
-
-    /// Of how many servers the share is.
-    pub fn of_how_many(&self) -> String {
-        if self.processor {
-            format!("of {} busy", things(self.servers, "server", "servers"))
-        } else {
-            format!("of {} busy", things(self.servers, "thread", "threads"))
-        }
-    }
-
-    /// How alarming that is.
-    pub fn class(&self) -> &'static str {
-        match self.share {
-            share if share >= 0.95 => "full",
-            share if share >= 0.8 => "high",
-            _ => "",
-        }
+/// Of how many servers its share is.
+pub fn of_how_many(busy: &Occupancy) -> String {
+    match busy.resource {
+        Resource::Processor(_) => format!("of {} busy", things(busy.servers, "server", "servers")),
+        Resource::Task(_) => format!("of {} busy", things(busy.servers, "thread", "threads")),
     }
 }
 
-/// Processors and tasks with a limited number of servers, the busiest first.
-pub fn ranked(model: &Model, results: &Results) -> Vec<Busy> {
-    let mut all: Vec<Busy> = Vec::new();
-    // Of one copy, as its use is.
-    let servers = |multiplicity: Multiplicity| match multiplicity {
-        Multiplicity::Finite(servers) => Some(u64::from(servers.max(1))),
-        Multiplicity::Infinite => None,
-    };
-    for (place, (processor, result)) in model.processors.iter().zip(&results.processors).enumerate() {
-        if let Some(servers) = servers(processor.multiplicity).filter(|_| result.utilization > 0.0) {
-            let share = result.utilization / servers as f64;
-            all.push(Busy { processor: true, place, name: processor.name.to_string(), servers, share });
-        }
+/// How alarming that is.
+pub fn class(busy: &Occupancy) -> &'static str {
+    match busy.share {
+        share if share >= 0.95 => "full",
+        share if share >= 0.8 => "high",
+        _ => "",
     }
-    for (place, (task, result)) in model.tasks.iter().zip(&results.tasks).enumerate() {
-        if task.scheduling == Scheduling::Reference {
-            continue;
-        }
-        if let Some(servers) = servers(task.multiplicity) {
-            let share = result.utilization / servers as f64;
-            all.push(Busy { processor: false, place, name: task.name.to_string(), servers, share });
-        }
-    }
-    // The sort is stable, so equals stay in the model's order.
-    all.sort_by(|left, right| right.share.total_cmp(&left.share));
-    all
 }
 
 /// How far open arrivals can grow together.
-fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
+fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
     let mut table = Table::new(
         "What saturates as all open arrivals grow in proportion, counted without queueing",
         &["Saturates", ">Busy now", ">At so many times the arrivals", "That is"],
@@ -125,7 +74,7 @@ fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
 }
 
 /// What saturates as closed loads grow, one after the other.
-fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
+fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
     let mut table = Table::new(
         "What saturates as all customers grow in number, and what comes next: \
          each is relieved before the next is looked for",
@@ -160,12 +109,12 @@ fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Html) {
 }
 
 /// What gives way first.
-pub fn write(report: &Report<'_>, html: &mut Html) {
-    let busiest = ranked(report.model, report.results);
+pub fn write(report: &Report<'_>, html: &mut Markup) {
+    let busiest = by_occupancy(report.model, report.results);
     if let Some(first) = busiest.first() {
-        html.open("p", &[]).text("At this load the busiest is ").element("strong", &[], &first.what());
-        html.text(&format!(", with {} {}.", percent(first.share), first.of_how_many()));
-        html.text(match first.class() {
+        html.open("p", &[]).text("At this load the busiest is ").element("strong", &[], &what(report.model, first));
+        html.text(&format!(", with {} {}.", percent(first.share), of_how_many(first)));
+        html.text(match class(first) {
             "full" => " It is saturated: more load only makes queues longer.",
             "high" => " Queues in front of it grow steeply with any more load.",
             _ => " Nothing is saturated.",
@@ -196,12 +145,8 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
     let mut table = Table::new("The busiest", &["Kind", "Name", ">Servers or threads", ">Busy"]).in_order("the first");
     for busy in busiest.iter().take(15) {
         table.row(|| {
-            vec![
-                Cell::from(if busy.processor { "processor" } else { "task" }),
-                Cell::Name(busy.name.clone()),
-                Cell::Count(busy.servers),
-                Cell::Share(busy.share),
-            ]
+            let (kind, name) = element(report.model, busy.resource);
+            vec![Cell::from(kind), Cell::Name(name.to_owned()), Cell::Count(busy.servers), Cell::Share(busy.share)]
         });
     }
     table.write(html);

@@ -1,8 +1,10 @@
 //! Curves as SVG that can be read by eye, by mouse, by keyboard and as a table.
 
+use crate::diagnostic::quantity::number;
 use crate::report::html::units::{percent, rate, time};
-use crate::report::html::writer::{Html, shortened};
-use crate::report::words::number;
+use crate::report::markup::{Markup, coordinate, polyline, shortened};
+use crate::report::plot;
+use crate::report::plot::axis::Axis;
 
 /// What is measured along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,23 +75,22 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
 const FLOOR: f64 = HEIGHT - BOTTOM;
 
-/// A scale from values to coordinates.
+/// An axis, and where its ends lie in the picture.
 struct Scale {
-    least: f64,
-    most: f64,
+    axis: Axis,
     from: f64,
     to: f64,
 }
 
 impl Scale {
     fn at(&self, value: f64) -> f64 {
-        self.from + (value - self.least) / (self.most - self.least) * (self.to - self.from)
+        self.from + self.axis.part(value) * (self.to - self.from)
     }
 }
 
 impl Chart {
     /// Writes the chart with its legend and table.
-    pub fn write(&self, html: &mut Html, identifier: &str) {
+    pub fn write(&self, html: &mut Markup, identifier: &str) {
         let shown = &self.series[..self.series.len().min(SERIES)];
         html.open("figure", &[("class", "chart"), ("id", identifier)]);
         html.open("figcaption", &[]).name(&self.title).close();
@@ -100,19 +101,18 @@ impl Chart {
         html.close();
     }
 
-    fn picture(&self, html: &mut Html, shown: &[Series]) {
+    fn picture(&self, html: &mut Markup, shown: &[Series]) {
         let highest = shown.iter().flat_map(|series| series.values.iter().flatten()).fold(0.0_f64, |a, b| a.max(*b));
         let (first, last) = (self.places.first().copied().unwrap_or(0.0), self.places.last().copied().unwrap_or(1.0));
-        let ticks_y = ticks(0.0, if highest > 0.0 { highest } else { 1.0 }, 5);
         let least = if first <= (last - first) * 0.2 { 0.0 } else { first };
-        let x = Scale { least, most: if last > least { last } else { least + 1.0 }, from: LEFT, to: WIDTH - RIGHT };
-        let top = ticks_y.last().copied().unwrap_or(1.0);
-        let y = Scale { least: 0.0, most: top, from: FLOOR, to: TOP };
+        let most = if last > least { last } else { least + 1.0 };
+        let x = Scale { axis: Axis::across(&plot::Scale::Linear, least, most), from: LEFT, to: WIDTH - RIGHT };
+        let y = Scale { axis: Axis::upward(if highest > 0.0 { highest } else { 1.0 }), from: FLOOR, to: TOP };
         let label = format!("{}, {}: {} over {}", shortened(&self.group), self.title, self.vertical, self.horizontal);
         let (top_y, floor_y) = (coordinate(TOP), coordinate(FLOOR));
         let view = format!("0 0 {WIDTH} {HEIGHT}");
         html.open("svg", &[("viewBox", &view), ("role", "img"), ("aria-label", &label), ("class", "plot")]);
-        self.axes(html, &x, &y, &ticks_y);
+        self.axes(html, &x, &y);
         if let Some((place, why)) = &self.mark {
             let at = coordinate(x.at(*place));
             html.void("line", &[("class", "mark"), ("x1", &at), ("x2", &at), ("y1", &top_y), ("y2", &floor_y)]);
@@ -132,9 +132,9 @@ impl Chart {
         html.close();
     }
 
-    fn axes(&self, html: &mut Html, x: &Scale, y: &Scale, ticks_y: &[f64]) {
+    fn axes(&self, html: &mut Markup, x: &Scale, y: &Scale) {
         let floor_y = coordinate(FLOOR);
-        for &value in ticks_y {
+        for &(value, _) in &y.axis.ticks {
             let at = coordinate(y.at(value));
             let right = coordinate(WIDTH - RIGHT);
             html.void(
@@ -148,7 +148,7 @@ impl Chart {
                 &self.measure_y.words(value),
             );
         }
-        for value in ticks(x.least, x.most, 6).into_iter().filter(|value| *value <= x.most * 1.000_001) {
+        for &(value, _) in &x.axis.ticks {
             let at = coordinate(x.at(value));
             html.void(
                 "line",
@@ -178,21 +178,11 @@ impl Chart {
         );
     }
 
-    fn curve(&self, html: &mut Html, x: &Scale, y: &Scale, number: usize, series: &Series) {
+    fn curve(&self, html: &mut Markup, x: &Scale, y: &Scale, number: usize, series: &Series) {
         let class = format!("series s{number}");
         html.open("g", &[("class", &class), ("data-name", &shortened(&series.name))]);
-        let mut path = String::new();
-        let mut drawing = false;
-        for (place, value) in self.places.iter().zip(&series.values) {
-            match value {
-                Some(value) => {
-                    let command = if drawing { 'L' } else { 'M' };
-                    path.push_str(&format!("{command}{} {}", coordinate(x.at(*place)), coordinate(y.at(*value))));
-                    drawing = true;
-                }
-                None => drawing = false,
-            }
-        }
+        let points = self.places.iter().zip(&series.values);
+        let path = polyline(points.map(|(place, value)| Some((x.at(*place), y.at((*value)?)))));
         html.open("path", &[("d", &path)]).close();
         for (place, value) in self.places.iter().zip(&series.values) {
             let Some(value) = value else { continue };
@@ -212,7 +202,7 @@ impl Chart {
         html.close();
     }
 
-    fn table(&self, html: &mut Html, shown: &[Series]) {
+    fn table(&self, html: &mut Markup, shown: &[Series]) {
         html.open("details", &[]).element("summary", &[], "The values as a table");
         html.open(
             "div",
@@ -239,7 +229,7 @@ impl Chart {
     }
 }
 
-fn legend(html: &mut Html, shown: &[Series]) {
+fn legend(html: &mut Markup, shown: &[Series]) {
     html.open("ul", &[("class", "legend")]);
     for (number, series) in shown.iter().enumerate() {
         html.open("li", &[("class", &format!("s{number}"))]);
@@ -249,31 +239,10 @@ fn legend(html: &mut Html, shown: &[Series]) {
     html.close();
 }
 
-/// A coordinate with a tenth of a pixel.
-fn coordinate(value: f64) -> String {
-    let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-/// Round values from the first at or below `least` up to the first at or above `most`, about so many.
-fn ticks(least: f64, most: f64, about: u32) -> Vec<f64> {
-    let range = most - least;
-    if !(range.is_finite() && range > 0.0) {
-        return vec![least];
-    }
-    let rough = range / f64::from(about);
-    let power = 10_f64.powi(rough.log10().floor() as i32);
-    let step =
-        [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|k| k * power).find(|step| *step >= rough * 0.999).unwrap_or(rough);
-    let start = (least / step).ceil() as i64;
-    let end = (most / step - 1e-9).ceil() as i64;
-    (start..=end.max(start)).take(100).map(|k| k as f64 * step).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Chart, Measure, Series, ticks};
-    use crate::report::html::writer::Html;
+    use super::{Chart, Measure, Series};
+    use crate::report::markup::Markup;
 
     #[test]
     fn a_curve_is_cut_where_there_is_no_steady_state() {
@@ -289,7 +258,7 @@ mod tests {
                 series: vec![Series { name: "scenario".into(), values: values.to_vec() }],
                 mark: None,
             };
-            let mut html = Html::new();
+            let mut html = Markup::new();
             chart.write(&mut html, "chart");
             let text = html.finish();
             assert_eq!(text.matches("<circle").count(), values.iter().flatten().count(), "{text}");
@@ -301,13 +270,5 @@ mod tests {
         assert_eq!(pieces([one; 5]), [5]);
         assert_eq!(pieces([one, one, one, none, none]), [3]);
         assert_eq!(pieces([one, none, one, one, none]), [1, 2]);
-    }
-
-    #[test]
-    fn ticks_are_round_and_reach_the_top() {
-        assert_eq!(ticks(0.0, 23.0, 5), [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]);
-        assert_eq!(ticks(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.600_000_000_000_000_1, 0.8, 1.0]);
-        assert_eq!(ticks(3.0, 3.0, 5), [3.0]);
-        assert!(ticks(0.0, f64::INFINITY, 5).len() == 1 && ticks(0.0, 1e-300, 5).len() < 12);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::report::html::units::count;
-use crate::report::html::writer::Html;
+use crate::report::markup::Markup;
 
 /// Most findings that one list shows.
 const SHOWN: usize = 40;
@@ -11,7 +11,7 @@ const SHOWN: usize = 40;
 const DETAILS: usize = 8;
 
 /// Writes findings, the grave ones first, if there are any.
-pub fn write(html: &mut Html, heading: &'static str, findings: &[Diagnostic]) {
+pub fn write(html: &mut Markup, heading: &'static str, findings: &[Diagnostic]) {
     if findings.is_empty() {
         return;
     }
@@ -28,7 +28,7 @@ pub fn write(html: &mut Html, heading: &'static str, findings: &[Diagnostic]) {
     }
 }
 
-fn one(html: &mut Html, finding: &Diagnostic) {
+fn one(html: &mut Markup, finding: &Diagnostic) {
     let class = match finding.severity {
         Severity::Error => "tag error",
         Severity::Warning => "tag warning",

@@ -16,11 +16,10 @@ mod results;
 mod summary;
 mod table;
 mod units;
-mod writer;
 
 pub use self::bottleneck::Limit;
 pub use self::chart::{Chart, Measure, Series};
-pub use self::growth::{Solve, growth};
+pub use self::growth::growth;
 pub use self::pictures::{Picture, operations};
 
 use crate::diagnostic::Diagnostic;
@@ -28,7 +27,7 @@ use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::lqn::submodel::SubModel;
 use crate::model::Origins;
-use crate::report::html::writer::{Html, shortened};
+use crate::report::markup::{Markup, shortened};
 use crate::study::bottleneck::Bottlenecks;
 use crate::trace::ReadReport;
 use crate::trace::quality::QualityReport;
@@ -48,7 +47,7 @@ pub struct Report<'a> {
     pub results: &'a Results,
     /// What is known of its making, where it was made of traces.
     pub made: Option<Made<'a>>,
-    /// What there is to say about the model: choices that nobody made, doubts.
+    /// Findings on the model: defaults that were taken, caveats.
     pub findings: &'a [Diagnostic],
     /// What gives way first when a scenario's load grows, by scenario.
     pub limits: &'a [Limit],
@@ -85,7 +84,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
                       base-uri 'none'; form-action 'none'";
 
 /// A part of the page: its anchor, its heading, and what writes it.
-type Section = (&'static str, &'static str, fn(&Report<'_>, &mut Html));
+type Section = (&'static str, &'static str, fn(&Report<'_>, &mut Markup));
 
 const SECTIONS: [Section; 8] = [
     ("summary", "Summary", summary::write),
@@ -102,14 +101,14 @@ const SECTIONS: [Section; 8] = [
 pub fn page(report: &Report<'_>) -> String {
     let mut sections: Vec<(&str, &str, String)> = Vec::new();
     for (anchor, heading, write) in SECTIONS {
-        let mut html = Html::new();
+        let mut html = Markup::new();
         write(report, &mut html);
         let text = html.finish();
         if !text.is_empty() {
             sections.push((anchor, heading, text));
         }
     }
-    let mut html = Html::new();
+    let mut html = Markup::new();
     html.trusted("<!DOCTYPE html>\n");
     html.open("html", &[("lang", "en")]);
     head(report, &mut html);
@@ -142,7 +141,7 @@ pub fn page(report: &Report<'_>) -> String {
     html.finish()
 }
 
-fn head(report: &Report<'_>, html: &mut Html) {
+fn head(report: &Report<'_>, html: &mut Markup) {
     html.open("head", &[]);
     html.void("meta", &[("charset", "utf-8")]);
     html.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
@@ -156,7 +155,7 @@ fn head(report: &Report<'_>, html: &mut Html) {
     html.close();
 }
 
-fn footer(report: &Report<'_>, html: &mut Html) {
+fn footer(report: &Report<'_>, html: &mut Markup) {
     html.open("footer", &[]).open("p", &[]);
     html.text(concat!("Made by dyelog ", env!("CARGO_PKG_VERSION")));
     if let Some(date) = report.date {
@@ -183,7 +182,7 @@ fn footer(report: &Report<'_>, html: &mut Html) {
 /// Most charts that a page has.
 const CHARTS: usize = 24;
 
-fn curves(report: &Report<'_>, html: &mut Html) {
+fn curves(report: &Report<'_>, html: &mut Markup) {
     if report.charts.is_empty() {
         return;
     }

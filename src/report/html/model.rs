@@ -1,16 +1,17 @@
 //! The model in a picture and in tables.
 
+use crate::diagnostic::quantity::number;
+use crate::lqn::terms::{kind, later_phase, multiplicity, scheduling};
 use crate::lqn::{Body, Model, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::pictures;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
-use crate::report::html::writer::Html;
+use crate::report::markup::Markup;
 use crate::report::results::only_sources;
-use crate::report::words::{kind, later_phase, multiplicity, number, scheduling};
 
 /// The model.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     pictures::model(report, html);
     processors(report.model, html);
     tasks(report.model, html);
@@ -27,7 +28,7 @@ fn demand(seconds: f64) -> Cell {
     Cell::Quantity(time(seconds), seconds)
 }
 
-fn processors(model: &Model, html: &mut Html) {
+fn processors(model: &Model, html: &mut Markup) {
     let mut table = Table::new("Processors", &["Processor", "Scheduling", ">Servers", ">Replicas", ">Speed"]);
     // The processors of customers are there because the language asks for one.
     let of_customers = only_sources(model);
@@ -45,7 +46,7 @@ fn processors(model: &Model, html: &mut Html) {
     table.write(html);
 }
 
-fn tasks(model: &Model, html: &mut Html) {
+fn tasks(model: &Model, html: &mut Markup) {
     let mut table = Table::new(
         "Tasks",
         &["Task", "Processor", "Scheduling", ">Threads or customers", ">Replicas", ">Priority", ">Think time"],
@@ -68,7 +69,7 @@ fn tasks(model: &Model, html: &mut Html) {
     table.write(html);
 }
 
-fn entries(report: &Report<'_>, html: &mut Html) {
+fn entries(report: &Report<'_>, html: &mut Markup) {
     let model = report.model;
     let mut table = Table::new(
         "Entries: services, with the processor time that one invocation takes itself",
@@ -99,7 +100,7 @@ fn entries(report: &Report<'_>, html: &mut Html) {
     }
 }
 
-fn requests(model: &Model, html: &mut Html) {
+fn requests(model: &Model, html: &mut Markup) {
     let mut table = Table::new("Requests that one invocation makes", &["From", "To", "Kind", "Phase", ">Mean number"]);
     for request in model.requests() {
         table.row(|| {
@@ -118,7 +119,7 @@ fn requests(model: &Model, html: &mut Html) {
 /// Most lines of activity graphs that are shown.
 const ARCS: usize = 200;
 
-fn activities(model: &Model, html: &mut Html) {
+fn activities(model: &Model, html: &mut Markup) {
     let mut table = Table::new("Activities", &["Activity", "Task", ">Demand", "Replies to"]);
     for activity in &model.activities {
         table.row(|| {
@@ -133,8 +134,7 @@ fn activities(model: &Model, html: &mut Html) {
         });
     }
     table.write(html);
-    let mut arcs =
-        model.tasks.iter().flat_map(|task| &task.precedences).map(|arc| crate::report::model::arc(model, arc));
+    let mut arcs = model.tasks.iter().flat_map(|task| &task.precedences).map(|arc| crate::lqn::terms::arc(model, arc));
     let shown: Vec<String> = arcs.by_ref().take(ARCS).collect();
     if shown.is_empty() {
         return;

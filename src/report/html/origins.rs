@@ -1,16 +1,16 @@
 //! Where each number came from.
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::submodel::{EntryTotal, Interaction, Witness};
 use crate::lqn::{Body, EntryId, Work};
 use crate::model::{DemandSource, EntryOrigin, LoadReason};
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{things, time};
-use crate::report::html::writer::Html;
 use crate::report::html::{Made, Report};
-use crate::report::words::number;
+use crate::report::markup::Markup;
 
 /// Where demands, requests and loads came from.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     let Some(made) = report.made else {
         return;
     };
@@ -36,7 +36,7 @@ fn source(source: DemandSource) -> &'static str {
     }
 }
 
-fn demands(report: &Report<'_>, made: Made<'_>, html: &mut Html) {
+fn demands(report: &Report<'_>, made: Made<'_>, html: &mut Markup) {
     let mut table = Table::new(
         "Demands of entries",
         &[
@@ -153,7 +153,7 @@ fn measured(total: Option<&EntryTotal>, from: DemandSource, phase: Option<u8>) -
     (Some(moments.count), if parts == 1 { moments.cv2() } else { None })
 }
 
-fn loads(made: Made<'_>, html: &mut Html) {
+fn loads(made: Made<'_>, html: &mut Markup) {
     let mut table = Table::new("Loads of scenarios", &["Scenario", "Load", "Comes from"]);
     for scenario in &made.origins.scenarios {
         table.row(|| {

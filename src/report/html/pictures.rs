@@ -6,7 +6,7 @@ use crate::report::draw::operation::{OperationOptions, OperationView};
 use crate::report::draw::{self, Drawn};
 use crate::report::html::Report;
 use crate::report::html::units::count;
-use crate::report::html::writer::Html;
+use crate::report::markup::Markup;
 use crate::tlc::Rules;
 use crate::tlc::recognise::recognise;
 use crate::trace::{Toeg, TraceNames};
@@ -52,7 +52,7 @@ pub fn operations(rules: &Rules, names: &TraceNames, samples: &[Toeg]) -> Result
 }
 
 /// The model, coloured by what is busy.
-pub fn model(report: &Report<'_>, html: &mut Html) {
+pub fn model(report: &Report<'_>, html: &mut Markup) {
     let seconds = report.made.is_some();
     let options = LqnOptions { limit: TASKS, seconds, id: "lqn".to_owned(), ..LqnOptions::default() };
     let drawn = lqn::svg(report.model, Some(report.results), &options);
@@ -67,7 +67,7 @@ pub fn model(report: &Report<'_>, html: &mut Html) {
 }
 
 /// Pictures of the traces.
-pub fn traces(report: &Report<'_>, html: &mut Html) {
+pub fn traces(report: &Report<'_>, html: &mut Markup) {
     let mut room = ALL;
     for picture in report.pictures {
         write(html, &picture.title, &picture.drawn, LARGEST.min(room));
@@ -75,7 +75,7 @@ pub fn traces(report: &Report<'_>, html: &mut Html) {
     }
 }
 
-fn write(html: &mut Html, title: &str, drawn: &Drawn, most: usize) {
+fn write(html: &mut Markup, title: &str, drawn: &Drawn, most: usize) {
     html.open("figure", &[]).open("figcaption", &[]).name(title).close();
     if drawn.text.len() > most {
         let size = count(drawn.text.len() as u64 / 1000);

@@ -3,11 +3,11 @@
 use crate::diagnostic::Diagnostic;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, things};
-use crate::report::html::writer::Html;
 use crate::report::html::{Made, Report, findings};
+use crate::report::markup::Markup;
 
 /// The quality of the data.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     if let Some(made) = report.made {
         figures(made, html);
         reasons("While reading: what was left out or changed", &made.reading.counted, html);
@@ -21,7 +21,7 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
     findings::write(html, "About the model: choices and doubts", report.findings);
 }
 
-fn figures(made: Made<'_>, html: &mut Html) {
+fn figures(made: Made<'_>, html: &mut Markup) {
     let (reading, quality) = (made.reading, made.quality);
     let mut table = Table::new("What was read", &["What", ">How many", "Of it"]);
     let mut row = |what: &str, number: u64, rest: String| {
@@ -60,7 +60,7 @@ fn figures(made: Made<'_>, html: &mut Html) {
     }
 }
 
-fn reasons(caption: &'static str, counted: &std::collections::BTreeMap<&'static str, u64>, html: &mut Html) {
+fn reasons(caption: &'static str, counted: &std::collections::BTreeMap<&'static str, u64>, html: &mut Markup) {
     let mut table = Table::new(caption, &["Reason", ">Times"]);
     for (reason, times) in counted {
         table.row(|| vec![Cell::from(*reason), Cell::Count(*times)]);
@@ -68,7 +68,7 @@ fn reasons(caption: &'static str, counted: &std::collections::BTreeMap<&'static 
     table.write(html);
 }
 
-fn damage(made: Made<'_>, html: &mut Html) {
+fn damage(made: Made<'_>, html: &mut Markup) {
     let mut table = Table::new("Damage of operations", &["Code", "Finding", ">Findings", ">Operations"]);
     for (code, counted) in &made.quality.findings {
         table.row(|| {

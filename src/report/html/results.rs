@@ -1,16 +1,17 @@
 //! Results of the solver.
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::results::Caller;
+use crate::lqn::terms::{kind, multiplicity};
 use crate::lqn::{Multiplicity, Scheduling};
 use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
-use crate::report::html::writer::Html;
+use crate::report::markup::Markup;
 use crate::report::results::only_sources;
-use crate::report::words::{kind, multiplicity, number};
 
 /// Utilisations, throughputs and times.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     processors(report, html);
     tasks(report, html);
     entries(report, html);
@@ -41,7 +42,7 @@ fn per_second(value: f64) -> Cell {
     Cell::Quantity(rate(value), value)
 }
 
-fn processors(report: &Report<'_>, html: &mut Html) {
+fn processors(report: &Report<'_>, html: &mut Markup) {
     let (model, results) = (report.model, &report.results.processors);
     let mut table = Table::new("Processors", &["Processor", ">Servers", ">Busy servers, on the mean", ">Busy"])
         .in_order("the busiest");
@@ -65,7 +66,7 @@ fn processors(report: &Report<'_>, html: &mut Html) {
     table.write(html);
 }
 
-fn tasks(report: &Report<'_>, html: &mut Html) {
+fn tasks(report: &Report<'_>, html: &mut Markup) {
     let (model, results) = (report.model, &report.results.tasks);
     let mut table =
         Table::new("Tasks", &["Task", "Processor", ">Threads", ">Throughput", ">Busy threads, on the mean", ">Busy"])
@@ -92,7 +93,7 @@ fn tasks(report: &Report<'_>, html: &mut Html) {
     table.write(html);
 }
 
-fn entries(report: &Report<'_>, html: &mut Html) {
+fn entries(report: &Report<'_>, html: &mut Markup) {
     let (model, results) = (report.model, &report.results.entries);
     let mut table = Table::new(
         "Entries: time from acceptance to reply, then after it",
@@ -127,7 +128,7 @@ fn entries(report: &Report<'_>, html: &mut Html) {
     table.write(html);
 }
 
-fn activities(report: &Report<'_>, html: &mut Html) {
+fn activities(report: &Report<'_>, html: &mut Markup) {
     let (model, results) = (report.model, &report.results.activities);
     let mut table = Table::new("Activities", &["Activity", "Task", ">Throughput", ">Time"]).in_order("the longest");
     for place in descending(results.iter().map(|result| result.service)) {
@@ -145,7 +146,7 @@ fn activities(report: &Report<'_>, html: &mut Html) {
     table.write(html);
 }
 
-fn calls(report: &Report<'_>, html: &mut Html) {
+fn calls(report: &Report<'_>, html: &mut Markup) {
     let (model, calls) = (report.model, &report.results.calls);
     let mut table =
         Table::new("Waiting of requests until they are accepted", &["From", "To", "Kind", "Phase", ">Waiting"])

@@ -2,13 +2,14 @@
 
 use crate::lqn::{Model, Scheduling};
 use crate::model::Load;
-use crate::report::ScenarioResult;
 use crate::report::html::bottleneck;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{count, percent, rate, things, time};
-use crate::report::html::writer::Html;
 use crate::report::html::{Report, units};
+use crate::report::markup::Markup;
 use crate::report::results::exactness;
+use crate::study::ScenarioResult;
+use crate::study::headroom::by_occupancy;
 
 /// One sentence under the title.
 pub fn lead(report: &Report<'_>) -> String {
@@ -42,7 +43,7 @@ fn services(model: &Model) -> u64 {
 const CARDS: usize = 6;
 
 /// The summary.
-pub fn write(report: &Report<'_>, html: &mut Html) {
+pub fn write(report: &Report<'_>, html: &mut Markup) {
     convergence(report, html);
     html.open("dl", &[("class", "cards")]);
     let scenarios =
@@ -61,13 +62,13 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
         };
         card(html, "", &scenario.origin.name, &response, &about);
     }
-    if let Some(busiest) = bottleneck::ranked(report.model, report.results).first() {
+    if let Some(busiest) = by_occupancy(report.model, report.results).first() {
         card(
             html,
-            busiest.class(),
-            &format!("Busiest: {}", busiest.what()),
+            bottleneck::class(busiest),
+            &format!("Busiest: {}", bottleneck::what(report.model, busiest)),
             &percent(busiest.share),
-            &busiest.of_how_many(),
+            &bottleneck::of_how_many(busiest),
         );
     }
     if let Some(made) = report.made {
@@ -93,7 +94,7 @@ pub fn write(report: &Report<'_>, html: &mut Html) {
     table(&scenarios, html);
 }
 
-fn card(html: &mut Html, class: &str, term: &str, big: &str, small: &str) {
+fn card(html: &mut Markup, class: &str, term: &str, big: &str, small: &str) {
     let class = [("class", class)];
     html.open("div", if class[0].1.is_empty() { &[] } else { &class });
     html.open("dt", &[]).name(term).close();
@@ -102,7 +103,7 @@ fn card(html: &mut Html, class: &str, term: &str, big: &str, small: &str) {
     html.close();
 }
 
-fn convergence(report: &Report<'_>, html: &mut Html) {
+fn convergence(report: &Report<'_>, html: &mut Markup) {
     let found = &report.results.convergence;
     let steps = things(u64::from(found.iterations), "iteration", "iterations");
     if found.converged {
@@ -124,7 +125,7 @@ fn convergence(report: &Report<'_>, html: &mut Html) {
     }
 }
 
-fn table(scenarios: &[ScenarioResult<'_>], html: &mut Html) {
+fn table(scenarios: &[ScenarioResult<'_>], html: &mut Markup) {
     let mut table = Table::new(
         "Scenarios",
         &["Scenario", "Load", "The load is", ">Throughput", ">Predicted response", ">Traced response"],

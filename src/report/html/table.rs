@@ -1,7 +1,7 @@
 //! Tables of a page: captioned, with headings that tell their scope, in a frame that scrolls by itself where they are wide.
 
 use crate::report::html::units::count;
-use crate::report::html::writer::Html;
+use crate::report::markup::Markup;
 
 /// Most rows that a table shows.
 pub const ROWS: usize = 200;
@@ -61,7 +61,7 @@ impl Table {
     }
 
     /// Writes it, if it has any row. Columns without any content are left out.
-    pub fn write(&self, html: &mut Html) {
+    pub fn write(&self, html: &mut Markup) {
         if self.rows.is_empty() {
             return;
         }
@@ -101,7 +101,7 @@ impl Table {
     }
 }
 
-fn write_cell(html: &mut Html, cell: &Cell, first: bool, number: bool) {
+fn write_cell(html: &mut Markup, cell: &Cell, first: bool, number: bool) {
     match (first, number) {
         (true, _) => html.open("th", &[("scope", "row")]),
         (false, true) => html.open("td", &[("class", "n")]),

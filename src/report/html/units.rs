@@ -1,6 +1,6 @@
 //! Quantities in words for people, with the unit that suits them.
 
-use crate::report::words::{counting, number};
+use crate::diagnostic::quantity::{number, significant};
 
 /// A time given in seconds.
 pub fn time(seconds: f64) -> String {
@@ -52,7 +52,7 @@ pub fn things(number: u64, one: &str, many: &str) -> String {
 
 /// Three digits that count.
 fn three(value: f64) -> String {
-    counting(value, 3, -10..15)
+    significant(value, 3, -10..15)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::report::plot::Scale;
 
 /// An axis of a plot: numbers to parts of its length.
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
@@ -11,11 +11,14 @@ pub(super) struct Axis {
     pub ticks: Vec<(f64, String)>,
 }
 
+/// Part of an axis by which a curve may pass its end. Ours: less than a pixel.
+const LEVEL: f64 = 1e-4;
+
 impl Axis {
-    /// From zero to a tick at or above the top.
+    /// From zero to a tick at or above the top, or below it by less than shows.
     pub fn upward(top: f64) -> Self {
-        let step = nice(top / 5.0);
-        let count = (top / step * (1.0 - 1e-12)).ceil().max(1.0);
+        let step = nice(top / 5.0 * (1.0 - LEVEL));
+        let count = (top / step * (1.0 - LEVEL)).ceil().max(1.0);
         Self { low: 0.0, high: count * step, logarithmic: false, ticks: even(0.0, count * step, step) }
     }
 
@@ -103,6 +106,7 @@ mod tests {
     fn ticks_are_nice() {
         assert_eq!(labels(&Axis::upward(0.73)), "0 0.2 0.4 0.6 0.8");
         assert_eq!(labels(&Axis::upward(5.0)), "0 1 2 3 4 5");
+        assert_eq!(labels(&Axis::upward(1.000_01)), "0 0.2 0.4 0.6 0.8 1");
         assert_eq!(labels(&Axis::upward(0.00041)), "0 1e-4 0.0002 0.0003 0.0004 0.0005".replace("1e-4", "0.0001"));
         assert_eq!(labels(&Axis::across(&Scale::Linear, 1.0, 50.0)), "10 20 30 40 50");
         assert_eq!(labels(&Axis::across(&Scale::Linear, 0.0025, 0.005)), "0.0025 0.003 0.0035 0.004 0.0045 0.005");

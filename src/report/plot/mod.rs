@@ -1,6 +1,6 @@
 //! Plots of curves, as SVG and for terminals.
 
-mod axis;
+pub(in crate::report) mod axis;
 mod svg;
 mod terminal;
 

@@ -1,11 +1,9 @@
 //! Plots as SVG: drawn in the colour of the text around them, curves in colours for light and dark.
 
-use std::fmt::Write;
-
-use crate::report::escape::escaped;
+use crate::diagnostic::quantity::number;
+use crate::report::markup::{Markup, coordinate, polyline};
 use crate::report::plot::axis::Axis;
 use crate::report::plot::{Plot, Scale, Series};
-use crate::report::words::number;
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 64.0;
@@ -19,11 +17,11 @@ const LINE: f64 = 18.0;
 const LETTER: f64 = 6.6;
 /// Curves have that many looks.
 const LOOKS: usize = 8;
-/// Curves of no more points than these have a dot at each, which tells its figures to those who point at it.
+/// Curves of no more points than these have a dot at each, whose tooltip has its figures.
 const FEW: usize = 30;
 
 /// Colours that are told apart by people who see colours differently, too; for light and dark.
-const STYLE: &str = "<style>\
+const STYLE: &str = "\
 .plot{font:12px system-ui,sans-serif;fill:currentColor}\
 .grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor;stroke-opacity:.6;fill:none}\
 .curve{fill:none;stroke-width:1.8;stroke-linejoin:round}.doubt{fill:none;stroke-width:1.5}.dot{stroke-width:3}\
@@ -33,104 +31,116 @@ const STYLE: &str = "<style>\
 .doubt,.dot{stroke-dasharray:none}\
 @media(prefers-color-scheme:dark){\
 .c0{stroke:#6cb6ff}.c1{stroke:#ffa657}.c2{stroke:#6bd58a}.c3{stroke:#e39bf5}\
-.c4{stroke:#5fd3e6}.c5{stroke:#e6c04b}.c6{stroke:#ff8fa3}.c7{stroke:#aab2bf}}\
-</style>";
+.c4{stroke:#5fd3e6}.c5{stroke:#e6c04b}.c6{stroke:#ff8fa3}.c7{stroke:#aab2bf}}";
 
 /// The plots one below the other, as one document ending in a newline.
 pub fn svg(plots: &[Plot]) -> String {
-    let mut body = String::new();
+    let mut body = Markup::new();
     let mut top = 0.0;
     for plot in plots {
         top += panel(plot, top, &mut body);
     }
-    let title: Vec<String> = plots.iter().map(|plot| escaped(&format!("{} over {}", plot.y, plot.x))).collect();
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {top}\" width=\"{WIDTH}\" height=\"{top}\" \
-         role=\"img\" class=\"plot\">\n<title>{}</title>\n{STYLE}\n{body}</svg>\n",
-        title.join("; ")
-    )
+    let title: Vec<String> = plots.iter().map(|plot| format!("{} over {}", plot.y, plot.x)).collect();
+    let (width, height) = (coordinate(WIDTH), coordinate(top));
+    let mut svg = Markup::new();
+    svg.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg"),
+            ("viewBox", &format!("0 0 {width} {height}")),
+            ("width", &width),
+            ("height", &height),
+            ("role", "img"),
+            ("class", "plot"),
+        ],
+    );
+    svg.newline().element("title", &[], &title.join("; ")).newline();
+    svg.open("style", &[]).trusted(STYLE).close().newline().trusted(&body.finish()).close();
+    svg.finish()
+}
+
+/// Where values of a plot lie in the picture.
+struct Frame<'p> {
+    plot: &'p Plot,
+    across: Axis,
+    upward: Axis,
+    top: f64,
+}
+
+impl Frame<'_> {
+    fn x(&self, value: f64) -> f64 {
+        LEFT + self.across.part(value) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.top + TOP + (1.0 - self.upward.part(value)) * HEIGHT
+    }
+
+    fn bottom(&self) -> f64 {
+        self.top + TOP + HEIGHT
+    }
+}
+
+/// A line of text from a place, or to it where it is anchored at its end.
+fn label(body: &mut Markup, (x, y): (f64, f64), anchor: &str, text: &str) {
+    let (x, y) = (coordinate(x), coordinate(y));
+    let all = [("x", &*x), ("y", &y), ("text-anchor", anchor)];
+    body.element("text", &all[..if anchor.is_empty() { 2 } else { 3 }], text).newline();
+}
+
+fn path(body: &mut Markup, class: &str, commands: &str) {
+    body.void("path", &[("class", class), ("d", commands)]).newline();
 }
 
 /// Draws a plot from that height on; how much height it takes.
-fn panel(plot: &Plot, top: f64, body: &mut String) -> f64 {
+fn panel(plot: &Plot, top: f64, body: &mut Markup) -> f64 {
     let (low, high, most) = plot.bounds().unwrap_or((0.0, 1.0, 1.0));
-    let across = Axis::across(&plot.scale, low, high);
-    let upward = Axis::upward(most);
-    let x = |value: f64| LEFT + across.part(value) * (WIDTH - LEFT - RIGHT);
-    let y = |value: f64| top + TOP + (1.0 - upward.part(value)) * HEIGHT;
-    let bottom = top + TOP + HEIGHT;
-    put(body, format_args!("<text x=\"4\" y=\"{}\" font-weight=\"600\">{}</text>", n(top + 16.0), escaped(&plot.y)));
-    for (value, label) in &upward.ticks {
-        let at = n(y(*value));
-        put(body, format_args!("<path class=\"grid\" d=\"M{LEFT} {at}H{}\"/>", WIDTH - RIGHT));
-        put(
-            body,
-            format_args!("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{label}</text>", LEFT - 6.0, n(y(*value) + 4.0)),
-        );
+    let frame = Frame { plot, across: Axis::across(&plot.scale, low, high), upward: Axis::upward(most), top };
+    let heading = [("x", "4"), ("y", &*coordinate(top + 16.0)), ("font-weight", "600")];
+    body.element("text", &heading, &plot.y).newline();
+    upward(&frame, body);
+    across(&frame, body);
+    for (number, series) in plot.series.iter().enumerate() {
+        curve(series, number % LOOKS, &frame, body);
     }
+    TOP + HEIGHT + BELOW + legend(plot, frame.bottom() + BELOW, body) + 12.0
+}
+
+/// The vertical axis: lines across, with their values.
+fn upward(frame: &Frame<'_>, body: &mut Markup) {
+    for (value, words) in &frame.upward.ticks {
+        let y = frame.y(*value);
+        path(body, "grid", &format!("M{LEFT} {}H{}", coordinate(y), WIDTH - RIGHT));
+        label(body, (LEFT - 6.0, y + 4.0), "end", words);
+    }
+}
+
+/// The horizontal axis, with its values and its name.
+fn across(frame: &Frame<'_>, body: &mut Markup) {
+    let bottom = frame.bottom();
     let mut free = f64::NEG_INFINITY;
-    for (value, label) in &across.ticks {
-        let at = x(*value);
-        let half = label.chars().count() as f64 * LETTER / 2.0;
-        put(body, format_args!("<path class=\"axis\" d=\"M{} {}v4\"/>", n(at), n(bottom)));
+    for (value, words) in &frame.across.ticks {
+        let at = frame.x(*value);
+        let half = words.chars().count() as f64 * LETTER / 2.0;
+        path(body, "axis", &format!("M{} {}v4", coordinate(at), coordinate(bottom)));
         // A label that would run into the one before is left out.
         if at - half > free {
-            let middle = at.min(WIDTH - half - 2.0);
-            put(
-                body,
-                format_args!(
-                    "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                    n(middle),
-                    n(bottom + 18.0),
-                    escaped(label)
-                ),
-            );
+            label(body, (at.min(WIDTH - half - 2.0), bottom + 18.0), "middle", words);
             free = at + half + 6.0;
         }
     }
-    put(body, format_args!("<path class=\"axis\" d=\"M{LEFT} {}V{}H{}\"/>", n(top + TOP), n(bottom), WIDTH - RIGHT));
-    put(
-        body,
-        format_args!(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-            WIDTH - RIGHT,
-            n(bottom + 34.0),
-            escaped(&plot.x)
-        ),
-    );
-    for (number, series) in plot.series.iter().enumerate() {
-        curve(series, number % LOOKS, &Room { x: &x, y: &y, scale: &plot.scale }, body);
-    }
-    TOP + HEIGHT + BELOW + legend(plot, bottom + BELOW, body) + 12.0
+    let corner = format!("M{LEFT} {}V{}H{}", coordinate(frame.top + TOP), coordinate(bottom), WIDTH - RIGHT);
+    path(body, "axis", &corner);
+    label(body, (WIDTH - RIGHT, bottom + 34.0), "end", &frame.plot.x);
 }
 
-/// What a curve is drawn in.
-struct Room<'r> {
-    x: &'r dyn Fn(f64) -> f64,
-    y: &'r dyn Fn(f64) -> f64,
-    scale: &'r Scale,
-}
-
-fn curve(series: &Series, look: usize, room: &Room<'_>, body: &mut String) {
-    let at = |across: f64, upward: f64| (n((room.x)(across)), n((room.y)(upward)));
-    let named = if let Scale::Named(names) = room.scale { Some(names) } else { None };
-    let mut path = String::new();
-    let mut pen = 'M';
+fn curve(series: &Series, look: usize, frame: &Frame<'_>, body: &mut Markup) {
+    let named = if let Scale::Named(names) = &frame.plot.scale { Some(names) } else { None };
     // There is nothing between names.
-    for (across, upward, _) in series.points.iter().filter(|_| named.is_none()) {
-        match upward {
-            Some(upward) => {
-                let (x, y) = at(*across, *upward);
-                let _ = write!(path, "{pen}{x} {y}");
-                pen = 'L';
-            }
-            None => pen = 'M',
-        }
-    }
-    put(
-        body,
-        format_args!("<path class=\"curve c{look}\" d=\"{path}\"><title>{}</title></path>", escaped(&series.name)),
-    );
+    let joined = series.points.iter().filter(|_| named.is_none());
+    let commands = polyline(joined.map(|(across, upward, _)| Some((frame.x(*across), frame.y((*upward)?)))));
+    let class = format!("curve c{look}");
+    body.open("path", &[("class", &class), ("d", &commands)]).element("title", &[], &series.name).close().newline();
     let few = series.points.len() <= FEW;
     // A line has two ends: a point between gaps would not be seen without a dot.
     let is_gap =
@@ -138,22 +148,16 @@ fn curve(series: &Series, look: usize, room: &Room<'_>, body: &mut String) {
     for (place, (across, upward, doubtful)) in series.points.iter().enumerate() {
         let alone = is_gap(place.checked_sub(1)) && is_gap(Some(place + 1));
         let Some(upward) = upward.filter(|_| few || alone || *doubtful) else { continue };
-        let (x, y) = at(*across, upward);
-        let (class, radius) = if *doubtful { ("doubt", 4.0) } else { ("dot", 1.5) };
+        let (x, y) = (coordinate(frame.x(*across)), coordinate(frame.y(upward)));
+        let (class, radius) = if *doubtful { ("doubt", "4") } else { ("dot", "1.5") };
         let place = named.and_then(|names| names.get(*across as usize).cloned()).unwrap_or_else(|| number(*across));
-        put(
-            body,
-            format_args!(
-                "<circle class=\"{class} c{look}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"><title>{}: {}</title></circle>",
-                escaped(&place),
-                number(upward)
-            ),
-        );
+        body.open("circle", &[("class", &format!("{class} c{look}")), ("cx", &x), ("cy", &y), ("r", radius)]);
+        body.element("title", &[], &format!("{place}: {}", number(upward))).close().newline();
     }
 }
 
 /// Draws the legend; how much height it takes.
-fn legend(plot: &Plot, top: f64, body: &mut String) -> f64 {
+fn legend(plot: &Plot, top: f64, body: &mut Markup) -> f64 {
     let mut at = (LEFT, top + 4.0);
     let mut doubtful = false;
     for (number, series) in plot.series.iter().enumerate() {
@@ -162,29 +166,16 @@ fn legend(plot: &Plot, top: f64, body: &mut String) -> f64 {
         if at.0 > LEFT && at.0 + width > WIDTH {
             at = (LEFT, at.1 + LINE);
         }
-        put(body, format_args!("<path class=\"curve c{}\" d=\"M{} {}h22\"/>", number % LOOKS, n(at.0), n(at.1)));
-        put(
-            body,
-            format_args!("<text x=\"{}\" y=\"{}\">{}</text>", n(at.0 + 28.0), n(at.1 + 4.0), escaped(&series.name)),
-        );
+        let class = format!("curve c{}", number % LOOKS);
+        path(body, &class, &format!("M{} {}h22", coordinate(at.0), coordinate(at.1)));
+        label(body, (at.0 + 28.0, at.1 + 4.0), "", &series.name);
         at.0 += width;
     }
     if doubtful {
         at.1 += LINE;
-        put(body, format_args!("<text x=\"{LEFT}\" y=\"{}\">○ not converged</text>", n(at.1 + 4.0)));
+        label(body, (LEFT, at.1 + 4.0), "", "○ not converged");
     }
     at.1 + LINE - top
-}
-
-fn put(body: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing to memory cannot fail.
-    let _ = writeln!(body, "{line}");
-}
-
-/// A coordinate with one decimal.
-fn n(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::diagnostic::quantity::number;
 use crate::model::parameter::Value;
 use crate::report::csv::Rows;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table as Drawn;
-use crate::report::whatif::{Point, State, Table, VERSION};
-use crate::report::words::number;
+use crate::report::whatif::VERSION;
+use crate::study::sweep::{Point, State, Table};
 
 /// A table for people.
 pub fn text(table: &Table, look: Look) -> String {

@@ -1,9 +1,9 @@
 //! Sweeps as plots: one for each quantity, a curve for each figure, subject and value of the other parameter.
 
+use crate::diagnostic::quantity::number;
 use crate::model::parameter::{Kind, Value};
 use crate::report::plot::{Plot, Scale, Series};
-use crate::report::whatif::{State, Table, Varied};
-use crate::report::words::number;
+use crate::study::sweep::{State, Table, Varied};
 
 /// The plots of a sweep: the first parameter along the horizontal axis. None where nothing was varied.
 pub fn plots(table: &Table) -> Vec<Plot> {

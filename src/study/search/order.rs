@@ -1,6 +1,6 @@
 //! The cheapest of several.
 
-use super::Verdict;
+use crate::study::search::Verdict;
 use crate::study::sweep::in_parallel;
 
 /// One of several that was tried.

@@ -25,7 +25,8 @@ impl<'p> Checker<'p> {
             self.closed_atoms(body, &mut variables, &mut wrong);
             compared(body, &variables, &mut wrong);
             for (span, text, closed) in wrong {
-                let message = format!("\"{text}\" is no value of column {} of `{}`", closed.column + 1, closed.relation);
+                let message =
+                    format!("\"{text}\" is no value of column {} of `{}`", closed.column + 1, closed.relation);
                 let all: Vec<String> = closed.values.iter().map(|value| format!("\"{value}\"")).collect();
                 self.error(codes::TYPE, span, message, |d| {
                     d.with_note(format!("its values are {}", all.join(", ")))

@@ -106,7 +106,7 @@ fn beyond_caps(plan: &ModelPlan, tasks: &[TaskResult], convergence: &mut Converg
         }
         convergence.converged = false;
         convergence.saturated |= is_open;
-        let end = if is_open { "there is no steady state" } else { "the results are not to be relied on" };
+        let end = if is_open { "there is no steady state" } else { "do not rely on the results" };
         caveats.push(format!(
             "group `{}` would keep {busy:.3} servers of processor `{}` busy, and its cap leaves it {most:.3}: {end}",
             group.name, processor.name

@@ -31,7 +31,7 @@ pub(crate) struct Assembler<'a> {
 enum State {
     /// Nothing: no operation was opened yet.
     Outside,
-    /// An operation that was opened on a line that could not be read, so that nobody knows which.
+    /// An operation that was opened on a line that could not be read, so that it is unknown.
     Unknown { line: u32, labels: u64 },
     /// This operation, of which so many lines could not be read.
     Open { operation: Operation, bad: u64 },

@@ -7,7 +7,7 @@ use dyelog_diagnostic::names::Name;
 use rustc_hash::FxHashMap;
 
 use crate::recorded::SpanKind;
-use crate::{Event, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
+use crate::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 
 /// What is still to be done, last first.
 enum Step {
@@ -150,6 +150,8 @@ impl<'a> Emitter<'a> {
             }
         }
         let chain = self.profile.tables().chain_text(call.chain);
+        // A chain that begins with a skeleton was begun by a stub whose record is lost.
+        let headless = call.caller.is_none() && !call.collocated && !call.key.is_thread();
         // Only the first call of a chain has the chain for itself.
         let run: Arc<str> = if call.at == 1 { chain.into() } else { format!("{chain}.{}", call.at).into() };
         Operation {
@@ -158,6 +160,8 @@ impl<'a> Emitter<'a> {
             file: self.profile.reading.files.first().cloned().unwrap_or_else(|| "".into()),
             line: 0,
             start,
+            weight: None,
+            extent: if headless { Extent::Headless } else { Extent::Whole },
             origins: Origins::Items(std::mem::take(&mut self.items)),
             events: std::mem::take(&mut self.events),
         }

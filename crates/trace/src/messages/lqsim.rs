@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What the format lacks is found so. Times have six significant digits, so that the order is that of the lines. A reception names
-//! the sender's entry and the printed time of sending, and no number; a message that nobody replies to (`SNR`) has no reception at all: it
+//! the sender's entry and the printed time of sending, and no number; a message without a reply (`SNR`) has no reception at all: it
 //! is received when a free task of its addressee begins its entry without another message. Replies go from the entry that
 //! replies to the entry that asked, wherever the request came through. A customer's cycle begins with its first phase or activity.
 //! Ends of parallel branches are not told apart from their joins, so that branches count as work of the task one after another.

@@ -1,7 +1,7 @@
-//! Messages without a dye: who sent what to whom, and when (2005 paper §3.1).
+//! Messages without a dye: sender, receiver, message and time (2005 paper §3.1).
 //!
 //! Readers give out [`Raw`] events of one input as they stand there. [`Merge`] puts those of several inputs into one order of
-//! time, and [`Pairing`] finds the two halves of each message; what comes out is a stream of [`Step`]s in causal order, as far as the
+//! time, and [`Pairing`] finds the two halves of each message; what comes out is a stream of [`MessageStep`]s in causal order, as far as the
 //! clocks allow it. Nothing is kept but a window and what is on its way.
 //!
 //! - [`table`]: messages or send and receive events as CSV, as aligned text (Table 1 of the paper) or as JSON Lines;
@@ -109,7 +109,7 @@ pub enum Event {
 
 /// What happens next, in causal order.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct MessageStep {
     /// When, in seconds; NaN where the input does not tell.
     pub time: f64,
     /// The number of the input.
@@ -120,7 +120,7 @@ pub struct Step {
     pub what: What,
 }
 
-/// What a [`Step`] is.
+/// What a [`MessageStep`] is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     /// A message of which only the reception has an event of its own.
@@ -171,11 +171,11 @@ pub enum What {
 /// Takes steps as they come.
 pub trait StepSink {
     /// Takes one step; `Break` ends the reading early.
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()>;
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()>;
 }
 
-impl<F: FnMut(&TraceNames, &Step) -> ControlFlow<()>> StepSink for F {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+impl<F: FnMut(&TraceNames, &MessageStep) -> ControlFlow<()>> StepSink for F {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         self(names, step)
     }
 }

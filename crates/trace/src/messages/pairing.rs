@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::messages::{Half, Raw, RawWhat, Step, StepSink, What, at};
+use crate::messages::{Half, MessageStep, Raw, RawWhat, StepSink, What, at};
 use crate::{ReadReport, TaskId, TraceNames, codes};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Place};
@@ -111,7 +111,7 @@ impl Pairing {
         sink: &mut dyn StepSink,
     ) -> ControlFlow<()> {
         self.note_twice(file, raw, report);
-        let mut give = |what| sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
+        let mut give = |what| sink.step(names, &MessageStep { time: raw.time, file, line: raw.line, what });
         match raw.what {
             RawWhat::Other(event) => give(What::Other(event)),
             RawWhat::Message { from, to, label, sent } => {
@@ -160,7 +160,7 @@ impl Pairing {
         let place = self.place(file, raw.line);
         report.count("row that stands there twice", || {
             Diagnostic::warning(codes::TWICE, place, "a row before this one says the same, at the same time")
-                .with_note("both count: two messages may be alike where clocks are coarse; nobody replies to one that was only logged twice")
+                .with_note("both count: with coarse clocks two messages may be alike; one that was only logged twice gets no reply")
                 .with_hint("leave out what was logged twice, or record `id`, or finer times")
         });
     }
@@ -178,7 +178,7 @@ impl Pairing {
             self.free.push(waiting.token);
             self.delay(clocks((waiting.half.task, waiting.file), (half.task, file)), raw.time - waiting.time);
             let what = received(&waiting, &half, raw.time);
-            return sink.step(names, &Step { time: raw.time, file, line: raw.line, what });
+            return sink.step(names, &MessageStep { time: raw.time, file, line: raw.line, what });
         }
         self.wait(key, half, file, raw, 0);
         ControlFlow::Continue(())
@@ -212,7 +212,7 @@ impl Pairing {
                 sent: raw.time,
                 took,
             };
-            return sink.step(names, &Step { time: raw.time, file: early.file, line: early.line, what });
+            return sink.step(names, &MessageStep { time: raw.time, file: early.file, line: early.line, what });
         }
         self.leaves(names, key, half, file, raw, report, sink)
     }
@@ -236,7 +236,7 @@ impl Pairing {
         self.wait(key, half, file, raw, token);
         sink.step(
             names,
-            &Step {
+            &MessageStep {
                 time: raw.time,
                 file,
                 line: raw.line,
@@ -306,22 +306,30 @@ impl Pairing {
         }
         self.free.push(waiting.token);
         let what = What::Lost(waiting.token);
-        sink.step(names, &Step { time: waiting.time, file: waiting.file, line: waiting.line, what })
+        sink.step(names, &MessageStep { time: waiting.time, file: waiting.file, line: waiting.line, what })
     }
 
     fn unmatched(&self, waiting: &Waiting, report: &mut ReadReport) {
         let place = self.place(waiting.file, waiting.line);
         if waiting.half.received {
             report.count("reception without a sending", || {
-                Diagnostic::warning(codes::NO_SENDING, place, "this message was received, but nobody sent it")
-                    .with_note("it was left out")
-                    .with_hint(OTHER_HALF)
+                Diagnostic::warning(
+                    codes::NO_SENDING,
+                    place,
+                    "this message was received, but its sending was not recorded",
+                )
+                .with_note("it was left out")
+                .with_hint(OTHER_HALF)
             });
         } else {
             report.count("sending without a reception", || {
-                Diagnostic::warning(codes::NO_RECEPTION, place, "this message was sent, but nobody received it")
-                    .with_note("it was left out; the last messages of a trace often are on their way when it ends")
-                    .with_hint(OTHER_HALF)
+                Diagnostic::warning(
+                    codes::NO_RECEPTION,
+                    place,
+                    "this message was sent, but its reception was not recorded",
+                )
+                .with_note("it was left out; the last messages of a trace often are on their way when it ends")
+                .with_hint(OTHER_HALF)
             });
         }
     }

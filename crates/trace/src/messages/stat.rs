@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use crate::TraceNames;
-use crate::messages::{Event, Step, StepSink, What};
+use crate::messages::{Event, MessageStep, StepSink, What};
 
 /// Counts of message traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -59,7 +59,7 @@ impl MessageStat {
 }
 
 impl StepSink for MessageStat {
-    fn step(&mut self, names: &TraceNames, step: &Step) -> ControlFlow<()> {
+    fn step(&mut self, names: &TraceNames, step: &MessageStep) -> ControlFlow<()> {
         if !step.time.is_nan() {
             let first = self.figures.first.get_or_insert(step.time);
             *first = first.min(step.time);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::TraceNames;
-use crate::messages::{Step, What};
+use crate::messages::{MessageStep, What};
 
 /// The first line of a table of messages.
 pub const HEADER: &str = "sender,receiver,time,sent,message";
@@ -15,7 +15,7 @@ pub const THREADED_HEADER: &str = "sender,receiver,time,sent,message,sender_thre
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_threaded(writer: &mut dyn Write, names: &TraceNames, step: &Step) -> io::Result<()> {
+pub fn write_threaded(writer: &mut dyn Write, names: &TraceNames, step: &MessageStep) -> io::Result<()> {
     let What::Message { from, to, label, sent, .. } = step.what else { return Ok(()) };
     let (from, to) = (names.task(from), names.task(to));
     field(writer, names.names.text(from.name))?;
@@ -30,7 +30,7 @@ pub fn write_threaded(writer: &mut dyn Write, names: &TraceNames, step: &Step) -
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_message(writer: &mut dyn Write, names: &TraceNames, step: &Step) -> io::Result<()> {
+pub fn write_message(writer: &mut dyn Write, names: &TraceNames, step: &MessageStep) -> io::Result<()> {
     let (What::Message { from, to, label, sent, .. } | What::Receive { from, to, label, sent, .. }) = step.what else {
         return Ok(());
     };

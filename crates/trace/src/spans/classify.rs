@@ -10,7 +10,7 @@
 //! | INTERNAL, none | an activity where the service is its parent's, else a visit whose calling half is missing |
 //! | none, in a trace without any kinds, with one child that is in another service | the calling half of that child |
 //! | FOLLOWS_FROM | a visit, also within one service |
-//! | SERVER below a PRODUCER | a visit that answers a client further up, who waits: the request was forwarded |
+//! | SERVER below a PRODUCER | a visit that answers a client further up, which waits: the request was forwarded |
 //! | receive, poll (messaging) | idle time of the visit, not a call |
 //! | INTERNAL below a CLIENT, without calls of its own | an activity just before the call |
 
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::spans::model::{Messaging, Span, SpanKind};
-use crate::spans::plan::{Item, Manner, NONE, Plan, Visit, What};
+use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use dyelog_diagnostic::names::Name;
 
 /// One tree of spans in breadth-first order.
@@ -126,22 +126,22 @@ pub struct Missing {
 struct Builder<'a> {
     tree: &'a TreeView,
     known: &'a Knowledge<'a>,
-    plan: &'a mut Plan,
+    plan: &'a mut SpanPlan,
     missing: Missing,
     /// Visits that were made up for spans of another service, by the position of their parent.
-    hollow: FxHashMap<(u32, Name), u32>,
+    unrecorded: FxHashMap<(u32, Name), u32>,
     queue: VecDeque<(u32, u32)>,
 }
 
 /// Reads the visits and items off a tree. Times are as recorded, manners open.
-pub fn classify(tree: &TreeView, known: &Knowledge<'_>, plan: &mut Plan) -> Missing {
+pub fn classify(tree: &TreeView, known: &Knowledge<'_>, plan: &mut SpanPlan) -> Missing {
     plan.clear();
     let mut builder = Builder {
         tree,
         known,
         plan,
         missing: Missing::default(),
-        hollow: FxHashMap::default(),
+        unrecorded: FxHashMap::default(),
         queue: VecDeque::new(),
     };
     builder.root();
@@ -156,7 +156,7 @@ impl Builder<'_> {
         let root = self.tree.span(0);
         let calls = root.kind.calls() && !root.polls();
         let visit = self.visit(0, NONE, NONE);
-        self.plan.visits[visit as usize].hollow = calls;
+        self.plan.visits[visit as usize].unrecorded = calls;
         let scope = self.plan.visits[visit as usize].scope;
         if calls {
             self.queue.push_back((0, scope));
@@ -183,8 +183,8 @@ impl Builder<'_> {
             cpu: span.cpu,
             scope: NONE,
             caller,
-            hollow: false,
-            hull: span.end,
+            unrecorded: false,
+            extent: span.end,
             forward: NONE,
             answers: false,
             shift: 0,
@@ -210,8 +210,8 @@ impl Builder<'_> {
 
     /// An item that calls `visit`; `at` is its calling half, or where there is none the span of the visit.
     fn call(&mut self, scope: u32, at: u32, visit: u32, client: bool, deferred: bool) {
-        let manner = if deferred { Manner::Deferred } else { Manner::Open };
-        let item = self.item(scope, What::Call(manner), at);
+        let call_kind = if deferred { CallKind::Deferred } else { CallKind::Open };
+        let item = self.item(scope, What::Call(call_kind), at);
         (self.plan.items[item as usize].callee, self.plan.items[item as usize].client) = (visit, client);
         self.plan.visits[visit as usize].caller = item;
     }
@@ -261,11 +261,11 @@ impl Builder<'_> {
     /// The scope of a visit that was not recorded: a span of another service calls out of it.
     fn foreign(&mut self, at: u32, scope: u32) -> u32 {
         let key = (self.tree.parents[at as usize], self.tree.span(at).service);
-        if let Some(&visit) = self.hollow.get(&key) {
+        if let Some(&visit) = self.unrecorded.get(&key) {
             return self.plan.visits[visit as usize].scope;
         }
         let visit = self.hollow_visit(at, NONE);
-        self.hollow.insert(key, visit);
+        self.unrecorded.insert(key, visit);
         self.call(scope, at, visit, false, false);
         self.missing.clients += 1;
         self.missing.servers += 1;
@@ -275,7 +275,7 @@ impl Builder<'_> {
     fn hollow_visit(&mut self, at: u32, client: u32) -> u32 {
         let visit = self.visit(at, NONE, NONE);
         let made_up = &mut self.plan.visits[visit as usize];
-        made_up.hollow = true;
+        made_up.unrecorded = true;
         made_up.cpu = f64::NAN;
         made_up.operation = if client == NONE { Name::NONE } else { self.tree.span(client).name };
         visit

@@ -6,7 +6,7 @@
 //! 1. readers ([`otlp`], [`jaeger`]) stream the input into small [`model`] records;
 //! 2. [`assemble`] removes duplicates, finds parents, joins consumers to producers and lays out trees;
 //! 3. [`classify`] says of each span whether it is a visit of a service, a call, or an activity;
-//! 4. [`skew`] compares the clocks of the machines and [`settle`] decides, from corrected times, who waits for whom;
+//! 4. [`skew`] compares the clocks of the machines and [`call_semantics`] decides, from corrected times, which caller waits;
 //! 5. [`toeg`] emits the events.
 //!
 //! Nothing depends on the order of the input: the same spans, shuffled, split over lines or sent twice, give the same operations.
@@ -17,6 +17,7 @@
 pub mod assemble;
 pub mod attributes;
 mod builder;
+pub mod call_semantics;
 pub mod classify;
 mod go;
 pub mod ids;
@@ -29,7 +30,6 @@ mod pipeline;
 pub mod plan;
 mod restore;
 mod sampling;
-pub mod settle;
 pub mod skew;
 pub(crate) mod time;
 pub mod toeg;

@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 use crate::retained::{Kept, RecordedSpan};
 use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
+use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
-use crate::spans::plan::{Manner, NONE, Plan, What};
-use crate::spans::settle::{Tolerance, settle};
+use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
 use crate::spans::skew::{Observation, Skew};
 use crate::spans::toeg::Emitter;
 use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
@@ -40,7 +40,7 @@ pub(super) fn operations(
     let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
     let unknown = name_unknown_peers(&forest, &mut names.names);
     let mut tree = TreeView::default();
-    let mut plan = Plan::default();
+    let mut plan = SpanPlan::default();
 
     let (learned, skew) = survey(&forest, &unknown, options, &mut names.names, &mut tree, &mut plan);
     report_skew(&file, &skew, &names.names, &mut report);
@@ -48,21 +48,21 @@ pub(super) fn operations(
     let known = Knowledge { learned: &learned, unknown: &unknown };
     let mut emitter = Emitter::default();
     let mut missing = Missing::default();
-    for planted in &forest.trees {
-        load(&forest, planted, &mut tree);
+    for tree_range in &forest.trees {
+        load(&forest, tree_range, &mut tree);
         missing.add(classify(&tree, &known, &mut plan));
         let tolerance = tolerance(&tree);
-        settle(&mut plan, &skew, tolerance);
+        decide_calls(&mut plan, &skew, tolerance);
         let (events, start) = emitter.emit(&plan, names, tolerance.resolution, tolerance.slack);
         let weight = tree.spans[0].weight;
         let operation = Operation {
             scenario: scenario(&plan, &mut names.names),
-            run: run(&forest, planted, &tree),
+            run: run(&forest, tree_range, &tree),
             file: Arc::clone(&file),
             line: 0,
             start: Some(start),
             weight: options.sampling.map(|part| 1.0 / part).or(Some(weight).filter(|weight| !weight.is_nan())),
-            extent: match (planted.fragment, planted.number) {
+            extent: match (tree_range.fragment, tree_range.number) {
                 (false, _) => Extent::Whole,
                 (true, 1) => Extent::Headless,
                 (true, _) => Extent::Rest,
@@ -74,7 +74,7 @@ pub(super) fn operations(
         report.events += operation.events.len() as u64;
         if let Some((wanted, kept)) = &kept {
             let shifts = plan.shifts(&tree.parents);
-            sink.spans(names, recorded(&forest, planted, &tree, &operation, &shifts, wanted, kept));
+            sink.spans(names, recorded(&forest, tree_range, &tree, &operation, &shifts, wanted, kept));
         }
         if sink.operation(names, operation) == ControlFlow::Break(()) {
             break;
@@ -126,7 +126,7 @@ fn item(forest: &Forest, span: &Span) -> SpanItem {
 /// The spans of an operation as they were recorded, their clocks corrected by what is to be added to each.
 fn recorded(
     forest: &Forest,
-    planted: &Tree,
+    tree_range: &Tree,
     tree: &TreeView,
     operation: &Operation,
     shifts: &[i64],
@@ -136,7 +136,7 @@ fn recorded(
     let Origins::Items(items) = &operation.origins else {
         unreachable!("operations of spans have spans as their origins");
     };
-    let order = &forest.order[planted.first..planted.end];
+    let order = &forest.order[tree_range.first..tree_range.end];
     let link = |link: &Link| (forest.spans.trace_text(link.trace), forest.spans.span_text(link.span));
     let spans = order.iter().zip(&tree.parents).zip(items).zip(shifts).map(|(((&place, &parent), item), &shift)| {
         let span = &forest.spans.spans[place as usize];
@@ -205,8 +205,8 @@ fn no_spans(file: &Arc<str>, format: &str, foreign: Option<&'static str>, report
 }
 
 /// Loads one tree.
-fn load(forest: &Forest, planted: &Tree, tree: &mut TreeView) {
-    let order = &forest.order[planted.first..planted.end];
+fn load(forest: &Forest, tree_range: &Tree, tree: &mut TreeView) {
+    let order = &forest.order[tree_range.first..tree_range.end];
     tree.spans.clear();
     tree.parents.clear();
     tree.batched.clear();
@@ -235,19 +235,19 @@ fn survey(
     options: SpanOptions,
     names: &mut Names,
     tree: &mut TreeView,
-    plan: &mut Plan,
+    plan: &mut SpanPlan,
 ) -> (Learned, Skew) {
     let mut skew = Skew::default();
     let mut seen: FxHashMap<(Name, Name, Name), FxHashMap<Name, u64>> = FxHashMap::default();
     let nothing = Learned::default();
-    for planted in &forest.trees {
-        load(forest, planted, tree);
+    for tree_range in &forest.trees {
+        load(forest, tree_range, tree);
         classify(tree, &Knowledge { learned: &nothing, unknown }, plan);
         for item in &plan.items {
-            let What::Call(manner) = item.what else { continue };
+            let What::Call(call_kind) = item.what else { continue };
             let callee = &plan.visits[item.callee as usize];
             let caller = plan.visit_of(item);
-            if callee.hollow {
+            if callee.unrecorded {
                 continue;
             }
             if item.client {
@@ -255,7 +255,7 @@ fn survey(
                 let key = (client.service, client.peer, client.name);
                 *seen.entry(key).or_default().entry(callee.service).or_default() += 1;
             }
-            if options.correct_skew && manner == Manner::Open && (item.client || !caller.hollow) {
+            if options.correct_skew && call_kind == CallKind::Open && (item.client || !caller.unrecorded) {
                 let outer = if item.client { (item.start, item.end) } else { (caller.start, caller.end) };
                 let inner = (callee.start, callee.end);
                 skew.observe(Observation { from: caller.clock, to: callee.clock, outer, inner, client: item.client });
@@ -306,7 +306,7 @@ fn tolerance(tree: &TreeView) -> Tolerance {
 /// How far times of two clocks may differ after correction, in nanoseconds: what synchronised clocks drift apart within a run.
 const SLACK: i64 = 500_000;
 
-fn scenario(plan: &Plan, names: &mut Names) -> Name {
+fn scenario(plan: &SpanPlan, names: &mut Names) -> Name {
     let first = &plan.visits[0];
     if !first.operation.is_some() {
         return first.service;
@@ -315,10 +315,10 @@ fn scenario(plan: &Plan, names: &mut Names) -> Name {
     names.intern(&text)
 }
 
-fn run(forest: &Forest, planted: &Tree, tree: &TreeView) -> Arc<str> {
+fn run(forest: &Forest, tree_range: &Tree, tree: &TreeView) -> Arc<str> {
     let root: &Span = &tree.spans[0];
     let trace = forest.spans.trace_text(root.trace);
-    if planted.number == 1 { trace } else { format!("{trace}.{}", planted.number).into() }
+    if tree_range.number == 1 { trace } else { format!("{trace}.{}", tree_range.number).into() }
 }
 
 fn report_skew(file: &Arc<str>, skew: &Skew, names: &Names, report: &mut ReadReport) {

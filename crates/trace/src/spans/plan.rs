@@ -17,7 +17,7 @@ pub struct Visit {
     pub span: u32,
     /// The clock of its times.
     pub clock: Clock,
-    /// Start and end in nanoseconds; corrected once the plan is settled.
+    /// Start and end in nanoseconds; corrected once its calls are decided.
     pub start: i64,
     /// See `start`.
     pub end: i64,
@@ -28,12 +28,12 @@ pub struct Visit {
     /// The item by which it is called; [`NONE`] for the first of an operation.
     pub caller: u32,
     /// Whether its own span was not recorded, so that its times follow from what it does.
-    pub hollow: bool,
+    pub unrecorded: bool,
     /// When its last work ends.
-    pub hull: i64,
+    pub extent: i64,
     /// The item by which it forwards the request; [`NONE`] where it replies itself.
     pub forward: u32,
-    /// Whether somebody waits for its answer who is not the one that it was asked by: a SERVER span below a PRODUCER.
+    /// Whether a caller other than its sender waits for its answer: a SERVER span below a PRODUCER.
     pub answers: bool,
     /// What to add to the times of its clock.
     pub shift: i64,
@@ -50,7 +50,7 @@ pub struct Scope {
     pub end: i64,
     /// Start of the last item that takes any time.
     pub latest: i64,
-    /// Its items in [`Plan::sorted`].
+    /// Its items in [`SpanPlan::sorted`].
     pub first: u32,
     /// One past the last of them.
     pub last: u32,
@@ -64,12 +64,12 @@ pub enum What {
     /// Waiting for messages.
     Poll,
     /// Another visit is made to happen.
-    Call(Manner),
+    Call(CallKind),
 }
 
 /// How a visit makes another one happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum CallKind {
     /// Not decided yet; the caller seems to wait.
     Open,
     /// Not decided yet whether the request is forwarded; the caller does not wait.
@@ -113,7 +113,7 @@ pub struct Item {
 
 /// The visits and items of one operation.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct SpanPlan {
     /// Each after the one that called it.
     pub visits: Vec<Visit>,
     /// Scopes.
@@ -124,7 +124,7 @@ pub struct Plan {
     pub sorted: Vec<u32>,
 }
 
-impl Plan {
+impl SpanPlan {
     /// Forgets all, and keeps the memory.
     pub fn clear(&mut self) {
         self.visits.clear();

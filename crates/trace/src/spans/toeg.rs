@@ -1,4 +1,4 @@
-//! From a settled plan to the events of an operation.
+//! From a plan whose calls are decided to the events of an operation.
 //!
 //! | interaction | events, a on the calling side, b on the called one |
 //! |---|---|
@@ -20,13 +20,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::spans::plan::{Item, Manner, NONE, Plan, What};
+use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, What};
 use crate::{Event, Kind, Task, TaskId, TraceNames};
 use dyelog_diagnostic::names::Name;
 
 /// What is still to be done, last first.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum VisitStep {
     /// The items `at..end` of the sorted ones, of which some may overlap.
     Items { at: u32, end: u32 },
     /// The items `at..end` of a branch, one after the other.
@@ -81,7 +81,7 @@ pub struct Emitter {
     counters: FxHashMap<TaskId, u32>,
     open: FxHashMap<Name, u32>,
     tasks: Vec<TaskId>,
-    steps: Vec<Step>,
+    steps: Vec<VisitStep>,
     slots: Vec<Slot>,
     branch_items: Vec<u32>,
     current: u32,
@@ -93,13 +93,13 @@ pub struct Emitter {
 /// What an emission reads.
 struct Run<'a> {
     e: &'a mut Emitter,
-    plan: &'a Plan,
+    plan: &'a SpanPlan,
     names: &'a mut TraceNames,
 }
 
 impl Emitter {
     /// The events of an operation, and its start in nanoseconds. `resolution` and `slack` say from when on items overlap.
-    pub fn emit(&mut self, plan: &Plan, names: &mut TraceNames, resolution: i64, slack: i64) -> (Vec<Event>, i64) {
+    pub fn emit(&mut self, plan: &SpanPlan, names: &mut TraceNames, resolution: i64, slack: i64) -> (Vec<Event>, i64) {
         self.events = Vec::with_capacity(plan.visits.len() * 4 + plan.items.len() * 2 + 4);
         self.threads.clear();
         self.counters.clear();
@@ -122,73 +122,73 @@ impl Run<'_> {
     fn operation(&mut self) {
         self.e.current = self.new_thread(self.e.origin);
         self.begin(0);
-        self.e.steps.push(Step::End { visit: 0 });
+        self.e.steps.push(VisitStep::End { visit: 0 });
         self.items_of(self.plan.visits[0].scope);
         while let Some(step) = self.e.steps.pop() {
             self.step(step);
         }
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: VisitStep) {
         match step {
-            Step::Items { at, end } => self.items(at, end),
-            Step::Branch { at, end } => {
+            VisitStep::Items { at, end } => self.items(at, end),
+            VisitStep::Branch { at, end } => {
                 if at < end {
-                    self.e.steps.push(Step::Branch { at: at + 1, end });
+                    self.e.steps.push(VisitStep::Branch { at: at + 1, end });
                     self.item(self.e.branch_items[at as usize]);
                 }
             }
-            Step::Reply { item } => self.reply(item),
-            Step::ReplyEarly { item } => self.reply_early(item),
-            Step::Hop { visit, call } => self.hop(visit, call),
-            Step::HopBegin { visit, call, thread } => {
+            VisitStep::Reply { item } => self.reply(item),
+            VisitStep::ReplyEarly { item } => self.reply_early(item),
+            VisitStep::Hop { visit, call } => self.hop(visit, call),
+            VisitStep::HopBegin { visit, call, thread } => {
                 self.e.current = thread;
                 self.enter(visit);
                 self.begin_entered(visit);
-                self.e.steps.push(Step::Leave { visit });
+                self.e.steps.push(VisitStep::Leave { visit });
                 self.hop_items(visit, call);
             }
-            Step::Resume { item, thread } => {
+            VisitStep::Resume { item, thread } => {
                 self.e.current = thread;
                 let visit = self.caller(item);
                 let (end, span) = (self.item_at(item).end, self.item_at(item).span);
                 self.node(Kind::Begin, visit, end, span);
                 self.node(Kind::Activity, visit, end, span);
             }
-            Step::Continue { item, thread } => {
+            VisitStep::Continue { item, thread } => {
                 self.e.current = thread;
                 let visit = self.caller(item);
                 let (end, span) = (self.item_at(item).end, self.item_at(item).span);
                 self.node(Kind::Activity, visit, end, span);
             }
-            Step::End { visit } => {
+            VisitStep::End { visit } => {
                 let of = &self.plan.visits[visit as usize];
-                self.node(Kind::End, visit, of.hull, of.span);
+                self.node(Kind::End, visit, of.extent, of.span);
             }
-            Step::Leave { visit } => self.leave(visit),
-            Step::BranchBegin { visit, slot } => {
+            VisitStep::Leave { visit } => self.leave(visit),
+            VisitStep::BranchBegin { visit, slot } => {
                 let Slot { first, end, thread, span, time } = self.e.slots[slot as usize];
                 self.e.current = thread;
                 self.node(Kind::Begin, visit, time, span);
-                self.e.steps.push(Step::BranchEnd { visit, slot });
-                self.e.steps.push(Step::Branch { at: first, end });
+                self.e.steps.push(VisitStep::BranchEnd { visit, slot });
+                self.e.steps.push(VisitStep::Branch { at: first, end });
             }
-            Step::BranchEnd { visit, slot } => {
+            VisitStep::BranchEnd { visit, slot } => {
                 let last = self.e.branch_items[self.e.slots[slot as usize].end as usize - 1];
                 let (end, span) = (self.item_at(last).end, self.item_at(last).span);
                 self.node(Kind::End, visit, end, span);
                 // A call within the branch may have left it on another thread.
                 self.e.slots[slot as usize].thread = self.e.current;
             }
-            Step::Switch { thread } => self.e.current = thread,
-            Step::Join { visit, first, last } => self.join(visit, first, last),
+            VisitStep::Switch { thread } => self.e.current = thread,
+            VisitStep::Join { visit, first, last } => self.join(visit, first, last),
         }
     }
 
     /// The items of a scope, or those of them that come before or after a time, are to be done.
     fn items_of(&mut self, scope: u32) {
         let scope = &self.plan.scopes[scope as usize];
-        self.e.steps.push(Step::Items { at: scope.first, end: scope.last });
+        self.e.steps.push(VisitStep::Items { at: scope.first, end: scope.last });
     }
 
     fn items(&mut self, at: u32, end: u32) {
@@ -196,7 +196,7 @@ impl Run<'_> {
             return;
         }
         let cluster = self.cluster(at, end);
-        self.e.steps.push(Step::Items { at: cluster, end });
+        self.e.steps.push(VisitStep::Items { at: cluster, end });
         if cluster == at + 1 {
             self.item(self.plan.sorted[at as usize]);
         } else {
@@ -261,7 +261,7 @@ impl Run<'_> {
         if branches.len() == 1 {
             let first = self.e.branch_items.len() as u32;
             self.e.branch_items.extend(&branches[0]);
-            self.e.steps.push(Step::Branch { at: first, end: self.e.branch_items.len() as u32 });
+            self.e.steps.push(VisitStep::Branch { at: first, end: self.e.branch_items.len() as u32 });
             return;
         }
         let first_slot = self.e.slots.len() as u32;
@@ -274,9 +274,9 @@ impl Run<'_> {
             self.e.slots.push(Slot { first, end, thread, span, time });
         }
         let last_slot = self.e.slots.len() as u32;
-        self.e.steps.push(Step::Join { visit, first: first_slot, last: last_slot });
-        self.e.steps.push(Step::Switch { thread: self.e.current });
-        self.e.steps.extend((first_slot..last_slot).rev().map(|slot| Step::BranchBegin { visit, slot }));
+        self.e.steps.push(VisitStep::Join { visit, first: first_slot, last: last_slot });
+        self.e.steps.push(VisitStep::Switch { thread: self.e.current });
+        self.e.steps.extend((first_slot..last_slot).rev().map(|slot| VisitStep::BranchBegin { visit, slot }));
     }
 
     fn join(&mut self, visit: u32, first: u32, last: u32) {
@@ -309,33 +309,33 @@ impl Run<'_> {
                     self.items_of(inner);
                 }
             }
-            What::Call(Manner::Asynchronous | Manner::Deferred | Manner::Hop) => {
+            What::Call(CallKind::Asynchronous | CallKind::Deferred | CallKind::Hop) => {
                 let thread = self.fork_node(visit, start, span);
-                self.e.steps.push(Step::Continue { item: index, thread: self.e.current });
-                self.e.steps.push(Step::Leave { visit: callee });
-                self.e.steps.push(Step::End { visit: callee });
+                self.e.steps.push(VisitStep::Continue { item: index, thread: self.e.current });
+                self.e.steps.push(VisitStep::Leave { visit: callee });
+                self.e.steps.push(VisitStep::End { visit: callee });
                 self.e.current = thread;
                 self.begin(callee);
                 self.items_of(self.plan.visits[callee as usize].scope);
             }
-            What::Call(manner) => {
+            What::Call(call_kind) => {
                 self.node(Kind::Activity, visit, start, span);
                 self.last().cpu = item_cpu;
                 self.enter(callee);
                 self.accept(callee);
-                match manner {
-                    Manner::SecondPhase => {
-                        self.e.steps.push(Step::ReplyEarly { item: index });
+                match call_kind {
+                    CallKind::SecondPhase => {
+                        self.e.steps.push(VisitStep::ReplyEarly { item: index });
                         let scope = &self.plan.scopes[self.plan.visits[callee as usize].scope as usize];
                         let until = self.second_phase(callee, self.replies_at(index));
-                        self.e.steps.push(Step::Items { at: scope.first, end: until });
+                        self.e.steps.push(VisitStep::Items { at: scope.first, end: until });
                     }
-                    Manner::Forwarded => {
-                        self.e.steps.push(Step::Leave { visit: callee });
+                    CallKind::Forwarded => {
+                        self.e.steps.push(VisitStep::Leave { visit: callee });
                         self.hop_items(callee, index);
                     }
                     _ => {
-                        self.e.steps.push(Step::Reply { item: index });
+                        self.e.steps.push(VisitStep::Reply { item: index });
                         self.items_of(self.plan.visits[callee as usize].scope);
                     }
                 }
@@ -377,18 +377,18 @@ impl Run<'_> {
         let reply = self.replies_at(index);
         let thread = self.fork_node(callee, reply, of.span);
         self.node(Kind::Activity, callee, reply, of.span);
-        self.e.steps.push(Step::Resume { item: index, thread });
-        self.e.steps.push(Step::Leave { visit: callee });
-        self.e.steps.push(Step::End { visit: callee });
+        self.e.steps.push(VisitStep::Resume { item: index, thread });
+        self.e.steps.push(VisitStep::Leave { visit: callee });
+        self.e.steps.push(VisitStep::End { visit: callee });
         let from = self.second_phase(callee, reply);
-        self.e.steps.push(Step::Items { at: from, end: self.plan.scopes[of.scope as usize].last });
+        self.e.steps.push(VisitStep::Items { at: from, end: self.plan.scopes[of.scope as usize].last });
     }
 
     /// The items of a visit of a chain up to the point where it passes the request on.
     fn hop_items(&mut self, visit: u32, call: u32) {
         let scope = &self.plan.scopes[self.plan.visits[visit as usize].scope as usize];
-        self.e.steps.push(Step::Hop { visit, call });
-        self.e.steps.push(Step::Items { at: scope.first, end: self.hop_at(visit, call) });
+        self.e.steps.push(VisitStep::Hop { visit, call });
+        self.e.steps.push(VisitStep::Items { at: scope.first, end: self.hop_at(visit, call) });
     }
 
     /// The position of the sorted item by which a visit passes the request on, or from which on it comes after the reply.
@@ -413,16 +413,16 @@ impl Run<'_> {
             (self.item_at(of.forward).start, at + 1)
         };
         let thread = self.fork_node(visit, time, of.span);
-        if rest < last || of.hull > time.saturating_add(self.e.resolution) {
+        if rest < last || of.extent > time.saturating_add(self.e.resolution) {
             self.node(Kind::Activity, visit, time, of.span);
         }
         self.e.steps.push(if of.forward == NONE {
-            Step::Resume { item: call, thread }
+            VisitStep::Resume { item: call, thread }
         } else {
-            Step::HopBegin { visit: self.item_at(of.forward).callee, call, thread }
+            VisitStep::HopBegin { visit: self.item_at(of.forward).callee, call, thread }
         });
-        self.e.steps.push(Step::End { visit });
-        self.e.steps.push(Step::Items { at: rest, end: last });
+        self.e.steps.push(VisitStep::End { visit });
+        self.e.steps.push(VisitStep::Items { at: rest, end: last });
     }
 
     fn enter(&mut self, visit: u32) {

@@ -10,7 +10,7 @@ use crate::report::draw::lqn::view::{Caller, View};
 use crate::report::draw::text::{PLAIN, SMALL};
 
 /// What a box within a task is.
-pub(super) enum Part {
+pub(super) enum GraphPart {
     /// The row of compartments.
     Row,
     /// An activity, with its lines.
@@ -23,7 +23,7 @@ pub(super) enum Part {
 
 /// An activity graph within its task.
 pub(super) struct Inner {
-    pub parts: Vec<Part>,
+    pub parts: Vec<GraphPart>,
     pub layout: Layout,
     /// Labels of the layout's arcs.
     pub labels: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct Inner {
 struct Builder<'a> {
     view: &'a View<'a>,
     graph: Graph,
-    parts: Vec<Part>,
+    parts: Vec<GraphPart>,
     labels: Vec<String>,
     arc_exits: Vec<bool>,
     boxes: FxHashMap<ActivityId, usize>,
@@ -92,7 +92,7 @@ fn starts(view: &View<'_>, entry: EntryId) -> Option<ActivityId> {
 }
 
 impl Builder<'_> {
-    fn part(&mut self, part: Part, width: f64, height: f64, wish: Wish) -> usize {
+    fn part(&mut self, part: GraphPart, width: f64, height: f64, wish: Wish) -> usize {
         self.parts.push(part);
         let middle = (width / 2.0, width / 2.0);
         self.graph.boxes.push(Shape { width, height, ports: vec![Port { top: middle, bottom: middle }], wish });
@@ -100,7 +100,7 @@ impl Builder<'_> {
     }
 
     fn row(&mut self, made: &TaskBox) {
-        let row = self.part(Part::Row, made.width, made.row_height, Wish::Top);
+        let row = self.part(GraphPart::Row, made.width, made.row_height, Wish::Top);
         self.graph.boxes[row].ports = made
             .compartments
             .iter()
@@ -122,7 +122,7 @@ impl Builder<'_> {
         });
         let width = lines.iter().enumerate().map(|(place, line)| if place == 0 { PLAIN } else { SMALL }.width(line));
         let width = width.fold(40.0, f64::max) + 14.0;
-        let shape = self.part(Part::Activity(id, lines), width, 2.0 * LINE + 8.0, Wish::Free);
+        let shape = self.part(GraphPart::Activity(id, lines), width, 2.0 * LINE + 8.0, Wish::Free);
         self.graph.boxes[shape].ports = vec![Port { top: (10.0, width - 10.0), bottom: (10.0, width - 10.0) }];
         self.boxes.insert(id, shape);
     }
@@ -142,7 +142,7 @@ impl Builder<'_> {
 
     fn operator(&mut self, sign: String) -> usize {
         let size = (PLAIN.width(&sign) + 8.0).max(18.0);
-        self.part(Part::Operator(sign), size, 18.0, Wish::Free)
+        self.part(GraphPart::Operator(sign), size, 18.0, Wish::Free)
     }
 
     /// One arc of the graph of activities: what is joined, what follows.
@@ -200,7 +200,7 @@ impl Builder<'_> {
         let view = self.view;
         let mut exits = Vec::new();
         for requests in view.requests.iter().filter(|requests| requests.task == made.task) {
-            let exit = self.part(Part::Exit, 8.0, 0.0, Wish::Bottom);
+            let exit = self.part(GraphPart::Exit, 8.0, 0.0, Wish::Bottom);
             exits.push(exit);
             if view.model.entries[requests.to.index()].task == made.task {
                 continue;
@@ -215,7 +215,7 @@ impl Builder<'_> {
                 self.link(from, (exit, 0), String::new(), true);
             }
         }
-        let exit = self.part(Part::Exit, 8.0, 0.0, Wish::Bottom);
+        let exit = self.part(GraphPart::Exit, 8.0, 0.0, Wish::Bottom);
         if made.own.is_none() && !view.is_left_out(view.task(made.task).processor) {
             self.link((0, made.compartments.len() - 1), (exit, 0), String::new(), true);
         }

@@ -1,11 +1,11 @@
 //! Numbers as they stand in a picture: three digits that count.
 
+use crate::diagnostic::quantity::significant;
 use crate::lqn::{Body, Entry, Multiplicity, Work};
-use crate::report::words::counting;
 
 /// A number with three digits that count, such as `0.00276`, `12.5`, `1230`.
 pub(super) fn short(value: f64) -> String {
-    counting(value, 3, -5..7)
+    significant(value, 3, -5..7)
 }
 
 /// Means of requests as they stand at an arc: `(2)`, `(1, 0.5)`.

@@ -7,7 +7,7 @@ use crate::lqn::results::Results;
 use crate::lqn::{CallKind, ProcessorId, Scheduling, TaskId};
 use crate::report::draw::Drawn;
 use crate::report::draw::lqn::LqnOptions;
-use crate::report::draw::lqn::activities::{Inner, Part};
+use crate::report::draw::lqn::activities::{GraphPart, Inner};
 use crate::report::draw::lqn::caption::{self, Legend};
 use crate::report::draw::lqn::numbers::{means, short, time};
 use crate::report::draw::lqn::tasks::{
@@ -370,13 +370,13 @@ impl Picture<'_, '_> {
         for (part, place) in inner.parts.iter().zip(&inner.layout.boxes) {
             let at = (place.x + x, place.y + y);
             match part {
-                Part::Row | Part::Exit => {}
-                Part::Operator(sign) => {
+                GraphPart::Row | GraphPart::Exit => {}
+                GraphPart::Operator(sign) => {
                     self.svg.rectangle("op", at, (place.width, place.height), place.height / 2.0);
                     let top = at.1 + (place.height - PLAIN.height()) / 2.0;
                     self.svg.text((at.0 + place.width / 2.0, top), Anchor::Middle, PLAIN, "", sign);
                 }
-                Part::Activity(id, lines) => {
+                GraphPart::Activity(id, lines) => {
                     let id = format!("{}-a{}", self.options.id, id.0);
                     self.svg.open(&id, "activity", "");
                     self.svg.rectangle("act", at, (place.width, place.height), 5.0);
@@ -427,8 +427,7 @@ impl Picture<'_, '_> {
 
     fn about_processor(&self, id: ProcessorId, busy: Option<Busy>) -> String {
         let processor = &self.view.model.processors[id.index()];
-        let mut text =
-            format!("processor {}\n{}", processor.name, crate::report::words::scheduling(processor.scheduling));
+        let mut text = format!("processor {}\n{}", processor.name, crate::lqn::terms::scheduling(processor.scheduling));
         if let Some(busy) = busy {
             text.push_str(&format!("\n{} busy servers", short(busy.servers)));
         }

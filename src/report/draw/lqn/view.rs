@@ -59,7 +59,7 @@ pub(super) struct View<'m> {
 
 /// The most activities of a task in focus that are drawn.
 const ACTIVITIES: usize = 150;
-/// The most activities that are drawn of tasks that are in no focus: more make a picture that nobody can look at.
+/// The most activities that are drawn of tasks that are in no focus: more make a picture too large to read.
 const ACTIVITIES_IN_ALL: usize = 80;
 /// The most points that lines may have before tasks are left out.
 const POINTS: usize = 120_000;
@@ -136,7 +136,7 @@ impl<'m> View<'m> {
         self.unfolded[task.index()]
     }
 
-    /// Whether a processor is not drawn: that of users who do nothing but wait says nothing.
+    /// Whether a processor is not drawn: that of users that only wait says nothing.
     pub fn is_left_out(&self, processor: ProcessorId) -> bool {
         !self.processors.contains_key(&processor)
     }

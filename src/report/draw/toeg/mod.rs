@@ -8,12 +8,12 @@ mod grid;
 
 use std::fmt::Write as _;
 
+use crate::diagnostic::quantity::counted;
 use crate::report::draw::Drawn;
 use crate::report::draw::operation::{OperationOptions, OperationView, Shown};
 use crate::report::draw::svg::{Anchor, Path, Svg};
 use crate::report::draw::text::{NAME, PLAIN, SMALL, clip, quoted};
 use crate::report::draw::toeg::grid::{CELL_TOP, Grid, MIDDLE, RADIUS};
-use crate::report::words::counted;
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId};
 
@@ -210,7 +210,7 @@ impl Picture<'_> {
         }
         for (what, value) in [("at", event.time), ("CPU", event.cpu)] {
             if value.is_finite() {
-                let _ = write!(text, "\n{what} {} s", crate::report::words::number(value));
+                let _ = write!(text, "\n{what} {} s", crate::diagnostic::quantity::number(value));
             }
         }
         text

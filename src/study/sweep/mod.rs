@@ -7,6 +7,11 @@
 //! should that lead somewhere else, all points of the tile are solved from scratch.
 
 mod guess;
+mod question;
+mod table;
+
+pub use question::Question;
+pub use table::{Point, State, Table, Varied};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -222,24 +227,24 @@ where
     fn run(&self) -> Vec<Result<T, Diagnostics>> {
         let grid = &self.tile.grid;
         let mut found = Vec::with_capacity(grid.len());
-        let mut standing: Option<WarmStart> = None;
+        let mut warm_start: Option<WarmStart> = None;
         let mut ends = Ends::default();
         let mut last: Option<(B, Results)> = None;
         for place in 0..grid.len() {
             let number = grid.in_line(place);
-            let started = standing.is_some();
-            if let Some(standing) = &mut standing {
+            let started = warm_start.is_some();
+            if let Some(warm_start) = &mut warm_start {
                 let guess = ends.guess(grid, grid.in_line(place - 1), number);
                 if !guess.is_empty() {
-                    standing.start_at(&guess);
+                    warm_start.start_at(&guess);
                 }
             }
             let solved = (self.build)(&self.tile.point(place)).and_then(|built| {
-                let found = solve(built.as_ref(), &self.options.solver, standing.take(), &mut ())?;
+                let found = solve(built.as_ref(), &self.options.solver, warm_start.take(), &mut ())?;
                 let (results, end) = (found.results, found.warm_start);
                 if results.convergence.converged && self.options.warm {
                     ends.keep(number, end.numbers());
-                    standing = Some(end);
+                    warm_start = Some(end);
                 }
                 Ok((built, results))
             });

@@ -1,4 +1,4 @@
-//! The decision table, second part: who waits for whom, from corrected times.
+//! The decision table, second part: which caller waits, from corrected times.
 //!
 //! | the call | is |
 //! |---|---|
@@ -6,16 +6,16 @@
 //! | the server ends before the client does | synchronous |
 //! | the server ends after the client by more than 5% of its time, and the client covers some of it | synchronous with a second phase |
 //! | a local span of the server begins when the client has ended, by the same clock | synchronous with a second phase |
-//! | the server begins when or after the client ends | nobody waits: asynchronous, or a hop of a forwarding |
+//! | the server begins when or after the client ends | no caller waits: asynchronous, or a hop of a forwarding |
 //! | no client half, and the visit ends before the calling visit | synchronous |
-//! | no client half, and the visit ends after the calling visit | nobody waits: asynchronous, or a hop of a forwarding |
+//! | no client half, and the visit ends after the calling visit | no caller waits: asynchronous, or a hop of a forwarding |
 //!
 //! A request is *forwarded* where a client waits for longer than its server works, the server made something happen that
 //! nobody waits for and that ends within the client's time, and the server's own reply does not explain the waiting: the way
 //! back would have taken more than twice as long as the way there. Where the spans say so themselves, by a SERVER below a
 //! PRODUCER, times need not.
 
-use crate::spans::plan::{Manner, NONE, Plan, What};
+use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
 use crate::spans::skew::Skew;
 
 /// How times are compared.
@@ -31,18 +31,18 @@ pub struct Tolerance {
 const CLOSING: i64 = 20;
 
 /// Corrects the times of a plan and decides how each call is made.
-pub fn settle(plan: &mut Plan, skew: &Skew, tolerance: Tolerance) {
+pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
     shift(plan, skew);
     // Items come after what they are within, so backwards each finds the end of what is within it.
     let mut deferred: Vec<Vec<u32>> = vec![Vec::new(); plan.visits.len()];
     for item in (0..plan.items.len() as u32).rev() {
-        settle_item(plan, item, tolerance, &mut deferred);
+        decide_call(plan, item, tolerance, &mut deferred);
     }
     fill_hollow(plan, 0);
     plan.lay_out();
 }
 
-fn shift(plan: &mut Plan, skew: &Skew) {
+fn shift(plan: &mut SpanPlan, skew: &Skew) {
     for at in 0..plan.visits.len() {
         let caller = plan.visits[at].caller;
         if caller == NONE {
@@ -54,7 +54,7 @@ fn shift(plan: &mut Plan, skew: &Skew) {
         visit.shift = offset;
         visit.start = visit.start.saturating_add(offset);
         visit.end = visit.end.saturating_add(offset);
-        visit.hull = visit.end;
+        visit.extent = visit.end;
     }
     for at in 0..plan.items.len() {
         let of = if plan.items[at].client {
@@ -68,25 +68,25 @@ fn shift(plan: &mut Plan, skew: &Skew) {
 }
 
 /// The times of a visit whose span was not recorded are those of what it does.
-fn fill_hollow(plan: &mut Plan, visit: usize) {
+fn fill_hollow(plan: &mut SpanPlan, visit: usize) {
     let scope = &plan.scopes[plan.visits[visit].scope as usize];
     let (start, end) = (scope.start, scope.end);
     let visit = &mut plan.visits[visit];
-    if visit.hollow && start <= end {
+    if visit.unrecorded && start <= end {
         (visit.start, visit.end) = (start, end);
     }
-    visit.hull = if start <= end { visit.end.max(end) } else { visit.end };
+    visit.extent = if start <= end { visit.end.max(end) } else { visit.end };
 }
 
 /// A server that was not recorded works for as long as its client waits, if all that is known of it lies within that time.
-fn fill_with_waiting(plan: &mut Plan, visit: usize, start: i64, end: i64) {
+fn fill_with_waiting(plan: &mut SpanPlan, visit: usize, start: i64, end: i64) {
     let visit = &mut plan.visits[visit];
-    if visit.hollow && start <= visit.start && visit.hull <= end {
-        (visit.start, visit.end, visit.hull) = (start, end, end);
+    if visit.unrecorded && start <= visit.start && visit.extent <= end {
+        (visit.start, visit.end, visit.extent) = (start, end, end);
     }
 }
 
-fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut [Vec<u32>]) {
+fn decide_call(plan: &mut SpanPlan, index: u32, tolerance: Tolerance, deferred: &mut [Vec<u32>]) {
     let item = &plan.items[index as usize];
     let (mut start, mut end) = (item.start, item.end);
     match item.what {
@@ -98,21 +98,21 @@ fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut
                 }
             }
         }
-        What::Call(manner) => {
+        What::Call(call_kind) => {
             let callee = item.callee as usize;
             let client = item.client;
             fill_hollow(plan, callee);
-            if client && manner != Manner::Deferred {
+            if client && call_kind != CallKind::Deferred {
                 fill_with_waiting(plan, callee, start, end);
             }
-            let manner = decide(plan, index, manner, tolerance, deferred);
+            let call_kind = decide(plan, index, call_kind, tolerance, deferred);
             if !client {
                 // Without a calling half, the call takes as long as the caller is seen to wait.
                 let visit = &plan.visits[callee];
                 start = visit.start;
-                end = if manner == Manner::Asynchronous { start } else { visit.end };
+                end = if call_kind == CallKind::Asynchronous { start } else { visit.end };
             }
-            plan.items[index as usize].what = What::Call(manner);
+            plan.items[index as usize].what = What::Call(call_kind);
         }
     }
     let scope = plan.items[index as usize].scope as usize;
@@ -124,45 +124,51 @@ fn settle_item(plan: &mut Plan, index: u32, tolerance: Tolerance, deferred: &mut
     }
 }
 
-fn decide(plan: &mut Plan, index: u32, manner: Manner, tolerance: Tolerance, deferred: &mut [Vec<u32>]) -> Manner {
+fn decide(
+    plan: &mut SpanPlan,
+    index: u32,
+    call_kind: CallKind,
+    tolerance: Tolerance,
+    deferred: &mut [Vec<u32>],
+) -> CallKind {
     let item = &plan.items[index as usize];
     let from = plan.scopes[item.scope as usize].visit;
     let (caller, callee) = (&plan.visits[from as usize], &plan.visits[item.callee as usize]);
     let slack = if caller.clock == callee.clock { tolerance.resolution } else { tolerance.slack };
-    let waits = match manner {
-        Manner::Deferred => false,
+    let waits = match call_kind {
+        CallKind::Deferred => false,
         _ if item.client => {
             callee.end <= item.end.saturating_add(slack) || callee.start.saturating_add(slack) < item.end
         }
         // A caller that was not recorded is seen to wait for as long as anything goes on.
-        _ => caller.hollow || callee.end <= caller.end.saturating_add(slack),
+        _ => caller.unrecorded || callee.end <= caller.end.saturating_add(slack),
     };
     if !waits {
         deferred[from as usize].push(index);
-        return Manner::Asynchronous;
+        return CallKind::Asynchronous;
     }
     if item.client {
         if forwards(plan, index, slack, deferred) {
-            return Manner::Forwarded;
+            return CallKind::Forwarded;
         }
         let item = &plan.items[index as usize];
         let callee = &plan.visits[item.callee as usize];
         // A server span is often closed only when the reply is on its way; that is no phase of its own.
-        let closing = callee.hull.saturating_sub(callee.start) / CLOSING;
-        if callee.hull > item.end.saturating_add(slack.max(closing)) {
-            return Manner::SecondPhase;
+        let closing = callee.extent.saturating_sub(callee.start) / CLOSING;
+        if callee.extent > item.end.saturating_add(slack.max(closing)) {
+            return CallKind::SecondPhase;
         }
         // Work that begins when the client has its answer is one, however short, if one clock says so.
         let one_clock = plan.visit_of(item).clock == callee.clock;
-        if one_clock && plan.scopes[callee.scope as usize].latest >= item.end && callee.hull > item.end {
-            return Manner::SecondPhase;
+        if one_clock && plan.scopes[callee.scope as usize].latest >= item.end && callee.extent > item.end {
+            return CallKind::SecondPhase;
         }
     }
-    Manner::Synchronous
+    CallKind::Synchronous
 }
 
 /// Finds the chain of visits by which the request of a call is forwarded, if it is, and marks it.
-fn forwards(plan: &mut Plan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) -> bool {
+fn forwards(plan: &mut SpanPlan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) -> bool {
     let call = plan.items[index as usize].clone();
     let limit = call.end.saturating_add(slack);
     let mut at = call.callee;
@@ -172,7 +178,7 @@ fn forwards(plan: &mut Plan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) 
         let visit = &plan.visits[at as usize];
         let told = |hop: &&u32| {
             let next = &plan.visits[plan.items[**hop as usize].callee as usize];
-            next.answers && !next.hollow && next.start <= limit
+            next.answers && !next.unrecorded && next.start <= limit
         };
         if let Some(&hop) = deferred[at as usize].iter().filter(told).max_by_key(|hop| plan.items[**hop as usize].start)
         {
@@ -180,19 +186,19 @@ fn forwards(plan: &mut Plan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) 
             found = true;
             continue;
         }
-        let back = call.end.saturating_sub(visit.hull);
-        if visit.hollow || back <= there.saturating_mul(2).saturating_add(slack) {
+        let back = call.end.saturating_sub(visit.extent);
+        if visit.unrecorded || back <= there.saturating_mul(2).saturating_add(slack) {
             return found;
         }
         let ends = |hop: &u32| plan.visits[plan.items[*hop as usize].callee as usize].end;
-        let own_end = visit.hull;
+        let own_end = visit.extent;
         let later = |hop: &&u32| ends(hop) <= limit && ends(hop) > own_end.saturating_add(slack);
         // Lists are short as a rule; each is looked at once, since a visit has one caller.
         let Some(&hop) = deferred[at as usize].iter().filter(later).max_by_key(|hop| (ends(hop), **hop)) else {
             return found;
         };
         let next = plan.items[hop as usize].callee;
-        if plan.visits[next as usize].hollow {
+        if plan.visits[next as usize].unrecorded {
             return found;
         }
         found = true;
@@ -201,8 +207,8 @@ fn forwards(plan: &mut Plan, index: u32, slack: i64, deferred: &mut [Vec<u32>]) 
 }
 
 /// Marks a call of a visit as the one by which it passes its request on; gives the visit that has it then.
-fn pass_on(plan: &mut Plan, at: u32, hop: u32, deferred: &mut [Vec<u32>]) -> u32 {
-    plan.items[hop as usize].what = What::Call(Manner::Hop);
+fn pass_on(plan: &mut SpanPlan, at: u32, hop: u32, deferred: &mut [Vec<u32>]) -> u32 {
+    plan.items[hop as usize].what = What::Call(CallKind::Hop);
     plan.items[hop as usize].scope = plan.visits[at as usize].scope;
     plan.visits[at as usize].forward = hop;
     deferred[at as usize].clear();

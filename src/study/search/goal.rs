@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::diagnostic::quantity::{number, significant};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{EntryId, Model, Multiplicity, Scheduling};
 use crate::model::parameter::{Kind, Path};
 use crate::model::{Load, Origins, codes};
-use crate::report::whatif::{Measure, Quantity};
-use crate::report::words::{counting, number};
+use crate::study::figure::{Measure, Quantity};
 use crate::study::search::Verdict;
 
 /// What a solver leaves open, relative to a figure: one that is as near to its bound is taken to be there.
@@ -114,6 +114,7 @@ impl fmt::Display for Goal {
 
 /// How a figure stands to its goal.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Reached {
     /// The figure, where there is one.
     pub value: Option<f64>,
@@ -132,7 +133,7 @@ impl Reached {
     }
 
     /// Whether the figure is that of the bound, as far as a solver can tell.
-    pub(super) fn is_level(&self, goal: &Goal) -> bool {
+    pub fn is_level(&self, goal: &Goal) -> bool {
         self.half_width.is_none() && self.value.is_some_and(|value| is_level(value, goal.bound))
     }
 }
@@ -190,7 +191,7 @@ impl Goal {
     }
 
     fn with_digits(&self, value: f64, digits: u8) -> String {
-        let number = |value: f64| counting(value, digits, PLAIN);
+        let number = |value: f64| significant(value, digits, PLAIN);
         match self.unit() {
             "part" => format!("{} %", number(100.0 * value)),
             "1/s" => format!("{}/s", number(value)),
@@ -207,7 +208,7 @@ impl Goal {
     }
 
     /// How results stand to it.
-    pub fn judge(&self, model: &Model, results: &Results, origins: Option<&Origins>) -> Reached {
+    pub fn evaluate(&self, model: &Model, results: &Results, origins: Option<&Origins>) -> Reached {
         let (value, half_width) = match &self.figure {
             Figure::Mean(measure) => {
                 (measure.of(model, results, origins), half_width(measure, model, results, origins))

@@ -1,13 +1,14 @@
 //! What a model predicts for the scenarios that it was made of.
 
+use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, Model};
 use crate::model::{DemandSource, Load, LoadReason, Origins, ScenarioOrigin, codes};
-use crate::report::words::number;
 
 /// A scenario with its results.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ScenarioResult<'o> {
     /// The scenario and its load.
     pub origin: &'o ScenarioOrigin,
@@ -72,10 +73,10 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
         let percent = ((predicted / traced - 1.0).abs() * 100.0).round();
         let way = if predicted < traced { "below" } else { "above" };
         let message = format!(
-            "scenario `{}`: predicted response {} s is {percent}% {way} the traced {} s, {load}",
+            "scenario `{}`: predicted response {} is {percent} % {way} the traced {}, {load}",
             origin.name,
-            number(predicted),
-            number(traced)
+            time(predicted),
+            time(traced)
         );
         let too_many = |rate| scenario.throughput > rate && !is_about(scenario.throughput, rate);
         if let (true, LoadReason::Observed, Some(rate)) = (predicted > traced, origin.reason, origin.observed_rate)
@@ -116,8 +117,8 @@ fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
         ("demands of the configuration are less than what was traced", "see to the functions under `[demand]`")
     } else if !works.any(|work| work.think_time > 0.0) {
         (
-            "nothing of the model is the time that calls are on their way",
-            "`network` under `[defaults]` keeps it: as \"traced\" where traces have both halves of calls, or a time a call",
+            "the model has no network latency",
+            "set `network` under `[defaults]`: \"traced\" where traces have both halves of calls, or a time per call",
         )
     } else if comes_from(origins, DemandSource::Cpu) {
         (
@@ -127,7 +128,7 @@ fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
         )
     } else {
         (
-            "some of the traced time is in no demand and on no way between tasks",
+            "some of the traced time is neither demand nor network latency",
             "`dyelog trace check` tells what of the traces could not be used; else read the model for differences, not for totals",
         )
     }
@@ -140,5 +141,5 @@ fn above(origins: &Origins) -> (&'static str, &'static str) {
     } else {
         "the model queues more than the system did"
     };
-    (why, "tell the servers of processors (`multiplicity`), or trace under light load")
+    (why, "set the servers of processors (`multiplicity`), or trace under light load")
 }

@@ -1,17 +1,12 @@
-//! Two models, or two sets of results, compared name by name: what appeared, what vanished, what changed.
-
-use std::collections::BTreeMap;
+//! Two models, or two sets of results, compared element by element: what appeared, what vanished, what changed.
 
 use indexmap::IndexMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::diagnostic::quantity::number;
 use crate::lqn::results::Results;
+use crate::lqn::terms::{arc, kind, multiplicity, scheduling};
 use crate::lqn::{Body, CallKind, Model, Work};
-use crate::report::Look;
-use crate::report::json::{document, pretty};
-use crate::report::model::arc;
-use crate::report::table::Table;
-use crate::report::words::{kind, multiplicity, number, scheduling};
 
 /// A value of an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,22 +15,6 @@ pub enum Datum {
     Number(f64),
     /// A word, which may not.
     Word(String),
-}
-
-impl Datum {
-    fn shown(&self) -> String {
-        match self {
-            Self::Number(value) => number(*value),
-            Self::Word(word) => word.clone(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        match self {
-            Self::Number(value) => json!(value),
-            Self::Word(word) => json!(word),
-        }
-    }
 }
 
 /// Elements by what they are and what they are called, such as `("entry", "find")`, each with its values by name.
@@ -59,6 +38,7 @@ impl Tolerance {
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Difference {
     /// What the element is, such as `entry`.
     pub kind: String,
@@ -183,6 +163,13 @@ impl Values<'_> {
         self.0.insert(name.to_owned(), Datum::Number(value));
     }
 
+    /// A figure that a solver found; nothing where it is infinite or no number.
+    fn found(&mut self, name: &str, value: f64) {
+        if value.is_finite() {
+            self.number(name, value);
+        }
+    }
+
     fn word(&mut self, name: &str, word: &str) {
         self.0.insert(name.to_owned(), Datum::Word(word.to_owned()));
     }
@@ -202,7 +189,8 @@ impl Values<'_> {
 pub fn results(document: &Value) -> Option<Elements> {
     let sections = document.as_object().filter(|document| document.contains_key("solver"))?;
     let mut all = Listing(Elements::new());
-    for (section, value) in sections {
+    // What a solver says of its own results is no element of the model.
+    for (section, value) in sections.iter().filter(|(section, _)| *section != "doubts") {
         let Some(rows) = value.as_array() else {
             match section.as_str() {
                 // Who found the results and in how many steps is nobody's concern.
@@ -229,9 +217,44 @@ pub fn results(document: &Value) -> Option<Elements> {
     Some(all.0)
 }
 
-/// The elements of results that are not in JSON.
+/// The elements of results: those that [`results`] finds in their JSON.
 pub fn solved(model: &Model, results: &Results) -> Elements {
-    self::results(&document(model, results, None)).unwrap_or_default()
+    let mut all = Listing(Elements::new());
+    all.element("solution", "").word("converged", &results.convergence.converged.to_string());
+    for (processor, result) in model.processors.iter().zip(&results.processors) {
+        all.element("processors", &processor.name).found("utilization", result.utilization);
+    }
+    for (task, result) in model.tasks.iter().zip(&results.tasks) {
+        let mut values = all.element("tasks", &task.name);
+        values.found("throughput", result.throughput);
+        values.found("utilization", result.utilization);
+        values.found("processor_utilization", result.processor_utilization);
+    }
+    for (entry, result) in model.entries.iter().zip(&results.entries) {
+        let mut values = all.element("entries", &entry.name);
+        values.word("task", &model.tasks[entry.task.index()].name);
+        values.found("throughput", result.throughput);
+        for (phase, time) in result.service.iter().enumerate() {
+            values.found(&format!("service {}", phase + 1), *time);
+        }
+        values.found("utilization", result.utilization);
+        values.found("processor_utilization", result.processor_utilization);
+        if let Some(response) = result.open_response {
+            values.found("open_response", response);
+        }
+    }
+    for call in &results.calls {
+        let (from, to) = (model.caller(call.from), &model.entries[call.to.index()].name);
+        all.element("calls", &format!("{from} -> {to} ({})", kind(call.kind))).found("waiting", call.waiting);
+    }
+    let simulated = results.simulated.iter().filter(|simulated| simulated.replications > 0);
+    for percentiles in simulated.flat_map(|simulated| &simulated.percentiles) {
+        let mut values = all.element(RESPONSES, &model.entries[percentiles.entry.index()].name);
+        for found in &percentiles.values {
+            values.found(&percentile_name(found.part), found.time);
+        }
+    }
+    all.0
 }
 
 /// Percentiles of response times, by entry and part.
@@ -244,10 +267,15 @@ fn percentiles(simulation: &Value, all: &mut Listing) {
             if let (Some(part), Some(time)) =
                 (percentile.get("part").and_then(Value::as_f64), percentile.get("time").and_then(Value::as_f64))
             {
-                values.insert(format!("{} %", number(part * 100.0)), Datum::Number(time));
+                values.insert(percentile_name(part), Datum::Number(time));
             }
         }
     }
+}
+
+/// What a percentile is called.
+fn percentile_name(part: f64) -> String {
+    format!("{} %", number(part * 100.0))
 }
 
 /// A value under a name; the parts of lists are numbered, those of objects named. Not deeper than results are.
@@ -315,55 +343,4 @@ pub fn compare(before: &Elements, after: &Elements, tolerance: Tolerance) -> Vec
     let new = after.keys().filter(|key| !before.contains_key(*key) && comparable(key));
     found.extend(new.map(|key| whole(key, What::Appeared)));
     found
-}
-
-/// Differences as tables for people, with a line of counts.
-pub fn text(differences: &[Difference], look: impl Into<Look>) -> String {
-    let mut table = Table::new(&["", "WHAT", "NAME", "VALUE", ">BEFORE", ">AFTER", ">CHANGE"]);
-    let mut counts = BTreeMap::<What, usize>::new();
-    for difference in differences {
-        *counts.entry(difference.what).or_default() += 1;
-        let shown = |datum: &Option<Datum>| datum.as_ref().map(Datum::shown).unwrap_or_default();
-        table.row(vec![
-            difference.what.word().to_owned(),
-            difference.kind.clone(),
-            difference.name.clone(),
-            difference.value.clone().unwrap_or_default(),
-            shown(&difference.before),
-            shown(&difference.after),
-            share(difference).map(|share| format!("{:+.1} %", share * 100.0)).unwrap_or_default(),
-        ]);
-    }
-    if differences.is_empty() {
-        return "no difference\n".to_owned();
-    }
-    let words: Vec<String> = counts.into_iter().map(|(what, count)| format!("{count} {}", what.word())).collect();
-    format!("{}\n{}\n", table.render(look), words.join(", "))
-}
-
-/// By how much a number changed, in parts of what it was.
-fn share(difference: &Difference) -> Option<f64> {
-    match (&difference.before, &difference.after) {
-        (Some(Datum::Number(before)), Some(Datum::Number(after))) if *before != 0.0 => Some((after - before) / before),
-        _ => None,
-    }
-}
-
-/// Differences as JSON.
-pub fn json(differences: &[Difference]) -> String {
-    let list: Value = differences
-        .iter()
-        .map(|difference| {
-            let datum = |datum: &Option<Datum>| datum.as_ref().map(Datum::json);
-            json!({
-                "what": difference.what.word(),
-                "kind": difference.kind,
-                "name": difference.name,
-                "value": difference.value,
-                "before": datum(&difference.before),
-                "after": datum(&difference.after),
-            })
-        })
-        .collect();
-    pretty(&json!({ "dyelog-diff": 1, "differences": list }))
 }

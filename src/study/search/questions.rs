@@ -1,10 +1,13 @@
-//! Searching: the line or the choices, with trials in the place of numbers.
+//! Searching: the line or the choices, with evaluations in the place of numbers.
 
 use crate::model::parameter::{Among, Bounds, Change, Kind, Path, Value};
-use crate::report::search::{Alternative, Judge, Means, Point, Question, Search, Trial};
-use crate::report::whatif::State;
 use crate::solve::WarmStart;
-use crate::study::search::{Aim, Choice, Found, Line, SearchOptions, Tried, Verdict, cheapest, search};
+use crate::study::search::bisection::{Found, SearchOptions, Tried, search};
+use crate::study::search::line::Line;
+use crate::study::search::order::{Choice, cheapest};
+use crate::study::search::{Aim, Verdict};
+use crate::study::search::{Alternative, Evaluation, Evaluator, Method, Point, Question, Search};
+use crate::study::sweep::State;
 
 /// So many choices are solved in layers at a time, whatever the number of threads.
 const AT_A_TIME: usize = 16;
@@ -20,8 +23,8 @@ pub struct Along {
     pub digits: u32,
 }
 
-impl Judge<'_> {
-    /// Looks for the largest or the smallest value of a parameter that meets the goals. `told` hears of every trial.
+impl Evaluator<'_> {
+    /// Looks for the largest or the smallest value of a parameter that meets the goals. `told` hears of every evaluation.
     ///
     /// In layers, each point is solved from where the solver stood with the one before. The points that decide are then solved
     /// from scratch; should one come out otherwise, all are.
@@ -33,12 +36,12 @@ impl Judge<'_> {
             told();
             self.tried(self.attempt(&at(number), &mut None))
         };
-        let mut standing: Option<WarmStart> = None;
+        let mut warm_start: Option<WarmStart> = None;
         let mut found = search(&line, &options, |number| {
             told();
-            self.tried(self.attempt(&at(number), &mut standing))
+            self.tried(self.attempt(&at(number), &mut warm_start))
         });
-        if matches!(self.means, Means::Layered(_)) && !confirmed(&line, &mut found, &from_scratch) {
+        if matches!(self.method, Method::Layered(_)) && !confirmed(&line, &mut found, &from_scratch) {
             found = search(&line, &options, from_scratch);
         }
         let place = |wanted: Option<u64>| found.tried.keys().position(|place| Some(*place) == wanted);
@@ -49,7 +52,7 @@ impl Judge<'_> {
             values: vec![value(line.value(place))],
             cost: None,
             verdict: tried.verdict,
-            trial: tried.told,
+            evaluation: tried.told,
         });
         Search {
             question: if along.aim == Aim::Largest { Question::Largest } else { Question::Smallest },
@@ -69,12 +72,13 @@ impl Judge<'_> {
     pub fn among(&self, all: &[Alternative], threads: usize, told: &(dyn Fn() + Sync)) -> Search {
         let costs: Vec<f64> = all.iter().map(|own| own.cost).collect();
         // A simulation has threads of its own, and takes too long to be made in vain.
-        let (at_a_time, threads) = if matches!(self.means, Means::Layered(_)) { (AT_A_TIME, threads) } else { (1, 1) };
+        let (at_a_time, threads) =
+            if matches!(self.method, Method::Layered(_)) { (AT_A_TIME, threads) } else { (1, 1) };
         let tried = cheapest(&costs, at_a_time, threads, &|number| {
             told();
             self.attempt(&all[number].changes, &mut None)
         });
-        let point = |choice: Choice<Trial>| {
+        let point = |choice: Choice<Evaluation>| {
             let own = &all[choice.number];
             let values = own.changes.iter().map(|change| change.value.clone());
             Point {
@@ -82,13 +86,13 @@ impl Judge<'_> {
                 values: values.collect(),
                 cost: Some(own.cost),
                 verdict: choice.verdict,
-                trial: choice.told,
+                evaluation: choice.told,
             }
         };
         let points: Vec<Point> = tried.into_iter().map(point).collect();
         let mut answer: Option<usize> = None;
         for (place, own) in points.iter().enumerate().filter(|(_, point)| point.verdict == Verdict::Met) {
-            let better = |best: &Point| own.cost == best.cost && own.trial.margin() > best.trial.margin();
+            let better = |best: &Point| own.cost == best.cost && own.evaluation.margin() > best.evaluation.margin();
             if answer.is_none_or(|best| better(&points[best])) {
                 answer = Some(place);
             }
@@ -112,27 +116,27 @@ impl Judge<'_> {
         }
     }
 
-    /// A trial with the goals that it misses. To have a solution in a steady state counts as one more.
-    fn tried(&self, (verdict, trial): (Verdict, Trial)) -> Tried<Trial> {
-        let missed = if trial.state == State::Converged {
-            let missed = trial.reached.iter().enumerate().filter(|(_, reached)| reached.verdict != Verdict::Met);
+    /// An evaluation with the goals that it misses. To have a solution in a steady state counts as one more.
+    fn tried(&self, (verdict, evaluation): (Verdict, Evaluation)) -> Tried<Evaluation> {
+        let missed = if evaluation.state == State::Converged {
+            let missed = evaluation.reached.iter().enumerate().filter(|(_, reached)| reached.verdict != Verdict::Met);
             missed.map(|(goal, _)| goal).collect()
         } else {
             vec![self.goals.len()]
         };
-        Tried { verdict, missed, told: trial }
+        Tried { verdict, missed, told: evaluation }
     }
 
     fn solver(&self) -> &'static str {
-        match self.means {
-            Means::Layered(_) => "layered",
-            Means::Simulated(_) => "simulate",
+        match self.method {
+            Method::Layered(_) => "layered",
+            Method::Simulated(_) => "simulate",
         }
     }
 }
 
 /// Whether the points that decide come out the same from scratch; what they come to then stands in the place of what was found.
-fn confirmed(line: &Line, found: &mut Found<Trial>, from_scratch: &dyn Fn(f64) -> Tried<Trial>) -> bool {
+fn confirmed(line: &Line, found: &mut Found<Evaluation>, from_scratch: &dyn Fn(f64) -> Tried<Evaluation>) -> bool {
     for place in [found.answer, found.beyond].into_iter().flatten() {
         let again = from_scratch(line.value(place));
         if found.tried.get(&place).is_some_and(|tried| tried.verdict != again.verdict) {

@@ -1,4 +1,4 @@
-//! Markup in which every text and every attribute is escaped; there is no other way to put a name into a page.
+//! HTML and SVG in which every text and every attribute is escaped; there is no other way to put a name into a page or a picture.
 
 use crate::report::escape::escape;
 
@@ -7,7 +7,7 @@ const LONGEST: usize = 160;
 
 /// Markup in the making.
 #[derive(Debug, Default)]
-pub struct Html {
+pub struct Markup {
     text: String,
     open: Vec<&'static str>,
 }
@@ -15,13 +15,13 @@ pub struct Html {
 /// The value of an attribute.
 pub type Attribute<'a> = (&'static str, &'a str);
 
-impl Html {
+impl Markup {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Opens an element; [`Html::close`] ends it.
+    /// Opens an element; [`Markup::close`] ends it.
     pub fn open(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) -> &mut Self {
         self.tag(tag, attributes);
         self.open.push(tag);
@@ -73,6 +73,12 @@ impl Html {
         self
     }
 
+    /// The next line.
+    pub fn newline(&mut self) -> &mut Self {
+        self.text.push('\n');
+        self
+    }
+
     /// The markup.
     ///
     /// # Panics
@@ -86,15 +92,36 @@ impl Html {
         self.text.extend(["<", tag]);
         for (name, value) in attributes {
             self.text.extend([" ", name]);
-            if !value.is_empty() {
-                self.text.push_str("=\"");
-                escape(value, &mut self.text);
-                self.text.push('"');
-            }
+            self.text.push_str("=\"");
+            escape(value, &mut self.text);
+            self.text.push('"');
         }
         self.text.push('>');
         self
     }
+}
+
+/// A length in a picture, to a tenth of a pixel; what is no number is zero.
+pub fn coordinate(value: f64) -> String {
+    let tenths = if value.is_finite() { (value * 10.0).round() } else { 0.0 };
+    format!("{}", if tenths == 0.0 { 0.0 } else { tenths / 10.0 })
+}
+
+/// The commands of a path, straight from point to point. A point that is missing leaves a gap.
+pub fn polyline(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
+    let mut path = String::new();
+    let mut pen = 'M';
+    for point in points {
+        match point {
+            Some((x, y)) => {
+                path.push(pen);
+                path.push_str(&format!("{} {}", coordinate(x), coordinate(y)));
+                pen = 'L';
+            }
+            None => pen = 'M',
+        }
+    }
+    path
 }
 
 /// A name at most so long that it can be shown.
@@ -111,14 +138,14 @@ pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Html, shortened};
+    use super::{Markup, shortened};
 
     #[test]
     fn texts_and_attributes_are_escaped() {
-        let mut html = Html::new();
-        html.element("td", &[("title", "\"><script>")], "</td><img src=x onerror='alert(1)'>&\u{0}\u{202e}");
+        let mut markup = Markup::new();
+        markup.element("td", &[("title", "\"><script>")], "</td><img src=x onerror='alert(1)'>&\u{0}\u{202e}");
         assert_eq!(
-            html.finish(),
+            markup.finish(),
             "<td title=\"&quot;&gt;&lt;script&gt;\">&lt;/td&gt;&lt;img src=x onerror='alert(1)'&gt;&amp;\u{fffd}\u{fffd}</td>"
         );
     }

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::codes;
 use crate::model::parameter::{Axis, Change, Path, Subject};
-use crate::report::search::Cost;
+use crate::study::search::Cost;
 
 /// One of several, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub fn alternatives(axes: &[(Path, Axis)], costs: &[Cost]) -> Result<Vec<Alterna
         errors.push(Diagnostic::error(codes::SEARCH, Place::Nowhere, message).with_hint(hint));
     };
     if costs.is_empty() {
-        refuse("nothing is said to cost anything".to_owned(), "say what each costs: `--cost PATH=COST`");
+        refuse("no cost is given".to_owned(), "give costs: `--cost PATH=COST`");
     }
     for (number, (path, _)) in axes.iter().enumerate() {
         if axes[..number].iter().any(|(other, _)| other == path) {

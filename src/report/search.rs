@@ -1,22 +1,24 @@
-//! Searches as text and JSON.
+//! Searches as text and JSON: the answer with its evidence.
 
 use serde_json::{Value as Json, json};
 
+use crate::diagnostic::quantity::number;
 use crate::model::parameter::Value;
 use crate::report::json::pretty;
 use crate::report::look::Look;
-use crate::report::search::{Busy, Goal, Point, Question, Reached, Search, Trend, VERSION};
 use crate::report::table::Table;
-use crate::report::whatif::State;
-use crate::report::words::number;
-use crate::study::search::Verdict;
+use crate::study::search::{Busy, Goal, Point, Question, Reached, Search, Trend, Verdict};
+use crate::study::sweep::State;
+
+/// The version of the JSON form.
+pub const VERSION: u32 = 1;
 
 /// The answer, how it stands to the goals, what comes beside it, what was checked, and all that was tried.
 pub fn text(search: &Search, look: Look) -> String {
     let mut text = answer(search);
     if let Some(answer) = search.answer {
         let point = &search.points[answer];
-        for (goal, reached) in search.goals.iter().zip(&point.trial.reached) {
+        for (goal, reached) in search.goals.iter().zip(&point.evaluation.reached) {
             text.push_str(&format!("  {goal}: {}\n", standing(goal, reached)));
         }
     }
@@ -115,15 +117,15 @@ fn beside(search: &Search, point: &Point) -> String {
     let missed: Vec<String> = search
         .goals
         .iter()
-        .zip(&point.trial.reached)
+        .zip(&point.evaluation.reached)
         .filter(|(_, reached)| reached.verdict != Verdict::Met)
         .map(|(goal, reached)| format!("{goal}: {}", standing(goal, reached)))
         .collect();
-    let why = match &point.trial.state {
+    let why = match &point.evaluation.state {
         State::Converged => missed.join("; "),
         State::Doubtful(reason) | State::Failed(reason) => reason.clone(),
     };
-    let busy = point.trial.busiest.as_ref().map(|busy| format!("; {}", limit(busy))).unwrap_or_default();
+    let busy = point.evaluation.busiest.as_ref().map(|busy| format!("; {}", limit(busy))).unwrap_or_default();
     format!("with {}: {why}{busy}\n", values(point))
 }
 
@@ -219,9 +221,9 @@ fn table(search: &Search, look: Look) -> String {
         }
         cells.push(point.cost.map(number).unwrap_or_default());
         for (position, goal) in search.goals.iter().enumerate() {
-            cells.push(point.trial.reached.get(position).map(|reached| cell(goal, reached)).unwrap_or_default());
+            cells.push(point.evaluation.reached.get(position).map(|reached| cell(goal, reached)).unwrap_or_default());
         }
-        let busiest = point.trial.busiest.as_ref();
+        let busiest = point.evaluation.busiest.as_ref();
         cells.push(
             busiest
                 .map(|busy| {
@@ -230,7 +232,7 @@ fn table(search: &Search, look: Look) -> String {
                 })
                 .unwrap_or_default(),
         );
-        let verdict = match (&point.trial.state, point.verdict) {
+        let verdict = match (&point.evaluation.state, point.verdict) {
             (State::Failed(_), _) => "FAILED",
             (_, Verdict::Met) if search.answer == Some(place) => "yes: the answer",
             (_, Verdict::Met) => "yes",
@@ -301,7 +303,7 @@ fn point(point: &Point) -> Json {
         Value::Number(number) => json!(number),
         other => json!(other.to_string()),
     };
-    let goals = point.trial.reached.iter().map(|reached| {
+    let goals = point.evaluation.reached.iter().map(|reached| {
         json!({
             "value": reached.value,
             "half_width": reached.half_width.filter(|width| width.is_finite()),
@@ -312,7 +314,7 @@ fn point(point: &Point) -> Json {
     let mut document = json!({
         "values": point.values.iter().map(value).collect::<Json>(),
         "meets": meets(point.verdict),
-        "state": point.trial.state.word(),
+        "state": point.evaluation.state.word(),
         "goals": goals.collect::<Json>(),
     });
     if let Json::Object(document) = &mut document {
@@ -322,10 +324,10 @@ fn point(point: &Point) -> Json {
         if let Some(cost) = point.cost {
             document.insert("cost".into(), json!(cost));
         }
-        if let State::Doubtful(reason) | State::Failed(reason) = &point.trial.state {
+        if let State::Doubtful(reason) | State::Failed(reason) = &point.evaluation.state {
             document.insert("reason".into(), json!(reason));
         }
-        if let Some(busy) = &point.trial.busiest {
+        if let Some(busy) = &point.evaluation.busiest {
             document.insert(
                 "busiest".into(),
                 json!({ "kind": busy.kind, "name": busy.name, "part": busy.part, "saturated": busy.saturated }),

@@ -7,7 +7,7 @@ use crate::lqn::results::Results;
 use crate::lqn::{Model, Multiplicity, Scheduling, TaskId};
 use crate::model::parameter::Path;
 use crate::model::{Origins, codes};
-use crate::report::ScenarioResult;
+use crate::study::ScenarioResult;
 
 /// What is measured of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,28 +4,29 @@ use crate::diagnostic::Diagnostics;
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Change, Subject};
-use crate::report::search::{Goal, Reached};
-use crate::report::whatif::State;
 use crate::solve::bounds::{Resource, arrivals};
 use crate::solve::{LayeredOptions, SimulateOptions, SolveOptions, WarmStart, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::search::Verdict;
+use crate::study::search::{Goal, Reached};
+use crate::study::sweep::State;
 
 /// A simulation that cannot tell is made again with twice the precision, so many times.
 const FINER: usize = 2;
 
 /// How points are solved.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Means {
+pub enum Method {
     /// In layers.
     Layered(LayeredOptions),
     /// By simulation.
     Simulated(SimulateOptions),
 }
 
-/// What a trial found.
+/// What an evaluation found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trial {
+#[non_exhaustive]
+pub struct Evaluation {
     /// How each goal stands.
     pub reached: Vec<Reached>,
     /// How far it can be relied on.
@@ -36,7 +37,7 @@ pub struct Trial {
     pub busiest: Option<Busy>,
 }
 
-impl Trial {
+impl Evaluation {
     /// The least of the margins.
     pub fn margin(&self) -> f64 {
         self.reached.iter().map(|reached| reached.margin).fold(f64::INFINITY, f64::min)
@@ -45,6 +46,7 @@ impl Trial {
 
 /// Something that has a limit, and how near it is.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Busy {
     /// `processor` or `task`.
     pub kind: &'static str,
@@ -58,36 +60,36 @@ pub struct Busy {
 
 /// Tries points of a subject against goals.
 #[derive(Clone, Copy, Debug)]
-pub struct Judge<'a> {
+pub struct Evaluator<'a> {
     /// What the question is about.
     pub subject: &'a Subject,
     /// The goals.
     pub goals: &'a [Goal],
     /// How points are solved.
-    pub means: &'a Means,
+    pub method: &'a Method,
 }
 
-impl Judge<'_> {
+impl Evaluator<'_> {
     /// Tries a point, in layers from where the solver stood last.
-    pub fn attempt(&self, changes: &[Change], standing: &mut Option<WarmStart>) -> (Verdict, Trial) {
+    pub fn attempt(&self, changes: &[Change], warm_start: &mut Option<WarmStart>) -> (Verdict, Evaluation) {
         let tried = self.subject.ask(changes).and_then(|asked| match self.overloaded(&asked.model) {
             Some(busy) => Ok(self.unsteady(busy)),
-            None => self.solve(&asked, standing).map(|results| self.judge(&asked, &results)),
+            None => self.solve(&asked, warm_start).map(|results| self.evaluate(&asked, &results)),
         });
         match tried {
-            Ok(judged) => judged,
+            Ok(found) => found,
             Err(Diagnostics(reasons)) => {
                 let words: Vec<String> =
                     reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
                 let state = State::Failed(words.join("; "));
-                (Verdict::Unknown, Trial { reached: Vec::new(), state, exact: true, busiest: None })
+                (Verdict::Unknown, Evaluation { reached: Vec::new(), state, exact: true, busiest: None })
             }
         }
     }
 
     /// A processor of which open arrivals ask for all that it has: no simulation is needed to see that.
     fn overloaded(&self, model: &Model) -> Option<Busy> {
-        if matches!(self.means, Means::Layered(_)) {
+        if matches!(self.method, Method::Layered(_)) {
             return None;
         }
         let (_, rooms) = arrivals(model).ok()?;
@@ -100,29 +102,29 @@ impl Judge<'_> {
         })
     }
 
-    fn unsteady(&self, busy: Busy) -> (Verdict, Trial) {
+    fn unsteady(&self, busy: Busy) -> (Verdict, Evaluation) {
         let reason = format!(
             "processor `{}` is saturated: open arrivals ask for more than it has, so there is no steady state",
             busy.name
         );
         let reached = vec![Reached::nothing(Verdict::Missed); self.goals.len()];
-        (Verdict::Missed, Trial { reached, state: State::Doubtful(reason), exact: true, busiest: Some(busy) })
+        (Verdict::Missed, Evaluation { reached, state: State::Doubtful(reason), exact: true, busiest: Some(busy) })
     }
 
-    fn solve(&self, asked: &Asked, standing: &mut Option<WarmStart>) -> Result<Results, Diagnostics> {
-        match self.means {
-            Means::Layered(options) => {
-                let found = solve(&asked.model, &options.clone().into(), standing.take(), &mut ())?;
-                *standing = found.results.convergence.converged.then_some(found.warm_start);
+    fn solve(&self, asked: &Asked, warm_start: &mut Option<WarmStart>) -> Result<Results, Diagnostics> {
+        match self.method {
+            Method::Layered(options) => {
+                let found = solve(&asked.model, &options.clone().into(), warm_start.take(), &mut ())?;
+                *warm_start = found.results.convergence.converged.then_some(found.warm_start);
                 Ok(found.results)
             }
-            Means::Simulated(options) => {
+            Method::Simulated(options) => {
                 let mut options = SolveOptions::from(options.clone());
                 options.simulation.parts = self.goals.iter().filter_map(Goal::part).collect();
                 let mut results = solve(&asked.model, &options, None, &mut ())?.results;
                 for _ in 0..FINER {
                     let precise = results.convergence.converged;
-                    if !precise || self.judge(asked, &results).0 != Verdict::Unknown {
+                    if !precise || self.evaluate(asked, &results).0 != Verdict::Unknown {
                         break;
                     }
                     options.simulation.precision /= 2.0;
@@ -133,14 +135,14 @@ impl Judge<'_> {
         }
     }
 
-    fn judge(&self, asked: &Asked, results: &Results) -> (Verdict, Trial) {
-        let judged = self.goals.iter().map(|goal| goal.judge(&asked.model, results, asked.origins.as_ref()));
-        let reached: Vec<Reached> = judged.collect();
+    fn evaluate(&self, asked: &Asked, results: &Results) -> (Verdict, Evaluation) {
+        let found = self.goals.iter().map(|goal| goal.evaluate(&asked.model, results, asked.origins.as_ref()));
+        let reached: Vec<Reached> = found.collect();
         let convergence = &results.convergence;
         // A simulation that ends early still has intervals, unless it never settled.
-        let relied = match self.means {
-            Means::Layered(_) => convergence.converged,
-            Means::Simulated(_) => !convergence.saturated && convergence.residual.is_finite(),
+        let relied = match self.method {
+            Method::Layered(_) => convergence.converged,
+            Method::Simulated(_) => !convergence.saturated && convergence.residual.is_finite(),
         };
         let verdict = if convergence.saturated {
             Verdict::Missed
@@ -153,13 +155,13 @@ impl Judge<'_> {
         };
         let state = if relied { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
         // Without a steady state, figures grow for as long as one looks.
-        let steady = match self.means {
-            Means::Layered(_) => !convergence.saturated,
-            Means::Simulated(_) => relied,
+        let steady = match self.method {
+            Method::Layered(_) => !convergence.saturated,
+            Method::Simulated(_) => relied,
         };
         let reached = if steady { reached } else { vec![Reached::nothing(verdict); self.goals.len()] };
-        let exact = convergence.exact || matches!(self.means, Means::Simulated(_));
-        (verdict, Trial { reached, state, exact, busiest: limit(&asked.model, results) })
+        let exact = convergence.exact || matches!(self.method, Method::Simulated(_));
+        (verdict, Evaluation { reached, state, exact, busiest: limit(&asked.model, results) })
     }
 }
 

@@ -1,0 +1,217 @@
+//! Interaction trees (2005 paper §4.2 and §4.3): execution occurrences, and messages between them that no interaction
+//! explains yet.
+//!
+//! A node is an execution occurrence, live or zombie; a task has one live node at most. An arc goes from the sender's occurrence to
+//! the receiver's. A message that has left and not arrived hangs on its sender as a node *in transit*. Whatever is
+//! retired is given out as [`Found`], in the order of finding.
+
+mod cleanup;
+mod messages;
+mod node;
+
+use rustc_hash::FxHashMap;
+
+use crate::record::Occurrence;
+use crate::walk::Facts;
+use dyelog_trace::TaskId;
+
+pub use messages::Arrival;
+pub use node::{End, Found, Reply, Spent};
+use node::{Node, State};
+
+/// No node, or no visit.
+pub const NONE: u32 = u32::MAX;
+
+/// The trees.
+#[derive(Debug, Default)]
+pub struct Forest {
+    nodes: Vec<Node>,
+    free: Vec<u32>,
+    /// By task.
+    live: Vec<u32>,
+    next: Vec<u32>,
+    born: u64,
+    /// Senders of messages in transit whose nodes are gone.
+    orphans: FxHashMap<u32, End>,
+    work: Vec<u32>,
+    /// What was found since it was taken.
+    pub found: Vec<Found>,
+    /// Ends of the cycles among it.
+    pub path: Vec<End>,
+}
+
+impl Facts for Forest {
+    #[inline]
+    fn parent(&self, node: u32) -> Option<u32> {
+        let parent = self.nodes[node as usize].parent;
+        (parent != NONE).then_some(parent)
+    }
+
+    #[inline]
+    fn waiting(&self, node: u32) -> bool {
+        self.nodes[node as usize].waiting
+    }
+
+    #[inline]
+    fn born(&self, node: u32) -> u64 {
+        self.nodes[node as usize].born
+    }
+}
+
+impl Forest {
+    fn node(&mut self, node: u32) -> &mut Node {
+        &mut self.nodes[node as usize]
+    }
+
+    fn task(&mut self, task: TaskId) -> usize {
+        if self.live.len() <= task.index() {
+            self.live.resize(task.index() + 1, NONE);
+            self.next.resize(task.index() + 1, 1);
+        }
+        task.index()
+    }
+
+    /// The live node of a task, or [`NONE`].
+    pub fn live(&self, task: TaskId) -> u32 {
+        self.live.get(task.index()).copied().unwrap_or(NONE)
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len() - self.free.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Nodes that there are, for rules to be asked about.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut free = self.free.clone();
+        free.sort_unstable();
+        (0..self.nodes.len() as u32).filter(move |node| free.binary_search(node).is_err())
+    }
+
+    /// The task of a node.
+    pub fn task_of(&self, node: u32) -> TaskId {
+        self.nodes[node as usize].task
+    }
+
+    /// Whether a node hangs on none, and no message hangs on it that has arrived.
+    pub fn is_lone(&self, node: u32) -> bool {
+        let Node { parent, first, last, .. } = self.nodes[node as usize];
+        parent == NONE && (first == NONE || first == last && self.nodes[first as usize].state == State::InTransit)
+    }
+
+    /// Whether a task serves a request whose caller may wait for the reply, and has passed it to no other.
+    pub fn is_busy(&self, task: TaskId) -> bool {
+        let live = self.live(task);
+        live != NONE && {
+            let Node { parent, first, waiting, .. } = self.nodes[live as usize];
+            parent != NONE && waiting && first == NONE
+        }
+    }
+
+    /// The child of a node that another one hangs below, or is.
+    pub fn below(&self, above: u32, node: u32) -> u32 {
+        let mut node = node;
+        while self.nodes[node as usize].parent != above {
+            node = self.nodes[node as usize].parent;
+        }
+        node
+    }
+
+    /// The visit of a node.
+    pub fn visit(&self, node: u32) -> u32 {
+        self.nodes[node as usize].visit
+    }
+
+    fn make(&mut self, task: TaskId, state: State, visit: u32) -> u32 {
+        self.born += 1;
+        let made = Node::new(task, state, visit, self.born);
+        if let Some(node) = self.free.pop() {
+            self.nodes[node as usize] = made;
+            return node;
+        }
+        self.nodes.push(made);
+        (self.nodes.len() - 1) as u32
+    }
+
+    fn number(&mut self, task: TaskId) -> u32 {
+        let task = self.task(task);
+        let number = self.next[task];
+        self.next[task] = number.saturating_add(1);
+        number
+    }
+
+    /// A new live node that no message made.
+    pub fn root(&mut self, task: TaskId, visit: u32) -> u32 {
+        let node = self.make(task, State::Live, visit);
+        self.node(node).number = self.number_of_new(task, node);
+        node
+    }
+
+    fn number_of_new(&mut self, task: TaskId, node: u32) -> u32 {
+        let number = self.number(task);
+        self.live[task.index()] = node;
+        number
+    }
+
+    fn attach(&mut self, parent: u32, child: u32) {
+        let last = self.node(parent).last;
+        (self.node(child).parent, self.node(child).before, self.node(child).after) = (parent, last, NONE);
+        if last == NONE {
+            self.node(parent).first = child;
+        } else {
+            self.node(last).after = child;
+        }
+        self.node(parent).last = child;
+    }
+
+    fn detach(&mut self, child: u32) {
+        let Node { parent, before, after, .. } = *self.node(child);
+        if parent == NONE {
+            return;
+        }
+        if before == NONE {
+            self.node(parent).first = after;
+        } else {
+            self.node(before).after = after;
+        }
+        if after == NONE {
+            self.node(parent).last = before;
+        } else {
+            self.node(after).before = before;
+        }
+        let node = self.node(child);
+        (node.parent, node.before, node.after) = (NONE, NONE, NONE);
+    }
+
+    fn remove(&mut self, node: u32) {
+        self.kill(node);
+        let own = self.node(node);
+        own.state = State::Gone;
+        let visit = own.visit;
+        self.free.push(node);
+        if visit != NONE {
+            self.found.push(Found::Gone(visit));
+        }
+    }
+
+    /// Makes a zombie of a node.
+    fn kill(&mut self, node: u32) {
+        let Node { state, task, .. } = *self.node(node);
+        if state == State::Live {
+            self.node(node).state = State::Zombie;
+            if self.live[task.index()] == node {
+                self.live[task.index()] = NONE;
+            }
+        }
+    }
+
+    fn end(&self, node: u32) -> End {
+        let Node { task, number, visit, line, message, timing, second_phase, spent, .. } = self.nodes[node as usize];
+        End { occurrence: Occurrence { task, number }, visit, line, message, timing, second_phase, spent }
+    }
+}

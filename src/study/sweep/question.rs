@@ -1,0 +1,97 @@
+//! What if: parameters of one or several subjects varied, and figures read from each solution.
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lqn::results::Results;
+use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
+use crate::study::effect::no_difference;
+use crate::study::figure::Measure;
+use crate::study::sweep::{Grid, Point, State, SweepOptions, Table, Varied, sweep};
+
+/// Which parameters are varied, and what is read.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The parameters with their values: every value of the one with every value of the others.
+    pub axes: Vec<(Path, Axis)>,
+    /// The figures.
+    pub measures: Vec<Measure>,
+    /// How points are solved.
+    pub options: SweepOptions,
+}
+
+impl Question {
+    /// The points.
+    pub fn grid(&self) -> Grid {
+        Grid { axes: self.axes.iter().map(|(_, axis)| places(&axis.values)).collect() }
+    }
+
+    /// Warnings of parameters that are varied and make no difference to a subject.
+    pub fn without_effect(&self, subject: &Subject) -> Vec<Diagnostic> {
+        let model = |axis: usize, end: usize| {
+            let mut at = vec![0; self.axes.len()];
+            at[axis] = end;
+            subject.ask(&self.changes(&at)).ok().map(|asked| asked.model)
+        };
+        let idle = self.axes.iter().enumerate().filter(|(number, (_, axis))| {
+            let last = axis.values.len().saturating_sub(1);
+            last > 0 && model(*number, 0).is_some_and(|first| model(*number, last).is_some_and(|last| first == last))
+        });
+        idle.map(|(_, (path, _))| no_difference(&path.to_string())).collect()
+    }
+
+    /// Asks the same of each subject. `told` hears of every point that is solved, from any thread.
+    pub fn ask(&self, subjects: &[(String, Subject)], told: &(dyn Fn() + Sync)) -> Table {
+        let grid = self.grid();
+        let varied = self.axes.iter().map(|(path, axis)| Varied {
+            path: path.to_string(),
+            kind: axis.kind,
+            values: axis.values.clone(),
+        });
+        let mut points = Vec::new();
+        for (number, (_, subject)) in subjects.iter().enumerate() {
+            let build = |at: &[usize]| subject.ask(&self.changes(at));
+            let read = |asked: &Asked, results: &Results| self.read(asked, results);
+            let found = sweep(&grid, &self.options, build, read, told);
+            for (place, found) in found.into_iter().enumerate() {
+                let (figures, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
+                points.push(Point { subject: number, at: grid.point(place), figures, state });
+            }
+        }
+        Table {
+            axes: varied.collect(),
+            subjects: subjects.iter().map(|(name, _)| name.clone()).collect(),
+            measures: self.measures.clone(),
+            points,
+        }
+    }
+
+    fn changes(&self, at: &[usize]) -> Vec<Change> {
+        let values = self.axes.iter().zip(at);
+        values.map(|((path, axis), at)| Change { path: path.clone(), value: axis.values[*at].clone() }).collect()
+    }
+
+    fn read(&self, asked: &Asked, results: &Results) -> (Vec<Option<f64>>, State) {
+        let state =
+            if results.convergence.converged { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
+        let figure = |measure: &Measure| {
+            // Where more arrives than is served, figures grow for as long as one looks: there are none.
+            if results.convergence.saturated {
+                return None;
+            }
+            measure.of(&asked.model, results, asked.origins.as_ref())
+        };
+        (self.measures.iter().map(figure).collect(), state)
+    }
+
+    fn failed(&self, Diagnostics(reasons): &Diagnostics) -> (Vec<Option<f64>>, State) {
+        let reasons: Vec<String> =
+            reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
+        (vec![None; self.measures.len()], State::Failed(reasons.join("; ")))
+    }
+}
+
+/// Where values lie on their axis: numbers where they are, places in the list otherwise.
+fn places(values: &[Value]) -> Vec<f64> {
+    let numbers: Option<Vec<f64>> =
+        values.iter().map(|value| value.number().filter(|number| number.is_finite())).collect();
+    numbers.unwrap_or_else(|| (0..values.len()).map(|place| place as f64).collect())
+}

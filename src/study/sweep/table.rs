@@ -1,0 +1,66 @@
+//! What a sweep finds: figures of each point, and how far they can be relied on.
+
+use crate::model::parameter::{Kind, Value};
+use crate::study::figure::Measure;
+
+/// What a sweep found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Table {
+    /// What was varied; the last runs fastest.
+    pub axes: Vec<Varied>,
+    /// What stands side by side: names of the subjects, one where nothing does.
+    pub subjects: Vec<String>,
+    /// What was asked for.
+    pub measures: Vec<Measure>,
+    /// Subject by subject, points in the order of their numbers.
+    pub points: Vec<Point>,
+}
+
+/// A parameter that was varied.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Varied {
+    /// Its path.
+    pub path: String,
+    /// What it takes.
+    pub kind: Kind,
+    /// Its values.
+    pub values: Vec<Value>,
+}
+
+/// A point of a sweep.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Point {
+    /// Which subject.
+    pub subject: usize,
+    /// Positions on the axes.
+    pub at: Vec<usize>,
+    /// A figure for each measure, where there is one.
+    pub figures: Vec<Option<f64>>,
+    /// How far it can be relied on.
+    pub state: State,
+}
+
+/// How far a point can be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The solver converged.
+    Converged,
+    /// It did not: what the solver says.
+    Doubtful(String),
+    /// There is no solution: the reason.
+    Failed(String),
+}
+
+impl State {
+    /// One word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::Doubtful(_) => "not converged",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
