@@ -7,7 +7,7 @@ fn said(rules: &str) -> (Vec<&'static str>, String) {
     let (_, told) = ask(rules, OTLP.as_bytes(), Scope::Operation).unwrap_or_else(|error| panic!("{rules}: {error}"));
     let codes = told.findings.iter().map(|finding| finding.code.0).filter(|code| *code != "Q004").collect();
     let words = told.findings.iter().flat_map(|finding| finding.notes.iter().chain(&finding.hints));
-    (codes, words.map(|words| words.to_string()).collect::<Vec<_>>().join("\n"))
+    (codes, words.cloned().collect::<Vec<_>>().join("\n"))
 }
 
 #[test]

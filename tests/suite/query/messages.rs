@@ -16,7 +16,7 @@ fn rows(arguments: &[&str]) -> Vec<String> {
 fn bundled() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/same");
     let names = std::fs::read_dir(folder).expect("they are bundled").map(|entry| entry.expect("an entry").file_name());
-    let names = names.map(|name| name.to_string_lossy().into_owned()).filter(|name| !name.ends_with(".md"));
+    let names = names.map(|name| name.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.map(|name| format!("traces/same/{name}")).collect();
     names.sort();
     names
