@@ -5,6 +5,7 @@
 //! mean and variance. Requests that nobody waits for are let in up to a number that is hardly ever met; what is lost
 //! beyond is measured. Where there are too many states, there is no answer, and the layers have it.
 
+mod compile;
 mod explore;
 mod measure;
 mod program;
@@ -13,7 +14,7 @@ mod vanishing;
 
 use dyelog_lqn::results::{Convergence, Results};
 
-use self::program::Rough;
+use self::compile::Rough;
 use crate::numeric::sparse_ctmc::stationary;
 use crate::prepare::plan::{ModelPlan, PlannedWork};
 
@@ -38,11 +39,11 @@ const MORE: usize = 5;
 /// Customers are held up by nobody at work of their own that has a processor to itself. Of such work only the mean counts where
 /// the servers that they go to share their time, or are exponential (Baskett et al. 1975); and hardly more does elsewhere.
 pub(crate) fn solve(plan: &ModelPlan, states: usize) -> Option<Results> {
-    let exact = program::compile(plan, Rough::default());
+    let exact = compile::compile(plan, Rough::default());
     if let Some(results) = exact.and_then(|exact| solve_program(plan, &exact, states, true)) {
         return Some(results);
     }
-    let program = program::compile(plan, Rough { customers: true, ..Rough::default() })?;
+    let program = compile::compile(plan, Rough { customers: true, ..Rough::default() })?;
     let works = program.taken_as_exponential.len();
     if works == 0 {
         return None;
@@ -59,11 +60,11 @@ pub(crate) fn solve(plan: &ModelPlan, states: usize) -> Option<Results> {
 /// calls as geometric ones, which is told.
 pub(crate) fn solve_roughly(plan: &ModelPlan, states: usize) -> Option<Results> {
     let states = states.saturating_mul(MORE);
-    let long: Vec<&PlannedWork> = plan.works.iter().filter(|work| program::is_long(work)).collect();
+    let long: Vec<&PlannedWork> = plan.works.iter().filter(|work| compile::is_long(work)).collect();
     if long.is_empty() {
         return solve(plan, states);
     }
-    let program = program::compile(plan, Rough { calls: true, ..Rough::default() })?;
+    let program = compile::compile(plan, Rough { calls: true, ..Rough::default() })?;
     let mut results = solve_program(plan, &program, states, false)?;
     results.caveats.push(format!(
         "too many states for an exact solution; the deterministic calls of {} {} are taken as geometric with the same means",
