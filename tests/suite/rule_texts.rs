@@ -187,7 +187,10 @@ fn body_condition() -> impl Strategy<Value = Spanned<Condition>> {
 }
 
 fn where_condition() -> impl Strategy<Value = Spanned<Condition>> {
-    let starts = || (ident(), variable()).prop_map(|(template, node)| at(Condition::NotStarts { template, node: at(Term::Variable(node, 0)) }));
+    let starts = || {
+        (ident(), variable())
+            .prop_map(|(template, node)| at(Condition::NotStarts { template, node: at(Term::Variable(node, 0)) }))
+    };
     let one = || prop_oneof![4 => simple_condition(), 1 => starts()];
     let quantifier = prop_oneof![Just(Quantifier::Every), Just(Quantifier::Some)];
     let rounds = (quantifier, ident(), prop::collection::vec(one(), 1..3))

@@ -624,7 +624,10 @@ fn recursion_that_never_ends_is_found() {
         "n(Y) :- n(X), Y = X + 1, Y >= 1.",
         "n(Y) :- n(X), Y = X + 1, X < Y.",
     ];
-    let pairs = ["p(X, Y + 1) :- p(X, Y).", "p(Y, X + 1) :- p(X, Y).", "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _).",
+    let pairs = [
+        "p(X, Y + 1) :- p(X, Y).",
+        "p(Y, X + 1) :- p(X, Y).",
+        "p(X, Y + 1) :- p(X, Y), X < 8, edge(X, _).",
         "p(X + 1, Y) :- p(X, Y), X > Y.",
         "p(X + 2, Y + 2) :- p(X, Y), X < Y + 9.",
         "p(X + 1, S) :- p(X, S), X > 0, edge(S, _).",
@@ -649,8 +652,11 @@ fn recursion_that_never_ends_is_found() {
         "n(X + 4611686018427387) :- n(X).",
         "n(X + 1) :- n(X), N = count { place(_, X) }, N > 0.",
     ];
-    let pairs =
-        ["p(0, Y + 1) :- p(1, Y).", "p(X + 1, X) :- p(X, X).", "p(Y, X + Y) :- p(X, Y).", "p(X + 1, 3) :- p(_, X).",
+    let pairs = [
+        "p(0, Y + 1) :- p(1, Y).",
+        "p(X + 1, X) :- p(X, X).",
+        "p(Y, X + Y) :- p(X, Y).",
+        "p(X + 1, 3) :- p(_, X).",
         "p(X + 1, Y) :- p(X, Y), X < Y.",
         "p(X + 2, Y + 1) :- p(X, Y), X < Y + 9.",
         "p(Y, X + 1) :- p(X, Y), X < Y + 5.",
@@ -703,6 +709,10 @@ fn what_is_said_in_vain_is_found() {
         ("R036", "r(X) :- name(X, S), S != \"a\", S = \"a\"."),
         ("R036", "r(X) :- edge(X, Y), !edge(X, Y)."),
         ("R036", "r(X) :- place(X, P), Q = P / 0, Q > 1."),
+        ("R036", "r(X, P % (2 - 2)) :- place(X, P)."),
+        ("R036", "r(X) :- place(X, P), place(_, P / 0)."),
+        ("R036", "r(X) :- place(X, P), place(_, Q), P - Q > 3, Q >= P."),
+        ("R036", "r(X) :- node(X), n = count { place(X, _) }, n < 0."),
         ("R036", "r(X) :- edge(X, _), n = count { place(X, P), P > 1, P < 1 }, n = 0."),
         ("R036", "r(X) :- r(Y), edge(X, Y)."),
         ("R037", "r(X) :- edge(X, Y), edge(Y, X).\nr(A) :- edge(A, B), edge(B, A)."),

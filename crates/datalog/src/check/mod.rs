@@ -12,9 +12,9 @@ mod strata;
 mod types;
 mod vocabulary;
 
+pub use bodies::divides_by_zero;
 pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;
-pub use bodies::divides_by_zero;
 pub use safety::unsafe_bodies;
 
 use std::collections::HashSet;

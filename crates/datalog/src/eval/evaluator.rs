@@ -378,7 +378,10 @@ impl<'p> Evaluator<'p> {
         };
         let concerned = |source: usize| level.is_none() || invents(source);
         // The first of those that gave most.
-        let rule = given.iter().filter(|(source, _)| concerned(*source)).max_by_key(|(source, given)| (*given, std::cmp::Reverse(*source)));
+        let rule = given
+            .iter()
+            .filter(|(source, _)| concerned(*source))
+            .max_by_key(|(source, given)| (*given, std::cmp::Reverse(*source)));
         let rule = rule.filter(|(_, given)| *given > 0);
         let place = rule.map(|(source, given)| (self.rules.places[*source].clone(), *given));
         let most = rule.and_then(|(source, _)| of_rule(*source)).map_or(name, |derived| &derived.name);

@@ -370,7 +370,10 @@ impl<'s, 'p> Compiler<'s, 'p> {
             body.append(&mut registers.extra);
             origins.resize(body.len(), origin(false));
         }
-        self.push_rule(relation, Rule { head, body, origins, registers: registers.into_names(), source, invents: false });
+        self.push_rule(
+            relation,
+            Rule { head, body, origins, registers: registers.into_names(), source, invents: false },
+        );
     }
 
     fn push_rule(&mut self, relation: u32, rule: Rule) {
@@ -439,7 +442,10 @@ impl<'s, 'p> Compiler<'s, 'p> {
             grouped: !binds_all(&literals, inner.names.len()),
             ..Derived::default()
         });
-        self.push_rule(relation, Rule { head, body: literals, origins, registers: inner.into_names(), source, invents: false });
+        self.push_rule(
+            relation,
+            Rule { head, body: literals, origins, registers: inner.into_names(), source, invents: false },
+        );
         (relation, group)
     }
 

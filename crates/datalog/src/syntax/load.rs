@@ -39,12 +39,7 @@ pub fn read(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>)
 }
 
 /// As [`read`], where `shipped` are names that may be meant where a file is not there.
-pub fn read_beside(
-    name: &str,
-    text: &str,
-    resolver: &dyn Fn(&str) -> Option<Arc<str>>,
-    shipped: &[&str],
-) -> Loaded {
+pub fn read_beside(name: &str, text: &str, resolver: &dyn Fn(&str) -> Option<Arc<str>>, shipped: &[&str]) -> Loaded {
     let mut loading = Loading { loaded: Loaded::default(), seen: HashMap::new() };
     // The items still to be placed, of the file and of those that use it.
     let mut open = vec![loading.read(name, text.into())];

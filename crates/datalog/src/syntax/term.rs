@@ -355,7 +355,9 @@ impl Cursor<'_> {
         let node = self.term()?;
         if !matches!(node.value, Term::Variable(_, 0)) {
             return Err(self.error(codes::MISPLACED, node.span, "no node", |d| {
-                d.with_note("`!starts` asks of a node of the template, `e1` or `g[x]`, whether another template starts there")
+                d.with_note(
+                    "`!starts` asks of a node of the template, `e1` or `g[x]`, whether another template starts there",
+                )
             }));
         }
         self.expect(TokenKind::CloseRound, "`)`")?;
@@ -457,11 +459,14 @@ impl Cursor<'_> {
         self.bump();
         let first = self.bump();
         let span = (1..length).fold(first, |span, _| span.to(self.bump()));
-        let name = self.slice(span);
+        let (name, word) = (self.slice(span), self.slice(first));
         let reported = self.error(codes::UNEXPECTED, span, format!("no aggregate is called `{name}`"), |d| {
-            let d = d.with_note("there are `count`, `sum`, `min`, `max`, `mean` and the percentiles `p1` to `p99`, in whole percent");
+            let d = d.with_note(
+                "there are `count`, `sum`, `min`, `max`, `mean` and the percentiles `p1` to `p99`, in whole percent",
+            );
             match ALIASES.iter().find(|(alias, _)| name.eq_ignore_ascii_case(alias)) {
                 Some((_, known)) => d.with_hint(format!("write `{known}`")),
+                None if length > 1 => d.with_hint(format!("write `{word}`")),
                 None => d.with_similar(name, ["count", "sum", "min", "max", "mean", "p50", "p90", "p95", "p99"]),
             }
         });
@@ -563,16 +568,8 @@ const ALIASES: [(&str, &str); 9] = [
 ];
 
 /// Units of time in nanoseconds.
-const TIMES: [(&str, f64); 8] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("m", 60e9),
-    ("min", 60e9),
-    ("h", 3600e9),
-];
+const TIMES: [(&str, f64); 8] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("min", 60e9), ("h", 3600e9)];
 
 /// `p50`, `p95`: the percentage, from 1 to 99.
 fn percentile(word: &str) -> Option<u8> {

@@ -172,7 +172,15 @@ impl<'a> Trial<'a> {
         relations: &'a dyn Relations,
         budget: u64,
     ) -> Self {
-        Self { plans, toeg, names, relations, budget: budget.into(), visits: Visits::default(), starting: RefCell::default() }
+        Self {
+            plans,
+            toeg,
+            names,
+            relations,
+            budget: budget.into(),
+            visits: Visits::default(),
+            starting: RefCell::default(),
+        }
     }
 
     /// Tries a template at a glue node; `taken` tells the nodes that are not free.
