@@ -712,7 +712,7 @@ fn what_is_said_in_vain_is_found() {
         ("R036", "r(X, P % (2 - 2)) :- place(X, P)."),
         ("R036", "r(X) :- place(X, P), place(_, P / 0)."),
         ("R036", "r(X) :- place(X, P), place(_, Q), P - Q > 3, Q >= P."),
-        ("R036", "r(X) :- node(X), n = count { place(X, _) }, n < 0."),
+        ("R036", "r(X) :- edge(X, _), n = count { place(X, _) }, n < 0."),
         ("R036", "r(X) :- edge(X, _), n = count { place(X, P), P > 1, P < 1 }, n = 0."),
         ("R036", "r(X) :- r(Y), edge(X, Y)."),
         ("R037", "r(X) :- edge(X, Y), edge(Y, X).\nr(A) :- edge(A, B), edge(B, A)."),
