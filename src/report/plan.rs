@@ -62,14 +62,7 @@ pub fn json(plans: &[&Plan], all: &[Plan]) -> String {
 }
 
 pub(super) fn kind(tag: KindTag) -> &'static str {
-    match tag {
-        KindTag::Begin => "Be",
-        KindTag::Activity => "Ac",
-        KindTag::End => "Ed",
-        KindTag::Fork => "Fk",
-        KindTag::Join => "Jn",
-        KindTag::Any => "any",
-    }
+    if tag == KindTag::Any { "any" } else { tag.label() }
 }
 
 /// Steps that are taken together.

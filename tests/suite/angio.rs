@@ -441,7 +441,7 @@ fn what_is_no_trace_is_described() {
     file T004 the format of this file is not recognised (it is metrics, as Prometheus has them) -> export the traces themselves
     file T004 the format of this file is not recognised (it is JSON with the keys `a`, and none that tells a format) -> name the format with `--from FORMAT` if it is one of those that can be read
     file T004 the format of this file is not recognised (it is JSON with the keys `name`, `limits`, `size`, and none that tells a format) -> name the format with `--from FORMAT` if it is one of those that can be read
-    file T004 the format of this file is not recognised (it is text that begins with `[]`) -> name the format with `--from FORMAT` if it is one of those that can be read
+    file T003 there is no trace in this file (it is an export, and its list of traces is empty) -> export again with a wider range of time, or of another service
     file T004 the format of this file is not recognised (it is XML or HTML) -> a model is solved with `dyelog solve MODEL`; it is no trace
     file T004 the format of this file is not recognised (it is binary, and all formats of traces are text) -> export OpenTelemetry traces with the JSON encoding, not the binary one
     file T004 the format of this file is not recognised (it is a zip archive) -> unpack it first

@@ -284,6 +284,13 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (PAIR, "v + 1 - w = 0, w < v", &["R084"]),
     (PAIR, "name(e1, s), s = \"x\", s = \"y\"", &["R084"]),
     (HOPS, "q[x] = q[x+1]", &["R084"]),
+    (HOPS, "z[x] = y[x]", &["R084"]),
+    (PAIR, "kind(e1, \"Be\"), kind(e1, \"Ac\")", &[]),
+    (HOPS, "kind(g[x], \"Ac\")", &["R084"]),
+    (HOPS, "!kind(f[x], \"Be\")", &["R084"]),
+    (PAIR, "!node(e2)", &["R084"]),
+    (PAIR, "thread(e1, _, M), M > m", &["R084"]),
+    (PAIR, "task(e1, _, v+1)", &["R084"]),
     // What is no value of the column.
     (PAIR, "kind(e1, \"Fork\")", &["R022"]),
     (PAIR, "!kind(e1, \"fk\")", &["R022"]),
@@ -326,6 +333,38 @@ fn what_may_hold_is_not_refused() {
     ] {
         let text = format!("{}{HELP}", template(nodes, conditions));
         assert!(rules(&text).is_ok(), "{conditions}: {:?}", rules(&text).err().map(|found| errors(&found)));
+    }
+}
+
+/// Comparisons that hold whatever matches are warned of, and no others.
+#[test]
+fn what_always_holds_is_told() {
+    let warned = |nodes: &str, condition: &str| {
+        let text = format!("{}{HELP}", template(nodes, condition));
+        let rules = rules(&text).unwrap_or_else(|found| panic!("{condition}: {:?}", errors(&found)));
+        rules.warnings().iter().filter(|warning| warning.code.0 == "R039").count()
+    };
+    for (nodes, condition) in [
+        (PAIR, "v >= 1"),
+        (PAIR, "a = a"),
+        (PAIR, "e1 != e2"),
+        (PAIR, "v + 1 > v - 1"),
+        (PAIR, "w > 0 - 5"),
+        (HOPS, "n >= 1"),
+        (HOPS, "every x { z[x] != y[x] }"),
+        (HOPS, "q[x] != q[x+1]"),
+    ] {
+        assert_eq!(warned(nodes, condition), 1, "{condition}");
+    }
+    for (nodes, condition) in [
+        (PAIR, "v > 1"),
+        (PAIR, "v != w"),
+        (PAIR, "a != b"),
+        (HOPS, "n > 1"),
+        (HOPS, "z[x] > y[x]"),
+        (HOPS, "t[x] != a"),
+    ] {
+        assert_eq!(warned(nodes, condition), 0, "{condition}");
     }
 }
 

@@ -38,6 +38,9 @@ pub const RELATIONS: &[(&str, &[Type], &str)] = &[
     ),
 ];
 
+/// The kinds of nodes, as `kind` has them.
+pub const KINDS: &[&str] = &["Be", "Ac", "Ed", "Fk", "Jn"];
+
 /// The schema of [`RELATIONS`].
 pub fn schema() -> &'static BaseSchema {
     static SCHEMA: LazyLock<BaseSchema> = LazyLock::new(|| {
@@ -45,7 +48,7 @@ pub fn schema() -> &'static BaseSchema {
         for (name, columns, _) in RELATIONS {
             let relation = schema.add(name, columns);
             if *name == "kind" {
-                schema.close(relation, 1, &["Be", "Ac", "Ed", "Fk", "Jn"]);
+                schema.close(relation, 1, KINDS);
             }
         }
         schema

@@ -35,6 +35,20 @@ pub enum KindTag {
     Any,
 }
 
+impl KindTag {
+    /// As traces and rules write it; `_` for any.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Begin => "Be",
+            Self::Activity => "Ac",
+            Self::End => "Ed",
+            Self::Fork => "Fk",
+            Self::Join => "Jn",
+            Self::Any => "_",
+        }
+    }
+}
+
 /// A field of a node's label or attributes, as an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {

@@ -1,6 +1,6 @@
 //! What rules say in vain: bodies that never hold, literals that always do, rules that stand twice.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::ast::{Aggregate, Atom, Comparison, Condition, Operator, Rule, Span, Spanned, Term};
@@ -380,8 +380,17 @@ fn circle(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::from([(None, 0)]);
     let mut differences = Vec::new();
     for condition in body {
-        let Condition::Compare(left, comparison, right) = &condition.value else { continue };
-        let (Some(left), Some(right)) = (linear(&left.value), linear(&right.value)) else { continue };
+        // What is counted is never less than nought.
+        let (left, comparison, right) = match &condition.value {
+            Condition::Aggregate { result, function: Aggregate::Count, .. } => {
+                ((Some(&*result.value), 0), Comparison::GreaterOrEqual, (None, 0))
+            }
+            Condition::Compare(left, comparison, right) => {
+                let Some((left, right)) = difference(&left.value, &right.value) else { continue };
+                (left, *comparison, right)
+            }
+            _ => continue,
+        };
         let mut add = |small: Linear<'_>, great: Linear<'_>, strict: i64, numbers: [usize; 2]| {
             let most = (i128::from(great.1) - i128::from(small.1), -strict);
             differences.push(Difference { from: numbers[1], to: numbers[0], most, span: condition.span });
@@ -440,10 +449,31 @@ fn circle(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
     Some((spans, "no numbers make its comparisons true together".to_owned()))
 }
 
-fn linear(term: &Term) -> Option<Linear<'_>> {
-    match term {
-        Term::Integer(number) => Some((None, *number)),
-        Term::Variable(variable, offset) if variable.index.is_none() => Some((Some(&variable.name), *offset)),
+/// Both sides of a comparison with one variable each at most, where adding and subtracting makes them so.
+fn difference<'t>(left: &'t Term, right: &'t Term) -> Option<(Linear<'t>, Linear<'t>)> {
+    let (mut times, mut number): (BTreeMap<&str, i32>, i64) = (BTreeMap::new(), 0);
+    let mut open = vec![(left, 1), (right, -1)];
+    while let Some((term, sign)) = open.pop() {
+        match term {
+            Term::Integer(value) => number = number.checked_add(value.checked_mul(sign)?)?,
+            Term::Variable(variable, offset) if variable.index.is_none() => {
+                number = number.checked_add(offset.checked_mul(sign)?)?;
+                *times.entry(&variable.name).or_default() += sign as i32;
+            }
+            Term::Arithmetic(one, Operator::Add, other) => open.extend([(&one.value, sign), (&other.value, sign)]),
+            Term::Arithmetic(one, Operator::Subtract, other) => {
+                open.extend([(&one.value, sign), (&other.value, -sign)]);
+            }
+            _ => return None,
+        }
+    }
+    times.retain(|_, times| *times != 0);
+    let variables: Vec<(&str, i32)> = times.into_iter().collect();
+    match variables[..] {
+        [] => Some(((None, number), (None, 0))),
+        [(one, 1)] => Some(((Some(one), number), (None, 0))),
+        [(one, -1)] => Some(((None, number), (Some(one), 0))),
+        [(one, 1), (other, -1)] | [(other, -1), (one, 1)] => Some(((Some(one), number), (Some(other), 0))),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::ast::{Atom, Comparison, Condition, Span, Spanned, Term};
 use crate::check::Checker;
 use crate::codes;
+use dyelog_diagnostic::similar;
 
 /// A column of a relation with its only values.
 #[derive(Clone, Copy)]
@@ -30,7 +31,7 @@ impl<'p> Checker<'p> {
                 let all: Vec<String> = closed.values.iter().map(|value| format!("\"{value}\"")).collect();
                 self.error(codes::TYPE, span, message, |d| {
                     d.with_note(format!("its values are {}", all.join(", ")))
-                        .with_similar(text, closed.values.iter().copied())
+                        .with_hint(format!("did you mean \"{}\"?", nearest(text, closed.values)))
                 });
             }
         }
@@ -74,6 +75,13 @@ impl<'p> Checker<'p> {
         };
         atom.arguments.iter().enumerate().filter_map(closed).collect()
     }
+}
+
+/// The value that is meant: a slip of the pen, or the whole word of what is written short.
+fn nearest<'s>(text: &str, values: &[&'s str]) -> &'s str {
+    let first = |text: &str| text.chars().next().map(|letter| letter.to_ascii_lowercase());
+    let alike = || values.iter().find(|value| first(value) == first(text)).copied();
+    similar(text, values.iter().copied()).or_else(alike).unwrap_or(values[0])
 }
 
 /// Comparisons of such variables with what they never are.

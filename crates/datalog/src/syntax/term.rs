@@ -459,13 +459,14 @@ impl Cursor<'_> {
         self.bump();
         let first = self.bump();
         let span = (1..length).fold(first, |span, _| span.to(self.bump()));
-        let name = self.slice(span);
+        let (name, word) = (self.slice(span), self.slice(first));
         let reported = self.error(codes::UNEXPECTED, span, format!("no aggregate is called `{name}`"), |d| {
             let d = d.with_note(
                 "there are `count`, `sum`, `min`, `max`, `mean` and the percentiles `p1` to `p99`, in whole percent",
             );
             match ALIASES.iter().find(|(alias, _)| name.eq_ignore_ascii_case(alias)) {
                 Some((_, known)) => d.with_hint(format!("write `{known}`")),
+                None if length > 1 => d.with_hint(format!("write `{word}`")),
                 None => d.with_similar(name, ["count", "sum", "min", "max", "mean", "p50", "p90", "p95", "p99"]),
             }
         });

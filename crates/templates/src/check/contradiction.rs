@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codes;
+use crate::facts::KINDS;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, condition_terms};
 use crate::plan::{Field, KindTag};
-use dyelog_datalog::ast::{Comparison, Condition, Operator, Quantifier, Spanned, Template, Term};
+use dyelog_datalog::ast::{Atom, Comparison, Condition, Operator, Quantifier, Spanned, Template, Term};
 use dyelog_datalog::check::divides_by_zero;
 use dyelog_datalog::syntax::print_condition;
 
@@ -39,6 +40,7 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
         every.clear();
     }
     let mut known = Known::of(pattern, &scope);
+    in_vain(template, &known, &scope, findings);
     if !known.is_possible() {
         let message = format!("template `{}` can never match", template.name.value);
         let finding = findings.error(codes::NEVER, template.name.span, message);
@@ -58,14 +60,16 @@ pub fn contradictions(template: &Template, pattern: &Pattern, findings: &mut Fin
         }
     }
     for condition in once.iter().copied().chain(every.iter().copied()).take(MAX_CONDITIONS) {
-        if !known.add(condition, &scope) {
+        if !known.add(condition, &scope, pattern) {
             report(template, condition, findings);
             return;
         }
     }
     for body in some {
         let mut known = known.clone();
-        if let Some(condition) = body.into_iter().take(MAX_CONDITIONS).find(|condition| !known.add(condition, &scope)) {
+        if let Some(condition) =
+            body.into_iter().take(MAX_CONDITIONS).find(|condition| !known.add(condition, &scope, pattern))
+        {
             report(template, condition, findings);
             return;
         }
@@ -78,6 +82,39 @@ fn report(template: &Template, condition: &Spanned<Condition>, findings: &mut Fi
     let finding = findings.error(codes::NEVER, condition.span, message);
     finding.label.push_str("this cannot hold");
     finding.notes.push(format!("nothing fits `{text}` together with the nodes and the conditions before it"));
+}
+
+/// Warns of comparisons that the nodes alone make true.
+fn in_vain(template: &Template, known: &Known, scope: &Scope, findings: &mut Findings<'_>) {
+    let mut open: Vec<&Spanned<Condition>> = template.conditions.iter().rev().collect();
+    let mut looked_at = 0;
+    while let Some(condition) = open.pop() {
+        looked_at += 1;
+        match &condition.value {
+            Condition::Rounds { body, .. } => open.extend(body.iter().rev()),
+            Condition::Compare(left, comparison, right) if looked_at <= MAX_CONDITIONS => {
+                if known.clone().compare(&left.value, opposite(*comparison), &right.value, scope) {
+                    continue;
+                }
+                let message = format!("`{}` says nothing here", print_condition(&condition.value));
+                let finding = findings.warning(dyelog_datalog::codes::IN_VAIN, condition.span, message);
+                finding.notes.push("it holds for all nodes that match".to_owned());
+                finding.hints.push("remove it, or write what is meant".to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn opposite(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Equal => Comparison::NotEqual,
+        Comparison::NotEqual => Comparison::Equal,
+        Comparison::Less => Comparison::GreaterOrEqual,
+        Comparison::GreaterOrEqual => Comparison::Less,
+        Comparison::Greater => Comparison::LessOrEqual,
+        Comparison::LessOrEqual => Comparison::Greater,
+    }
 }
 
 /// The terms of a condition, arithmetic as one.
@@ -183,7 +220,40 @@ impl Known {
             known.unequal.extend(seen.iter().map(|other| (*other, number, 0)));
             seen.push(number);
         }
+        let all: Vec<&Node> = nodes().collect();
+        for (place, one) in all.iter().enumerate() {
+            all[place + 1..]
+                .iter()
+                .filter(|other| other.name != one.name)
+                .for_each(|other| known.different(one, other));
+        }
         known
+    }
+
+    /// Two nodes of one thread, or of one task, have different counters there.
+    fn different(&mut self, one: &Node, other: &Node) {
+        let pairs = [
+            (&one.thread, &other.thread, &one.position, &other.position),
+            (&one.task, &other.task, &one.counter, &other.counter),
+        ];
+        for (line, same, counter, another) in pairs {
+            if line == same
+                && matches!(line, Solved::Variable(..))
+                && let (Some((x, less)), Some((y, more))) = (self.solved(counter), self.solved(another))
+                && x != y
+            {
+                self.unequal.push((x, y, more - less));
+            }
+        }
+    }
+
+    /// A term of a label as a variable plus a number.
+    fn solved(&mut self, term: &Solved) -> Option<(usize, i128)> {
+        match term {
+            Solved::Integer(value) => Some((0, (*value).into())),
+            Solved::Variable(key, offset) => Some((self.number(key)?, (*offset).into())),
+            Solved::Wildcard | Solved::Symbol(_) => None,
+        }
     }
 
     /// Both counters begin at 1.
@@ -257,15 +327,45 @@ impl Known {
     }
 
     /// Takes a condition in; whether it can hold.
-    fn add(&mut self, condition: &Spanned<Condition>, scope: &Scope) -> bool {
+    fn add(&mut self, condition: &Spanned<Condition>, scope: &Scope, pattern: &Pattern) -> bool {
         match &condition.value {
             Condition::Compare(left, comparison, right) => self.compare(&left.value, *comparison, &right.value, scope),
-            Condition::Atom { .. } => {
+            Condition::Atom { negated, atom } => {
+                if !self.of_node(*negated, atom, scope, pattern) {
+                    return false;
+                }
                 let text = print_condition(&condition.value);
                 let opposite = text.strip_prefix('!').map_or_else(|| format!("!{text}"), str::to_owned);
                 let possible = !self.atoms.contains(&opposite);
                 self.atoms.push(text);
                 possible
+            }
+            _ => true,
+        }
+    }
+
+    /// What the facts say of a node that the template matches; whether that can be.
+    fn of_node(&mut self, negated: bool, atom: &Atom, scope: &Scope, pattern: &Pattern) -> bool {
+        let Some(Term::Variable(variable, 0)) = atom.arguments.first().map(|term| &term.value) else { return true };
+        let here = matches!(scope.key(variable, true), Some((_, At::Scalar | At::Here)));
+        let nodes = pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes));
+        let Some(node) = nodes.into_iter().find(|node| here && node.name == variable.name) else { return true };
+        let argument = |column: usize| atom.arguments.get(column).map(|term| &term.value);
+        let mut equal = |column: usize, label: &Solved| {
+            let label = self.solved(label);
+            let value = argument(column).and_then(|term| self.linear(term, scope));
+            let (Some((x, less)), Some((y, more, _))) = (label, value) else { return true };
+            self.numbers(x, Comparison::Equal, y, more - less)
+        };
+        match (&*atom.relation.value, atom.arguments.len()) {
+            ("node", 1) => !negated,
+            ("thread", 3) if !negated => equal(1, &node.thread) && equal(2, &node.position),
+            ("task", 3) if !negated => equal(2, &node.counter),
+            ("kind", 2) => {
+                let Some(Term::Symbol(kind)) = argument(1) else { return true };
+                // That a symbol is no kind at all is told elsewhere.
+                let is_kind = KINDS.contains(&&**kind);
+                node.kind == KindTag::Any || !is_kind || (node.kind.label() == &**kind) != negated
             }
             _ => true,
         }

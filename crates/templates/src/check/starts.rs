@@ -40,7 +40,9 @@ const DEEPEST: usize = 64;
 fn too_deep(program: &Program, asked: &[Vec<(usize, &Ident)>], findings: &mut Findings<'_>) {
     let mut askers: Vec<Vec<usize>> = vec![Vec::new(); asked.len()];
     for (asker, of) in asked.iter().enumerate() {
-        of.iter().for_each(|(place, _)| askers[*place].push(asker));
+        for (place, _) in of {
+            askers[*place].push(asker);
+        }
     }
     // From templates that ask for none upwards.
     let mut left: Vec<usize> = asked.iter().map(Vec::len).collect();
