@@ -13,17 +13,15 @@ use crate::support::shared;
 
 /// One operation a second, each of one span with these attributes and this trace state.
 fn operations(count: u64, attributes: &str, state: &str) -> String {
-    (0..count)
-        .map(|number| {
-            format!(
+    (0..count).fold(String::new(), |text, number| {
+        text + &format!(
                 "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"s\"}}}}]}},\
                  \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"ffffffffffffffffff{:014x}\",\"spanId\":\"00000000000000aa\",\"name\":\"go\",\
                  \"kind\":2,\"traceState\":\"{state}\",\"startTimeUnixNano\":\"1700000{number:03}000000001\",\
                  \"endTimeUnixNano\":\"1700000{number:03}001000001\",\"attributes\":[{attributes}]}}]}}]}}]}}\n",
                 0xff_ffff_ffff_0000_u64 + number
             )
-        })
-        .collect()
+    })
 }
 
 fn reduced(text: &[u8], sampling: Option<f64>) -> SubModel {
