@@ -104,7 +104,7 @@ fn the_shop_without_some_spans_is_nearly_the_same() {
 #[test]
 #[ignore = "needs the reference data, ../shared"]
 fn real_traces_without_some_spans_are_nearly_the_same() {
-    for name in ["hotel-load25", "hotel-load100", "media-load25", "media-load75"] {
+    for name in ["hotel-load25", "hotel-load100", "media-load25"] {
         let file = std::fs::File::open(shared(&format!("traces/jaeger/traceweaver/{name}.json.gz"))).expect("a file");
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).expect("it is compressed");
