@@ -185,7 +185,7 @@ fn choose_loads(
             (Some(load), _, _) => (load, LoadReason::Configured),
             (None, Some(rate), overload) => {
                 findings.push(match overload {
-                    None => load::observed_note(name, rate, &customer.scenario_total, parts.sub.concurrent),
+                    None => load::observed_note(name, rate, &customer.scenario_total),
                     Some(overload) => load::overload_warning(name, rate, overload),
                 });
                 (Load::Open { rate }, LoadReason::Observed)

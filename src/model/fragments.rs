@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, SubModel};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Position, RequestKind, Seconds, SubModel};
 use crate::model::codes;
 use crate::model::load::short;
 use crate::model::parts::{Customer, Parts};
@@ -27,7 +27,7 @@ pub struct LostBeginnings {
     scenarios: Vec<(Arc<str>, u64)>,
     /// How many of them are all that is left of their operation.
     headless: u64,
-    /// How often they begin with an entry that others call: calls of which only the server's side is left.
+    /// How often they call entries that others call, too: calls of which only the server's side is left.
     pub orphans: BTreeMap<EntryIndex, u64>,
 }
 
@@ -46,6 +46,7 @@ impl Parts<'_> {
         let called: BTreeSet<EntryIndex> =
             self.entries.iter().flat_map(|index| requested(self.sub.entry(*index))).collect();
         let sub = self.sub;
+        let mut left_out: Vec<EntryTotal> = Vec::new();
         self.customers.retain(|customer| {
             let Customer { scenario, scenario_total: total, total: own, .. } = customer;
             if total.fragments < total.operations {
@@ -62,10 +63,7 @@ impl Parts<'_> {
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.headless += total.headless;
-                let requests = own.work.values().flat_map(|work| &work.requests).filter(|_| is_called);
-                for ((_, to), request) in requests {
-                    *lost.orphans.entry(*to).or_default() += request.count;
-                }
+                left_out.push(own.clone());
             }
             !is_lost
         });
@@ -77,13 +75,21 @@ impl Parts<'_> {
                     open.extend(requested(sub.entry(entry)));
                 }
             }
+            let unreached = self.entries.iter().filter(|entry| !reached.contains(entry));
+            for own in left_out.iter().chain(unreached.map(|entry| sub.entry(*entry))) {
+                for ((_, to), request) in own.work.values().flat_map(|work| &work.requests) {
+                    if reached.contains(to) {
+                        *lost.orphans.entry(*to).or_default() += request.count;
+                    }
+                }
+            }
             self.entries.retain(|entry| reached.contains(entry));
         }
         lost
     }
 }
 
-/// Gives calls back to those who make them: what a fragment begins with was called by one of those that call it elsewhere. Each call seen
+/// Gives calls back to those who make them: what a lost span called was called by one of those that call it elsewhere. Each call seen
 /// stands for as many as there were invocations of the called entry.
 pub fn give_back(sub: &mut SubModel) {
     let orphans = Parts::new(sub).leave_out_fragments().orphans;
@@ -105,8 +111,21 @@ pub fn give_back(sub: &mut SubModel) {
             }
         }
         for (label, call) in &mut entry.calls {
-            if let Some((all, known)) = label.to.as_ref().and_then(known).filter(|(_, known)| *known > 0) {
-                call.requests = call.requests.scaled(all, known);
+            let Some((all, known)) = label.to.as_ref().and_then(known).filter(|(_, known)| *known > 0) else {
+                continue;
+            };
+            let (waited, on_the_way) = (call.share.0, call.network.0);
+            call.scale(all, known);
+            call.invocations = call.invocations.min(entry.invocations);
+            // While a call was out that was lost, its caller seemed to work.
+            let at = Position { stage: 0, branch: None, phase: label.phase };
+            if let (RequestKind::Synchronous, Some(work)) = (label.kind, entry.work.get_mut(&at)) {
+                let own = work.exclusive.sum.0;
+                let left = (own - (call.share.0 - waited)).clamp(0, own.max(0));
+                let ratio = if own > 0 { left as f64 / own as f64 } else { 0.0 };
+                work.exclusive.sum = Seconds(left);
+                work.network.sum = Seconds(work.network.sum.0 + call.network.0 - on_the_way);
+                work.exclusive.squares = (work.exclusive.squares as f64 * ratio * ratio) as i128;
             }
         }
     }

@@ -149,13 +149,35 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
 
 /// How many operations a traced one stands for on average. One of which nothing tells it stands for itself.
 fn weight(total: &ScenarioTotal) -> f64 {
+    if let Some(probability) = kept(total) {
+        return 1.0 / probability;
+    }
     let unknown = total.operations.saturating_sub(total.sampled.operations) as f64;
     (total.sampled.thousandths as f64 / 1000.0 + unknown) / total.operations.max(1) as f64
 }
 
-/// What is known of the sampling behind a rate.
+/// The probability with which operations were kept, as their trace identifiers show it: where nothing else tells it, and nearly all of
+/// them have one.
+fn kept(total: &ScenarioTotal) -> Option<f64> {
+    let nearly_all = total.ids.count.saturating_mul(10) >= total.operations.saturating_mul(9);
+    total.ids.probability().filter(|_| total.sampled.operations == 0 && nearly_all)
+}
+
+/// What is known of the sampling behind a rate. Of traces that are no spans nothing is sampled.
 fn sampling_note(total: &ScenarioTotal) -> Option<String> {
+    if total.ids.count == 0 && total.sampled.operations == 0 {
+        return None;
+    }
     let weight = weight(total);
+    if let Some(probability) = kept(total) {
+        return (probability < 1.0).then(|| {
+            format!(
+                "each of them stands for {} operations: their trace identifiers fill {} % of the range, as ratio samplers leave them",
+                short(weight),
+                short((probability * 1000.0).round() / 10.0)
+            )
+        });
+    }
     let unknown = total.operations.saturating_sub(total.sampled.operations);
     if unknown > 0 {
         let of = if total.sampled.operations == 0 { String::new() } else { format!("of {unknown} of them ") };
@@ -279,14 +301,14 @@ pub fn recordings_warning(scenario: &str, total: &ScenarioTotal) -> Option<Diagn
 }
 
 /// Says that a load was taken from the traces.
-pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal, sampleable: bool) -> Diagnostic {
+pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagnostic {
     let window = recorded(total).map_or(0.0, |recorded| recorded.seconds);
     let told = note(format!("scenario `{scenario}` gets open arrivals of {}/s", short(rate))).with_note(format!(
         "{} operations were seen to start within {} s",
         total.operations,
         short(window)
     ));
-    let told = match sampling_note(total).filter(|_| sampleable) {
+    let told = match sampling_note(total) {
         Some(sampling) => told.with_note(sampling),
         None => told,
     };

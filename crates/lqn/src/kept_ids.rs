@@ -108,7 +108,7 @@ mod tests {
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             mixed ^ (mixed >> 31)
         };
-        std::iter::repeat_with(move || u128::from(next()) << 64 | u128::from(next()))
+        std::iter::repeat_with(move || (u128::from(next()) << 64) | u128::from(next()))
     }
 
     fn probability(ids: impl Iterator<Item = u128>) -> Option<f64> {
@@ -134,9 +134,9 @@ mod tests {
         // Of 63 bits, of 64 bits, and counted ones.
         assert_eq!(probability(ids().map(|id| id >> 65).take(1000)), Some(1.0));
         assert_eq!(probability(ids().map(|id| id >> 64).take(1000)), Some(1.0));
-        assert_eq!(probability((1..1000).map(u128::from)), None);
+        assert_eq!(probability(1..1000), None);
         // A time in front.
-        assert_eq!(probability(ids().zip(0..1000).map(|(id, at)| (id >> 32) | (0x6500_0000 + at) << 96)), Some(1.0));
+        assert_eq!(probability(ids().zip(0..1000).map(|(id, at)| (id >> 32) | ((0x6500_0000 + at) << 96))), Some(1.0));
         assert_eq!(probability(ids().take(20)), None);
     }
 }

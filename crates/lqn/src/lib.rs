@@ -45,6 +45,7 @@ pub mod digest;
 mod findings;
 pub mod flow;
 pub mod json;
+pub mod kept_ids;
 mod labels;
 mod language;
 pub mod layout;

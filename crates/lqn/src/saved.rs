@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::codes;
+use crate::kept_ids::{KeptIds, Numbers};
 use crate::saved::timing::{CallShape, PairShape};
 use crate::starts::{Starts, Stretch};
 use crate::submodel::{
@@ -55,6 +56,8 @@ struct ScenarioShape {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    ids: Option<IdsShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     first_start: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     last_start: Option<i64>,
@@ -70,6 +73,28 @@ struct ScenarioShape {
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     think: MomentsShape,
+}
+
+/// What trace identifiers make of the numbers of samplers.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IdsShape {
+    count: u64,
+    numbers: Vec<NumbersShape>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NumbersShape {
+    greatest: u32,
+    sum: String,
+}
+
+impl IdsShape {
+    fn of(ids: &KeptIds) -> Option<Self> {
+        let numbers = ids.numbers.iter().map(|own| NumbersShape { greatest: own.greatest, sum: own.sum.to_string() });
+        (ids.count > 0).then(|| Self { count: ids.count, numbers: numbers.collect() })
+    }
 }
 
 /// How many operations those that were kept stand for.
@@ -308,6 +333,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
             first_start: total.first_start,
             last_start: total.last_start,
             last_end: total.last_end,
+            ids: IdsShape::of(&total.ids),
             starts: StartsShape::of(&total.starts),
             undated: (total.undated != Undated::default()).then_some(UndatedShape {
                 traces: total.undated.traces,
@@ -468,6 +494,21 @@ impl Reader<'_> {
         value.min(most)
     }
 
+    fn ids(&mut self, shape: &IdsShape, operations: u64, item: &str) -> KeptIds {
+        let mut ids = KeptIds { count: self.count(shape.count, operations, item), ..KeptIds::default() };
+        if shape.numbers.len() != ids.numbers.len() {
+            self.wrong(item, format!("there are {} samplers, not {}", ids.numbers.len(), shape.numbers.len()));
+        }
+        for (own, shape) in ids.numbers.iter_mut().zip(&shape.numbers) {
+            let Ok(sum) = shape.sum.parse() else {
+                self.wrong(item, format!("`{}` is no whole number", shape.sum));
+                continue;
+            };
+            *own = Numbers { greatest: shape.greatest, sum };
+        }
+        ids
+    }
+
     fn moments(&mut self, shape: &MomentsShape, item: &str) -> Moments {
         if shape.is_nothing() {
             return Moments::default();
@@ -519,7 +560,9 @@ impl Reader<'_> {
                 operations: self.count(shape.operations, MOST, &item),
                 nanoseconds: shape.nanoseconds,
             });
+            let ids = shape.ids.as_ref().map(|own| self.ids(own, operations, &item));
             let total = sub.scenarios.entry(name).or_default();
+            total.ids = ids.unwrap_or_default();
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
             total.sampled = sampled.unwrap_or_default();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::kept_ids::KeptIds;
 use crate::starts::Starts;
 use crate::timing::{CallLabel, CallTotal, PairTotal};
 use dyelog_diagnostic::names::{Name, Names};
@@ -357,6 +358,8 @@ pub struct ScenarioTotal {
     pub headless: u64,
     /// How they were sampled, as far as traces tell.
     pub sampled: Sampled,
+    /// The trace identifiers of those that tell nothing of it.
+    pub ids: KeptIds,
     /// Earliest and latest start of an operation, nanoseconds from the trace's epoch, where known.
     pub first_start: Option<i64>,
     /// Latest start.
@@ -653,6 +656,7 @@ impl ScenarioTotal {
         self.fragments += other.fragments;
         self.headless += other.headless;
         self.sampled.merge(&other.sampled);
+        self.ids.merge(&other.ids);
         self.first_start = least(self.first_start, other.first_start);
         self.last_start = self.last_start.max(other.last_start);
         self.last_end = self.last_end.max(other.last_end);

@@ -61,6 +61,24 @@ impl CallTotal {
     }
 }
 
+impl CallTotal {
+    /// The same with so many calls in place of each so many.
+    pub fn scale(&mut self, to: u64, from: u64) {
+        let factor = to as f64 / from.max(1) as f64;
+        let count = |count: u64| (count as f64 * factor).round() as u64;
+        let seconds = |seconds: Seconds| Seconds((seconds.0 as f64 * factor) as i128);
+        self.invocations = count(self.invocations);
+        self.requests = self.requests.scaled(to, from);
+        self.duration = Moments {
+            count: count(self.duration.count),
+            sum: seconds(self.duration.sum),
+            squares: (self.duration.squares as f64 * factor) as i128,
+        };
+        (self.start, self.share) = (seconds(self.start), seconds(self.share));
+        (self.lead, self.network) = (seconds(self.lead), seconds(self.network));
+    }
+}
+
 /// Two labels in the same invocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairTotal {

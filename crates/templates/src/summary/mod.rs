@@ -217,6 +217,11 @@ impl Summary {
         let mut one = ScenarioTotal { operations: 1, fragments, headless, ..Default::default() };
         if let Some(weight) = operation.weight {
             one.sampled.add(weight);
+        } else if operation.extent == Extent::Whole
+            && is_measured(toeg)
+            && let Ok(id) = u128::from_str_radix(&operation.run, 16)
+        {
+            one.ids.add(id);
         }
         if timed {
             let begin = toeg.event(toeg.root()).time;

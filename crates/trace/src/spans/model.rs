@@ -35,6 +35,7 @@ pub struct Link {
 }
 
 /// One span. Times are nanoseconds from the epoch of the file.
+#[expect(clippy::struct_excessive_bools, reason = "facts of a span, each of which holds by itself")]
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// The trace it belongs to.
