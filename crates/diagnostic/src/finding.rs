@@ -60,7 +60,7 @@ pub enum Place {
         /// Column in bytes, from 1; 0 where only the line is known.
         column: u32,
     },
-    /// A byte range of a text that is kept in [`Sources`].
+    /// A byte range of a text that is kept in [`Sources`](crate::Sources).
     Range {
         /// The file's name as the user gave it.
         file: Arc<str>,
@@ -197,11 +197,20 @@ impl fmt::Display for Diagnostics {
             if index > 0 {
                 f.write_str("; ")?;
             }
-            write!(f, "{} [{}]", diagnostic.message, diagnostic.code)?;
+            diagnostic.fmt(f)?;
         }
         Ok(())
     }
 }
+
+/// The message and the code. [`Renderer`](crate::Renderer) shows the rest.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.message, self.code)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
 
 impl std::error::Error for Diagnostics {}
 

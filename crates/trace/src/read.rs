@@ -107,8 +107,8 @@ pub struct ReadOptions {
 
 /// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.
 ///
-/// `file` is the name for diagnostics. gzip and zstd are told by their first bytes, the format by the first
-/// [`HEAD`](crate::detect::HEAD) bytes of the content.
+/// `file` is the name for diagnostics. gzip and zstd are recognised by their first bytes, the format by the first
+/// [`HEAD`] bytes of the content.
 ///
 /// # Errors
 /// When the input fails, is a damaged archive, is empty, or is of a format that is not known or has no reader; and, where the

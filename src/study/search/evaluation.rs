@@ -78,10 +78,8 @@ impl Evaluator<'_> {
         });
         match tried {
             Ok(found) => found,
-            Err(Diagnostics(reasons)) => {
-                let words: Vec<String> =
-                    reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
-                let state = State::Failed(words.join("; "));
+            Err(reasons) => {
+                let state = State::Failed(reasons.to_string());
                 (Verdict::Unknown, Evaluation { reached: Vec::new(), state, exact: true, busiest: None })
             }
         }

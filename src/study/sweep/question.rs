@@ -82,10 +82,8 @@ impl Question {
         (self.measures.iter().map(figure).collect(), state)
     }
 
-    fn failed(&self, Diagnostics(reasons): &Diagnostics) -> (Vec<Option<f64>>, State) {
-        let reasons: Vec<String> =
-            reasons.iter().map(|reason| format!("{} [{}]", reason.message, reason.code)).collect();
-        (vec![None; self.measures.len()], State::Failed(reasons.join("; ")))
+    fn failed(&self, reasons: &Diagnostics) -> (Vec<Option<f64>>, State) {
+        (vec![None; self.measures.len()], State::Failed(reasons.to_string()))
     }
 }
 

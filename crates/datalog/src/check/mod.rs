@@ -59,7 +59,7 @@ pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Dia
 }
 
 /// What the columns of the relations that rules define are, by the relations' numbers in
-/// [`Scopes`](crate::scope::Scopes).
+/// [`Scopes`].
 pub fn column_types(program: &Program, schema: &BaseSchema) -> Vec<Vec<Type>> {
     Checker::new(program, schema, &[]).column_types()
 }

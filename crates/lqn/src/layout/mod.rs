@@ -3,14 +3,14 @@
 //! [`Graph::layout`] puts boxes into ranks from top to bottom, so that arcs run downwards, orders each rank for few crossings,
 //! and then gives coordinates. The steps, a file each:
 //!
-//! 1. [`ranks`]: arcs that close a circle are turned round; longest paths give ranks.
-//! 2. [`proper`]: an arc over several ranks becomes a chain of points, one a rank. Labels are points of such chains that have a
+//! 1. `ranks`: arcs that close a circle are turned round; longest paths give ranks.
+//! 2. `proper`: an arc over several ranks becomes a chain of points, one a rank. Labels are points of such chains that have a
 //!    size, in rows of their own between the ranks. That is why no label can come to lie on a box or on another label:
 //!    whatever stands in a row is kept apart like boxes are.
-//! 3. [`order`]: sweeps that sort each rank by barycentres; the order with the fewest crossings stays.
-//! 4. [`place`]: each row in turn is put where its neighbours want it. For one row that is a least-squares problem under an
+//! 3. `order`: sweeps that sort each rank by barycentres; the order with the fewest crossings stays.
+//! 4. `place`: each row in turn is put where its neighbours want it. For one row that is a least-squares problem under an
 //!    order, which pooling adjacent violators solves exactly.
-//! 5. [`route`]: coordinates of boxes, labels and arcs.
+//! 5. `route`: coordinates of boxes, labels and arcs.
 //!
 //! Lengths are in whatever unit the sizes of the boxes have. Nothing here recurses, and the order of equals is that of the input.
 

@@ -2,7 +2,7 @@
 //!
 //! A *visit* is what a task does for one request: one execution occurrence, or several where the task goes on after its occurrence was
 //! explained. A visit is complete when its task has gone on to another, all its requests are explained and all visits that it asked
-//! for are complete; then it is added to the entry of its [shape](crate::signatures), and forgotten.
+//! for are complete; then it is added to the entry of its shape (`signatures`), and forgotten.
 
 mod scenarios;
 mod visit;

@@ -1,6 +1,6 @@
 //! Why the templates made of a trace what they made of it, and why not something else.
 //!
-//! A [`Study`] is one operation with all that was committed in it and when. From it follow the [`variables`] of a match and what
+//! A [`Study`] is one operation with all that was committed in it and when. From it follow the variables of a match and what
 //! it [`did`](fn@done), and, the other way round, the [`evidence`] for an entry or a request of the model. [`why_not`] runs
 //! the plan of one template by itself, step by step, in an evaluator that is small, slow and tells where it stopped.
 

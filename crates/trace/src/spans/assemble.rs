@@ -5,7 +5,7 @@
 //!   its completion; other spans that share an identifier are kept apart, a client and a server half among them;
 //! - each span finds its parent: the other half where the two share an identifier, else the span that it names; where a
 //!   consumer is linked to the producer of its message, that one, also in another trace;
-//! - spans whose parent is missing are given it back where only one place fits ([`restore`](super::restore)); where several
+//! - spans whose parent is missing are given it back where only one place fits (`restore`); where several
 //!   name the same missing parent, it is put in their place; what remains are roots;
 //! - each root is an operation.
 

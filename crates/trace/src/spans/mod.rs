@@ -3,7 +3,7 @@
 //! A span format records a tree of intervals, a TOEG the order of events; this room reads the one off the other, in steps that
 //! each know little:
 //!
-//! 1. readers ([`otlp`], [`jaeger`]) stream the input into small [`model`] records;
+//! 1. readers (`otlp`, `jaeger`) stream the input into small [`model`] records;
 //! 2. [`assemble`] removes duplicates, finds parents, joins consumers to producers and lays out trees;
 //! 3. [`classify`] says of each span whether it is a visit of a service, a call, or an activity;
 //! 4. [`skew`] compares the clocks of the machines and [`call_semantics`] decides, from corrected times, which caller waits;
