@@ -140,7 +140,9 @@ pub fn schema() -> &'static BaseSchema {
         }
         for (file, text) in super::standard::FILES {
             let exports = syntax::read(file, text, &|_| None).program.exports;
-            exports.iter().for_each(|relation| schema.offer(&relation.value, file));
+            for relation in &exports {
+                schema.offer(&relation.value, file);
+            }
         }
         schema
     });
