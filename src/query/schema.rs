@@ -14,6 +14,10 @@ pub const SPAN: Type = Type::Entity("a span");
 pub const EVENT: Type = Type::Entity("an event");
 /// A match of a template.
 pub const MATCH: Type = Type::Entity("a match");
+/// A message.
+pub const MESSAGE: Type = Type::Entity("a message");
+/// An interaction of tasks.
+pub const INTERACTION: Type = Type::Entity("an interaction");
 /// An entry of an operation's sub-model.
 pub const ENTRY: Type = Type::Entity("an entry");
 
@@ -60,12 +64,18 @@ relations! {
         "span C is the so-manieth child of span P, from 1, by the time of the start";
     Restored "restored" ("span": SPAN)
         "span S is not in the trace, and stands in the place of a missing one: it has a place in the tree, and nothing else";
+    Orphan "orphan" ("span": SPAN)
+        "span S names a parent that is not in the trace; it hangs on what stands in its place, or is a root";
     Root "root" ("span": SPAN) "span S is the first of its operation";
     SpanKind "span_kind" ("span": SPAN, "kind": Type::Symbol)
         "span S is \"client\", \"server\", \"producer\", \"consumer\", \"internal\" or \"unspecified\"";
     Start "start" ("span": SPAN, "time": Type::Integer)
-        "span S starts at that time, in nanoseconds since 1970, by its own machine's clock";
+        "span S starts at that time, in nanoseconds since 1970; clocks that differ are corrected";
     End "end" ("span": SPAN, "time": Type::Integer) "span S ends at that time, as `start`";
+    RecordedStart "recorded_start" ("span": SPAN, "time": Type::Integer)
+        "span S starts at that time by its own machine's clock, as the trace tells it";
+    RecordedEnd "recorded_end" ("span": SPAN, "time": Type::Integer)
+        "span S ends at that time by its own machine's clock, as the trace tells it";
     Duration "duration" ("span": SPAN, "duration": Type::Integer) "span S takes so long, in nanoseconds";
     Status "status" ("span": SPAN, "status": Type::Symbol)
         "span S ended as \"ok\", \"error\" or \"unset\"; an attribute `error` that is true counts as \"error\"";
@@ -80,7 +90,9 @@ relations! {
     Resource "resource" ("span": SPAN, "key": Type::Symbol, "value": Type::Any)
         "the resource (Jaeger: the process) of span S has an attribute";
     Event "event" ("event": EVENT, "span": SPAN, "name": Type::Symbol, "time": Type::Integer)
-        "event E (Jaeger: log) of span S has that name and time, in nanoseconds since 1970";
+        "event E (Jaeger: log) of span S has that name and time, in nanoseconds since 1970, corrected as `start`";
+    RecordedTime "recorded_time" ("event": EVENT, "time": Type::Integer)
+        "event E happens at that time by its own machine's clock, as the trace tells it";
     EventAttr "event_attr" ("event": EVENT, "key": Type::Symbol, "value": Type::Any) "event E has an attribute";
     Link "link" ("span": SPAN, "trace": Type::Symbol, "id": Type::Symbol)
         "span S is linked to the span of that identifier in that trace";
@@ -110,6 +122,30 @@ relations! {
         "entry E of a task was opened, for that service (\"\" where none is named), by a request of type \"R\", \"A\" or \"F\"";
     Request "request" ("from": ENTRY, "to": ENTRY) "entry E requests entry F";
     Owner "owner" ("node": Type::Node, "entry": ENTRY) "node N is work of entry E";
+    Message "message" ("message": MESSAGE, "sender": Type::Symbol, "receiver": Type::Symbol)
+        "message M went from a task to another one; \"\" where nobody received it and its sending does not tell to whom it went";
+    MessageThread "message_thread" ("message": MESSAGE, "sender": Type::Integer, "receiver": Type::Integer)
+        "message M went from that thread of its sender to that of its receiver; 1 where a task has one";
+    MessageName "message_name" ("message": MESSAGE, "name": Type::Symbol) "message M says that; no row where it is not told";
+    MessageSent "message_sent" ("message": MESSAGE, "time": Type::Integer)
+        "message M was sent at that time, in nanoseconds of the trace's own clock; where the trace tells one time of a message, at that";
+    MessageReceived "message_received" ("message": MESSAGE, "time": Type::Integer)
+        "message M was received at that time, as `message_sent`; no row where it never was";
+    MessageKind "message_kind" ("message": MESSAGE, "kind": Type::Symbol)
+        "message M is a \"request\", a \"forward\" of one, a \"reply\", \"asynchronous\" (nobody replies) or \"lost\" (nobody received it)";
+    MessageReply "message_reply" ("request": MESSAGE, "reply": MESSAGE)
+        "message R answers request M, by way of those that passed it on";
+    MessageCause "message_cause" ("message": MESSAGE, "cause": MESSAGE)
+        "message M was sent while its sender served message C; no row where it served none";
+    MessagePlace "message_place" ("message": MESSAGE, "file": Type::Symbol, "line": Type::Integer)
+        "the trace tells of message M there; of one that was received, of its reception";
+    Interaction "interaction" ("interaction": INTERACTION, "kind": Type::Symbol, "client": Type::Symbol, "server": Type::Symbol)
+        "interaction I is \"sync\", \"async\" or \"forward\"; the server is the task that replied, or received the message";
+    InteractionMessage "interaction_message" ("interaction": INTERACTION, "number": Type::Integer, "message": MESSAGE)
+        "interaction I has message M as its so-manieth, from 1: the request, those that passed it on, the reply";
+    InteractionCutOff "interaction_cut_off" ("interaction": INTERACTION)
+        "interaction I is taken for asynchronous since the trace ended before a reply";
+    EntryMessage "entry_message" ("entry": ENTRY, "message": MESSAGE) "entry E was opened by message M";
 }
 
 /// Names of the columns of the graph's relations, in the order of [`facts::RELATIONS`].
@@ -140,7 +176,7 @@ pub fn schema() -> &'static BaseSchema {
         }
         for (file, text) in super::standard::FILES {
             let exports = syntax::read(file, text, &|_| None).program.exports;
-            for relation in &exports {
+            for relation in exports {
                 schema.offer(&relation.value, file);
             }
         }
@@ -163,6 +199,40 @@ pub(super) fn column_names(relation: BaseRelation) -> Vec<&'static str> {
     match GRAPH.get(place) {
         Some(columns) => columns.to_vec(),
         None => OWN[place - GRAPH.len()].1.columns.iter().map(|(name, _)| *name).collect(),
+    }
+}
+
+/// What traces have rows of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Those that tell of operations.
+    Operations,
+    /// Those that tell of messages, and not of operations.
+    Messages,
+    /// Both.
+    Both,
+}
+
+/// What traces have rows of a relation.
+pub(super) fn subject(relation: BaseRelation) -> Subject {
+    match own(relation) {
+        Some(Own::Entry | Own::Request) => Subject::Both,
+        Some(
+            Own::Message
+            | Own::MessageThread
+            | Own::MessageName
+            | Own::MessageSent
+            | Own::MessageReceived
+            | Own::MessageKind
+            | Own::MessageReply
+            | Own::MessageCause
+            | Own::MessagePlace
+            | Own::Interaction
+            | Own::InteractionMessage
+            | Own::InteractionCutOff
+            | Own::EntryMessage,
+        ) => Subject::Messages,
+        _ => Subject::Operations,
     }
 }
 
