@@ -212,7 +212,11 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) {
         }
         kept = with(model, low);
     }
-    model.activities[fork.after.index()].work.think_time += (fork.seen - kept).max(0.0);
+    let missing = fork.seen - kept;
+    // Below that it is rounding, and no delay.
+    if missing > fork.seen * 1e-9 {
+        model.activities[fork.after.index()].work.think_time += missing;
+    }
 }
 
 /// By how much, relative to what was seen, a fork may take longer before calls in it are not waited for.

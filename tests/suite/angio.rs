@@ -449,7 +449,7 @@ fn what_is_no_trace_is_described() {
     ");
     let zipkin = read_from(None, false, &b"[{\"traceId\":\"1\",\"id\":\"2\"}]"[..]).report.expect_err("no reader");
     insta::assert_snapshot!(listed(&zipkin.0), @"
-    file T005 traces in the format `zipkin` cannot be read yet (formats that can be read: angio, angio-jsonl, otlp, jaeger, messages, events, lqsim, shiviz) -> convert the trace to one of these; `--from FORMAT` overrides what the content seems to be
+    file T005 traces in the format `zipkin` cannot be read yet (formats that can be read: angio, angio-jsonl, otlp, jaeger, messages, events, lqsim, shiviz, calls) -> convert the trace to one of these; `--from FORMAT` overrides what the content seems to be
     ");
 }
 
