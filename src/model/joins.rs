@@ -84,7 +84,7 @@ pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]
                 // Of graphs that were traced as such nothing more is known here.
                 time = Time { mean: response, variance: response * response };
             } else if is_traced[at] {
-                time.mean += correct(model, entry, of, response - time.mean);
+                time.mean += correct(model, entry, of, response - time.mean, response * ROUNDING);
             }
         }
         times[at] = time;
@@ -213,11 +213,13 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) {
         kept = with(model, low);
     }
     let missing = fork.seen - kept;
-    // Below that it is rounding, and no delay.
-    if missing > fork.seen * 1e-9 {
+    if missing > fork.seen * ROUNDING {
         model.activities[fork.after.index()].work.think_time += missing;
     }
 }
+
+/// Times that differ by less than this part of them differ by rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// By how much, relative to what was seen, a fork may take longer before calls in it are not waited for.
 const NEXT_TO_NOTHING: f64 = 1e-3;
@@ -239,8 +241,8 @@ fn send(model: &mut Model, branches: &[(ActivityId, f64)], times: &[Time]) -> bo
 }
 
 /// Lets an entry respond by so much later; gives by how much it does. What it answers too late by is taken from its delays: it may
-/// be faster than others are with those that it calls.
-fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f64) -> f64 {
+/// be faster than others are with those that it calls. Differences up to `rounding` are none.
+fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f64, rounding: f64) -> f64 {
     let mut works: Vec<&mut Work> = Vec::new();
     match (&mut model.entries[entry.index()].body, woven) {
         (Body::Phases(phases), _) => works.extend(phases.first_mut()),
@@ -261,6 +263,9 @@ fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f6
         (Body::Activities(_), None) => {}
     }
     let mut done = 0.0;
+    if missing.abs() <= rounding {
+        return 0.0;
+    }
     if missing >= 0.0 {
         if let Some(last) = works.last_mut() {
             last.think_time += missing;
@@ -282,4 +287,4 @@ fn correct(model: &mut Model, entry: EntryId, woven: Option<&Woven>, missing: f6
 }
 
 /// The part of a demand that may be taken to make up for servers that answer this caller sooner than others.
-const MOST_TAKEN: f64 = 0.5;
+const MOST_TAKEN: f64 = 0.1;

@@ -176,8 +176,8 @@ fn the_prediction_at_the_traced_load_is_what_was_traced() {
 }
 
 /// The predictions of a trace's scenarios at the load that was traced are those that were traced.
-fn predicts_what_was_traced(trace: &str) {
-    let solved = run(&["solve", trace, "--format", "json"]);
+fn predicts_what_was_traced(trace: &str, options: &[&str]) {
+    let solved = run(&[&["solve", trace, "--format", "json"], options].concat());
     assert_eq!(solved.code, 0, "{}", solved.err);
     let results: serde_json::Value = serde_json::from_str(&solved.out).expect("JSON");
     for scenario in results["scenarios"].as_array().expect("scenarios") {
@@ -189,14 +189,18 @@ fn predicts_what_was_traced(trace: &str) {
 
 #[test]
 fn the_bundled_spans_are_predicted_as_they_were_traced() {
-    predicts_what_was_traced("traces/shop.otlp.jsonl");
+    predicts_what_was_traced("traces/shop.otlp.jsonl", &[]);
 }
 
-/// Real spans under light load: the hotel of DeathStarBench.
+/// Real spans under light load: the hotel of DeathStarBench. Three operations in ten were kept; taken for all, they are a load so light
+/// that times hold hardly any queueing, whatever the servers are.
 #[test]
 #[ignore = "needs the reference data, ../shared"]
 fn real_spans_are_predicted_as_they_were_traced() {
-    predicts_what_was_traced(&shared("traces/jaeger/traceweaver/hotel-load25.json.gz").to_string_lossy());
+    predicts_what_was_traced(
+        &shared("traces/jaeger/traceweaver/hotel-load25.json.gz").to_string_lossy(),
+        &["--sampling", "1"],
+    );
 }
 
 /// A configured load is compared with the trace where as many operations come of it.
