@@ -214,3 +214,21 @@ fn a_profile_that_is_interrupted_tells_what_it_measured() {
     assert_eq!(found["interrupted"], true);
     assert!(found["rules"][0]["rows"].as_u64() > Some(0), "{found}");
 }
+
+#[test]
+fn an_aggregate_in_the_head_is_told_where_it_belongs() {
+    for rule in ["q(V, count S) :- span(S, V, _).", "q(V, avg(D)) :- span(S, V, _), duration(S, D)."] {
+        let (code, _, words) = dyelog(&["query", "-e", rule, "traces/shop.otlp.jsonl"]);
+        assert_eq!(code, 2, "{words}");
+        assert!(words.contains("N = count { r(X, V) }"), "{rule}: {words}");
+    }
+}
+
+#[test]
+fn a_full_stop_after_use_is_no_fault() {
+    let rule = "use \"std/tree.dl\".";
+    let (code, out, words) =
+        dyelog(&["query", "-e", rule, "-e", "q(S) :- leaf(S).", "traces/shop.otlp.jsonl", "--format", "csv"]);
+    assert_eq!(code, 0, "{words}");
+    assert!(out.lines().count() > 100, "{out}");
+}

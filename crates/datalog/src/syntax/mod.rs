@@ -142,8 +142,9 @@ impl Cursor<'_> {
     fn use_item(&mut self) -> Parsed<Use> {
         let start = self.bump();
         let file = self.text_value("the file's name in quotes")?;
-        let span = start.to(file.span);
-        Ok(Use { file, span })
+        // Items that end with a full stop stand beside it, so one is often written here, too.
+        let end = self.take(Kind::Dot).unwrap_or(file.span);
+        Ok(Use { span: start.to(end), file })
     }
 
     fn export(&mut self) -> Parsed<Export> {

@@ -274,13 +274,25 @@ impl Cursor<'_> {
             if self.at_end() || self.at_item() {
                 return Err(self.unclosed(open, "the arguments"));
             }
+            let aggregate = self.word(0).is_some_and(is_aggregate);
             arguments.push(self.term()?);
+            if aggregate && !self.is(TokenKind::CloseRound) && !self.is(TokenKind::Comma) {
+                return Err(self.aggregate_in_an_atom());
+            }
             if !self.is(TokenKind::CloseRound) && !self.at_end() {
                 self.expect(TokenKind::Comma, "`,` or `)`")?;
             }
         };
         let span = relation.span.to(close);
         Ok(Atom { relation, arguments, span })
+    }
+
+    /// `q(V, count S)`, `q(V, sum(D))`: as SQL and others write aggregates.
+    fn aggregate_in_an_atom(&mut self) -> super::cursor::Reported {
+        self.unexpected_with("`,` or `)`", |d| {
+            d.with_note("an aggregate is a condition of the body, with what it is taken over in braces")
+                .with_hint("write `q(V, N) :- r(_, V), N = count { r(X, V) }.`")
+        })
     }
 
     /// One condition.
@@ -566,6 +578,13 @@ const ALIASES: [(&str, &str); 9] = [
     ("total", "sum"),
     ("cnt", "count"),
 ];
+
+/// Whether a word names an aggregate, here or in other languages.
+fn is_aggregate(word: &str) -> bool {
+    ["count", "sum", "min", "max", "mean"].contains(&word)
+        || percentile(word).is_some()
+        || ALIASES.iter().any(|(alias, _)| word.eq_ignore_ascii_case(alias))
+}
 
 /// Units of time in nanoseconds.
 const TIMES: [(&str, f64); 8] =
