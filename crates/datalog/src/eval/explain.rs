@@ -174,7 +174,7 @@ impl Explaining<'_, '_> {
         let rule = match closed.proofs.get(row as usize) {
             Some(Some(Proof::Fact(rule))) => *rule,
             Some(Some(Proof::Rule { rule, .. })) => rules.rules[*rule as usize].source,
-            // Best values rest on facts in the end; should one not, its relation's first rule stands for it.
+            // A value that only a row it has replaced led to has no proof: its relation's first rule stands for it.
             _ => derived.rules.first().map_or(0, |rule| rules.rules[*rule as usize].source),
         };
         let row = (0..derived.arity).map(|column| Some(closed.table.cell(row, column))).collect();

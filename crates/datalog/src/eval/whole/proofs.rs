@@ -2,7 +2,8 @@
 //!
 //! While values get better, a row may rest on one that is replaced later. So proofs are looked for once all values are final,
 //! from the facts upwards: a row is proved by the first rule that gives it from rows that are proved already. No row rests
-//! on itself then, and each row is worked off once.
+//! on itself then, and each row is worked off once. A row has no proof if only one that it has replaced led to it: `p(X, 1) :-
+//! q(X)` may better the very row of `p` by which `q(X)` came to hold.
 
 use std::collections::VecDeque;
 use std::mem::size_of;
