@@ -532,8 +532,8 @@ fn explains_by_the_first_way_found() {
     let rules = compiled(&text, &facts);
     let mut evaluator = Evaluator::new(&rules, &facts).with_explanations();
     let fine = rules.relation("fine").expect("it exists");
-    assert_eq!(evaluator.explain(fine, &[Value::from(1), Value::from(2)]), Ok(None));
-    let found = evaluator.explain(fine, &[Value::from(1), Value::from(1)]).expect("no limit").expect("it holds");
+    assert_eq!(evaluator.explain(fine, &[Value::from(1), Value::from(2)], 9), Ok(None));
+    let found = evaluator.explain(fine, &[Value::from(1), Value::from(1)], 9).expect("no limit").expect("it holds");
     let mut lines = Vec::new();
     let mut open = vec![(0, 0)];
     while let Some((place, depth)) = open.pop() {
@@ -641,11 +641,17 @@ proptest! {
         prop_assert_eq!(&rows(&text, &facts, "near", None), &least);
         let one: Vec<Vec<i64>> = least.into_iter().filter(|row| row[0] == i64::from(first)).collect();
         prop_assert_eq!(rows(&text, &facts, "near", Some(first)), one);
+        prop_assert!(best_values_are_grounded(NEAREST, "near", &facts));
+        let mutual = format!("{NEAREST}\n far(X) :- near(X, _). near(X, 9) :- far(X).");
+        prop_assert!(best_values_are_grounded(&mutual, "far", &facts));
         let rules = compiled(&text, &facts);
         let longest = rules.relation("longest").expect("it exists");
         let found = Evaluator::new(&rules, &facts).query(longest, &[None, None]);
         match greatest {
-            Some(greatest) => prop_assert_eq!(rows(&text, &facts, "longest", None), greatest),
+            Some(greatest) => {
+                prop_assert_eq!(rows(&text, &facts, "longest", None), greatest);
+                prop_assert!(best_values_are_grounded(LONGEST, "longest", &facts));
+            }
             None => prop_assert_eq!(found.expect_err("it has no end").0[0].code.0, "R045"),
         }
     }
@@ -724,11 +730,28 @@ proptest! {
             }
             for row in &expected {
                 let row: Vec<Value> = row.iter().copied().filter_map(Value::integer).collect();
-                let derivation = shared.explain(relation, &row).expect("no limit").expect("it holds");
+                let derivation = shared.explain(relation, &row, 9).expect("no limit").expect("it holds");
                 prop_assert!(grounded(&derivation), "{derivation:?} in\n{text}");
             }
         }
     }
+}
+
+/// Whether each row of a relation is proved without circles, and all that a rule with a body gives has premises.
+fn best_values_are_grounded(text: &str, relation: &str, facts: &Lists) -> bool {
+    let parsed = program(text);
+    let rules = compiled(text, facts);
+    let relation = rules.relation(relation).expect("it exists");
+    let mut evaluator = Evaluator::new(&rules, facts).with_explanations();
+    let rows = evaluator.query(relation, &[None, None]).expect("no limit");
+    rows.iter().all(|row| {
+        let found = evaluator.explain(relation, row, 9).expect("no limit").expect("it holds");
+        let complete = found.steps.iter().all(|step| match step.because {
+            Cause::Rule(rule) => step.premises.is_empty() == parsed.rules[rule].body.is_empty(),
+            _ => true,
+        });
+        complete && grounded(&found)
+    })
 }
 
 /// Whether no row of a derivation rests on itself.

@@ -278,6 +278,111 @@ fn a_fact_is_proved_down_to_the_lines_of_the_trace() {
     }
 }
 
+/// Best values of a recursion, down to the trace; aggregates, as far as rows are shown.
+const TOTALS: &str = "longest(X, 0) :- node(X), !edge(_, X).
+longest(Y, D) :- D = max L { edge(X, Y), longest(X, P), L = P + 1 }.
+end(D) :- D = max L { longest(_, L) }.
+nodes(N) :- N = count { node(_) }.
+ways(S) :- S = sum L { longest(_, L) }.
+middle(M) :- M = mean L { longest(_, L) }.
+early(M) :- M = mean L { longest(_, L), L < 4 }.
+late(V) :- V = p50 L { longest(_, L) }.
+output longest, end, nodes, ways, middle, early, late.
+";
+
+#[test]
+fn a_best_value_is_proved_by_what_it_comes_from() {
+    let folder = Folder::new();
+    let rules = folder.file("totals.dl", TOTALS);
+    let proof = |fact: &str| {
+        let said = run(&["explain", &rules, "traces/rpc.angio", "--fact", fact]);
+        assert_eq!((said.code, said.err.as_str()), (0, ""));
+        said.out.replace(&rules, "totals.dl")
+    };
+    insta::assert_snapshot!(proof("longest(\"1,4\", _)"), @r#"
+    rpc run=1
+    longest("traces/rpc.angio:13", 3)  by totals.dl:2
+      edge("traces/rpc.angio:12", "traces/rpc.angio:13")  a fact
+      longest("traces/rpc.angio:12", 2)  by totals.dl:2
+        edge("traces/rpc.angio:11", "traces/rpc.angio:12")  a fact
+        longest("traces/rpc.angio:11", 1)  by totals.dl:2
+          edge("traces/rpc.angio:10", "traces/rpc.angio:11")  a fact
+          longest("traces/rpc.angio:10", 0)  by totals.dl:1
+            node("traces/rpc.angio:10")  a fact
+            no edge(_, "traces/rpc.angio:10")  no such row
+    "#);
+    let end = proof("end(_)");
+    let top: Vec<&str> = end.lines().take(4).collect();
+    insta::assert_snapshot!(top.join("\n"), @r#"
+    rpc run=1
+    end(6)  by totals.dl:3
+      max = 6  over 7 rows; 1 of them shown
+        longest("traces/rpc.angio:16", 6)  by totals.dl:2
+    "#);
+}
+
+#[test]
+fn aggregates_show_some_rows_and_count_the_others() {
+    let folder = Folder::new();
+    let rules = folder.file("totals.dl", TOTALS);
+    let proof = |fact: &str, more: &[&str]| {
+        let mut arguments = vec!["explain", &rules, "traces/rpc.angio", "--fact", fact];
+        arguments.extend(more);
+        let said = run(&arguments);
+        assert_eq!((said.code, said.err.as_str()), (0, ""));
+        said.out.replace(&rules, "totals.dl")
+    };
+    insta::assert_snapshot!(proof("nodes(_)", &[]), @r#"
+    rpc run=1
+    nodes(7)  by totals.dl:4
+      count = 7  over 7 rows; 5 of them shown
+        node("traces/rpc.angio:10")  a fact
+        node("traces/rpc.angio:11")  a fact
+        node("traces/rpc.angio:12")  a fact
+        node("traces/rpc.angio:13")  a fact
+        node("traces/rpc.angio:14")  a fact
+    "#);
+    for (fact, words) in [("ways(_)", "sum"), ("middle(_)", "mean"), ("late(_)", "p50")] {
+        let text = proof(fact, &["--depth", "2"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[2].starts_with(&format!("  {words} = ")), "{text}");
+        assert!(lines[2].ends_with("over 7 rows; 5 of them shown"), "{text}");
+        assert_eq!(lines.len(), 8, "{text}");
+    }
+    let all = proof("nodes(_)", &["--all"]);
+    assert!(all.contains("over 7 rows\n") && all.lines().count() == 10, "{all}");
+    let json = proof("early(_)", &["--format", "json"]);
+    let document: Value = serde_json::from_str(&json).expect("it is JSON");
+    let rows = &document["proofs"][0]["rows"];
+    assert_eq!((&rows[0]["arguments"][0], &rows[1]["value"]), (&Value::from(1.5), &Value::from(1.5)), "{json}");
+    for (fact, shown, left_out) in [("nodes(_)", 5, 2), ("end(_)", 1, 6)] {
+        let json = proof(fact, &["--format", "json"]);
+        let document: Value = serde_json::from_str(&json).expect("it is JSON");
+        let rows = document["proofs"][0]["rows"].as_array().expect("a list");
+        let total = rows.iter().find(|row| row["rows"] == 7).expect("an aggregate over 7 rows");
+        assert_eq!(total["left_out"], left_out, "{total}");
+        assert_eq!(total["premises"].as_array().map(Vec::len), Some(shown), "{total}");
+    }
+}
+
+/// A row of a long recursion over best values rests on ten thousand others: each is proved once.
+#[test]
+fn a_deep_best_value_is_proved_in_linear_time() {
+    let folder = Folder::new();
+    let mut trace = "operation s run=1\ns,1,1,Be | A,1\n".to_owned();
+    for node in 2..10_000 {
+        trace.push_str(&format!("s,1,{node},Ac | A,{node}\n"));
+    }
+    trace.push_str("s,1,10000,Ed | A,10000\n");
+    let trace = folder.file("long.angio", &trace);
+    let rules = folder.file("totals.dl", TOTALS);
+    let json = run(&["explain", &rules, &trace, "--fact", "end(9999)", "--format", "json"]);
+    assert_eq!((json.code, json.err.as_str()), (0, ""));
+    let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
+    // 10,000 rows and the end; 9,999 edges, the first node, and that nothing leads to it; the aggregate and what it ranges over.
+    assert_eq!(document["proofs"][0]["rows"].as_array().map(Vec::len), Some(20_004));
+}
+
 #[test]
 fn why_not_of_a_fact_shows_the_nearest_rule() {
     let not = run(&["why-not", CALLS, "reaches(\"1,5\", \"1,2\")", "traces/rpc.angio"]);

@@ -38,11 +38,8 @@ pub fn explain(arguments: &Arguments, terminal: &mut Terminal) -> Result<String,
             .with_hint("name a fact by `--fact`, or add `output RELATION.` to the file")
             .into());
     }
-    let extent = Extent {
-        depth: arguments.depth,
-        lines: if arguments.all { usize::MAX } else { LINES },
-        aggregated: if arguments.all { usize::MAX } else { AGGREGATED },
-    };
+    let extent = Extent { depth: arguments.depth, lines: if arguments.all { usize::MAX } else { LINES } };
+    let aggregated = if arguments.all { usize::MAX } else { AGGREGATED };
     let (mut texts, mut proofs): (Vec<String>, Vec<Json>) = (Vec::new(), Vec::new());
     let mut failed: Option<Diagnostics> = None;
     let run = arguments.operation.run.as_deref();
@@ -77,7 +74,7 @@ pub fn explain(arguments: &Arguments, terminal: &mut Terminal) -> Result<String,
                 }
             };
             for row in rows {
-                match evaluator.explain(relation, &row) {
+                match evaluator.explain(relation, &row, aggregated) {
                     Ok(Some(derivation)) => {
                         let operation = format!("{} run={}", study.scenario(), study.run());
                         match arguments.format {
@@ -119,4 +116,4 @@ pub fn explain(arguments: &Arguments, terminal: &mut Terminal) -> Result<String,
 /// Lines of a proof that are shown without `--all`.
 const LINES: usize = 200;
 /// Rows of an aggregate that are shown without `--all`.
-const AGGREGATED: usize = 10;
+const AGGREGATED: usize = 5;

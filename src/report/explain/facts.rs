@@ -21,8 +21,6 @@ pub struct Extent {
     pub depth: usize,
     /// Lines of one proof.
     pub lines: usize,
-    /// Rows shown of what an aggregate ranges over.
-    pub aggregated: usize,
 }
 
 /// Levels beyond which lines are numbered instead of indented further.
@@ -150,10 +148,6 @@ impl<'a> Words<'a> {
                 source.push_str(&format!("; {} left out", counted(premises.len() as u64, "premise")));
                 premises = &[];
             }
-            if matches!(step.because, Cause::Aggregate(..)) && premises.len() > extent.aggregated {
-                source.push_str(&format!("; {} of them shown", extent.aggregated));
-                premises = &premises[..extent.aggregated];
-            }
             let indent = "  ".repeat(depth.min(INDENTED));
             text.push_str(&format!("{indent}{words}  {source}\n"));
             open.extend(premises.iter().rev().map(|premise| (*premise, depth + 1)));
@@ -169,8 +163,12 @@ impl<'a> Words<'a> {
             Cause::Absent => (format!("no {}", self.row(step.relation, &step.row)), "no such row".to_owned()),
             Cause::Aggregate(function, value) => {
                 let value = value.map_or_else(|| "_".to_owned(), |value| self.value(Type::Any, value));
-                let over = counted(step.premises.len() as u64, "row");
-                (format!("{} = {value}", function_name(function)), format!("over {over}"))
+                let rows = step.premises.len() + step.left_out;
+                let mut over = format!("over {}", counted(rows as u64, "row"));
+                if step.left_out > 0 {
+                    over.push_str(&format!("; {} of them shown", step.premises.len()));
+                }
+                (format!("{} = {value}", function_name(function)), over)
             }
             Cause::Rule(rule) if self.rules.is_aggregated(step.relation) => {
                 ("all of".to_owned(), format!("by {}", self.rule(rule)))
@@ -193,6 +191,8 @@ impl<'a> Words<'a> {
                 Cause::Aggregate(function, value) => json!({
                     "because": function_name(function),
                     "value": value.map(|value| self.json(Type::Any, value)),
+                    "rows": step.premises.len() + step.left_out,
+                    "left_out": step.left_out,
                 }),
                 Cause::Rule(rule) => {
                     let (file, line) = self.line(self.program.rules[rule].head.span);
@@ -210,7 +210,10 @@ impl<'a> Words<'a> {
         match (kind, value.as_integer()) {
             (Type::Node, Some(number)) => json!({ "node": self.value(kind, value), "number": number }),
             (_, Some(number)) => json!(number),
-            (_, None) => json!((self.symbol)(value)),
+            (_, None) => match value.as_decimal() {
+                Some(number) => json!(number),
+                None => json!((self.symbol)(value)),
+            },
         }
     }
 

@@ -23,7 +23,7 @@ use crate::eval::program::{CompiledRules, Relation};
 use crate::eval::rows::{NONE, Rows};
 use crate::eval::steps::unify;
 use crate::eval::store::{Reason, Store};
-use crate::eval::whole::{self, Table};
+use crate::eval::whole::{self, Closed};
 use crate::value::Value;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -65,7 +65,7 @@ pub struct Evaluator<'p> {
     pub(super) facts: &'p dyn BaseFacts,
     pub(super) limits: Limits,
     /// The program's strings as values of the facts, and back.
-    symbols: Vec<Value>,
+    pub(super) symbols: Vec<Value>,
     own: FxHashMap<Value, Value>,
     pub(super) store: Store,
     pub(super) plans: Vec<Arc<Plan>>,
@@ -88,7 +88,7 @@ pub struct Evaluator<'p> {
     /// A limit that was reached: what is kept is then incomplete for good.
     failed: Option<Exhausted>,
     /// Relations that are computed whole, once they were asked.
-    closed: FxHashMap<u32, Table>,
+    pub(super) closed: FxHashMap<u32, Closed>,
     /// Answers with numbers that a recursion made so far, and how many there may be of an unbounded one.
     invented: usize,
     room: usize,
@@ -313,19 +313,23 @@ impl<'p> Evaluator<'p> {
         let arity = self.rules.derived[relation as usize].arity;
         let pattern: Vec<Option<Value>> =
             (0..arity).map(|column| if mask >> column & 1 == 1 { key.next().copied() } else { None }).collect();
-        let mut table = match self.closed.remove(&relation) {
-            Some(table) => table,
-            None => whole::closed(self.input(None), relation)?,
-        };
-        let rule = self.rules.derived[relation as usize].rules.first();
-        let source = rule.map_or(0, |rule| self.rules.rules[*rule as usize].source);
-        for row in table.matching(&pattern) {
-            self.step()?;
-            let free = (0..arity).filter(|column| pattern[*column].is_none()).map(|column| table.cell(row, column));
-            let answer: Vec<Value> = std::iter::once(Value::from(question)).chain(free).collect();
-            self.answer(goal, question, &answer, || Reason::Fact(source));
+        if !self.closed.contains_key(&relation) {
+            let level = self.rules.derived[relation as usize].level;
+            let relations = 0..self.rules.derived.len() as u32;
+            let members: Vec<u32> =
+                relations.filter(|other| self.rules.derived[*other as usize].level == level).collect();
+            let closed = whole::closed(self.input(None), &members, self.explaining)?;
+            self.closed.extend(closed);
         }
-        self.closed.insert(relation, table);
+        let mut closed = self.closed.remove(&relation).expect("it is of its own level");
+        for row in closed.table.matching(&pattern) {
+            self.step()?;
+            let free =
+                (0..arity).filter(|column| pattern[*column].is_none()).map(|column| closed.table.cell(row, column));
+            let answer: Vec<Value> = std::iter::once(Value::from(question)).chain(free).collect();
+            self.answer(goal, question, &answer, || Reason::Closed(row));
+        }
+        self.closed.insert(relation, closed);
         Ok(())
     }
 

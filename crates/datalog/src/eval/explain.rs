@@ -1,6 +1,7 @@
 //! Why a row holds: the first way in which it was found, as a graph in which each row stands once.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -9,10 +10,11 @@ use crate::base::BaseRelation;
 use crate::eval::evaluator::Evaluator;
 use crate::eval::number::shifted;
 use crate::eval::plan::{Argument, Expression, Step};
-use crate::eval::program::Relation;
+use crate::eval::program::{Literal, Relation, Term};
 use crate::eval::rows::NONE;
 use crate::eval::steps::unify;
 use crate::eval::store::Reason;
+use crate::eval::whole::Proof;
 use crate::value::Value;
 use dyelog_diagnostic::Diagnostics;
 
@@ -34,6 +36,8 @@ pub struct DerivationStep {
     pub because: Cause,
     /// The places of the rows that it rests on.
     pub premises: Vec<usize>,
+    /// How many further rows an aggregate ranges over.
+    pub left_out: usize,
 }
 
 /// What makes a row hold.
@@ -45,136 +49,258 @@ pub enum Cause {
     Rule(usize),
     /// It does not hold: that is the premise.
     Absent,
-    /// The value that an aggregate has over its premises; its relation and row are what it ranges over, as far as that
-    /// is known.
+    /// The value that an aggregate has; its relation and row are what it ranges over, as far as that is known. The premises
+    /// of a `min` or `max` have the best value, those of others are the first rows.
     Aggregate(Aggregate, Option<Value>),
 }
 
-/// An answer, by its goal and number.
-type Answer = (u32, u32);
+/// What may be the premise of several rows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Known {
+    /// An answer, by its goal and number.
+    Answer(u32, u32),
+    /// A row of a relation that is computed whole.
+    Closed(u32, u32),
+    /// An aggregate of the answers to a question, by goal and question.
+    Aggregate(u32, u32, Aggregate),
+}
 
 struct Explaining<'e, 'p> {
-    evaluator: &'e Evaluator<'p>,
+    evaluator: &'e mut Evaluator<'p>,
+    /// Premises that an aggregate may have.
+    aggregated: usize,
     steps: Vec<DerivationStep>,
-    places: FxHashMap<Answer, usize>,
-    open: Vec<Answer>,
+    places: FxHashMap<Known, usize>,
+    open: Vec<Known>,
 }
 
 impl Evaluator<'_> {
-    /// Why a row holds, if it does.
+    /// Why a row holds, if it does. An aggregate has up to so many premises; what is left out is counted.
     ///
     /// # Errors
     /// When a limit is reached.
     ///
     /// # Panics
     /// When the evaluator was made without [`Evaluator::with_explanations`].
-    pub fn explain(&mut self, relation: Relation, row: &[Value]) -> Result<Option<Derivation>, Diagnostics> {
+    pub fn explain(
+        &mut self,
+        relation: Relation,
+        row: &[Value],
+        aggregated: usize,
+    ) -> Result<Option<Derivation>, Diagnostics> {
         assert!(self.explains(), "explanations have to be asked for before the first question");
         if !self.holds(relation, row)? {
             return Ok(None);
         }
         let known: Vec<Option<Value>> = row.iter().copied().map(Some).collect();
         let Relation::Derived(number) = relation else {
-            let step = DerivationStep { relation, row: known, because: Cause::Given, premises: Vec::new() };
+            let step = DerivationStep::new(relation, known, Cause::Given);
             return Ok(Some(Derivation { steps: vec![step] }));
         };
         let (goal, question) = self.solve(number, &known, true)?;
         let first = self.store.at(goal, question).answers.first;
-        let mut explaining =
-            Explaining { evaluator: self, steps: Vec::new(), places: FxHashMap::default(), open: Vec::new() };
-        explaining.answer((goal, first));
-        while let Some(answer) = explaining.open.pop() {
-            explaining.premises(answer);
+        let mut explaining = Explaining {
+            evaluator: self,
+            aggregated,
+            steps: Vec::new(),
+            places: FxHashMap::default(),
+            open: Vec::new(),
+        };
+        explaining.answer(goal, first);
+        while let Some(known) = explaining.open.pop() {
+            match known {
+                Known::Answer(goal, answer) => explaining.premises(goal, answer),
+                Known::Closed(relation, row) => explaining.closed_premises(relation, row)?,
+                Known::Aggregate(goal, question, function) => explaining.aggregated(goal, question, function),
+            }
         }
         Ok(Some(Derivation { steps: explaining.steps }))
     }
 }
 
+impl DerivationStep {
+    fn new(relation: Relation, row: Vec<Option<Value>>, because: Cause) -> Self {
+        Self { relation, row, because, premises: Vec::new(), left_out: 0 }
+    }
+}
+
 impl Explaining<'_, '_> {
-    /// The place of an answer's row, which gets its premises later.
-    fn answer(&mut self, answer: Answer) -> usize {
-        if let Some(place) = self.places.get(&answer) {
+    fn push(&mut self, relation: Relation, row: Vec<Option<Value>>, because: Cause) -> usize {
+        self.steps.push(DerivationStep::new(relation, row, because));
+        self.steps.len() - 1
+    }
+
+    /// The place of something that gets its premises later.
+    fn later(&mut self, known: Known, relation: u32, row: Vec<Option<Value>>, because: Cause) -> usize {
+        let place = self.push(Relation::Derived(relation), row, because);
+        self.places.insert(known, place);
+        self.open.push(known);
+        place
+    }
+
+    /// The place of an answer's row.
+    fn answer(&mut self, number: u32, answer: u32) -> usize {
+        let known = Known::Answer(number, answer);
+        if let Some(place) = self.places.get(&known) {
             return *place;
         }
-        let goal = &self.evaluator.store.goals[answer.0 as usize];
-        let stored = goal.answers.row(answer.1);
-        let question = stored[0].as_integer().expect("answers begin with their question's number") as u32;
-        let mut known = goal.keys.row(question).iter();
-        let mut free = stored[1..].iter();
-        let arity = goal.free + goal.mask.count_ones() as usize;
-        let column = |column| if goal.mask >> column & 1 == 1 { known.next() } else { free.next() };
-        let row = (0..arity).map(column).map(Option::<&Value>::copied).collect();
-        let rule = match &goal.reasons[answer.1 as usize] {
+        let goal = &self.evaluator.store.goals[number as usize];
+        let relation = goal.relation;
+        let rule = match &goal.reasons[answer as usize] {
             Reason::Fact(rule) => *rule,
+            Reason::Closed(row) => return self.closed(relation, *row),
             Reason::Plan(plan, _) => {
                 self.evaluator.rules.rules[self.evaluator.plans[*plan as usize].rule as usize].source
             }
         };
-        let relation = Relation::Derived(goal.relation);
-        let because = Cause::Rule(rule as usize);
-        self.places.insert(answer, self.steps.len());
-        self.steps.push(DerivationStep { relation, row, because, premises: Vec::new() });
-        self.open.push(answer);
-        self.steps.len() - 1
+        let stored = goal.answers.row(answer);
+        let question = stored[0].as_integer().expect("answers begin with their question's number") as u32;
+        let mut given = goal.keys.row(question).iter();
+        let mut free = stored[1..].iter();
+        let arity = goal.free + goal.mask.count_ones() as usize;
+        let column = |column| if goal.mask >> column & 1 == 1 { given.next() } else { free.next() };
+        let row = (0..arity).map(column).map(Option::<&Value>::copied).collect();
+        self.later(known, relation, row, Cause::Rule(rule as usize))
     }
 
-    fn premises(&mut self, answer: Answer) {
-        let evaluator = self.evaluator;
-        let Reason::Plan(number, registers) = &evaluator.store.goals[answer.0 as usize].reasons[answer.1 as usize]
+    /// The place of a row of a relation that is computed whole.
+    fn closed(&mut self, relation: u32, row: u32) -> usize {
+        let known = Known::Closed(relation, row);
+        if let Some(place) = self.places.get(&known) {
+            return *place;
+        }
+        let (rules, closed) = (self.evaluator.rules, &self.evaluator.closed[&relation]);
+        let derived = &rules.derived[relation as usize];
+        let rule = match closed.proofs.get(row as usize) {
+            Some(Some(Proof::Fact(rule))) => *rule,
+            Some(Some(Proof::Rule { rule, .. })) => rules.rules[*rule as usize].source,
+            // A value that only a row it has replaced led to has no proof: its relation's first rule stands for it.
+            _ => derived.rules.first().map_or(0, |rule| rules.rules[*rule as usize].source),
+        };
+        let row = (0..derived.arity).map(|column| Some(closed.table.cell(row, column))).collect();
+        self.later(known, relation, row, Cause::Rule(rule as usize))
+    }
+
+    fn premises(&mut self, goal: u32, answer: u32) {
+        let Reason::Plan(number, registers) = &self.evaluator.store.goals[goal as usize].reasons[answer as usize]
         else {
             return;
         };
-        let plan = &evaluator.plans[*number as usize];
+        let plan = Arc::clone(&self.evaluator.plans[*number as usize]);
+        let registers = registers.clone();
         let mut premises: Vec<(usize, usize)> = Vec::new();
         for (step, literal) in plan.steps.iter().zip(&plan.order) {
-            match step {
+            let place = match step {
                 Step::Base { relation, arguments, .. } => {
-                    let place = self.base(*relation, arguments, registers, Cause::Given);
-                    premises.push((*literal, place));
+                    let row = arguments.iter().map(|argument| argument.value(&registers)).collect();
+                    Some(self.base(*relation, row, Cause::Given))
                 }
                 Step::NoBase { relation, arguments } => {
-                    let place = self.base(*relation, arguments, registers, Cause::Absent);
-                    premises.push((*literal, place));
+                    let row = arguments.iter().map(|argument| argument.value(&registers)).collect();
+                    Some(self.base(*relation, row, Cause::Absent))
                 }
                 Step::Goal { goal, key, free } => {
-                    let found = self.find(*goal, key, free, registers);
-                    let place = found.map(|found| self.answer((*goal, found)));
-                    premises.extend(place.map(|place| (*literal, place)));
+                    let found = self.find(*goal, key, free, &registers);
+                    found.map(|found| self.answer(*goal, found))
                 }
-                Step::NoGoal { goal, key } => {
-                    let place = self.absent(*goal, key, registers);
-                    premises.push((*literal, place));
-                }
+                Step::NoGoal { goal, key } => Some(self.absent(*goal, key, &registers)),
                 Step::Aggregate { goal, group, function, result } => {
                     let key: Vec<Value> = group.iter().map(|register| registers[*register as usize]).collect();
-                    let place = self.aggregate(*goal, &key, *function, result.value(registers));
-                    premises.push((*literal, place));
+                    self.aggregate(*goal, &key, *function, result.value(&registers))
                 }
-                Step::Compare(..) | Step::Assign(..) => {}
-            }
+                Step::Compare(..) | Step::Assign(..) => None,
+            };
+            premises.extend(place.map(|place| (*literal, place)));
         }
         premises.sort_by_key(|(literal, _)| *literal); // in the order of the text
-        let place = self.places[&answer];
+        let place = self.places[&Known::Answer(goal, answer)];
         self.steps[place].premises = premises.into_iter().map(|(_, place)| place).collect();
     }
 
-    /// An aggregate over the answers to a question.
-    fn aggregate(&mut self, goal: u32, key: &[Value], function: Aggregate, value: Option<Value>) -> usize {
-        let found = &self.evaluator.store.goals[goal as usize];
-        let mut row: Vec<Option<Value>> = key.iter().copied().map(Some).collect();
-        row.resize(key.len() + found.free, None);
-        let relation = Relation::Derived(found.relation);
-        let place = self.steps.len();
-        let because = Cause::Aggregate(function, value);
-        self.steps.push(DerivationStep { relation, row, because, premises: Vec::new() });
-        let answers = self.answers(goal, key);
-        let premises = answers.into_iter().map(|answer| self.answer((goal, answer))).collect();
+    /// Rows of its own level are known by their numbers; what lies below is asked for.
+    fn closed_premises(&mut self, relation: u32, row: u32) -> Result<(), Diagnostics> {
+        let rules = self.evaluator.rules;
+        let Some(Some(Proof::Rule { rule, registers, sources })) =
+            self.evaluator.closed[&relation].proofs.get(row as usize)
+        else {
+            return Ok(());
+        };
+        let (rule, registers, sources) = (*rule, registers.clone(), sources.clone());
+        let mut premises = Vec::new();
+        for (place, literal) in rules.rules[rule as usize].body.iter().enumerate() {
+            if let Some((_, relation, row)) = sources.iter().find(|(literal, ..)| *literal == place) {
+                premises.push(self.closed(*relation, *row));
+                continue;
+            }
+            match literal {
+                Literal::Holds(Relation::Base(relation), terms) => {
+                    premises.push(self.base(*relation, self.terms(terms, &registers), Cause::Given));
+                }
+                Literal::Holds(Relation::Derived(relation), terms) => {
+                    let pattern = self.terms(terms, &registers);
+                    let (goal, question) = self.evaluator.solve(*relation, &pattern, true)?;
+                    let answers = self.evaluator.store.at(goal, question).answers;
+                    premises.extend((!answers.is_empty()).then(|| self.answer(goal, answers.first)));
+                }
+                Literal::Fails(relation, terms) => {
+                    premises.push(self.push(*relation, self.terms(terms, &registers), Cause::Absent));
+                }
+                Literal::Aggregate { function, relation, group, result } => {
+                    let key: Vec<Value> = group.iter().map(|register| registers[*register as usize]).collect();
+                    let mut pattern: Vec<Option<Value>> = key.iter().copied().map(Some).collect();
+                    pattern.resize(rules.derived[*relation as usize].arity, None);
+                    let (goal, _) = self.evaluator.solve(*relation, &pattern, false)?;
+                    premises.extend(self.aggregate(goal, &key, *function, Some(registers[*result as usize])));
+                }
+                Literal::Compare(..) => {}
+            }
+        }
+        let place = self.places[&Known::Closed(relation, row)];
         self.steps[place].premises = premises;
-        place
+        Ok(())
     }
 
-    fn base(&mut self, relation: BaseRelation, arguments: &[Argument], registers: &[Value], cause: Cause) -> usize {
-        let mut row: Vec<Option<Value>> = arguments.iter().map(|argument| argument.value(registers)).collect();
+    /// What a literal's columns are with these registers; none where any value does.
+    fn terms(&self, terms: &[Term], registers: &[Value]) -> Vec<Option<Value>> {
+        terms.iter().map(|term| term.value(&self.evaluator.symbols, registers)).collect()
+    }
+
+    /// The place of an aggregate over the answers to a question.
+    fn aggregate(&mut self, goal: u32, key: &[Value], function: Aggregate, value: Option<Value>) -> Option<usize> {
+        let found = &self.evaluator.store.goals[goal as usize];
+        let known = Known::Aggregate(goal, found.keys.find(key)?, function);
+        if let Some(place) = self.places.get(&known) {
+            return Some(*place);
+        }
+        let mut row: Vec<Option<Value>> = key.iter().copied().map(Some).collect();
+        row.resize(key.len() + found.free, None);
+        Some(self.later(known, found.relation, row, Cause::Aggregate(function, value)))
+    }
+
+    /// Gives an aggregate its premises.
+    fn aggregated(&mut self, goal: u32, question: u32, function: Aggregate) {
+        let place = self.places[&Known::Aggregate(goal, question, function)];
+        let best = match self.steps[place].because {
+            Cause::Aggregate(Aggregate::Min | Aggregate::Max, value) => value,
+            _ => None,
+        };
+        let found = &self.evaluator.store.goals[goal as usize];
+        let (mut shown, mut rows) = (Vec::new(), 0);
+        let mut answer = found.questions[question as usize].answers.first;
+        while answer != NONE {
+            rows += 1;
+            let gives = best.is_none() || found.answers.row(answer).last().copied() == best;
+            if gives && shown.len() < self.aggregated {
+                shown.push(answer);
+            }
+            answer = found.next[answer as usize];
+        }
+        self.steps[place].left_out = rows - shown.len();
+        self.steps[place].premises = shown.into_iter().map(|answer| self.answer(goal, answer)).collect();
+    }
+
+    /// A row of the facts that agrees with what is known, or that there is none.
+    fn base(&mut self, relation: BaseRelation, mut row: Vec<Option<Value>>, cause: Cause) -> usize {
         if cause == Cause::Given && row.contains(&None) {
             let pattern = row.clone();
             self.evaluator.facts.lookup(relation, &pattern, &mut |found| {
@@ -182,9 +308,7 @@ impl Explaining<'_, '_> {
                 ControlFlow::Break(())
             });
         }
-        let relation = Relation::Base(relation);
-        self.steps.push(DerivationStep { relation, row, because: cause, premises: Vec::new() });
-        self.steps.len() - 1
+        self.push(Relation::Base(relation), row, cause)
     }
 
     fn absent(&mut self, goal: u32, key: &[Expression], registers: &[Value]) -> usize {
@@ -193,9 +317,7 @@ impl Explaining<'_, '_> {
         let arity = found.free + found.mask.count_ones() as usize;
         let column = |column| if found.mask >> column & 1 == 1 { known.next().flatten() } else { None };
         let row = (0..arity).map(column).collect();
-        let relation = Relation::Derived(found.relation);
-        self.steps.push(DerivationStep { relation, row, because: Cause::Absent, premises: Vec::new() });
-        self.steps.len() - 1
+        self.push(Relation::Derived(found.relation), row, Cause::Absent)
     }
 
     /// The first answer that agrees with the registers. It was known before what rests on it.
@@ -237,6 +359,22 @@ impl Argument {
             Self::Known(expression) => expression.value(registers),
             Self::Bind(register, offset) | Self::Same(register, offset) => {
                 shifted(registers[*register as usize], *offset)
+            }
+        }
+    }
+}
+
+impl Term {
+    /// The value; none where any would do. `symbols` are the program's strings as values of the facts.
+    fn value(&self, symbols: &[Value], registers: &[Value]) -> Option<Value> {
+        match self {
+            Self::Any => None,
+            Self::Constant(value) => Some(value.as_own().map_or(*value, |own| symbols[own as usize])),
+            Self::Fraction(value) => Some(*value),
+            Self::Register(register, offset) => shifted(registers[*register as usize], *offset),
+            // No deeper than the parser allows.
+            Self::Arithmetic(left, operator, right) => {
+                operator.apply(left.value(symbols, registers)?, right.value(symbols, registers)?)
             }
         }
     }

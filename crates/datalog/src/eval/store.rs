@@ -87,6 +87,8 @@ pub(super) enum Reason {
     Fact(u32),
     /// A plan gave it, with these registers.
     Plan(u32, Box<[Value]>),
+    /// It is the row of this number of a relation that is computed whole.
+    Closed(u32),
 }
 
 /// All of it.

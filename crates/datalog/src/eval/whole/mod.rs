@@ -7,6 +7,7 @@ mod best;
 mod index;
 mod pairs;
 mod plan;
+mod proofs;
 mod run;
 mod table;
 
@@ -15,9 +16,11 @@ use crate::eval::evaluator::{Limits, Run};
 use crate::eval::profile::{LiteralProfile, Profile, RuleProfile, Watch};
 use crate::eval::program::{CompiledRules, Literal, Relation};
 use crate::eval::whole::plan::Plan;
+use crate::eval::whole::proofs::Proofs;
 use crate::eval::whole::run::{Counter, Whole};
 use crate::value::Value;
 
+pub(super) use proofs::Proof;
 pub(super) use run::Sink;
 pub(super) use table::{Best, Table};
 
@@ -46,14 +49,27 @@ pub(super) fn stream<'s>(input: Input<'s>, relations: &[u32], out: &'s mut Sink<
     done
 }
 
-/// All rows of a relation, ready to be looked up.
-pub(super) fn closed(input: Input<'_>, relation: u32) -> Run<Table> {
+/// A relation that was computed whole.
+pub(super) struct Closed {
+    pub(super) table: Table,
+    /// By row, how it came about; empty where nobody asked for that.
+    pub(super) proofs: Vec<Option<Proof>>,
+}
+
+/// All rows of relations of one level, ready to be looked up; with proofs if these are wanted.
+pub(super) fn closed(input: Input<'_>, relations: &[u32], explaining: bool) -> Run<Vec<(u32, Closed)>> {
     let mut out = |_: u32, _: &[Value]| std::ops::ControlFlow::Continue(());
     let mut whole = Whole::new(input, &mut out);
     whole.keeping = true;
-    whole.levels(&[relation], &mut Measured { plans: Vec::new(), costs: Vec::new() })?;
-    let table = whole.table_of(relation);
-    Ok(whole.tables.swap_remove(table))
+    whole.explaining = explaining;
+    whole.levels(relations, &mut Measured { plans: Vec::new(), costs: Vec::new() })?;
+    let mut proofs = whole.proofs.take().map(Proofs::into_rows).unwrap_or_default();
+    let take = |relation: &u32| {
+        let table = whole.table_of(*relation);
+        let table = std::mem::replace(&mut whole.tables[table], Table::distinct(0));
+        (*relation, Closed { table, proofs: proofs.remove(relation).unwrap_or_default() })
+    };
+    Ok(relations.iter().map(take).collect())
 }
 
 /// Plans that were worked off, with their rounds and time.
@@ -76,6 +92,7 @@ impl Whole<'_, '_> {
                 let derived = &rules.derived[*relation as usize];
                 let mut table = match derived.best {
                     Some(best) => Table::best(derived.arity, best),
+                    None if self.explaining && relations.contains(relation) => Table::numbered(derived.arity),
                     None => Table::distinct(derived.arity),
                 };
                 let nonlinear = |rule: &u32| self.recursive(*relation, *rule).len() > 1;
@@ -87,6 +104,9 @@ impl Whole<'_, '_> {
                 self.derived[*relation as usize] = Some(self.tables.len() - 1);
             }
             self.level(members, measured)?;
+            if self.explaining && members.iter().any(|member| relations.contains(member)) {
+                self.prove(members)?;
+            }
             for relation in members.iter().filter(|relation| relations.contains(relation)) {
                 self.emit_best(*relation)?;
             }
@@ -227,13 +247,17 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
+    /// A row of the rule file with the facts' symbols.
+    fn own_row(&self, row: &[Value]) -> Vec<Value> {
+        row.iter().map(|value| value.as_own().map_or(*value, |own| self.symbols[own as usize])).collect()
+    }
+
     /// The rows of a relation that stand in the rule file.
     fn given(&mut self, relation: u32) -> Run<()> {
         let table = self.table_of(relation);
         for (row, _) in &self.rules.derived[relation as usize].facts.rows {
             self.step()?;
-            let row: Vec<Value> =
-                row.iter().map(|value| value.as_own().map_or(*value, |own| self.symbols[own as usize])).collect();
+            let row = self.own_row(row);
             if let table::Added::New(_) = self.tables[table].insert(&row) {
                 self.emit(relation, &row)?;
             }

@@ -64,6 +64,14 @@ pub(super) enum Step {
     },
 }
 
+/// A literal of the rule's own level, and the register with the number of its row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    pub(super) literal: usize,
+    pub(super) relation: u32,
+    pub(super) register: u32,
+}
+
 /// How a rule's rows are found, from all rows or from those that are new of one literal.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -79,8 +87,8 @@ pub(super) struct Plan {
     /// Steps that share no known column with what comes before them.
     pub(super) products: Vec<bool>,
     pub(super) result: Vec<Expression>,
-    /// Recursive literals with a best value: the relation, and the register with the row's number.
-    pub(super) sources: Vec<(u32, u32)>,
+    /// Recursive literals of which the row's number is kept.
+    pub(super) sources: Vec<Source>,
     /// Whether its rows are those of a single group, which go to no table.
     pub(super) inside: bool,
     /// The number of the first step's counter.
@@ -126,7 +134,7 @@ impl Whole<'_, '_> {
             let Literal::Holds(Relation::Derived(relation), terms) = &rule.body[literal] else {
                 unreachable!("only recursive literals have new rows")
             };
-            let (relation, row) = (*relation, self.source(head, *relation, &mut plan));
+            let (relation, row) = (*relation, self.source(literal, *relation, &mut plan));
             let cells = cells(planner.arguments(terms), 0);
             plan.steps.push(Step::Delta { table: self.table_of(relation), cells, row });
             plan.delta = Some(relation);
@@ -156,16 +164,17 @@ impl Whole<'_, '_> {
         Ok(plan)
     }
 
-    /// The register for a row's number, where the order of work depends on it.
-    fn source(&self, head: u32, relation: u32, plan: &mut Plan) -> Option<u32> {
+    /// The register for a row's number, where the order of work or a proof depends on it.
+    fn source(&self, literal: usize, relation: u32, plan: &mut Plan) -> Option<u32> {
         let derived = &self.rules.derived;
-        let (head, read) = (&derived[head as usize], &derived[relation as usize]);
-        if head.best.is_none() || read.best.is_none() || head.level != read.level {
+        let (head, read) = (&derived[plan.head as usize], &derived[relation as usize]);
+        let best = head.best.is_some() && read.best.is_some();
+        if head.level != read.level || !(best || self.proofs.is_some()) {
             return None;
         }
         let register = plan.registers as u32;
         plan.registers += 1;
-        plan.sources.push((relation, register));
+        plan.sources.push(Source { literal, relation, register });
         Some(register)
     }
 
@@ -224,7 +233,7 @@ impl Whole<'_, '_> {
             }
             Literal::Holds(Relation::Derived(relation), terms) => {
                 let table = self.table_of(*relation);
-                let row = self.source(plan.head, *relation, plan);
+                let row = self.source(literal, *relation, plan);
                 if row.is_none() && terms.iter().all(|term| planner.known(term)) {
                     let row = terms.iter().map(|term| planner.expression(term)).collect();
                     return Ok(Step::Has { table, row, holds: true });
@@ -306,8 +315,8 @@ fn cells(arguments: Vec<Argument>, mask: u32) -> Cells {
 /// A literal whose new values nothing reads afterwards only has to find one row.
 fn mark_existence(plan: &mut Plan) {
     let mut read = vec![false; plan.registers];
-    for (_, register) in &plan.sources {
-        read[*register as usize] = true;
+    for source in &plan.sources {
+        read[source.register as usize] = true;
     }
     plan.result.iter().for_each(|expression| expression.registers(&mut read));
     for step in plan.steps.iter_mut().rev() {

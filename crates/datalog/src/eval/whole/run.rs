@@ -17,6 +17,7 @@ use crate::eval::rows::{NONE, Rows};
 use crate::eval::steps::{compare, unify, unify_one};
 use crate::eval::whole::Input;
 use crate::eval::whole::plan::{Cells, Plan, Step};
+use crate::eval::whole::proofs::Proofs;
 use crate::eval::whole::table::{Added, Table};
 use crate::value::Value;
 
@@ -58,6 +59,8 @@ pub(in crate::eval) struct Whole<'e, 's> {
     totals_of: FxHashMap<(u32, Aggregate), usize>,
     /// Whether the rows of what is asked for are looked up afterwards.
     pub(super) keeping: bool,
+    /// Whether they are asked how they came about.
+    pub(super) explaining: bool,
     /// Relations whose rows go out as they are found.
     pub(super) streamed: Vec<bool>,
     pub(super) out: &'s mut Sink<'s>,
@@ -69,6 +72,8 @@ pub(in crate::eval) struct Whole<'e, 's> {
     /// Whether the rows above are collected, or those whose value got better.
     pub(super) settling: bool,
     pub(super) better: Vec<(u32, u32)>,
+    /// While rows that are known are proved: what is found.
+    pub(super) proofs: Option<Proofs>,
     /// Rows since the limits were looked at.
     unchecked: u32,
     row: Vec<Value>,
@@ -98,6 +103,7 @@ impl<'e, 's> Whole<'e, 's> {
             totals: Vec::new(),
             totals_of: FxHashMap::default(),
             keeping: false,
+            explaining: false,
             streamed: vec![false; relations],
             out,
             window: (0, 0),
@@ -105,6 +111,7 @@ impl<'e, 's> Whole<'e, 's> {
             edges: Vec::new(),
             settling: false,
             better: Vec::new(),
+            proofs: None,
             unchecked: 0,
             row: Vec::new(),
             scratch: Vec::new(),
@@ -318,6 +325,10 @@ impl<'e, 's> Whole<'e, 's> {
     }
 
     fn add(&mut self, plan: &Plan, row: &[Value], registers: &[Value]) -> Run<()> {
+        if self.proofs.is_some() {
+            self.prove_row(plan, row, registers);
+            return Ok(());
+        }
         let table = self.table_of(plan.head);
         let added = self.tables[table].insert(row);
         match added {
@@ -327,9 +338,8 @@ impl<'e, 's> Whole<'e, 's> {
         }
         if !plan.sources.is_empty() && !self.settling {
             let head = (plan.head, self.tables[table].number(row).expect("it was added just now"));
-            for (relation, register) in &plan.sources {
-                let source = registers[*register as usize].as_integer().expect("row numbers are numbers") as u32;
-                self.edges.push([(*relation, source), head]);
+            for source in &plan.sources {
+                self.edges.push([(source.relation, source.row(registers)), head]);
             }
         }
         Ok(())
@@ -362,7 +372,8 @@ impl<'e, 's> Whole<'e, 's> {
             return Err(Exhausted::Stopped);
         }
         let edges = self.edges.capacity() * size_of::<[(u32, u32); 2]>();
-        let rows = edges + self.tables.iter().map(Table::bytes).sum::<usize>();
+        let proofs = self.proofs.as_ref().map_or(0, Proofs::bytes);
+        let rows = edges + proofs + self.tables.iter().map(Table::bytes).sum::<usize>();
         let many = self.tables.iter().any(|table| table.len() >= NONE as usize - UNCHECKED as usize);
         if many || rows > self.limits.bytes.min(self.limits.rows.saturating_mul(ROW)) {
             return Err(Exhausted::Rows);

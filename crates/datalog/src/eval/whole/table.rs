@@ -76,6 +76,11 @@ impl Table {
         Self::with(width, if matches!(width, 1 | 2) { compact() } else { Storage::Rows(Rows::new(width)) })
     }
 
+    /// For distinct rows of which the numbers are asked for.
+    pub(super) fn numbered(width: usize) -> Self {
+        Self::with(width, Storage::Rows(Rows::new(width)))
+    }
+
     /// For the best row of each key.
     pub(super) fn best(width: usize, best: Best) -> Self {
         Self::with(width, Storage::Best { best, keys: Rows::new(width - 1), values: Vec::new() })
@@ -178,6 +183,15 @@ impl Table {
             }
             Storage::Plain(_) => (0..self.len as u32)
                 .any(|number| row.iter().enumerate().all(|(column, value)| self.cell(number, column) == *value)),
+        }
+    }
+
+    /// The number of a row, if it is there. Tables of best or numbered rows are asked.
+    pub(super) fn find(&self, row: &[Value]) -> Option<u32> {
+        match &self.storage {
+            Storage::Rows(rows) => rows.find(row),
+            Storage::Best { .. } if self.contains(row) => self.number(row),
+            _ => None,
         }
     }
 
