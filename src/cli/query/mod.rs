@@ -211,6 +211,10 @@ impl<'a> Traces<'a> {
     ) -> Result<(Self, query::Scope), Failure> {
         let progress = Progress::reading(files);
         let opened = messages::open(files, reading, &progress)?;
+        if let Opened::Operations(Some(Err(faults))) = &opened {
+            // What kind of trace it is nobody knows, so nothing can be said about which relations it has.
+            return Err(faults.clone().into());
+        }
         let refuse = |message: &str, hint: &str| -> Failure {
             let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
             finding.with_hint(hint).into()

@@ -216,6 +216,13 @@ fn a_profile_that_is_interrupted_tells_what_it_measured() {
 }
 
 #[test]
+fn what_cannot_be_read_is_no_trace_of_operations() {
+    let (code, _, words) = dyelog(&["query", "--relation", "interaction", "traces/same"]);
+    assert_eq!(code, 2, "{words}");
+    assert!(words.contains("it is a folder") && !words.contains("Q009"), "{words}");
+}
+
+#[test]
 fn an_aggregate_in_the_head_is_told_where_it_belongs() {
     for rule in ["q(V, count S) :- span(S, V, _).", "q(V, avg(D)) :- span(S, V, _), duration(S, D)."] {
         let (code, _, words) = dyelog(&["query", "-e", rule, "traces/shop.otlp.jsonl"]);
