@@ -8,7 +8,8 @@ use dyelog::datalog::base::Type;
 use dyelog::datalog::eval::{CompiledRules, Evaluator, Pattern, Relation, compile};
 use dyelog::datalog::syntax::{Item, parse_file};
 use dyelog::datalog::value::Value;
-use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog::query;
 use dyelog::report::explain::facts::Words;
 use dyelog::report::explain::place_words;
 use dyelog::tlc::explain::Study;
@@ -31,11 +32,26 @@ pub fn is_rule_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "dl")
 }
 
+/// Says where relations of spans are answered: they have no proofs yet.
+fn about_spans(Diagnostics(mut found): Diagnostics) -> Diagnostics {
+    for finding in &mut found {
+        let names = |name: &str| finding.message.contains(&format!("`{name}`"));
+        let of_spans =
+            query::schema::described().any(|(name, ..)| names(name) && !facts::schema().names().any(|own| own == name));
+        if of_spans || query::standard::FILES.iter().any(|(name, _)| names(name)) {
+            finding
+                .hints
+                .push("proofs are of facts about nodes; `dyelog query` derives rows from facts about spans".to_owned());
+        }
+    }
+    Diagnostics(found)
+}
+
 impl Asked {
     /// Reads and checks a rule file.
     pub fn load(file: &Path, terminal: &mut Terminal) -> Result<Self, Failure> {
-        let program = rule_files::alone(file, &mut terminal.sources)?;
-        let rules = compile(&program, facts::schema())?;
+        let program = rule_files::alone(file, &mut terminal.sources).map_err(about_spans)?;
+        let rules = compile(&program, facts::schema()).map_err(about_spans)?;
         Ok(Self { program, rules })
     }
 
