@@ -72,6 +72,8 @@ pub const SEVERAL_RECORDINGS: Code = Code("M033");
 pub const SEEN_TWICE: Code = Code("M034");
 /// Entries of which nothing tells how long they work, beside others of which times tell it.
 pub const UNSEEN_WORK: Code = Code("M035");
+/// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.
+pub const SENT_BRANCH: Code = Code("M036");
 /// A few invocations look as if nobody waited for them, where somebody waits for nearly all others of the same service.
 pub const OUTVOTED: Code = Code("M038");
 /// Parts of operations whose beginning was lost, which make no load.

@@ -465,7 +465,16 @@ impl<'a> Builder<'a> {
             })
             .collect();
         let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
-        joins::fit(&mut self.model, &owners, &self.woven, &seen);
+        for entry in joins::fit(&mut self.model, &owners, &self.woven, &seen) {
+            let name = &self.model.entries[entry.index()].name;
+            let message = format!("parallel calls of `{name}` ended sooner together than independent ones can");
+            self.findings.push(
+                Diagnostic::warning(codes::SENT_BRANCH, Place::Nowhere, message)
+                    .with_note("the model does not wait for the calls of the branch that ends first: only so does it respond as was traced")
+                    .with_note("under more load that branch delays nobody in the model, whatever it does in the system")
+                    .with_hint("lost spans have this effect; look at the quality of the trace"),
+            );
+        }
     }
 
     /// Forwarding of an entry, as probabilities per invocation.

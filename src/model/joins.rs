@@ -7,6 +7,7 @@
 
 use crate::lqn::{Activity, ActivityId, Body, CallKind, CallOrder, Entry, EntryId, Model, Work};
 use dyelog_solve::order_statistic;
+use std::collections::BTreeSet;
 
 /// Mean and variance of a time, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,8 +65,9 @@ pub struct Seen {
 }
 
 /// Fits the delays of forks to what was seen of joins, and of responses. `owners` has the entry of each activity, `woven` is in the
-/// order of entries.
-pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]) {
+/// order of entries. Gives the entries with branches whose calls are not waited for any more.
+pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]) -> BTreeSet<EntryId> {
+    let mut sent = BTreeSet::new();
     let called = called(model, owners);
     let mut times: Vec<Time> = vec![Time::default(); model.entries.len()];
     let mut is_traced = vec![false; model.entries.len()];
@@ -75,7 +77,9 @@ pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]
         is_traced[at] = seen[at].is_traced && called[at].iter().all(|to| is_traced[to.index()]);
         if let (true, Some(of)) = (is_traced[at], of) {
             for fork in &of.forks {
-                fit_fork(model, fork, &times);
+                if fit_fork(model, fork, &times) {
+                    sent.insert(entry);
+                }
             }
         }
         let mut time = response(model, entry, of, &times);
@@ -89,6 +93,7 @@ pub fn fit(model: &mut Model, owners: &[EntryId], woven: &[Woven], seen: &[Seen]
         }
         times[at] = time;
     }
+    sent
 }
 
 /// Of each entry, those whose response it waits for.
@@ -187,8 +192,9 @@ fn together(model: &Model, branches: &[(ActivityId, f64)], times: &[Time]) -> Ti
     Time { mean, variance }
 }
 
-/// Shortens the offsets of a fork until it takes as long as was seen, or lets what is missing follow.
-fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) {
+/// Shortens the offsets of a fork until it takes as long as was seen, or lets what is missing follow. Tells whether calls of a branch
+/// are not waited for any more.
+fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) -> bool {
     /// Halvings of the share of the offsets that is kept.
     const STEPS: usize = 60;
     let branches = fork.branches.clone();
@@ -201,10 +207,12 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) {
         }
         together(model, &fork.branches, times).mean
     };
-    let mut kept = with(model, 2.0);
+    let (mut kept, mut sent) = (with(model, 2.0), false);
     if kept > fork.seen * (1.0 + 1e-9) {
         // Calls that end first are not waited for where, with them, the fork cannot take so little.
-        while with(model, 0.0) > fork.seen * (1.0 + NEXT_TO_NOTHING) && send(model, &branches, times) {}
+        while with(model, 0.0) > fork.seen * (1.0 + NEXT_TO_NOTHING) && send(model, &branches, times) {
+            sent = true;
+        }
         let (mut low, mut high) = (0.0, 2.0);
         for _ in 0..STEPS {
             let middle = f64::midpoint(low, high);
@@ -216,6 +224,7 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) {
     if missing > fork.seen * ROUNDING {
         model.activities[fork.after.index()].work.think_time += missing;
     }
+    sent
 }
 
 /// Times that differ by less than this part of them differ by rounding.
