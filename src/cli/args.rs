@@ -196,27 +196,6 @@ pub enum Merge {
     None,
 }
 
-impl Merge {
-    /// The name by which saved sub-models say how they were made.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Structure => "structure",
-            Self::None => "none",
-        }
-    }
-}
-
-impl From<Merge> for dyelog::same::EntryMerge {
-    fn from(merge: Merge) -> Self {
-        match merge {
-            Merge::Name => Self::Name,
-            Merge::Structure => Self::Structure,
-            Merge::None => Self::None,
-        }
-    }
-}
-
 impl From<Merge> for EntryMerge {
     fn from(merge: Merge) -> Self {
         match merge {

@@ -4,7 +4,7 @@ use clap::Args;
 use dyelog::diagnostic::{Diagnostic, Diagnostics};
 use dyelog::report::agreement;
 use dyelog::study::agreement::Comparison;
-use dyelog::trace::{self, ReadOptions, ReadReport, TraceNames};
+use dyelog::trace::{self, TraceNames};
 
 use crate::cli::args::{Form, OutputArguments, TraceArguments};
 use crate::cli::exit::Exit;
@@ -33,25 +33,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(files)?;
     messages::check_clocks(reading)?;
     let rules = rule_files::load(&[], &mut terminal.sources)?;
-    let options = ReadOptions { format: reading.from, strict: reading.strict, sampling: reading.sampling };
     let progress = Progress::reading(files);
     let mut names = TraceNames::new();
     let mut comparison = Comparison::new(&rules);
-    let mut report = ReadReport::default();
-    let mut errors: Vec<Diagnostic> = Vec::new();
-    for file in files {
-        let read = input::open(file).map_err(Diagnostics::from).and_then(|input| {
-            trace::read(&input::shown(file), progress.watch(input), &options, &mut names, &mut comparison)
-        });
-        match read {
-            Ok(read) => report.merge(read),
-            Err(Diagnostics(found)) => errors.extend(found.into_iter().map(hinted)),
-        }
-    }
+    let read = messages::read_operations(files, None, reading, &progress, &mut names, &mut comparison);
     progress.done();
-    if !errors.is_empty() {
-        return Err(Failure::Input(errors));
-    }
+    let report = read.map_err(|Diagnostics(found)| Failure::Input(found.into_iter().map(hinted).collect()))?;
     reduce::count(&report, "reading", terminal);
     let found = comparison.finish(&mut names)?;
     let text = match arguments.format {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 use dyelog::callgraph::change::Change;
 use dyelog::lqn::Model;
-use dyelog::pipeline::{self, Predicted};
-use dyelog::report::call_graph::{self, Figures, Scenario};
+use dyelog::pipeline;
+use dyelog::report::call_graph;
 use dyelog::solve::{LayeredOptions, layered};
 
 use crate::cli::args::{Form, OutputArguments};
@@ -54,18 +54,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (profile, configuration) = analysis.profile_with_calls(&arguments.records, terminal)?;
     let solver = |model: &Model| layered(model, &LayeredOptions::default());
     let found = pipeline::impact(&profile, &change, &analysis.granularity(), &configuration, solver, terminal)?;
-    let scenarios: Vec<Scenario<'_>> = found
-        .scenarios
-        .iter()
-        .map(|scenario| Scenario {
-            name: &scenario.name,
-            before: figures(&scenario.before),
-            after: figures(&scenario.after),
-        })
-        .collect();
     let text = match arguments.format {
-        Form::Text => call_graph::impact_text(&found.graph, &scenarios, terminal.look(&arguments.output)),
-        Form::Json => call_graph::impact_json(&found.graph, &scenarios),
+        Form::Text => call_graph::impact_text(&found.graph, &found.scenarios, terminal.look(&arguments.output)),
+        Form::Json => call_graph::impact_json(&found.graph, &found.scenarios),
     };
     output::write(&arguments.output, &text)?;
     if found.converged {
@@ -73,15 +64,6 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     terminal.say("the solver did not converge: responses are not to be relied on\n");
     Ok(Exit::NotConverged)
-}
-
-fn figures(predicted: &Predicted) -> Figures<'_> {
-    Figures {
-        throughput: predicted.throughput,
-        response: predicted.response,
-        saturation: predicted.saturation,
-        limit: predicted.limit.as_deref(),
-    }
 }
 
 /// Statements of the command line as one text; the last semicolon of each may be missing.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use dyelog::callgraph::diff::{Limit, Renaming, diff};
 use dyelog::callgraph::{self, Granularity, Graph, Options, Profile, Target, write};
-use dyelog::diagnostic::{Diagnostic, Diagnostics};
+use dyelog::diagnostic::Diagnostics;
 use dyelog::model::Configuration;
 use dyelog::pipeline;
 use dyelog::report::call_graph::{self, Shown};
@@ -60,10 +60,10 @@ pub struct ProfileArguments {
 /// How records are analysed.
 #[derive(Debug, Args)]
 pub struct AnalysisArguments {
-    /// How finely functions are told apart
+    /// The granularity of functions
     #[arg(long, value_enum, value_name = "HOW", default_value_t = By::Object)]
     by: By,
-    /// An object, an interface or a module (`Mod::*`) whose objects are told apart under `--by interface`; may be repeated
+    /// Under `--by interface`: keep the objects of this interface or module (`Mod::*`), or this object, as nodes of their own; may be repeated
     #[arg(long, value_name = "NAME")]
     expand: Vec<String>,
     /// The clock that times are taken from
@@ -93,7 +93,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     if (0.0..=100.0).contains(&value) { Ok(value) } else { Err("it lies between 0 and 100".to_owned()) }
 }
 
-/// How finely functions are told apart.
+/// The granularity of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     /// A function of each object by itself
@@ -197,7 +197,7 @@ enum To {
 }
 
 impl AnalysisArguments {
-    /// How finely functions are told apart.
+    /// The granularity of the graph.
     pub fn granularity(&self) -> Granularity {
         Granularity { by_interface: self.by == By::Interface, expanded: self.expand.clone() }
     }
@@ -270,21 +270,9 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Reads each argument by a function; all that is wrong is told at once.
-fn parsed<T>(texts: &[String], parse: fn(&str) -> Result<T, Diagnostic>) -> Result<Vec<T>, Failure> {
-    let (mut values, mut faults) = (Vec::new(), Vec::new());
-    for text in texts {
-        match parse(text) {
-            Ok(value) => values.push(value),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    if faults.is_empty() { Ok(values) } else { Err(Diagnostics(faults).into()) }
-}
-
 fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
-    let renamings = parsed(&arguments.map, Renaming::parse)?;
-    let limits = parsed(&arguments.fail_if, Limit::parse)?;
+    let renamings = Diagnostics::gather(arguments.map.iter().map(|text| Renaming::parse(text)))?;
+    let limits = Diagnostics::gather(arguments.fail_if.iter().map(|text| Limit::parse(text)))?;
     input::check_stdin_once([&arguments.before, &arguments.after])?;
     let analysis = &arguments.analysis;
     let mut run = |file: &PathBuf| -> Result<(Profile, Graph), Failure> {

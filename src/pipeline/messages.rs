@@ -290,7 +290,7 @@ pub fn reduce(
     let mut messages = messages;
     let services = messages.services || options.guess_threads;
     let same_options = same::Options {
-        merge: options.merge_of_messages(),
+        merge: options.merge,
         records: options.keep_matches != Keep::Nothing,
         ..same::Options::default()
     };
@@ -328,5 +328,5 @@ pub fn reduce(
     }
     let reduction = Reduction { submodel: analysis.submodel, findings: analysis.findings, ..Reduction::default() };
     let interactions = Some(Interactions { records: analysis.records, names });
-    Ok(Reduced { reduction, reading: read, merge: options.merge_label().to_owned(), samples: None, interactions })
+    Ok(Reduced { reduction, reading: read, merge: options.merge.label().to_owned(), samples: None, interactions })
 }

@@ -21,7 +21,7 @@ mod solution;
 mod source;
 mod submodels;
 
-pub use impact::{Impact, Predicted, ScenarioImpact, impact};
+pub use impact::{Impact, impact};
 pub use input::{HEAD, Input, Reader, read_text};
 pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};

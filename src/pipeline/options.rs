@@ -105,23 +105,3 @@ impl fmt::Debug for Options<'_> {
             .finish()
     }
 }
-
-impl Options<'_> {
-    /// The name by which saved sub-models say how their entries were told apart.
-    pub fn merge_label(&self) -> &'static str {
-        match self.merge {
-            EntryMerge::Name => "name",
-            EntryMerge::Structure => "structure",
-            EntryMerge::None => "none",
-        }
-    }
-
-    /// The same for messages.
-    pub(super) fn merge_of_messages(&self) -> crate::same::EntryMerge {
-        match self.merge {
-            EntryMerge::Name => crate::same::EntryMerge::Name,
-            EntryMerge::Structure => crate::same::EntryMerge::Structure,
-            EntryMerge::None => crate::same::EntryMerge::None,
-        }
-    }
-}

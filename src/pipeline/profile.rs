@@ -38,14 +38,7 @@ pub fn unpacked(
         })?;
         Ok(callgraph::Input::new(Arc::clone(input.name()), content))
     };
-    let (mut files, mut faults) = (Vec::new(), Vec::new());
-    for input in inputs {
-        match open(input) {
-            Ok(file) => files.push(file),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    if faults.is_empty() { Ok(files) } else { Err(Diagnostics(faults)) }
+    Diagnostics::gather(inputs.iter().map(open))
 }
 
 /// The processor groups of a configuration.

@@ -161,7 +161,7 @@ pub fn reduce_operations(
     }
     tell(&report, &reduction, listener);
     reduction.submodel.concurrent |= !native;
-    let merge = options.merge_label().to_owned();
+    let merge = options.merge.label().to_owned();
     let samples = Some(Samples { operations: samples, names, rules });
     Ok(Reduced { reduction, reading: report, merge, samples, interactions: None })
 }

@@ -222,7 +222,7 @@ fn submodel_or_model(files: &[Input], options: &Options, listener: &mut dyn List
         let reduced = Reduced { reduction, reading: ReadReport::default(), merge, samples: None, interactions: None };
         return Ok(Found::SubModel(Box::new(reduced)));
     }
-    submodels::check_merge(&given, options.merge_label())?;
+    submodels::check_merge(&given, options.merge.label())?;
     let named = if let [trace] = &*traces { Arc::clone(trace.name()) } else { "the traces".into() };
     let mut reduced = reduce::reduce(&traces, first, options, listener)?;
     if let Some(finding) = given.seen.take_in(&named, &reduced.reduction.submodel) {

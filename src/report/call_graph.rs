@@ -7,7 +7,7 @@ mod impact;
 mod tree;
 
 pub use difference::{json as difference_json, text as difference_text};
-pub use impact::{Figures, Scenario, json as impact_json, text as impact_text};
+pub use impact::{json as impact_json, text as impact_text};
 
 use crate::callgraph::{Graph, Node, NodeKind, Profile};
 use crate::diagnostic::quantity::{counted, number};

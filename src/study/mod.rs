@@ -5,6 +5,7 @@
 //! - [`search`] finds the value, or the cheapest choice, that meets goals.
 //! - [`bottleneck`] tells what limits a model.
 //! - [`headroom`] follows each source of load up to saturation.
+//! - [`impact`] tells what a change of processor time does to responses and saturation.
 //! - [`scenario`] holds predictions against what was traced.
 //! - [`comparison`] tells what differs between two models or two sets of results.
 //! - [`golden`] holds the text of a model against the accepted one.
@@ -17,6 +18,7 @@ pub mod effect;
 pub mod figure;
 pub mod golden;
 pub mod headroom;
+pub mod impact;
 pub mod scenario;
 pub mod search;
 pub mod sweep;

@@ -365,16 +365,21 @@ fn aggregates_show_some_rows_and_count_the_others() {
     }
 }
 
-/// A row of a long recursion over best values rests on ten thousand others: each is proved once.
-#[test]
-fn a_deep_best_value_is_proved_in_linear_time() {
-    let folder = Folder::new();
+/// One thread of ten thousand nodes.
+fn long_trace(folder: &Folder) -> String {
     let mut trace = "operation s run=1\ns,1,1,Be | A,1\n".to_owned();
     for node in 2..10_000 {
         trace.push_str(&format!("s,1,{node},Ac | A,{node}\n"));
     }
     trace.push_str("s,1,10000,Ed | A,10000\n");
-    let trace = folder.file("long.angio", &trace);
+    folder.file("long.angio", &trace)
+}
+
+/// A row of a long recursion over best values rests on ten thousand others: each is proved once.
+#[test]
+fn a_deep_best_value_is_proved_in_linear_time() {
+    let folder = Folder::new();
+    let trace = long_trace(&folder);
     let rules = folder.file("totals.dl", TOTALS);
     let json = run(&["explain", &rules, &trace, "--fact", "end(9999)", "--format", "json"]);
     assert_eq!((json.code, json.err.as_str()), (0, ""));
@@ -451,12 +456,7 @@ fn facts_that_cannot_be_asked_are_refused() {
 #[test]
 fn a_deep_proof_is_cut() {
     let folder = Folder::new();
-    let mut trace = "operation s run=1\ns,1,1,Be | A,1\n".to_owned();
-    for node in 2..10_000 {
-        trace.push_str(&format!("s,1,{node},Ac | A,{node}\n"));
-    }
-    trace.push_str("s,1,10000,Ed | A,10000\n");
-    let trace = folder.file("long.angio", &trace);
+    let trace = long_trace(&folder);
     let rules = folder
         .file("from.dl", "from(X) :- thread(X, _, 1).\nfrom(Y) :- from(X), next_in_thread(X, Y).\noutput from.\n");
     let cut = run(&["explain", &rules, &trace, "--fact", "from(\"1,10000\")"]);

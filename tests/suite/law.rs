@@ -204,28 +204,36 @@ fn simulations_respond_so_too() {
     }
 }
 
+/// A span of one host: identifier, parent (0 for none), service, kind as OTLP numbers it, begin and end in microseconds.
+type Row = (u64, u64, &'static str, u32, u64, u64);
+
+/// Writes the spans of an operation of that number.
+fn spans(text: &mut String, number: u64, rows: &[Row]) {
+    for &(id, parent, service, kind, start, end) in rows {
+        let _ = writeln!(
+            text,
+            "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}},\
+             {{\"key\":\"host.name\",\"value\":{{\"stringValue\":\"one\"}}}}]}},\
+             \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{id:016x}\",\"parentSpanId\":\"{}\",\"name\":\"go\",\
+             \"kind\":{kind},\"startTimeUnixNano\":\"1700000{start:09}001\",\"endTimeUnixNano\":\"1700000{end:09}001\"}}]}}]}}]}}",
+            number + 1,
+            if parent == 0 { String::new() } else { format!("{parent:016x}") },
+        );
+    }
+}
+
 /// Spans of many operations in which a caller forks two calls, the second later: `(offset, first, second)` in microseconds.
 fn staggered(of: impl Iterator<Item = (u64, u64, u64)>) -> String {
     let mut text = String::new();
-    for (number, (offset, first, second)) in of.enumerate() {
-        let start = 10_000 * number as u64;
+    for (number, (offset, first, second)) in (0..).zip(of) {
+        let start = 10_000 * number;
         let end = start + 100 + first.max(offset + second);
         let rows = [
             (1, 0, "front", 2, start, end),
             (2, 1, "left", 2, start + 50, start + 50 + first),
             (3, 1, "right", 2, start + 50 + offset, start + 50 + offset + second),
         ];
-        for (id, parent, service, kind, start, end) in rows {
-            let _ = writeln!(
-                text,
-                "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}},\
-                 {{\"key\":\"host.name\",\"value\":{{\"stringValue\":\"one\"}}}}]}},\
-                 \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{id:016x}\",\"parentSpanId\":\"{}\",\"name\":\"go\",\
-                 \"kind\":{kind},\"startTimeUnixNano\":\"1700000{start:09}001\",\"endTimeUnixNano\":\"1700000{end:09}001\"}}]}}]}}]}}",
-                number + 1,
-                if parent == 0 { String::new() } else { format!("{parent:016x}") },
-            );
-        }
+        spans(&mut text, number, &rows);
     }
     text
 }
@@ -291,17 +299,7 @@ fn one_late_server_of_many_is_outvoted() {
             (2, 1, "front", 3, start + 500, start + 3_500),
             (3, 2, "back", 2, start + 600 + late, start + 3_400 + late),
         ];
-        for (id, parent, service, kind, start, end) in rows {
-            let _ = writeln!(
-                text,
-                "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}},\
-                 {{\"key\":\"host.name\",\"value\":{{\"stringValue\":\"one\"}}}}]}},\
-                 \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{:032x}\",\"spanId\":\"{id:016x}\",\"parentSpanId\":\"{}\",\"name\":\"go\",\
-                 \"kind\":{kind},\"startTimeUnixNano\":\"1700000{start:09}001\",\"endTimeUnixNano\":\"1700000{end:09}001\"}}]}}]}}]}}",
-                number + 1,
-                if parent == 0 { String::new() } else { format!("{parent:016x}") },
-            );
-        }
+        spans(&mut text, number, &rows);
     }
     let sub = reduced("late.jsonl", text.as_bytes());
     let (model, findings, _) = complete(&sub, &Configuration::default()).expect("there is something to model");

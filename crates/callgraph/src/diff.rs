@@ -224,13 +224,7 @@ fn samples(run: (&Profile, &Graph), mut name: impl FnMut(&str) -> String) -> BTr
     let operations = run.0.operations.max(1) as f64;
     let mut sums: BTreeMap<(String, NodeKind), (u64, i128, i128, Statistics)> = BTreeMap::new();
     for node in run.1.nodes.iter().filter(|node| node.kind != NodeKind::Main) {
-        let mut label = name(&node.name());
-        if !node.object.is_empty() {
-            label.push_str(&format!(" [{}]", node.object));
-        }
-        if node.kind == NodeKind::Thread {
-            label = format!("threads of {label}");
-        }
+        let label = node.kind.label(&name(&node.name()), &node.object);
         let (invocations, own, inclusive, statistics) = sums.entry((label, node.kind)).or_default();
         *invocations += node.invocations;
         *own += node.own.iter().sum::<i128>();

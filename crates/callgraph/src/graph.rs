@@ -50,6 +50,26 @@ impl NodeKind {
     }
 }
 
+impl NodeKind {
+    /// What to call a node: the function with the object, if there is one, and with what the node is if it is no function.
+    pub(crate) fn label(self, name: &str, object: &str) -> String {
+        let object = if object.is_empty() { String::new() } else { format!(" [{object}]") };
+        match self {
+            Self::Main | Self::Function => format!("{name}{object}"),
+            Self::Thread => format!("threads of {name}{object}"),
+        }
+    }
+}
+
+/// `Mod::Printer::print`, the function alone where it has no interface, and `(main)` for the Global Virtual Main, which has no names.
+pub(crate) fn function_name(interface: &str, function: &str) -> String {
+    match (interface, function) {
+        ("", "") => "(main)".to_owned(),
+        ("", function) => function.to_owned(),
+        (interface, function) => format!("{interface}::{function}"),
+    }
+}
+
 /// A node of the CCSG. Vectors have a coordinate for each processor group, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -77,18 +97,12 @@ pub struct Node {
 impl Node {
     /// The name of the function, such as `Mod::Printer::print`; of threads, that of the function that spawns them.
     pub fn name(&self) -> String {
-        let separator = if self.interface.is_empty() { "" } else { "::" };
-        format!("{}{separator}{}", self.interface, self.function)
+        function_name(&self.interface, &self.function)
     }
 
     /// The name with the object, and with what it is if it is no function: `threads of Mod::Printer::print [p1]`.
     pub fn label(&self) -> String {
-        let object = if self.object.is_empty() { String::new() } else { format!(" [{}]", self.object) };
-        match self.kind {
-            NodeKind::Main => "(main)".to_owned(),
-            NodeKind::Function => format!("{}{object}", self.name()),
-            NodeKind::Thread => format!("threads of {}{object}", self.name()),
-        }
+        self.kind.label(&self.name(), &self.object)
     }
 }
 

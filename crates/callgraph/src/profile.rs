@@ -6,6 +6,7 @@ use crate::abnormal::{Abnormal, Kind, Spot};
 use crate::calls::CallTree;
 use crate::codes;
 use crate::context::{ContextTree, Key};
+use crate::graph::{NodeKind, function_name};
 use crate::groups::{GroupTable, ProcessorGroups};
 use crate::input::{Input, Merged, Reading};
 use crate::latency::{Latency, Statistics};
@@ -176,18 +177,12 @@ impl Profile {
     /// What to call it: `Mod::Printer::print`, with the object in brackets where there is one and `objects` asks for it.
     pub fn label(&self, key: Key, objects: bool) -> String {
         let [interface, function, object] = self.names(key);
-        let mut label = String::new();
-        if key.owner() == 0 {
-            label.push_str("(main)");
-        } else {
-            label.push_str(interface);
-            label.push_str(if interface.is_empty() { "" } else { "::" });
-            label.push_str(function);
-            if objects && !object.is_empty() {
-                label.push_str(&format!(" [{object}]"));
-            }
-        }
-        if key.is_thread() { format!("threads of {label}") } else { label }
+        let kind = match (key.is_thread(), key.owner()) {
+            (true, _) => NodeKind::Thread,
+            (false, 0) => NodeKind::Main,
+            (false, _) => NodeKind::Function,
+        };
+        kind.label(&function_name(interface, function), if objects { object } else { "" })
     }
 
     /// What time was spent, by group, in paths and all that lies beneath them, one group at a time.

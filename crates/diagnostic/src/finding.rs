@@ -214,6 +214,23 @@ impl std::error::Error for Diagnostic {}
 
 impl std::error::Error for Diagnostics {}
 
+impl Diagnostics {
+    /// All values, or all that keeps any of them from being one.
+    ///
+    /// # Errors
+    /// Every error among the results, in their order.
+    pub fn gather<T>(results: impl IntoIterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Self> {
+        let (mut values, mut faults) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(value) => values.push(value),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(values) } else { Err(Self(faults)) }
+    }
+}
+
 impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Self {
         Self(vec![diagnostic])

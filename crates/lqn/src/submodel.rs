@@ -143,6 +143,29 @@ impl Interaction {
     }
 }
 
+/// How entries are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryMerge {
+    /// By task, type and the name of the service, or of the message, where there is one; else by structure.
+    #[default]
+    Name,
+    /// By the same and all requests with their multiplicities, bottom-up.
+    Structure,
+    /// Not at all: an entry for each place in an operation, or for each occurrence among messages.
+    None,
+}
+
+impl EntryMerge {
+    /// The name by which saved sub-models say how they were made.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Structure => "structure",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Index of an entry in [`SubModel::entries`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryIndex(pub u32);

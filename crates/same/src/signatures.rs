@@ -7,19 +7,8 @@ use rustc_hash::FxHashMap;
 
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_lqn::digest::Digest;
+pub use dyelog_lqn::submodel::EntryMerge;
 use dyelog_lqn::submodel::{EntryIndex, Interaction, Moments, Position, RequestKind, SubModel, Witness};
-
-/// How entries are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EntryMerge {
-    /// By the name of the message where there is one, else by structure.
-    #[default]
-    Name,
-    /// By the name and all requests with their multiplicities, bottom-up.
-    Structure,
-    /// Not at all: each occurrence is an entry.
-    None,
-}
 
 /// What an occurrence is, without what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,33 +9,10 @@ use crate::report::call_graph::{list, ms, sum};
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table;
-
-/// A scenario before and after: its name, and for each its throughput and saturation (1/s), response (s) and limiting processor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scenario<'s> {
-    /// Its name.
-    pub name: &'s str,
-    /// Before the change.
-    pub before: Figures<'s>,
-    /// After it.
-    pub after: Figures<'s>,
-}
-
-/// What is predicted of a scenario at one load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figures<'s> {
-    /// Operations per second.
-    pub throughput: f64,
-    /// Mean response, seconds.
-    pub response: Option<f64>,
-    /// Operations per second at which a processor saturates.
-    pub saturation: Option<f64>,
-    /// That processor.
-    pub limit: Option<&'s str>,
-}
+use crate::study::impact::{Predicted, ScenarioImpact};
 
 /// Responses and saturation of the scenarios, the whole by processor group, then the functions that the change reaches.
-pub fn text(impact: &Impact, scenarios: &[Scenario<'_>], look: Look) -> String {
+pub fn text(impact: &Impact, scenarios: &[ScenarioImpact], look: Look) -> String {
     let mut table = Table::new(&[
         "SCENARIO",
         ">RESPONSE BEFORE (ms)",
@@ -52,14 +29,14 @@ pub fn text(impact: &Impact, scenarios: &[Scenario<'_>], look: Look) -> String {
             |value: Option<f64>, scale: f64| value.map_or_else(|| "none".to_owned(), |value| number(value * scale));
         let change = before.response.zip(after.response).filter(|(before, _)| *before > 0.0);
         table.row(vec![
-            scenario.name.to_owned(),
+            scenario.name.clone(),
             shown(before.response, 1e3),
             shown(after.response, 1e3),
             change.map_or_else(String::new, |(before, after)| format!("{:+.1}", 100.0 * (after / before - 1.0))),
             shown(before.saturation, 1.0),
             shown(after.saturation, 1.0),
-            before.limit.unwrap_or_default().to_owned(),
-            after.limit.unwrap_or_default().to_owned(),
+            before.limit.as_deref().unwrap_or_default().to_owned(),
+            after.limit.as_deref().unwrap_or_default().to_owned(),
         ]);
     }
     let mut text = String::new();
@@ -120,13 +97,13 @@ fn relative(before: i128, after: i128) -> String {
 /// "inclusive_once"}], "links": [{"from", "to", "count"}]}`: the CPU consumption delta graph (2002 §4). A vector is `{"before", "after",
 /// "difference"}`, in nanoseconds by group; ids are those of `dyelog profile`. Of a scenario there are `throughput` and `saturation` (1/s),
 /// `response` (seconds) and `limit`, the processor that saturates first.
-pub fn json(impact: &Impact, scenarios: &[Scenario<'_>]) -> String {
-    let figures = |figures: &Figures<'_>| {
+pub fn json(impact: &Impact, scenarios: &[ScenarioImpact]) -> String {
+    let figures = |figures: &Predicted| {
         json!({
             "throughput": figures.throughput,
             "response": figures.response,
             "saturation": figures.saturation,
-            "limit": figures.limit,
+            "limit": figures.limit.as_deref(),
         })
     };
     let scenarios = scenarios.iter().map(|scenario| {

@@ -21,21 +21,10 @@ use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
 use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work};
 use crate::summary::witnesses::Cuts;
+pub use dyelog_lqn::submodel::EntryMerge;
 use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Extent, Kind, NodeId, Toeg, TraceNames};
-
-/// How entries are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EntryMerge {
-    /// By task, type and service name where the events carry one, else by structure.
-    #[default]
-    Name,
-    /// By task, type, service name and requests, bottom-up.
-    Structure,
-    /// By the path of requests from the customer: nothing within an operation merges.
-    None,
-}
 
 /// Folds operations of one reader into a sub-model.
 #[derive(Debug, Default)]
