@@ -15,7 +15,7 @@ use crate::same::{self, Analysis, Same};
 use crate::tlc::Reduction;
 use crate::trace::messages::clocks::{Corrected, Correction};
 use crate::trace::messages::{self, MessageStep, Source, StepSink, operations};
-use crate::trace::{self, OpenTrace, ReadOptions, ReadReport, TaskId, TraceNames};
+use crate::trace::{self, OpenTrace, ReadReport, TaskId, TraceNames};
 
 /// How many findings are shown.
 const SHOWN: usize = 5;
@@ -83,8 +83,7 @@ pub fn open_one(
         Some(open) => open,
         None => input.open()?,
     };
-    let options = ReadOptions { format: reading.format, strict: reading.strict, sampling: reading.sampling };
-    trace::open(input.name(), progress.watch(open), &options)
+    trace::open(input.name(), progress.watch(open), &reading.options())
 }
 
 impl Messages {

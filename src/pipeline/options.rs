@@ -5,8 +5,8 @@ use std::fmt;
 use crate::diagnostic::Diagnostics;
 use crate::pipeline::listener::Listener;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
-use crate::trace::Format;
 use crate::trace::messages::clocks::Correction;
+use crate::trace::{Format, ReadOptions};
 
 /// How traces are read.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,13 @@ pub struct Reading {
     pub one_trace: bool,
     /// Messages: what is added to the times of inputs and tasks.
     pub clocks: Vec<Correction>,
+}
+
+impl Reading {
+    /// What of it readers of traces take.
+    pub(super) fn options(&self) -> ReadOptions {
+        ReadOptions { format: self.format, strict: self.strict, sampling: self.sampling }
+    }
 }
 
 /// How interactions are recognised.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
+use crate::spans::SpanFiles;
 use crate::{Operation, SpanTree, TraceNames, Wanted, angio, calls, codes, messages, spans, unpack};
 use dyelog_callgraph::Input;
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
@@ -167,6 +168,21 @@ impl<'r> OpenTrace<'r> {
         }
     }
 
+    /// Whether it has spans, of which [`OpenTrace::spans`] makes one trace with those of other files.
+    pub fn has_spans(&self) -> bool {
+        spans::format(self.format).is_some()
+    }
+
+    /// Reads spans, and adds them to those of other files.
+    ///
+    /// # Errors
+    /// As [`read`], and when it has no spans.
+    pub fn spans(self, files: &mut SpanFiles, names: &mut TraceNames) -> Result<(), Diagnostics> {
+        let Self { file, input, format, .. } = self;
+        let format = spans::format(format).ok_or_else(|| mixed(&file, "has no spans"))?;
+        files.read(&file, format, input, names)
+    }
+
     /// Whether operations of this format lie in several files at once, which [`read_together`] reads as one trace.
     pub fn lies_in_pieces(&self) -> bool {
         self.format == Format::Calls
@@ -226,7 +242,8 @@ fn mixed(file: &str, what: &str) -> Diagnostic {
         .with_note("the two are analysed in different ways, and not together")
 }
 
-fn spans_options(options: ReadOptions) -> spans::SpanOptions {
+/// How spans are read.
+pub(crate) fn spans_options(options: ReadOptions) -> spans::SpanOptions {
     spans::SpanOptions { strict: options.strict, sampling: options.sampling, ..spans::SpanOptions::default() }
 }
 

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use dyelog::diagnostic::Diagnostics;
+use dyelog::pipeline::{Input, Meter, Reading, read_operations};
 use dyelog::trace::spans::{SpanOptions, read_jaeger, read_otlp};
 use dyelog::trace::{Kind, Operation, ReadReport, Toeg, TraceNames};
 
@@ -36,6 +38,21 @@ pub fn read(file: &str, input: impl Read) -> Result<Outcome, Diagnostics> {
     for operation in &operations {
         assert_well_formed(&names, operation);
     }
+    Ok(Outcome { names, operations, report })
+}
+
+/// Reads several files as one trace, as commands do.
+pub fn read_together(files: &[String]) -> Result<Outcome, Diagnostics> {
+    let mut names = TraceNames::new();
+    let mut operations = Vec::new();
+    let mut sink = |_: &TraceNames, operation| {
+        operations.push(operation);
+        ControlFlow::Continue(())
+    };
+    let inputs: Vec<Input> =
+        files.iter().enumerate().map(|(at, text)| Input::new(&format!("{at}.json"), text)).collect();
+    let meter: Arc<dyn Meter> = Arc::new(());
+    let report = read_operations(&inputs, None, &Reading::default(), &meter, &mut names, &mut sink)?;
     Ok(Outcome { names, operations, report })
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::dsl::{jaeger, otlp};
-use super::dump::{Show, dump, read};
+use super::dump::{Show, dump, read, read_together};
 
 #[derive(Clone, Debug)]
 struct AnySpan {
@@ -97,6 +97,26 @@ proptest! {
         let third = read("jaeger", jaeger(&lines.join("\n")).as_bytes()).expect("it can be read");
         let fourth = read("jaeger", jaeger(&twice.join("\n")).as_bytes()).expect("it can be read");
         prop_assert_eq!(dump(&third, Show::Times), dump(&fourth, Show::Times));
+    }
+
+    #[test]
+    fn spans_may_lie_in_any_files_and_in_several(
+        spans in prop::collection::vec((any_span(), 1..8_u8), 1..25)
+    ) {
+        let (spans, files): (Vec<_>, Vec<_>) = spans.into_iter().unzip();
+        let lines = lines(&spans);
+        let whole = read("otlp", otlp(&lines.join("\n")).as_bytes()).expect("it can be read");
+        // A bit a file that has the span.
+        let parts: Vec<String> = (0..3)
+            .map(|bit| lines.iter().zip(&files).filter(|(_, files)| **files >> bit & 1 == 1).map(|(line, _)| line.as_str()).collect::<Vec<_>>().join("\n"))
+            .filter(|part| !part.is_empty())
+            .map(|part| otlp(&part))
+            .collect();
+        let together = read_together(&parts).expect("they can be read");
+        prop_assert_eq!(dump(&whole, Show::Times), dump(&together, Show::Times));
+        let backwards: Vec<String> = parts.into_iter().rev().collect();
+        let backwards = read_together(&backwards).expect("they can be read");
+        prop_assert_eq!(dump(&whole, Show::Times), dump(&backwards, Show::Times));
     }
 }
 

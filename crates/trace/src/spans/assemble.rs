@@ -10,7 +10,6 @@
 //! - each root is an operation.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -60,7 +59,6 @@ pub struct Tree {
 
 /// What the steps of the assembly share.
 pub(super) struct Work<'a> {
-    pub file: &'a Arc<str>,
     pub names: &'a mut Names,
     pub report: &'a mut ReadReport,
     pub spans: Spans,
@@ -80,12 +78,8 @@ impl Work<'_> {
         index: u32,
         finding: impl FnOnce(dyelog_diagnostic::Place) -> Diagnostic,
     ) {
-        let id = self.span(index).id;
-        let (file, spans) = (self.file, &self.spans);
-        self.report.count(reason, || {
-            let item = format!("span {}", spans.span_text(id));
-            finding(dyelog_diagnostic::Place::Item { file: Arc::clone(file), item })
-        });
+        let spans = &self.spans;
+        self.report.count(reason, || finding(spans.place_of(&spans.spans[index as usize])));
     }
 
     /// The spans of that trace and identifier, as positions in `sorted`.
@@ -98,8 +92,8 @@ impl Work<'_> {
 }
 
 /// Builds the trees.
-pub fn assemble(file: &Arc<str>, names: &mut Names, spans: Spans, report: &mut ReadReport) -> Forest {
-    let mut work = Work { file, names, report, spans, parent: Vec::new(), sorted: Vec::new() };
+pub fn assemble(names: &mut Names, spans: Spans, report: &mut ReadReport) -> Forest {
+    let mut work = Work { names, report, spans, parent: Vec::new(), sorted: Vec::new() };
     name_services(&mut work);
     sort(&mut work);
     remove_duplicates(&mut work);
@@ -291,8 +285,12 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
         let cause = if by_parent { Some(parent) } else { senders.first().copied() };
         let Some(cause) = cause else {
             work.count("link to a span that is not there", index, |place| {
-                Diagnostic::warning(codes::LOOSE_LINK, place, "no producer that this span is linked to is in this file")
-                    .with_note("it is left where it is")
+                Diagnostic::warning(
+                    codes::LOOSE_LINK,
+                    place,
+                    "no producer that this span is linked to is in this trace",
+                )
+                .with_note("it is left where it is")
             });
             continue;
         };

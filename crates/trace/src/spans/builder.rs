@@ -29,15 +29,56 @@ pub struct Open {
     pub status: Status,
 }
 
-/// Collects the spans of one input.
+/// The spans of the files that were read so far.
+#[derive(Debug)]
+pub struct Collected {
+    spans: Spans,
+    /// What is kept of attributes: of spans, of resources, of events.
+    keeping: [Option<Keeping>; 3],
+}
+
+impl Collected {
+    /// Nothing yet; keeps what is wanted.
+    pub fn new(wanted: &Wanted) -> Self {
+        let keeping = |keys| wanted.spans.then(|| Keeping::new(keys));
+        Self {
+            spans: Spans { kept: wanted.spans.then(Box::default), ..Spans::default() },
+            keeping: [keeping(&wanted.attributes), keeping(&wanted.resources), keeping(&wanted.event_attributes)],
+        }
+    }
+
+    /// How many spans there are.
+    pub fn count(&self) -> usize {
+        self.spans.spans.len()
+    }
+
+    /// The spans, and what is counted of all files.
+    pub fn finish(self, report: &mut ReadReport) -> Spans {
+        let Self { mut spans, keeping } = self;
+        if let (Some(kept), [Some(attributes), Some(resource), Some(event)]) = (&mut spans.kept, keeping) {
+            let composite = attributes.composite + resource.composite + event.composite;
+            if composite > 0 {
+                report.counted.insert("attribute that is a list or a map", composite);
+            }
+            kept.seen.attributes = attributes.seen;
+            kept.seen.resources = resource.seen;
+            kept.seen.event_attributes = event.seen;
+        }
+        spans
+    }
+}
+
+/// Collects the spans of one file.
 pub struct Builder<'a> {
     /// The name of the file, for findings.
     pub file: Arc<str>,
+    /// Its number among the files of the trace.
+    number: u32,
     /// The names that spans refer to.
     pub names: &'a mut Names,
-    /// The spans so far.
+    /// The spans so far, of this file and those before.
     pub spans: Spans,
-    /// What was odd so far.
+    /// What was odd in this file so far.
     pub report: ReadReport,
     /// A buffer for values.
     pub scalar: Scalar,
@@ -61,21 +102,27 @@ pub struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Nothing read so far.
     pub fn new(file: &str, names: &'a mut Names) -> Self {
-        Self::keeping(file, names, &Arc::default())
+        let wanted = Arc::default();
+        Self::after(Collected::new(&wanted), file, names, &wanted)
     }
 
-    /// Nothing read so far; keeps what is wanted.
-    pub fn keeping(file: &str, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
-        let keeping = |keys| Attributes::keeping(wanted.spans.then(|| Keeping::new(keys)));
+    /// Nothing of this file read so far; keeps what is wanted.
+    pub fn after(before: Collected, file: &str, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
+        let Collected { mut spans, keeping } = before;
+        let file: Arc<str> = file.into();
+        let number = u32::try_from(spans.files.len()).expect("fewer than 2^32 files");
+        spans.files.push(Arc::clone(&file));
+        let [attributes, resource, event] = keeping.map(Attributes::keeping);
         Self {
-            file: file.into(),
+            file,
+            number,
             names,
-            spans: Spans { kept: wanted.spans.then(Box::default), ..Spans::default() },
+            spans,
             report: ReadReport::default(),
             scalar: Scalar::default(),
-            resource: keeping(&wanted.resources),
-            attributes: keeping(&wanted.attributes),
-            event: keeping(&wanted.event_attributes),
+            resource,
+            attributes,
+            event,
             open: Open::default(),
             wanted: Arc::clone(wanted),
             references: Vec::new(),
@@ -107,6 +154,7 @@ impl<'a> Builder<'a> {
     /// Takes a finished span: `start` and `end` as read, `None` where they are missing.
     pub fn finish(&mut self, mut span: Span, start: Option<i64>, end: Option<i64>) {
         self.report.records += 1;
+        span.file = self.number;
         if !span.trace.is_some() || !span.id.is_some() {
             let place = Place::File { file: Arc::clone(&self.file) };
             self.report.count("span without an identifier", || {
@@ -221,21 +269,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The spans and what there is to say about them.
-    pub fn finish_input(mut self) -> (Spans, ReadReport, Option<&'static str>) {
-        let [attributes, resource, event] = [self.attributes, self.resource, self.event].map(|it| it.keeping);
-        if let (Some(kept), Some(attributes), Some(resource), Some(event)) =
-            (&mut self.spans.kept, attributes, resource, event)
-        {
-            let composite = attributes.composite + resource.composite + event.composite;
-            if composite > 0 {
-                self.report.counted.insert("attribute that is a list or a map", composite);
-            }
-            kept.seen.attributes = attributes.seen;
-            kept.seen.resources = resource.seen;
-            kept.seen.event_attributes = event.seen;
-        }
-        (self.spans, self.report, self.foreign)
+    /// The spans, what there is to say about this file, and what it holds besides or instead of spans.
+    pub fn finish_input(self) -> (Collected, ReadReport, Option<&'static str>) {
+        let keeping = [self.attributes, self.resource, self.event].map(|it| it.keeping);
+        (Collected { spans: self.spans, keeping }, self.report, self.foreign)
     }
 
     /// Interns the buffered scalar where it is a text.

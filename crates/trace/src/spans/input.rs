@@ -25,11 +25,10 @@ pub trait Format {
 ///
 /// Where the first line is a whole document and more lines follow, each line is one, and a line that cannot be parsed is
 /// counted and left out. Otherwise documents follow each other, and one that cannot be parsed ends the reading.
-pub fn documents<F: Format>(builder: &mut Builder<'_>, input: impl Read, strict: bool) -> Result<(), Diagnostics> {
-    let mut input = input;
+pub fn documents<F: Format>(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
     let mut head = Vec::new();
     let file = Arc::clone(&builder.file);
-    let whole = (&mut input).take(HELD).read_to_end(&mut head).map_err(|error| failed(&file, &error))? < HELD as usize;
+    let whole = input.take(HELD).read_to_end(&mut head).map_err(|error| failed(&file, &error))? < HELD as usize;
     let bom = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let head = &head[bom..];
     if head.trim_ascii().is_empty() {

@@ -12,13 +12,14 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 use crate::spans::attributes::{Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
+use crate::spans::files::SpanFormat;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::json::{
     AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, skip,
 };
 use crate::spans::model::{Link, Span};
 use crate::spans::otlp::{AttributeList, span_id, trace_id};
-use crate::spans::{SpanOptions, input, pipeline};
+use crate::spans::{SpanOptions, files, input};
 use crate::{ReadReport, Sink, TraceNames};
 use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::{Name, Names};
@@ -34,11 +35,11 @@ pub fn read_jaeger(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let mut builder = Builder::keeping(file, &mut names.names, &sink.wanted());
-    input::documents::<Jaeger>(&mut builder, input, options.strict)?;
-    let (spans, report, foreign) = builder.finish_input();
-    pipeline::operations(file, "Jaeger", foreign, spans, report, options, names, sink)
+    files::read_one(file, JAEGER, input, options, names, sink)
 }
+
+/// How its files are read.
+pub(crate) const JAEGER: SpanFormat = SpanFormat { name: "Jaeger", read: input::documents::<Jaeger> };
 
 /// The format.
 pub(crate) struct Jaeger;

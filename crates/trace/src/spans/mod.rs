@@ -19,6 +19,7 @@ pub mod attributes;
 mod builder;
 pub mod call_semantics;
 pub mod classify;
+mod files;
 mod go;
 pub mod ids;
 mod input;
@@ -36,8 +37,21 @@ pub mod toeg;
 
 pub mod write;
 
+pub use files::SpanFiles;
 pub use jaeger::read_jaeger;
 pub use otlp::read_otlp;
+
+use self::files::SpanFormat;
+use crate::format::Format;
+
+/// How files of a format are read into spans; `None` where it has none.
+pub(crate) fn format(format: Format) -> Option<SpanFormat> {
+    match format {
+        Format::Otlp => Some(otlp::OTLP),
+        Format::Jaeger => Some(jaeger::JAEGER),
+        _ => None,
+    }
+}
 
 /// How spans are read.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,6 +9,7 @@ pub use crate::recorded::SpanKind;
 use crate::retained::Kept;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::sampling;
+use dyelog_diagnostic::Place;
 use dyelog_diagnostic::names::{Name, Names};
 
 /// What the messaging attributes say that a span does.
@@ -38,6 +39,8 @@ pub struct Link {
 #[expect(clippy::struct_excessive_bools, reason = "facts of a span, each of which holds by itself")]
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
+    /// Its file, in [`Spans::files`].
+    pub file: u32,
     /// The trace it belongs to.
     pub trace: TraceId,
     /// Its identifier, unique within the trace but for shared ids and duplicates.
@@ -83,6 +86,7 @@ pub struct Span {
 impl Default for Span {
     fn default() -> Self {
         Self {
+            file: 0,
             trace: TraceId::NONE,
             id: SpanId::NONE,
             parent: SpanId::NONE,
@@ -149,10 +153,12 @@ impl Clock {
     }
 }
 
-/// The spans of one input, as read.
+/// The spans of one trace, as read from one file or several.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
-    /// The spans, in the order of the file until they are assembled.
+    /// The names of the files.
+    pub files: Vec<Arc<str>>,
+    /// The spans, in the order of the files until they are assembled.
     pub spans: Vec<Span>,
     /// The links of all spans.
     pub links: Vec<Link>,
@@ -165,6 +171,16 @@ pub struct Spans {
 }
 
 impl Spans {
+    /// The name of a span's file.
+    pub fn file_of(&self, span: &Span) -> &Arc<str> {
+        &self.files[span.file as usize]
+    }
+
+    /// The place of a span in its file.
+    pub fn place_of(&self, span: &Span) -> Place {
+        Place::Item { file: Arc::clone(self.file_of(span)), item: format!("span {}", self.span_text(span.id)) }
+    }
+
     /// The links of a span.
     pub fn links_of(&self, span: &Span) -> &[Link] {
         &self.links[span.first_link as usize..][..span.links as usize]
@@ -198,7 +214,8 @@ impl Spans {
         id
     }
 
-    /// An order of spans that does not depend on how they arrived: by trace, identifier, side, time, then by what they say.
+    /// An order of spans that does not depend on how they arrived: by trace, identifier, side, time, then by what they say and by
+    /// the name of their file.
     pub fn compare(&self, names: &Names, a: &Span, b: &Span) -> Ordering {
         let text = |name: Name| names.text(name);
         let key = |s: &Span| (s.trace, s.id, s.kind, s.start, s.end);
@@ -215,6 +232,7 @@ impl Spans {
                 })
                 .then_with(|| a.cpu.total_cmp(&b.cpu))
                 .then_with(|| self.links_of(a).cmp(self.links_of(b)))
+                .then_with(|| self.file_of(a).cmp(self.file_of(b)))
         })
     }
 }

@@ -13,6 +13,7 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 use crate::retained::Status;
 use crate::spans::attributes::{self, Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
+use crate::spans::files::SpanFormat;
 use crate::spans::go::GoSpan;
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::json::{
@@ -21,7 +22,7 @@ use crate::spans::json::{
 use crate::spans::model::{Link, Span, SpanKind};
 use crate::spans::sampling::of_trace_state;
 use crate::spans::time::from_rfc3339;
-use crate::spans::{SpanOptions, input, pipeline};
+use crate::spans::{SpanOptions, files, input};
 use crate::{ReadReport, Sink, TraceNames};
 use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::{Name, Names};
@@ -37,11 +38,11 @@ pub fn read_otlp(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let mut builder = Builder::keeping(file, &mut names.names, &sink.wanted());
-    input::documents::<Otlp>(&mut builder, input, options.strict)?;
-    let (spans, report, foreign) = builder.finish_input();
-    pipeline::operations(file, "OTLP", foreign, spans, report, options, names, sink)
+    files::read_one(file, OTLP, input, options, names, sink)
 }
+
+/// How its files are read.
+pub(crate) const OTLP: SpanFormat = SpanFormat { name: "OTLP", read: input::documents::<Otlp> };
 
 /// The format.
 pub(crate) struct Otlp;

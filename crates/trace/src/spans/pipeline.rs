@@ -17,33 +17,27 @@ use crate::spans::skew::{Observation, Skew};
 use crate::spans::toeg::Emitter;
 use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
-use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog_diagnostic::{Diagnostic, Place};
 
 /// Gives out the operations that the spans form, in the order of their start.
-#[expect(clippy::too_many_arguments, reason = "the one meeting point of both readers")]
 pub(super) fn operations(
-    file: &str,
-    format: &str,
-    foreign: Option<&'static str>,
     spans: Spans,
     mut report: ReadReport,
     options: SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
-) -> Result<ReadReport, Diagnostics> {
-    let file: Arc<str> = file.into();
-    if spans.spans.is_empty() {
-        return Err(no_spans(&file, format, foreign, &report));
+) -> ReadReport {
+    for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
+        look_at_times(&spans, file, &mut report);
     }
-    look_at_times(&file, &spans, &mut report);
-    let mut forest = assemble(&file, &mut names.names, spans, &mut report);
+    let mut forest = assemble(&mut names.names, spans, &mut report);
     let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
     let unknown = name_unknown_peers(&forest, &mut names.names);
     let mut tree = TreeView::default();
     let mut plan = SpanPlan::default();
 
     let (learned, skew) = survey(&forest, &unknown, options, &mut names.names, &mut tree, &mut plan);
-    report_skew(&file, &skew, &names.names, &mut report);
+    report_skew(&forest.spans.files, &skew, &names.names, &mut report);
 
     let known = Knowledge { learned: &learned, unknown: &unknown };
     let mut emitter = Emitter::default();
@@ -58,7 +52,7 @@ pub(super) fn operations(
         let operation = Operation {
             scenario: scenario(&plan, &mut names.names),
             run: run(&forest, tree_range, &tree),
-            file: Arc::clone(&file),
+            file: Arc::clone(forest.spans.file_of(&tree.spans[0])),
             line: 0,
             start: Some(start),
             weight: options.sampling.map(|part| 1.0 / part).or(Some(weight).filter(|weight| !weight.is_nan())),
@@ -81,12 +75,12 @@ pub(super) fn operations(
         }
     }
     missing.report(&mut report);
-    Ok(report)
+    report
 }
 
-/// Counts spans whose times are in another unit than the format has: those that lie far from our days, and a thousand, a million or
+/// Counts spans of a file whose times are in another unit than the format has: those that lie far from our days, and a thousand, a million or
 /// a thousand million times as late within them, or that lie beyond them. Where times are not those of a calendar nothing is said.
-fn look_at_times(file: &Arc<str>, spans: &Spans, report: &mut ReadReport) {
+fn look_at_times(all: &Spans, spans: &[Span], report: &mut ReadReport) {
     /// From the year 2000 to 2100, in nanoseconds.
     const DAYS: std::ops::Range<f64> = 9.46e17..4.1e18;
     let late = |start: i64| start as f64 >= DAYS.end;
@@ -95,12 +89,12 @@ fn look_at_times(file: &Arc<str>, spans: &Spans, report: &mut ReadReport) {
         let scales = if DAYS.contains(&start) { &[][..] } else { &[1e3, 1e6, 1e9] };
         scales.iter().copied().find(|scale| DAYS.contains(&(start * scale)))
     };
-    let Some(least) = spans.spans.iter().map(|span| span.start).min() else { return };
+    let Some(least) = spans.iter().map(|span| span.start).min() else { return };
     // Times from the start of a program begin near zero.
     if scale(least).is_none() && (least as f64) < DAYS.start {
         return;
     }
-    for span in &spans.spans {
+    for span in spans {
         let found = match scale(span.start) {
             Some(scale) => {
                 let year = 1970.0 + span.start as f64 * scale / 1e9 / 31_556_952.0;
@@ -110,9 +104,7 @@ fn look_at_times(file: &Arc<str>, spans: &Spans, report: &mut ReadReport) {
             None => continue,
         };
         report.count("span whose times are in another unit", || {
-            let item = format!("span {}", spans.span_text(span.id));
-            let place = Place::Item { file: Arc::clone(file), item };
-            Diagnostic::warning(codes::OTHER_UNIT, place, format!("the times of this span are {found}"))
+            Diagnostic::warning(codes::OTHER_UNIT, all.place_of(span), format!("the times of this span are {found}"))
                 .with_note("they are taken as they are, so that durations are off by the same factor")
                 .with_hint("times of OTLP are nanoseconds since 1970, those of Jaeger microseconds")
         });
@@ -188,20 +180,6 @@ impl Missing {
             }
         }
     }
-}
-
-fn no_spans(file: &Arc<str>, format: &str, foreign: Option<&'static str>, report: &ReadReport) -> Diagnostics {
-    let place = Place::File { file: Arc::clone(file) };
-    let mut diagnostic = Diagnostic::error(codes::NO_SPANS, place, format!("there is no {format} span in this file"));
-    if let Some(foreign) = foreign {
-        diagnostic = diagnostic.with_note(format!("it has {foreign}"));
-    }
-    for (reason, times) in &report.counted {
-        diagnostic = diagnostic.with_note(format!("left out: {reason}, {times} times"));
-    }
-    let mut all = vec![diagnostic];
-    all.extend(report.findings.iter().cloned());
-    Diagnostics(all)
 }
 
 /// Loads one tree.
@@ -321,13 +299,16 @@ fn run(forest: &Forest, tree_range: &Tree, tree: &TreeView) -> Arc<str> {
     if tree_range.number == 1 { trace } else { format!("{trace}.{}", tree_range.number).into() }
 }
 
-fn report_skew(file: &Arc<str>, skew: &Skew, names: &Names, report: &mut ReadReport) {
+fn report_skew(files: &[Arc<str>], skew: &Skew, names: &Names, report: &mut ReadReport) {
     let mut offsets: Vec<(String, String, i64)> =
         skew.offsets().map(|(from, to, offset)| (from.label(names), to.label(names), offset)).collect();
     offsets.sort();
     for (from, to, offset) in offsets {
         report.count("clocks that differ", || {
-            let place = Place::File { file: Arc::clone(file) };
+            let place = match files {
+                [file] => Place::File { file: Arc::clone(file) },
+                _ => Place::Nowhere,
+            };
             let words = if offset < 0 { "ahead of" } else { "behind" };
             let by = offset.unsigned_abs() as f64 / 1e6;
             Diagnostic::warning(

@@ -242,6 +242,7 @@ fn synthesize(work: &mut Work<'_>, fragment: &Fragment, kind: SpanKind, added: &
     let service = fragment.local.unwrap_or_else(|| work.names.intern(UNKNOWN_SERVICE));
     let local = |name| if fragment.local.is_some() { name } else { Name::NONE };
     let span = Span {
+        file: first.file,
         trace: first.trace,
         id: fragment.parent,
         service,
