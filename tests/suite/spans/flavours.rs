@@ -215,3 +215,17 @@ fn deep_json() {
     let envelopes = "{\"data\":".repeat(50_000) + "1" + &"}".repeat(50_000);
     assert!(read("jaeger", envelopes.as_bytes()).is_err());
 }
+
+#[test]
+fn what_the_backend_moved_is_moved_back() {
+    let plain = jaeger(TABLE);
+    let mut moved: Value = serde_json::from_str(&plain).expect("it is JSON");
+    let spans = moved["data"][0]["spans"].as_array_mut().expect("there are spans");
+    let span = spans.iter_mut().find(|span| span["spanID"] == "c").expect("it is there");
+    span["startTime"] = json!(span["startTime"].as_i64().expect("it has a start") + 2_345);
+    span["warnings"] =
+        json!(["invalid tag", null, 7, "This span's timestamps were adjusted by 2.345ms", "adjusted by 1h of nothing"]);
+    let outcome = read("jaeger", moved.to_string().as_bytes()).expect("it can be read");
+    assert_eq!(text(&outcome), text(&read("jaeger", plain.as_bytes()).expect("it can be read")));
+    assert_eq!(outcome.report.counted["clock correction of the backend undone"], 1);
+}

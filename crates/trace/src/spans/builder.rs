@@ -29,6 +29,15 @@ pub struct Open {
     pub status: Status,
 }
 
+impl Open {
+    /// Moves the times of its events by so many nanoseconds.
+    pub fn move_events(&mut self, by: i64) {
+        for event in &mut self.events {
+            event.time = event.time.map(|time| time.saturating_add(by));
+        }
+    }
+}
+
 /// The spans of the files that were read so far.
 #[derive(Debug)]
 pub struct Collected {

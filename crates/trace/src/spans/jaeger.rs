@@ -19,6 +19,7 @@ use crate::spans::json::{
 };
 use crate::spans::model::{Link, Span};
 use crate::spans::otlp::{AttributeList, span_id, trace_id};
+use crate::spans::time::from_go_duration;
 use crate::spans::{SpanOptions, files, input};
 use crate::{ReadReport, Sink, TraceNames};
 use dyelog_diagnostic::Diagnostics;
@@ -63,6 +64,8 @@ struct Node<'r, 'n> {
     span: Span,
     start: Option<i64>,
     duration: Option<i64>,
+    /// By how much the backend moved the span, in nanoseconds; its warnings tell.
+    moved: i64,
     /// The obsolete `parentSpanID`.
     parent: SpanId,
     /// The key of the span's process in the table of its trace.
@@ -100,6 +103,7 @@ impl<'r, 'n> Node<'r, 'n> {
             span: Span::default(),
             start: None,
             duration: None,
+            moved: 0,
             parent: SpanId::NONE,
             process: Name::NONE,
             inline: None,
@@ -127,7 +131,7 @@ impl<'r, 'n> Node<'r, 'n> {
     }
 
     fn finish_span(self) {
-        let Self { builder, mut span, start, duration, parent, process, inline, .. } = self;
+        let Self { builder, mut span, start, duration, moved, parent, process, inline, .. } = self;
         let own = |reference: &Reference| !reference.trace.is_some() || reference.trace == span.trace;
         let causes = |follows| move |reference: &Reference| reference.follows == follows && own(reference);
         let position = |follows| builder.references.iter().position(causes(follows));
@@ -148,6 +152,11 @@ impl<'r, 'n> Node<'r, 'n> {
             [span.service, span.instance, span.host] = process.names;
         }
         let before = builder.spans.spans.len();
+        let start = start.map(|start| start.saturating_sub(moved));
+        if moved != 0 {
+            builder.open.move_events(moved.saturating_neg());
+            *builder.report.counted.entry("clock correction of the backend undone").or_default() += 1;
+        }
         let end = start.zip(duration).map(|(start, duration)| start.saturating_add(duration));
         builder.finish(span, start, end);
         match inline {
@@ -226,6 +235,13 @@ impl Members for Node<'_, '_> {
                 let shape = map.next_value_seed(ObjectOf(&mut table))?;
                 self.builder.expect(Shape::Object, shape, "processes");
             }
+            "warnings" => {
+                let shape = map.next_value_seed(ArrayOf(&mut Warnings {
+                    scalar: &mut self.builder.scalar,
+                    moved: &mut self.moved,
+                }))?;
+                self.builder.expect(Shape::Array, shape, "warnings");
+            }
             "process" => self.inline = Some(Process::read(self.builder, map)?),
             "callCount" => {
                 self.builder.foreign = Some("a graph of dependencies between services, without spans");
@@ -238,6 +254,27 @@ impl Members for Node<'_, '_> {
             _ => skip(map)?,
         }
         Ok(())
+    }
+}
+
+/// What the backend says of a span. Where the clocks of two machines differ, Jaeger may move a span into the time of its parent, a guess made from
+/// this one call; what it moved is moved back, and the calls of all traces tell how the clocks differ.
+struct Warnings<'r> {
+    scalar: &'r mut Scalar,
+    moved: &'r mut i64,
+}
+
+impl Elements for Warnings<'_> {
+    fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
+        if seq.next_element_seed(ScalarInto(self.scalar))?.is_none() {
+            return Ok(false);
+        }
+        // `This span's timestamps were adjusted by -1.5ms`
+        let told = self.scalar.text().and_then(|text| text.split_once("timestamps were adjusted by "));
+        if let Some(moved) = told.and_then(|(_, by)| from_go_duration(by.split_whitespace().next()?)) {
+            *self.moved = self.moved.saturating_add(moved);
+        }
+        Ok(true)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Times of day in text.
+//! Times of day and durations in text.
 
 /// Nanoseconds from the Unix epoch of `2026-02-15T21:16:43.988103188Z` and its kin with an offset (`+01:00`).
 pub(crate) fn from_rfc3339(text: &str) -> Option<i64> {
@@ -13,6 +13,35 @@ pub(crate) fn from_rfc3339(text: &str) -> Option<i64> {
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let seconds = clock_seconds(clock, 3)? - offset(zone)?;
     (days(year, month, day) * 86_400 + seconds).checked_mul(1_000_000_000)?.checked_add(nanoseconds(fraction)?)
+}
+
+/// Nanoseconds of a duration as Go writes it: `1h2m3.5s`, `-12.5µs`, `350ms`. To the nearest one.
+pub(crate) fn from_go_duration(text: &str) -> Option<i64> {
+    let (sign, mut rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
+    if rest == "0" {
+        return Some(0);
+    }
+    let mut sum = 0.0;
+    while !rest.is_empty() {
+        let number = rest.find(|part: char| !part.is_ascii_digit() && part != '.')?;
+        let (number, after) = rest.split_at(number);
+        let unit = after.find(|part: char| part.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(unit);
+        let nanoseconds = match unit {
+            "h" => 3600e9,
+            "m" => 60e9,
+            "s" => 1e9,
+            "ms" => 1e6,
+            // The micro sign and the Greek letter.
+            "\u{b5}s" | "\u{3bc}s" | "us" => 1e3,
+            "ns" => 1.0,
+            _ => return None,
+        };
+        sum += number.parse::<f64>().ok()? * nanoseconds;
+        rest = next;
+    }
+    // Two to the 53rd nanoseconds are 104 days; no clock is corrected by more.
+    (!text.is_empty() && text != "-" && sum < 9e15).then(|| (sign * sum).round() as i64)
 }
 
 /// `HH:MM:SS` or `HH:MM` in seconds.
@@ -59,7 +88,28 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::from_rfc3339;
+    use super::{from_go_duration, from_rfc3339};
+
+    #[test]
+    fn durations() {
+        let cases = [
+            ("0", 0),
+            ("0s", 0),
+            ("1ns", 1),
+            ("350ms", 350_000_000),
+            ("-12.5\u{b5}s", -12_500),
+            ("12.345\u{3bc}s", 12_345),
+            ("2.345us", 2_345),
+            ("1h2m3.5s", 3_723_500_000_000),
+            ("-1.234567891s", -1_234_567_891),
+        ];
+        for (text, nanoseconds) in cases {
+            assert_eq!(from_go_duration(text), Some(nanoseconds), "{text}");
+        }
+        for wrong in ["", "-", "1", "ms", "1.2.3s", "1d", "s1", "99999999h", "--1s", "1 s"] {
+            assert_eq!(from_go_duration(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn times_of_day() {
