@@ -2,6 +2,8 @@
 
 #[path = "spans/cases.rs"]
 mod cases;
+#[path = "spans/clocks.rs"]
+mod clocks;
 #[path = "spans/damage.rs"]
 mod damage;
 #[path = "spans/dsl.rs"]

@@ -15,7 +15,7 @@
 //! back would have taken more than twice as long as the way there. Where the spans say so themselves, by a SERVER below a
 //! PRODUCER, times need not.
 
-use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
+use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use crate::spans::skew::Skew;
 
 /// How times are compared.
@@ -32,7 +32,7 @@ const CLOSING: i64 = 20;
 
 /// Corrects the times of a plan and decides how each call is made.
 pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
-    shift(plan, skew);
+    shift(plan, skew, tolerance);
     // Items come after what they are within, so backwards each finds the end of what is within it.
     let mut deferred: Vec<Vec<u32>> = vec![Vec::new(); plan.visits.len()];
     for item in (0..plan.items.len() as u32).rev() {
@@ -42,14 +42,21 @@ pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
     plan.lay_out();
 }
 
-fn shift(plan: &mut SpanPlan, skew: &Skew) {
+/// Corrects times by what the clocks are off, then each visit that still contradicts its call by what that one is off. A visit moves as a whole, with
+/// all that it does: durations need no common clock.
+fn shift(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
     for at in 0..plan.visits.len() {
         let caller = plan.visits[at].caller;
         if caller == NONE {
             continue;
         }
-        let from = plan.visit_of(&plan.items[caller as usize]);
-        let offset = from.shift.saturating_add(skew.offset(from.clock, plan.visits[at].clock));
+        let call = &plan.items[caller as usize];
+        let (from, to) = (plan.visit_of(call), &plan.visits[at]);
+        let mut offset = from.shift;
+        if from.clock != to.clock {
+            offset = offset.saturating_add(skew.offset(from.clock, to.clock, to.start));
+            offset = offset.saturating_add(remaining(call, from, to, offset, tolerance));
+        }
         let visit = &mut plan.visits[at];
         visit.shift = offset;
         visit.start = visit.start.saturating_add(offset);
@@ -64,6 +71,30 @@ fn shift(plan: &mut SpanPlan, skew: &Skew) {
         };
         let item = &mut plan.items[at];
         (item.start, item.end) = (item.start.saturating_add(of), item.end.saturating_add(of));
+    }
+}
+
+/// What is to be added to the times of a visit that were corrected by `offset`, so that it does not begin before its call. One that fits
+/// into the time of a caller that waits goes to the middle of it.
+fn remaining(call: &Item, from: &Visit, to: &Visit, offset: i64, tolerance: Tolerance) -> i64 {
+    if from.unrecorded || to.unrecorded {
+        return 0;
+    }
+    // The caller's own times are corrected already, its items' are not.
+    let (first, last) = if call.client {
+        (call.start.saturating_add(from.shift), call.end.saturating_add(from.shift))
+    } else {
+        (from.start, from.end)
+    };
+    let (start, end) = (to.start.saturating_add(offset), to.end.saturating_add(offset));
+    let (low, high) = (first.saturating_sub(start), last.saturating_sub(end));
+    let waits = call.client && call.what != What::Call(CallKind::Deferred) && low <= high;
+    let overruns = waits && high < 0 && high.saturating_add(tolerance.slack) >= 0;
+    match (low > 0, waits) {
+        (true, true) => low + (high - low) / 2,
+        (true, false) => low,
+        (false, _) if overruns => low + (high - low) / 2,
+        (false, _) => 0,
     }
 }
 

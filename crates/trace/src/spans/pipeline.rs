@@ -300,23 +300,30 @@ fn run(forest: &Forest, tree_range: &Tree, tree: &TreeView) -> Arc<str> {
 }
 
 fn report_skew(files: &[Arc<str>], skew: &Skew, names: &Names, report: &mut ReadReport) {
-    let mut offsets: Vec<(String, String, i64)> =
+    let mut offsets: Vec<(String, String, (i64, i64))> =
         skew.offsets().map(|(from, to, offset)| (from.label(names), to.label(names), offset)).collect();
     offsets.sort();
-    for (from, to, offset) in offsets {
+    for (from, to, (least, greatest)) in offsets {
         report.count("clocks that differ", || {
             let place = match files {
                 [file] => Place::File { file: Arc::clone(file) },
                 _ => Place::Nowhere,
             };
-            let words = if offset < 0 { "ahead of" } else { "behind" };
-            let by = offset.unsigned_abs() as f64 / 1e6;
-            Diagnostic::warning(
-                codes::CLOCK_SKEW,
-                place,
-                format!("the clock of {to} is {by:.3} ms {words} that of {from}"),
-            )
-            .with_note("the times of the calls between them were corrected by that")
+            let off = |offset: i64| {
+                let words = if offset < 0 { "ahead of" } else { "behind" };
+                format!("{:.3} ms {words}", offset.unsigned_abs() as f64 / 1e6)
+            };
+            let message = if least == greatest {
+                format!("the clock of {to} is {} that of {from}", off(least))
+            } else {
+                format!(
+                    "the clock of {to} is from {} to {} that of {from}: it changes with time",
+                    off(least),
+                    off(greatest)
+                )
+            };
+            Diagnostic::warning(codes::CLOCK_SKEW, place, message)
+                .with_note("the times of the calls between them were corrected by that")
         });
     }
 }

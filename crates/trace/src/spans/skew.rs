@@ -2,8 +2,12 @@
 //!
 //! A server works within the time that its client waits. Where it seems not to, its clock is off, and by the same amount in
 //! all calls between the two: each call bounds the amount from both sides, and the amount that satisfies most calls is
-//! taken. Calls whose server took longer than the client waited have a second phase and bound nothing. Nothing is moved
+//! taken (the classical bounds of clock synchronisation, of all calls at once). A server that takes longer than its client waits has a second
+//! phase; such a call only says that the server began while the client waited, and proposes no offset. Nothing is moved
 //! where no offset satisfies more calls than none does.
+//!
+//! Clocks drift, and are set. Where an offset of its own for each of several periods of time satisfies at least 5% more of the calls, the
+//! offset goes from the one to the next in straight lines.
 //!
 //! Without a client half, only the time of the calling visit bounds the amount, and work that is simply deferred looks the
 //! same; so there an offset is taken only if three calls agree on it.
@@ -12,18 +16,47 @@ use rustc_hash::FxHashMap;
 
 use crate::spans::model::Clock;
 
+/// So many calls make a period of time with an offset of its own.
+const PERIOD: usize = 20;
+
+/// More periods than that are not told apart.
+const MOST_PERIODS: usize = 64;
+
+/// What one call says of the offset between two clocks.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    /// When, by the callee's clock.
+    at: i64,
+    low: i64,
+    high: i64,
+}
+
+impl Bound {
+    fn allows(&self, offset: i64) -> bool {
+        self.low <= offset && offset <= self.high
+    }
+}
+
 /// The bounds that calls set on the offset between two clocks.
 #[derive(Debug, Default)]
 struct Bounds {
-    strong: Vec<(i64, i64)>,
-    weak: Vec<(i64, i64)>,
+    /// The server works within the client's time.
+    strong: Vec<Bound>,
+    /// The server works within the time of the calling visit.
+    weak: Vec<Bound>,
+    /// The server begins within the client's time.
+    starts: Vec<Bound>,
 }
+
+/// The offset of a clock over time: at each of these times of its own, linear between them.
+#[derive(Clone, Debug)]
+struct Offset(Vec<(i64, i64)>);
 
 /// Collects bounds, then offsets.
 #[derive(Debug, Default)]
 pub struct Skew {
     bounds: FxHashMap<(Clock, Clock), Bounds>,
-    offsets: FxHashMap<(Clock, Clock), i64>,
+    offsets: FxHashMap<(Clock, Clock), Offset>,
 }
 
 /// What one call tells about two clocks: start and end at the caller, start and end at the callee.
@@ -47,54 +80,108 @@ impl Skew {
         if call.from == call.to {
             return;
         }
+        let at = call.inner.0;
         let low = call.outer.0.saturating_sub(call.inner.0);
         let high = call.outer.1.saturating_sub(call.inner.1);
         let bounds = self.bounds.entry((call.from, call.to)).or_default();
-        if low <= high {
-            if call.client { bounds.strong.push((low, high)) } else { bounds.weak.push((low, high)) }
+        match (low <= high, call.client) {
+            (true, true) => bounds.strong.push(Bound { at, low, high }),
+            (true, false) => bounds.weak.push(Bound { at, low, high }),
+            (false, true) => {
+                let high = call.outer.1.saturating_sub(call.inner.0);
+                bounds.starts.push(Bound { at, low, high });
+            }
+            (false, false) => {}
         }
     }
 
     /// Decides on the offsets.
     pub fn fit(&mut self) {
-        for (pair, bounds) in &mut self.bounds {
-            let offset = if bounds.strong.is_empty() {
-                best(&mut bounds.weak).filter(|best| {
-                    let all = bounds.weak.len();
-                    all >= 3 && best.satisfied * 10 >= all * 9 && best.satisfied_by_none * 2 < all
-                })
-            } else {
-                best(&mut bounds.strong)
-            };
-            if let Some(best) = offset.filter(|best| best.satisfied > best.satisfied_by_none) {
-                self.offsets.insert(*pair, best.offset);
+        for (pair, bounds) in std::mem::take(&mut self.bounds) {
+            if let Some(offset) = bounds.offset() {
+                self.offsets.insert(pair, offset);
             }
         }
-        self.bounds.clear();
     }
 
-    /// What to add to times of the second clock to compare them with the first.
-    pub fn offset(&self, from: Clock, to: Clock) -> i64 {
-        self.offsets.get(&(from, to)).copied().unwrap_or(0)
+    /// What to add to times of the second clock about that one, to compare them with the first.
+    pub fn offset(&self, from: Clock, to: Clock, at: i64) -> i64 {
+        self.offsets.get(&(from, to)).map_or(0, |offset| offset.at(at))
     }
 
-    /// All offsets but those of zero, in no particular order.
-    pub fn offsets(&self) -> impl Iterator<Item = (Clock, Clock, i64)> + '_ {
-        self.offsets.iter().map(|((from, to), offset)| (*from, *to, *offset))
+    /// The least and the greatest offset of all pairs but those of none, in no particular order.
+    pub fn offsets(&self) -> impl Iterator<Item = (Clock, Clock, (i64, i64))> + '_ {
+        self.offsets.iter().map(|((from, to), Offset(points))| {
+            let offsets = || points.iter().map(|(_, offset)| *offset);
+            (*from, *to, (offsets().min().unwrap_or(0), offsets().max().unwrap_or(0)))
+        })
     }
 }
 
-struct Best {
-    offset: i64,
-    satisfied: usize,
-    satisfied_by_none: usize,
+impl Bounds {
+    fn offset(self) -> Option<Offset> {
+        let Self { strong, weak, starts } = self;
+        let allowed = |bounds: &[Bound], offset: &Offset| -> usize {
+            bounds.iter().filter(|bound| bound.allows(offset.at(bound.at))).count()
+        };
+        let none = Offset::constant(0);
+        if strong.is_empty() {
+            let offset = Offset::constant(best(&weak)?);
+            let (satisfied, by_none) = (allowed(&weak, &offset), allowed(&weak, &none));
+            let agreed = weak.len() >= 3 && satisfied * 10 >= weak.len() * 9 && by_none * 2 < weak.len();
+            return agreed.then_some(offset);
+        }
+        let satisfied = |offset: &Offset| allowed(&strong, offset) + allowed(&starts, offset);
+        let mut offset = Offset::constant(best(&strong)?);
+        let mut most = satisfied(&offset);
+        let by_none = satisfied(&none);
+        if strong.len() >= 2 * PERIOD && most < strong.len() + starts.len() {
+            let mut sorted = strong.clone();
+            sorted.sort_unstable_by_key(|bound| (bound.at, bound.low, bound.high));
+            let varying = Offset::varying(&sorted);
+            let by_varying = satisfied(&varying);
+            if by_varying > most + strong.len() / 20 {
+                (offset, most) = (varying, by_varying);
+            }
+        }
+        (most > by_none).then_some(offset)
+    }
+}
+
+impl Offset {
+    fn constant(offset: i64) -> Self {
+        Self(vec![(0, offset)])
+    }
+
+    /// One offset for each of several periods of the same number of calls, which are sorted by time.
+    fn varying(sorted: &[Bound]) -> Self {
+        let periods = (sorted.len() / PERIOD).clamp(1, MOST_PERIODS);
+        let points = sorted.chunks(sorted.len().div_ceil(periods)).filter_map(|period| {
+            let middle = period[period.len() / 2].at;
+            Some((middle, best(period)?))
+        });
+        Self(points.collect())
+    }
+
+    fn at(&self, time: i64) -> i64 {
+        let Self(points) = self;
+        let after = points.partition_point(|(at, _)| *at <= time);
+        match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
+            (Some((from, first)), Some(&(to, last))) => {
+                let part = time.saturating_sub(from) as f64 / to.saturating_sub(from) as f64;
+                first.saturating_add((last.saturating_sub(first) as f64 * part).round() as i64)
+            }
+            (Some((_, offset)), None) => offset,
+            (None, first) => first.map_or(0, |(_, offset)| *offset),
+        }
+    }
 }
 
 /// The middle of the first range that satisfies most bounds.
-fn best(bounds: &mut [(i64, i64)]) -> Option<Best> {
-    let satisfied_by_none = bounds.iter().filter(|(low, high)| *low <= 0 && 0 <= *high).count();
+fn best(bounds: &[Bound]) -> Option<i64> {
     // A bound opens at its low end and closes behind its high end.
-    let mut edges: Vec<(i64, bool)> = bounds.iter().flat_map(|(low, high)| [(*low, false), (*high, true)]).collect();
+    let mut edges: Vec<(i64, bool)> =
+        bounds.iter().flat_map(|bound| [(bound.low, false), (bound.high, true)]).collect();
     edges.sort_unstable();
     let mut open = 0_usize;
     let mut found: Option<(usize, i64, i64)> = None;
@@ -109,5 +196,5 @@ fn best(bounds: &mut [(i64, i64)]) -> Option<Best> {
             }
         }
     }
-    found.map(|(satisfied, low, high)| Best { offset: low + (high - low) / 2, satisfied, satisfied_by_none })
+    found.map(|(_, low, high)| low + (high - low) / 2)
 }

@@ -1,0 +1,117 @@
+//! Clocks that differ: durations stay, and calls stay what they are.
+
+use std::fmt::Write as _;
+
+use dyelog::trace::{Kind, Operation, TraceNames};
+
+use super::dsl::otlp;
+use super::dump::{Outcome, read};
+
+fn outcome(table: &str) -> Outcome {
+    read("otlp", otlp(table).as_bytes()).expect("it can be read")
+}
+
+/// From the first to the last event of a task, in seconds.
+fn extent(names: &TraceNames, operation: &Operation, task: &str) -> f64 {
+    let of_task = |event: &&dyelog::trace::Event| names.task_label(event.task) == task;
+    let times = || operation.events.iter().filter(of_task).map(|event| event.time);
+    times().fold(f64::MIN, f64::max) - times().fold(f64::MAX, f64::min)
+}
+
+fn forks(outcome: &Outcome) -> usize {
+    let is_fork = |kind: Kind| matches!(kind, Kind::Fork(_));
+    outcome.operations.iter().map(|own| own.events.iter().filter(|event| is_fork(event.kind)).count()).sum()
+}
+
+fn told(outcome: &Outcome) -> Vec<String> {
+    let skew = outcome.report.findings.iter().filter(|finding| finding.code.0 == "T115");
+    skew.map(|finding| finding.message.clone()).collect()
+}
+
+#[test]
+fn a_consumer_works_as_long_by_whatever_clock() {
+    for behind in [0, -5, -10, -20, -500, 300] {
+        // The message is sent at 10 ms and worked on from 11 to 20, with a call of another service by the consumer's clock.
+        let [start, call, back, end] = [11, 12, 17, 20].map(|time| time + behind);
+        let (serves, served) = (call + 1, back - 1);
+        let outcome = outcome(&format!(
+            "
+            a - web    server   GET   0 30 host=h1
+            b a web    producer send 10 10.1 host=h1
+            c b mailer consumer mail {start} {end} host=h2
+            d c mailer client   look {call} {back} host=h2
+            e d db     server   find {serves} {served} host=h2
+        "
+        ));
+        let [operation] = outcome.operations.as_slice() else { panic!("one operation") };
+        for (task, wanted) in [("mailer", 0.009), ("db", 0.003)] {
+            let got = extent(&outcome.names, operation, task);
+            assert!((got - wanted).abs() < 1e-9, "{task} at {behind} ms: {got}");
+        }
+    }
+}
+
+#[test]
+fn a_consumer_without_a_producers_span_works_as_long_too() {
+    let outcome = outcome(
+        "
+        a - web    server   GET  100 130 host=h1
+        c a mailer consumer mail  81  90 host=h2
+    ",
+    );
+    assert!((extent(&outcome.names, &outcome.operations[0], "mailer") - 0.009).abs() < 1e-9);
+}
+
+/// Calls of 10 ms, one a second, whose server works for 6 ms by a clock that is off by what a function of the second says, in ms.
+fn calls(count: u32, off: impl Fn(u32) -> f64) -> String {
+    (0..count).fold(String::new(), |mut table, second| {
+        let trace = second + 1;
+        let start = f64::from(second) * 1000.0;
+        // The way there takes from 1 to 3 ms.
+        let arrival = start + 1.0 + f64::from(second * 7 % 20) / 10.0;
+        let (from, to) = (arrival + off(second), arrival + 6.0 + off(second));
+        writeln!(table, "{trace}/a - web server GET {} {} host=h1", start - 1.0, start + 12.0).expect("a string");
+        writeln!(table, "{trace}/b a web client call {start} {} host=h1", start + 10.0).expect("a string");
+        writeln!(table, "{trace}/c b db server find {from} {to} host=h2").expect("a string");
+        table
+    })
+}
+
+#[test]
+fn a_clock_that_drifts_is_followed() {
+    // 50 ms in 400 s; no offset is right for more than a twelfth of the time.
+    let outcome = outcome(&calls(400, |second| f64::from(second) / 8.0));
+    assert_eq!(forks(&outcome), 0, "all callers wait: {:?}", told(&outcome));
+    let [told] = &*told(&outcome) else { panic!("it is told") };
+    assert!(told.starts_with("the clock of host h2 is from ") && told.ends_with("it changes with time"), "{told}");
+}
+
+#[test]
+fn a_clock_that_is_set_is_followed() {
+    let outcome = outcome(&calls(400, |second| if second < 200 { 40.0 } else { 0.0 }));
+    let forks = forks(&outcome);
+    // In the one period in which it is set the straight line is wrong.
+    assert!(forks <= 20, "{forks} of 400 callers do not seem to wait");
+}
+
+#[test]
+fn a_clock_that_is_right_is_left_alone() {
+    let outcome = outcome(&calls(400, |_| 0.0));
+    assert_eq!((forks(&outcome), told(&outcome)), (0, Vec::new()));
+}
+
+#[test]
+fn second_phases_are_no_skew() {
+    // Of 60 calls two are without the second phase of the others, and were late.
+    let mut table = String::new();
+    for number in 0..60 {
+        let trace = number + 1;
+        let (from, to) = if number < 2 { (11, 16) } else { (1, 16) };
+        writeln!(table, "{trace}/a - web server GET 0 30 host=h1").expect("a string");
+        writeln!(table, "{trace}/b a web client call 0 12 host=h1").expect("a string");
+        writeln!(table, "{trace}/c b pay server pay {from} {to} host=h2").expect("a string");
+    }
+    let outcome = outcome(&table);
+    assert_eq!(told(&outcome), Vec::<String>::new());
+    assert_eq!(forks(&outcome), 60, "all have a second phase");
+}
