@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::spans::formats;
 use dyelog_diagnostic::similar;
 
 /// A format of traces.
@@ -13,6 +14,8 @@ pub enum Format {
     AngioJsonl,
     /// OpenTelemetry protocol, JSON encoding.
     Otlp,
+    /// OpenTelemetry protocol, protobuf encoding.
+    OtlpProto,
     /// Jaeger JSON.
     Jaeger,
     /// Zipkin JSON, version 1 or 2.
@@ -35,10 +38,11 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
+        Self::OtlpProto,
         Self::Jaeger,
         Self::Zipkin,
         Self::Kieker,
@@ -56,6 +60,7 @@ impl Format {
             Self::Angio => "angio",
             Self::AngioJsonl => "angio-jsonl",
             Self::Otlp => "otlp",
+            Self::OtlpProto => "otlp-proto",
             Self::Jaeger => "jaeger",
             Self::Zipkin => "zipkin",
             Self::Kieker => "kieker",
@@ -79,9 +84,9 @@ impl Format {
             .ok_or_else(|| similar(name, Self::ALL.map(Self::name)))
     }
 
-    /// Whether there is a reader for it.
-    pub fn has_reader(self) -> bool {
-        self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger | Self::Calls)
+    /// Whether it has spans.
+    pub fn has_spans(self) -> bool {
+        formats::of(self).is_some()
     }
 
     /// Whether it has messages without operations.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
+use crate::spans::SpanOptions;
+use crate::spans::formats::{self, Piece};
 use crate::{Operation, SpanTree, TraceNames, Wanted, angio, calls, codes, messages, spans, unpack};
 use dyelog_callgraph::Input;
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
@@ -159,17 +161,15 @@ impl<'r> OpenTrace<'r> {
         match format {
             Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
             Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
-            Format::Otlp => spans::read_otlp(&file, input, spans_options(options), names, sink),
-            Format::Jaeger => spans::read_jaeger(&file, input, spans_options(options), names, sink),
             Format::Calls => calls::read(vec![Input::new(file, input)], options.strict, names, sink),
             format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
-            format => Err(no_reader(&file, format).into()),
+            format => spans::read(format, &file, input, spans_options(options), names, sink),
         }
     }
 
     /// Whether operations of this format lie in several files at once, which [`read_together`] reads as one trace.
     pub fn lies_in_pieces(&self) -> bool {
-        self.format == Format::Calls
+        self.format == Format::Calls || formats::of(self.format).is_some_and(|format| format.together.is_some())
     }
 
     /// The messages, which are not read yet.
@@ -183,7 +183,8 @@ impl<'r> OpenTrace<'r> {
     }
 }
 
-/// Reads traces in pieces as one: processes write files of their own, and operations go through several.
+/// Reads traces in pieces as one: processes write files of their own, and operations go through several. Files of one format are one
+/// trace.
 ///
 /// # Errors
 /// As [`read`], and when one of them is a trace of its own.
@@ -198,9 +199,24 @@ pub fn read_together(
     if !faults.is_empty() {
         return Err(Diagnostics(faults));
     }
-    let strict = traces.iter().any(|trace| trace.options.strict);
-    let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
-    calls::read(files, strict, names, sink)
+    let mut by_format: BTreeMap<Format, Vec<OpenTrace<'_>>> = BTreeMap::new();
+    for trace in traces {
+        by_format.entry(trace.format).or_default().push(trace);
+    }
+    let mut report = ReadReport::default();
+    for (format, traces) in by_format {
+        let strict = traces.iter().any(|trace| trace.options.strict);
+        let read = if let Some(format) = formats::of(format) {
+            let options = SpanOptions { strict, ..spans_options(traces[0].options) };
+            let pieces = traces.into_iter().map(|trace| Piece { name: trace.file, input: Box::new(trace.input) });
+            spans::read_together(format, pieces.collect(), options, names, sink)?
+        } else {
+            let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
+            calls::read(files, strict, names, sink)?
+        };
+        report.merge(read);
+    }
+    Ok(report)
 }
 
 /// The format of a trace that begins so, as far as that much of it tells; compressed or not.
@@ -226,16 +242,8 @@ fn mixed(file: &str, what: &str) -> Diagnostic {
         .with_note("the two are analysed in different ways, and not together")
 }
 
-fn spans_options(options: ReadOptions) -> spans::SpanOptions {
-    spans::SpanOptions { strict: options.strict, sampling: options.sampling, ..spans::SpanOptions::default() }
-}
-
-fn no_reader(file: &str, format: Format) -> Diagnostic {
-    let place = Place::File { file: file.into() };
-    let readable: Vec<_> = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name).collect();
-    Diagnostic::error(codes::NO_READER, place, format!("traces in the format `{format}` cannot be read yet"))
-        .with_note(format!("formats that can be read: {}", readable.join(", ")))
-        .with_hint("convert the trace to one of these; `--from FORMAT` overrides what the content seems to be")
+fn spans_options(options: ReadOptions) -> SpanOptions {
+    SpanOptions { strict: options.strict, sampling: options.sampling, ..SpanOptions::default() }
 }
 
 /// The input fails while it is read.

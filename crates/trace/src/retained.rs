@@ -225,6 +225,30 @@ impl Kept {
         self.details.truncate(spans);
     }
 
+    /// Adds what is kept of one span to another.
+    pub(super) fn absorb(&mut self, into: u32, from: u32) {
+        let (own, other) = (self.detail(into), self.detail(from));
+        let (first, attributes) = (self.attributes.len(), [own.attributes, other.attributes]);
+        for (start, end) in attributes {
+            self.attributes.extend_from_within(start as usize..end as usize);
+        }
+        let attributes = range(first, self.attributes.len());
+        let first = self.events.len();
+        for (start, end) in [own.events, other.events] {
+            self.events.extend_from_within(start as usize..end as usize);
+        }
+        let events = range(first, self.events.len());
+        let status = own.status.max(other.status);
+        let resource = if own.resource == 0 { other.resource } else { own.resource };
+        self.details[into as usize] = Detail { attributes, events, resource, status };
+    }
+
+    /// Forgets spans, by their place.
+    pub(super) fn retain(&mut self, gone: &[bool]) {
+        let mut gone = gone.iter();
+        self.details.retain(|_| !gone.next().copied().unwrap_or(false));
+    }
+
     /// An order of spans by what is kept of them, for spans that are equal in all else.
     pub(super) fn compare(&self, names: &Names, a: u32, b: u32) -> std::cmp::Ordering {
         let key = |span: u32| {

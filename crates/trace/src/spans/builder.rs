@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::retained::{Attribute, SpanEvent, Status, Wanted};
 use crate::spans::attributes::{Attributes, Keeping};
+use crate::spans::formats::Reference;
 use crate::spans::ids::SpanId;
-use crate::spans::jaeger::Reference;
 use crate::spans::json::{Scalar, Shape};
 use crate::spans::model::{Span, SpanKind, Spans};
+use crate::spans::pieces::Times;
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
@@ -54,6 +55,8 @@ pub struct Builder<'a> {
     pub(crate) references: Vec<Reference>,
     /// Spans that wait for the table of processes of their trace, with their key in it (Jaeger).
     pub(crate) waiting: Vec<(usize, Name)>,
+    /// The times of spans that may come in pieces, span by span (Zipkin).
+    pub(crate) pieces: Vec<Times>,
     /// What the input holds besides or instead of spans.
     pub foreign: Option<&'static str>,
 }
@@ -80,6 +83,7 @@ impl<'a> Builder<'a> {
             wanted: Arc::clone(wanted),
             references: Vec::new(),
             waiting: Vec::new(),
+            pieces: Vec::new(),
             foreign: None,
         }
     }
@@ -105,23 +109,38 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes a finished span: `start` and `end` as read, `None` where they are missing.
-    pub fn finish(&mut self, mut span: Span, start: Option<i64>, end: Option<i64>) {
+    pub fn finish(&mut self, span: Span, start: Option<i64>, end: Option<i64>) {
         self.report.records += 1;
-        if !span.trace.is_some() || !span.id.is_some() {
-            let place = Place::File { file: Arc::clone(&self.file) };
-            self.report.count("span without an identifier", || {
-                Diagnostic::warning(codes::NO_SPAN_ID, place, "a span without a trace or span identifier was left out")
-            });
+        if !self.has_identifier(&span) {
             return;
         }
+        self.spans.spans.push(span);
+        if self.set_times(self.spans.spans.len() - 1, Times { start, end }) {
+            self.close();
+        } else {
+            self.spans.spans.pop();
+        }
+    }
+
+    /// Whether a span can be told from others; counts one that cannot.
+    pub(crate) fn has_identifier(&mut self, span: &Span) -> bool {
+        if span.trace.is_some() && span.id.is_some() {
+            return true;
+        }
+        let place = Place::File { file: Arc::clone(&self.file) };
+        self.report.count("span without an identifier", || {
+            Diagnostic::warning(codes::NO_SPAN_ID, place, "a span without a trace or span identifier was left out")
+        });
+        false
+    }
+
+    /// Gives a span its times; false where it has none, so that it is to be left out.
+    pub(crate) fn set_times(&mut self, index: usize, times: Times) -> bool {
+        let mut span = self.spans.spans[index];
         let id = span.id;
-        match (start, end) {
+        match (times.start, times.end) {
             (Some(start), Some(end)) if end < start => {
-                let place = self.place(id);
-                self.report.count("span that ends before it starts", || {
-                    Diagnostic::warning(codes::NEGATIVE_DURATION, place, "this span ends before it starts")
-                        .with_note("its duration is taken as zero")
-                });
+                self.ends_before_it_starts(id);
                 (span.start, span.end) = (start, start);
             }
             (Some(start), Some(end)) => (span.start, span.end) = (start, end),
@@ -139,12 +158,33 @@ impl<'a> Builder<'a> {
                 self.report.count("span without times", || {
                     Diagnostic::warning(codes::NO_TIMES, place, "a span without times was left out")
                 });
-                return;
+                return false;
             }
         }
         self.much_cpu(&span);
-        self.spans.spans.push(span);
-        self.close();
+        self.spans.spans[index] = span;
+        true
+    }
+
+    /// Counts a span whose end lies before its start.
+    pub(crate) fn ends_before_it_starts(&mut self, id: SpanId) {
+        let place = self.place(id);
+        self.report.count("span that ends before it starts", || {
+            Diagnostic::warning(codes::NEGATIVE_DURATION, place, "this span ends before it starts")
+                .with_note("its duration is taken as zero")
+        });
+    }
+
+    /// Takes an attribute of the span that is being read, whose value is in the buffer.
+    pub(crate) fn attribute(&mut self, key: &str) {
+        let Self { attributes, scalar, names, .. } = self;
+        attributes.offer(key, scalar, names);
+    }
+
+    /// Takes an attribute of the resource that is being read, whose value is in the buffer.
+    pub(crate) fn resource_attribute(&mut self, key: &str) {
+        let Self { resource, scalar, names, .. } = self;
+        resource.offer(key, scalar, names);
     }
 
     /// Counts a span with more CPU time than a machine could have given it.
@@ -177,7 +217,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Keeps what is wanted of the span that was taken last.
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         let (Some(kept), Some(own)) = (&mut self.spans.kept, &mut self.attributes.keeping) else { return };
         if self.open.status == Status::Unset {
             self.open.status = own.status;
@@ -216,6 +256,7 @@ impl<'a> Builder<'a> {
         self.spans.spans.truncate(spans);
         self.spans.links.truncate(links);
         self.waiting.retain(|(index, _)| *index < spans);
+        self.pieces.truncate(spans);
         if let Some(kept) = &mut self.spans.kept {
             kept.truncate(spans);
         }

@@ -19,19 +19,28 @@ use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, Tr
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
+/// What a reader made of an input.
+pub(super) struct Collected {
+    /// Its name.
+    pub file: Arc<str>,
+    /// What findings call its format.
+    pub format: &'static str,
+    /// What it holds besides or instead of spans.
+    pub foreign: Option<&'static str>,
+    /// Its spans.
+    pub spans: Spans,
+    /// What was odd.
+    pub report: ReadReport,
+}
+
 /// Gives out the operations that the spans form, in the order of their start.
-#[expect(clippy::too_many_arguments, reason = "the one meeting point of both readers")]
 pub(super) fn operations(
-    file: &str,
-    format: &str,
-    foreign: Option<&'static str>,
-    spans: Spans,
-    mut report: ReadReport,
+    input: Collected,
     options: SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let file: Arc<str> = file.into();
+    let Collected { file, format, foreign, spans, mut report } = input;
     if spans.spans.is_empty() {
         return Err(no_spans(&file, format, foreign, &report));
     }

@@ -1,0 +1,1 @@
+//! What reference data must give; skipped where it is not there.
