@@ -171,7 +171,7 @@ impl ReduceArguments {
 
 /// A trace format that can be read.
 fn trace_format() -> impl TypedValueParser<Value = Format> {
-    let names = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name);
+    let names = Format::ALL.into_iter().map(Format::name);
     PossibleValuesParser::new(names)
         .map(|name| Format::from_name(&name).expect("only names of formats are possible values"))
 }

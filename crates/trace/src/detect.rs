@@ -115,8 +115,8 @@ fn binary(head: &[u8]) -> Seen {
     match magic(head) {
         Some((what, hint)) => Seen { note: format!("it is {what}"), hint: (!hint.is_empty()).then_some(hint) },
         None => Seen {
-            note: "it is binary, and all formats of traces are text".to_owned(),
-            hint: Some("export OpenTelemetry traces with the JSON encoding, not the binary one"),
+            note: "it is binary, and no format of traces begins so".to_owned(),
+            hint: Some("export OpenTelemetry traces as OTLP, in its JSON or protobuf encoding"),
         },
     }
 }
@@ -279,18 +279,9 @@ fn is_lqsim(line: &[u8]) -> bool {
     time && words.count() >= 3 && instance.is_some_and(|(_, number)| number.trim().parse::<u32>().is_ok())
 }
 
-/// The format of a table, by its header.
+/// The format of a table of messages or events, by its header.
 fn table(header: &[u8]) -> Option<Format> {
-    let header = std::str::from_utf8(header).ok()?.to_ascii_lowercase();
-    let columns: Vec<_> = header.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"')).collect();
-    let has = |name: &str| columns.contains(&name);
-    if let Some(format) = messages::format_of_header(&header) {
-        Some(format)
-    } else if (has("trace_id") || has("traceid")) && (has("span_id") || has("spanid") || has("rpcid")) {
-        Some(Format::SpansCsv)
-    } else {
-        None
-    }
+    messages::format_of_header(&std::str::from_utf8(header).ok()?.to_ascii_lowercase())
 }
 
 fn plain(text: &[u8]) -> Seen {

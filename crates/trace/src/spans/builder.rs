@@ -181,12 +181,6 @@ impl<'a> Builder<'a> {
         attributes.offer(key, scalar, names);
     }
 
-    /// Takes an attribute of the resource that is being read, whose value is in the buffer.
-    pub(crate) fn resource_attribute(&mut self, key: &str) {
-        let Self { resource, scalar, names, .. } = self;
-        resource.offer(key, scalar, names);
-    }
-
     /// Counts a span with more CPU time than a machine could have given it.
     fn much_cpu(&mut self, span: &Span) {
         let duration = span.duration() as f64 / 1e9;

@@ -15,6 +15,8 @@ fn inputs() -> Vec<(Format, Vec<u8>)> {
         (Format::OtlpProto, request(JSON).encode_to_vec()),
         (Format::Otlp, JSON.into()),
         (Format::Zipkin, zipkin.into()),
+        (Format::SpansCsv, b"trace_id,span_id,parent,service,name,kind,start_us,duration_us\n1,a,,w,\"g\",server,5,6\n1,b,a,w,x,client,6,1\n".to_vec()),
+        (Format::SpansCsv, b"traceid,timestamp,rpcid,um,rpctype,dm,interface,rt\nt,1,0,u,rpc,f,i,-3\nt,1,0.1,f,mq,g,i,2\n".to_vec()),
         (Format::Kieker, b"$0=kieker.common.record.controlflow.OperationExecutionRecord\n".to_vec()),
     ]
 }
@@ -77,6 +79,12 @@ proptest! {
         if let Ok(found) = dyelog_trace::detect::detect("t", &bytes) && found.has_spans() {
             survives(found, &bytes);
         }
+    }
+
+    #[test]
+    fn damaged_logs_of_kieker_are_read_or_refused(changes in prop::collection::vec(change(), 1..6)) {
+        let log = changed(super::kieker::LOG.as_bytes().to_vec(), &changes);
+        let _ = super::show::operations(&[("kieker.map", super::kieker::MAP.as_bytes()), ("1.dat", &log)]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use dyelog_trace::{Format, Origins, TraceNames};
 
 use super::show::{listed, operations, place};
 
-const MAP: &str = "$0=kieker.common.record.misc.KiekerMetadataRecord
+pub const MAP: &str = "$0=kieker.common.record.misc.KiekerMetadataRecord
 $1=kieker.common.record.controlflow.OperationExecutionRecord
 $2=kieker.common.record.flow.trace.TraceMetadata
 $3=kieker.common.record.flow.trace.operation.BeforeOperationEvent
@@ -19,6 +19,24 @@ $9=kieker.common.record.remotecontrol.BeforeSentRemoteEvent
 $10=kieker.common.record.system.CPUUtilizationRecord
 $11=kieker.common.record.flow.trace.concurrency.monitor.MonitorEntryEvent
 $12=kieker.common.record.flow.trace.ApplicationTraceMetadata";
+
+/// A log of events: a branch that is joined, one that is not, and a call that is sent.
+pub const LOG: &str = "$2;1;100;1;s;web;100;-1
+$3;2;1000;100;0;void a.Web.handle();a.Web
+$6;3;1100;100;1
+$2;3;101;2;s;web;100;1
+$3;4;1150;101;0;void a.Worker.run();a.Worker
+$4;5;1300;101;1;void a.Worker.run();a.Worker
+$6;3;1110;100;2
+$12;3;102;3;s;web;100;2;app
+$3;4;1160;102;0;void a.Mailer.send();a.Mailer
+$5;5;2900;102;1;void a.Mailer.send();a.Mailer;java.io.IOException
+$7;6;1400;100;3;101
+$9;7;1500;100;4;REST
+$4;8;2000;100;5;void a.Web.handle();a.Web
+$10;9;1;web;0;0.1;0.1;0;0;0;0.2;0.8
+$11;9;1;100;6;4
+";
 
 /// The operations of a log as trees of calls, and what was odd.
 fn trees(files: &[(&str, &[u8])]) -> String {
@@ -80,22 +98,6 @@ $1;10;shop.Catalog.scan();N/A;77;125;130;SRV1;4;3
 
 #[test]
 fn events_with_branches_and_remote_calls() {
-    let first = "$2;1;100;1;s;web;100;-1
-$3;2;1000;100;0;void a.Web.handle();a.Web
-$6;3;1100;100;1
-$2;3;101;2;s;web;100;1
-$3;4;1150;101;0;void a.Worker.run();a.Worker
-$4;5;1300;101;1;void a.Worker.run();a.Worker
-$6;3;1110;100;2
-$12;3;102;3;s;web;100;2;app
-$3;4;1160;102;0;void a.Mailer.send();a.Mailer
-$5;5;2900;102;1;void a.Mailer.send();a.Mailer;java.io.IOException
-$7;6;1400;100;3;101
-$9;7;1500;100;4;REST
-$4;8;2000;100;5;void a.Web.handle();a.Web
-$10;9;1;web;0;0.1;0.1;0;0;0;0.2;0.8
-$11;9;1;100;6;4
-";
     let second = "$2;1;555;1;s;db;-1;-1
 $8;2;1600;100;4;555;0
 $3;3;1610;555;1;java.util.List b.Store.find(b.Query);b.Store
@@ -103,7 +105,7 @@ $4;4;1700;555;2;java.util.List b.Store.find(b.Query);b.Store
 ";
     let files: [(&str, &[u8]); 4] = [
         ("w/kieker.map", MAP.as_bytes()),
-        ("w/1.dat", first.as_bytes()),
+        ("w/1.dat", LOG.as_bytes()),
         ("d/kieker.map", MAP.as_bytes()),
         ("d/1.dat", second.as_bytes()),
     ];

@@ -5,4 +5,5 @@ mod kieker;
 mod otlp_proto;
 mod reference;
 mod show;
+mod table;
 mod zipkin;

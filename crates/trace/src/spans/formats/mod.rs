@@ -5,8 +5,10 @@
 mod go;
 mod jaeger;
 mod kieker;
+mod lines;
 mod otlp;
 mod otlp_proto;
+mod table;
 mod zipkin;
 
 use std::io::Read;
@@ -85,8 +87,8 @@ impl Head<'_> {
 }
 
 /// All formats of spans, in the order in which they are tried.
-pub(crate) static REGISTRY: [&SpanFormat; 5] =
-    [&otlp::FORMAT, &otlp_proto::FORMAT, &jaeger::FORMAT, &zipkin::FORMAT, &kieker::FORMAT];
+pub(crate) static REGISTRY: [&SpanFormat; 6] =
+    [&otlp::FORMAT, &otlp_proto::FORMAT, &jaeger::FORMAT, &zipkin::FORMAT, &kieker::FORMAT, &table::FORMAT];
 
 /// The format of spans that a file of that content begins as.
 pub(crate) fn detect(content: Content, head: &Head<'_>) -> Option<Format> {

@@ -9,11 +9,9 @@ use super::record::{Binary, Event, Execution, Line, Record, What, record};
 use crate::codes;
 use crate::read::failed;
 use crate::spans::builder::Builder;
+use crate::spans::formats::lines::{Lines, bad_line};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-
-/// The longest line that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
 
 /// What a log holds, of all processes.
 #[derive(Debug, Default)]
@@ -118,7 +116,6 @@ impl Log {
     ) -> Result<(), Diagnostics> {
         let mut lines = Lines::default();
         while let Some(line) = lines.next(&builder.file, input)? {
-            let line = line.trim_end_matches(['\r', '\n']);
             if line.trim().is_empty() {
                 continue;
             }
@@ -221,20 +218,6 @@ fn left_out(builder: &mut Builder<'_>, reason: &'static str, class: &str) {
     });
 }
 
-/// Counts a line that cannot be read.
-fn bad_line(builder: &mut Builder<'_>, line: u32, what: &str, strict: bool) -> Result<(), Diagnostics> {
-    let place = Place::Line { file: Arc::clone(&builder.file), line, column: 0 };
-    let finding = Diagnostic::error(codes::BAD_ROW, place, what);
-    if strict {
-        return Err(finding.into());
-    }
-    builder.report.count("line that cannot be read", || Diagnostic {
-        severity: Severity::Warning,
-        ..finding.with_note("this line was left out")
-    });
-    Ok(())
-}
-
 /// Ends the reading of a binary file; what came before is used.
 fn broken(builder: &mut Builder<'_>, offset: u64, what: &str, strict: bool) -> Result<(), Diagnostics> {
     let place = Place::Item { file: Arc::clone(&builder.file), item: format!("byte {offset}") };
@@ -247,27 +230,4 @@ fn broken(builder: &mut Builder<'_>, offset: u64, what: &str, strict: bool) -> R
         ..finding.with_note("records of a binary log have no lengths: what comes after this one was not read")
     });
     Ok(())
-}
-
-/// Lines of text, whatever bytes are in it.
-#[derive(Default)]
-struct Lines {
-    bytes: Vec<u8>,
-    text: String,
-    number: u32,
-}
-
-impl Lines {
-    /// The next line. What is longer than any record comes in parts, none of which is one.
-    fn next(&mut self, file: &Arc<str>, input: &mut dyn BufRead) -> Result<Option<&str>, Diagnostics> {
-        self.bytes.clear();
-        let read = input.take(LONGEST).read_until(b'\n', &mut self.bytes).map_err(|error| failed(file, &error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number = self.number.saturating_add(1);
-        self.text.clear();
-        self.text.push_str(&String::from_utf8_lossy(&self.bytes));
-        Ok(Some(&self.text))
-    }
 }
