@@ -1,5 +1,7 @@
 //! Zipkin, versions 1 and 2.
 
+use proptest::prelude::*;
+
 use super::show::{operations, recorded};
 
 #[test]
@@ -76,4 +78,33 @@ fn a_shared_identifier_is_both_halves() {
 fn a_list_that_is_not_closed_gives_what_was_read() {
     let text = r#"[{"traceId":"1","id":"a","timestamp":1700000001000000,"duration":900,"localEndpoint":{"serviceName":"web"}},{"traceId":"1","id":"b","timest"#;
     insta::assert_snapshot!("zipkin_not_closed", recorded(text.as_bytes()));
+}
+
+/// Pieces of spans, both halves of calls and cut trace identifiers, a record a line.
+const RECORDS: [&str; 7] = [
+    r#"{"traceId":"463ac35c9f6413ad48485a3953bb6124","id":"1","kind":"SERVER","name":"get","timestamp":1700000000000000,"duration":900,"localEndpoint":{"serviceName":"web"}}"#,
+    r#"{"traceId":"463ac35c9f6413ad48485a3953bb6124","id":"a","parentId":"1","kind":"CLIENT","timestamp":1700000000000100,"localEndpoint":{"serviceName":"web"}}"#,
+    r#"{"traceId":"48485a3953bb6124","id":"a","parentId":"1","kind":"CLIENT","name":"find","timestamp":1700000000000100,"duration":400}"#,
+    r#"{"traceId":"463ac35c9f6413ad48485a3953bb6124","id":"a","parentId":"1","kind":"SERVER","shared":true,"timestamp":1700000000000150,"localEndpoint":{"serviceName":"db"}}"#,
+    r#"{"traceId":"48485a3953bb6124","id":"a","kind":"SERVER","duration":200,"timestamp":1700000000000150,"localEndpoint":{"serviceName":"db"}}"#,
+    r#"{"traceId":"48485a3953bb6124","id":"b","parentId":"a","name":"scan","localEndpoint":{"serviceName":"db"}}"#,
+    r#"{"traceId":"48485a3953bb6124","id":"b","timestamp":1700000000000160,"duration":70}"#,
+];
+
+proptest! {
+    #[test]
+    fn the_order_of_records_does_not_count(order in Just((0..RECORDS.len()).collect::<Vec<_>>()).prop_shuffle()) {
+        let shown = |order: &[usize]| {
+            let text: Vec<&str> = order.iter().map(|place| RECORDS[*place]).collect();
+            let (names, operations, report) = operations(&[("t", text.join("\n").as_bytes())]).expect("it reads");
+            let tasks = |operation: &dyelog_trace::Operation| {
+                let events = operation.events.iter();
+                events.map(|event| format!("{} {:?} {:?}", names.task_name(event.task), event.kind, event.time)).collect::<Vec<_>>()
+            };
+            (operations.iter().map(tasks).collect::<Vec<_>>(), report.counted)
+        };
+        let wanted = shown(&[0, 1, 2, 3, 4, 5, 6]);
+        prop_assert_eq!(wanted.0.len(), 1);
+        prop_assert_eq!(shown(&order), wanted);
+    }
 }

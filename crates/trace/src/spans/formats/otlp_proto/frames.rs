@@ -14,6 +14,9 @@ pub(super) enum Framing {
     Prefixed,
 }
 
+/// How many bytes are too few to be told apart where they are cut off.
+const FEW: usize = 32;
+
 /// The first bytes of a message that is packed with zstd.
 pub(super) const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
@@ -22,7 +25,8 @@ impl Framing {
     ///
     /// Each framing is tried, and the bytes must be messages of the known shape down to spans as far as the head goes.
     pub fn of(head: &[u8]) -> Option<Self> {
-        if request(head, true) {
+        // A few bytes that are cut off are anything, blank lines before a text among them.
+        if request(head, head.len() > FEW) {
             return Some(Self::Bare);
         }
         if let Some((length, rest)) = varint(head)
