@@ -22,6 +22,8 @@ pub enum Format {
     Zipkin,
     /// Kieker monitoring log.
     Kieker,
+    /// Segments of `SkyWalking`, JSON.
+    SkyWalking,
     /// Spans as a table with a header.
     SpansCsv,
     /// Messages as a table: `sender,receiver,time`.
@@ -38,7 +40,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
@@ -46,6 +48,7 @@ impl Format {
         Self::Jaeger,
         Self::Zipkin,
         Self::Kieker,
+        Self::SkyWalking,
         Self::SpansCsv,
         Self::Messages,
         Self::Events,
@@ -64,6 +67,7 @@ impl Format {
             Self::Jaeger => "jaeger",
             Self::Zipkin => "zipkin",
             Self::Kieker => "kieker",
+            Self::SkyWalking => "skywalking",
             Self::SpansCsv => "spans-csv",
             Self::Messages => "messages",
             Self::Events => "events",

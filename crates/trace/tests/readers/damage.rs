@@ -15,6 +15,11 @@ fn inputs() -> Vec<(Format, Vec<u8>)> {
         (Format::OtlpProto, request(JSON).encode_to_vec()),
         (Format::Otlp, JSON.into()),
         (Format::Zipkin, zipkin.into()),
+        (
+            Format::SkyWalking,
+            br#"[{"traceId":"t","traceSegmentId":"s","service":"w","spans":[{"spanId":0,"parentSpanId":-1,"startTime":17,"endTime":"19","spanType":1,"refs":[{"parentTraceSegmentId":"r","parentSpanId":1,"traceId":"t"}],"tags":[{"key":"a","value":1}]}]}]"#
+                .to_vec(),
+        ),
         (Format::SpansCsv, b"trace_id,span_id,parent,service,name,kind,start_us,duration_us\n1,a,,w,\"g\",server,5,6\n1,b,a,w,x,client,6,1\n".to_vec()),
         (Format::SpansCsv, b"traceid,timestamp,rpcid,um,rpctype,dm,interface,rt\nt,1,0,u,rpc,f,i,-3\nt,1,0.1,f,mq,g,i,2\n".to_vec()),
         (Format::Kieker, b"$0=kieker.common.record.controlflow.OperationExecutionRecord\n".to_vec()),

@@ -5,5 +5,6 @@ mod kieker;
 mod otlp_proto;
 mod reference;
 mod show;
+mod skywalking;
 mod table;
 mod zipkin;

@@ -106,7 +106,8 @@ fn text_and_other_bytes_are_no_protobuf() {
         b"\x00\x01\x02",
         b"\x0a\x00\x0a\x00",
         b"PK\x03\x04rest",
-        b"\n\n\n\n\n\n\n\n", b"\n\n\n\nx",
+        b"\n\n\n\n\n\n\n\n",
+        b"\n\n\n\nx",
     ] {
         assert_ne!(detect("t", bytes), Ok(Format::OtlpProto), "{bytes:?}");
     }

@@ -8,6 +8,8 @@ mod kieker;
 mod lines;
 mod otlp;
 mod otlp_proto;
+mod records;
+mod skywalking;
 mod table;
 mod zipkin;
 
@@ -33,8 +35,11 @@ pub(crate) struct SpanFormat {
     /// Reads one input. Where `strict`, a record that cannot be read is an error.
     pub read: fn(&mut Builder<'_>, &mut dyn Read, strict: bool) -> Result<(), Diagnostics>,
     /// Reads the files of a trace that lies in several.
-    pub together: Option<fn(&mut Builder<'_>, Vec<Piece<'_>>, strict: bool) -> Result<(), Diagnostics>>,
+    pub together: Option<ReadTogether>,
 }
+
+/// Reads the files of one trace.
+type ReadTogether = fn(&mut Builder<'_>, Vec<Piece<'_>>, strict: bool) -> Result<(), Diagnostics>;
 
 /// One of the files of a trace that lies in several.
 pub(crate) struct Piece<'a> {
@@ -87,8 +92,15 @@ impl Head<'_> {
 }
 
 /// All formats of spans, in the order in which they are tried.
-pub(crate) static REGISTRY: [&SpanFormat; 6] =
-    [&otlp::FORMAT, &otlp_proto::FORMAT, &jaeger::FORMAT, &zipkin::FORMAT, &kieker::FORMAT, &table::FORMAT];
+pub(crate) static REGISTRY: [&SpanFormat; 7] = [
+    &otlp::FORMAT,
+    &otlp_proto::FORMAT,
+    &skywalking::FORMAT,
+    &jaeger::FORMAT,
+    &zipkin::FORMAT,
+    &kieker::FORMAT,
+    &table::FORMAT,
+];
 
 /// The format of spans that a file of that content begins as.
 pub(crate) fn detect(content: Content, head: &Head<'_>) -> Option<Format> {

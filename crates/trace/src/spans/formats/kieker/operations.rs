@@ -130,17 +130,21 @@ fn lost_records(builder: &mut Builder<'_>, own: &Execution, last: i32) {
 }
 
 /// An operation that has begun and not ended.
+#[derive(Clone, Copy)]
 struct Open {
     start: i64,
     signature: Name,
     span: Span,
 }
 
+/// The operation that runs after each event of a trace: the event's place, then that of the operation's begin, and its class.
+type Timeline = Vec<(i32, Option<(i32, Name)>)>;
+
 /// What is known of all traces of events.
 struct Traces<'a> {
     origins: &'a FxHashMap<i64, Origin>,
-    /// The operation that runs after each event of the traces that others come from: place, and that operation's.
-    running: FxHashMap<i64, Vec<(i32, Option<(i32, Name)>)>>,
+    /// Of the traces that others come from.
+    running: FxHashMap<i64, Timeline>,
     /// The trace that a trace comes from in the end, for those that come from another.
     first: FxHashMap<i64, i64>,
     /// The traces that are waited for.
@@ -213,7 +217,7 @@ fn events(
 }
 
 /// Which operation runs after each event of a trace.
-fn timeline(trace: &[Event], operations: &FxHashMap<Name, Operation>) -> Vec<(i32, Option<(i32, Name)>)> {
+fn timeline(trace: &[Event], operations: &FxHashMap<Name, Operation>) -> Timeline {
     let mut stack: Vec<(i32, Name)> = Vec::new();
     let mut timeline = Vec::with_capacity(trace.len());
     for event in trace {

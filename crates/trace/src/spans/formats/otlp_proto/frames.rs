@@ -100,7 +100,7 @@ fn fits(mut bytes: &[u8], shape: &[(u64, Shape)], cut: bool) -> bool {
         let (wire, skipped) = match field {
             Shape::Number => match varint(rest) {
                 Some((_, after)) => (0, rest.len() - after.len()),
-                None => return key & 7 == 0 && cut && rest.len() < 10,
+                None => return key % 8 == 0 && cut && rest.len() < 10,
             },
             Shape::Fixed64 => (1, 8),
             Shape::Fixed32 => (5, 4),
