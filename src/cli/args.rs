@@ -106,7 +106,7 @@ pub enum Color {
 /// Traces to read.
 #[derive(Clone, Debug, Args)]
 pub struct TraceArguments {
-    /// Trace files, plain or compressed (gzip, zstd); `-` is standard input
+    /// Trace files, plain or compressed (gzip, zstd), or folders of them; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
