@@ -11,8 +11,8 @@ use dyelog::datalog::eval::{Evaluator, Watch, compile};
 use dyelog::datalog::syntax;
 use dyelog::query::{Answering, Cell, Question, Questioned, Rows, Scope, TraceFacts, schema, standard};
 use dyelog::tlc::Rules;
-use dyelog::trace::spans::{SpanOptions, read_otlp};
-use dyelog::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
+use dyelog::trace::spans::{self, SpanOptions};
+use dyelog::trace::{Format, Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 use std::sync::Arc;
 
 const SPANS: u64 = 1_000_000;
@@ -89,7 +89,8 @@ fn seconds<T>(what: &str, work: impl FnOnce() -> T) -> T {
 
 fn read(text: &str, wanted: Wanted) -> (Keep, TraceNames) {
     let (mut keep, mut names) = (Keep { wanted: Arc::new(wanted), spans: None, kept: Vec::new() }, TraceNames::new());
-    read_otlp("bench", text.as_bytes(), SpanOptions::default(), &mut names, &mut keep).expect("the input is sound");
+    spans::read(Format::Otlp, "bench", text.as_bytes(), SpanOptions::default(), &mut names, &mut keep)
+        .expect("the input is sound");
     (keep, names)
 }
 

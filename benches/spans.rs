@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use dyelog::trace::spans::{SpanOptions, read_otlp};
-use dyelog::trace::{Operation, TraceNames};
+use dyelog::trace::spans::{self, SpanOptions};
+use dyelog::trace::{Format, Operation, TraceNames};
 use serde::de::IgnoredAny;
 
 fn main() {
@@ -81,7 +81,8 @@ fn spans_to_operations(bencher: Bencher<'_, '_>) {
             events += operation.events.len();
             ControlFlow::Continue(())
         };
-        let report = read_otlp("bench", input.as_bytes(), SpanOptions::default(), &mut names, &mut sink);
+        let report =
+            spans::read(Format::Otlp, "bench", input.as_bytes(), SpanOptions::default(), &mut names, &mut sink);
         assert_eq!(report.expect("it can be read").operations, TRACES as u64);
         black_box(events)
     });

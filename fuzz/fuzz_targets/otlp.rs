@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use dyelog::trace::spans::{SpanOptions, read_otlp};
-use dyelog::trace::{Operation, Toeg, TraceNames};
+use dyelog::trace::spans::{self, SpanOptions};
+use dyelog::trace::{Format, Operation, Toeg, TraceNames};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(Toeg::build(operation).is_ok(), "an operation that is no graph");
         ControlFlow::Continue(())
     };
-    if let Err(reasons) = read_otlp("fuzz", data, SpanOptions::default(), &mut names, &mut sink) {
+    if let Err(reasons) = spans::read(Format::Otlp, "fuzz", data, SpanOptions::default(), &mut names, &mut sink) {
         assert!(!reasons.0.is_empty());
     }
 });

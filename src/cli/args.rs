@@ -106,7 +106,7 @@ pub enum Color {
 /// Traces to read.
 #[derive(Clone, Debug, Args)]
 pub struct TraceArguments {
-    /// Trace files, plain or compressed (gzip, zstd); `-` is standard input
+    /// Trace files, plain or compressed (gzip, zstd), or folders of them; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -171,7 +171,7 @@ impl ReduceArguments {
 
 /// A trace format that can be read.
 fn trace_format() -> impl TypedValueParser<Value = Format> {
-    let names = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name);
+    let names = Format::ALL.into_iter().map(Format::name);
     PossibleValuesParser::new(names)
         .map(|name| Format::from_name(&name).expect("only names of formats are possible values"))
 }

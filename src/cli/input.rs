@@ -28,9 +28,28 @@ pub fn input(path: &Path) -> Input {
     Input::opened_by(&shown(path), length, move || opened(&own))
 }
 
-/// Files as inputs of the library.
+/// Files as inputs of the library; a folder stands for all files in it and in its folders, in the order of their names.
 pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
-    paths.iter().map(|path| input(path)).collect()
+    let files = paths.iter().flat_map(|path| files_of(path));
+    files.map(|path| input(&path)).collect()
+}
+
+/// The files of a folder, but for hidden ones; the path itself where it is none, or there is nothing to read in it.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![path.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')) {
+            // A link to a folder may lead round in a circle.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                _ if entry.path().is_dir() => {}
+                _ => files.push(entry.path()),
+            }
+        }
+    }
+    files.sort();
+    if files.is_empty() { vec![path.to_owned()] } else { files }
 }
 
 fn opened(path: &Path) -> io::Result<Reader> {
@@ -39,7 +58,7 @@ fn opened(path: &Path) -> io::Result<Reader> {
     }
     let file = File::open(path)?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(io::Error::other("it is a folder"));
+        return Err(io::Error::other("it is a folder without any files"));
     }
     Ok(Box::new(file))
 }

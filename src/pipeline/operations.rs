@@ -38,11 +38,8 @@ pub fn read_operations(
             opened => take(opened.and_then(|open| open.operations(names, sink))),
         }
     }
-    if !spans.is_empty() {
-        take(Ok(spans.operations(names, sink)));
-    }
-    if !pieces.is_empty() {
-        take(trace::read_together(pieces, names, sink));
+    if !(spans.is_empty() && pieces.is_empty()) {
+        take(trace::read_together(pieces, spans, names, sink));
     }
     if errors.is_empty() { Ok(report) } else { Err(Diagnostics(errors)) }
 }

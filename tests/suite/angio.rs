@@ -443,13 +443,9 @@ fn what_is_no_trace_is_described() {
     file T004 the format of this file is not recognised (it is JSON with the keys `name`, `limits`, `size`, and none that tells a format) -> name the format with `--from FORMAT` if it is one of those that can be read
     file T003 there is no trace in this file (it is an export, and its list of traces is empty) -> export again with a wider range of time, or of another service
     file T004 the format of this file is not recognised (it is XML or HTML) -> a model is solved with `dyelog solve MODEL`; it is no trace
-    file T004 the format of this file is not recognised (it is binary, and all formats of traces are text) -> export OpenTelemetry traces with the JSON encoding, not the binary one
+    file T004 the format of this file is not recognised (it is binary, and no format of traces begins so) -> export OpenTelemetry traces as OTLP, in its JSON or protobuf encoding
     file T004 the format of this file is not recognised (it is a zip archive) -> unpack it first
     file T004 the format of this file is not recognised (it is text in UTF-16) -> save it as UTF-8
-    ");
-    let zipkin = read_from(None, false, &b"[{\"traceId\":\"1\",\"id\":\"2\"}]"[..]).report.expect_err("no reader");
-    insta::assert_snapshot!(listed(&zipkin.0), @"
-    file T005 traces in the format `zipkin` cannot be read yet (formats that can be read: angio, angio-jsonl, otlp, jaeger, messages, events, lqsim, shiviz, calls) -> convert the trace to one of these; `--from FORMAT` overrides what the content seems to be
     ");
 }
 

@@ -338,19 +338,35 @@ fn bad_input_is_refused_with_a_reason() {
             assert_eq!(run.out, "", "{subcommand} {name}");
         }
     }
-    let folder_itself = run(&["model", &shown(folder.0.path())]);
+    let empty = Folder::new();
+    let folder_itself = run(&["model", &shown(empty.0.path())]);
     assert_eq!(folder_itself.code, 2);
-    assert!(folder_itself.err.contains("folder"), "{}", folder_itself.err);
+    assert!(folder_itself.err.contains("it is a folder without any files"), "{}", folder_itself.err);
+}
+
+#[test]
+fn a_folder_is_all_of_its_files() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("log/srv0")).expect("writable");
+    fs::create_dir_all(folder.path("log/srv1")).expect("writable");
+    let map = "$1=kieker.common.record.controlflow.OperationExecutionRecord\n";
+    folder.file("log/srv0/kieker.map", map);
+    folder.file("log/srv1/kieker.map", map);
+    folder.file("log/srv0/1.dat", "$1;1;shop.Shop.main();s;7;1000;9000;srv0;0;0\n");
+    folder.file("log/srv1/1.dat", "$1;1;shop.Store.find(int);s;7;2000;5000;srv1;1;1\n");
+    let model = run(&["model", &shown(&folder.path("log")), "--format", "text"]);
+    assert_eq!(model.code, 0, "{}", model.err);
+    assert!(model.out.contains("Shop") && model.out.contains("Store"), "{}", model.out);
 }
 
 #[test]
 fn a_log_of_kieker_is_no_model_though_it_begins_like_one() {
     let map = "$0=kieker.common.record.misc.KiekerMetadataRecord\n$1=kieker.common.record.controlflow.OperationExecutionRecord\n";
     let log = "$0;-1;1.9-SNAPSHOT;KIEKER;host;1;false;0;NANOSECONDS;1\n$1;1283156545581511026;shop.find();N/A;1;2;3;SRV1;1;1\n";
-    for text in [map, log] {
+    for (text, reason) in [(map, "error[T102]: there is no Kieker span"), (log, "error[T121]: the map of this log")] {
         let refused = fed(&["model", "-"], text);
         assert_eq!(refused.code, 2);
-        assert!(refused.err.contains("error[T005]: traces in the format `kieker`"), "{}", refused.err);
+        assert!(refused.err.contains(reason), "{}", refused.err);
     }
     let model = fed(
         &["model", "-", "--format", "text"],

@@ -10,8 +10,6 @@ pub const BAD_ARCHIVE: Code = Code("T002");
 pub const EMPTY: Code = Code("T003");
 /// The format of the input is not recognised.
 pub const UNKNOWN_FORMAT: Code = Code("T004");
-/// The format is recognised, but there is no reader for it yet.
-pub const NO_READER: Code = Code("T005");
 /// The input has no operation in it.
 pub const NO_OPERATION: Code = Code("T006");
 
@@ -136,6 +134,14 @@ pub const BAD_CPU: Code = Code("T117");
 pub const MUCH_CPU: Code = Code("T118");
 /// The times of a span are in another unit than they are read in.
 pub const OTHER_UNIT: Code = Code("T119");
+/// A message of a binary trace cannot be read.
+pub const BAD_MESSAGE: Code = Code("T120");
+/// The map that says what the records of a log are is missing.
+pub const NO_MAP: Code = Code("T121");
+/// Records that others refer to are missing.
+pub const LOST_RECORDS: Code = Code("T122");
+/// A record says nothing that is needed.
+pub const OTHER_RECORD: Code = Code("T123");
 /// Probe records do not fit the state machine of causal chains.
 pub const CHAIN: Code = Code("T160");
 /// A call without an end or a time, so that its operation is left out.

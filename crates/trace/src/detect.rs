@@ -5,6 +5,7 @@ use crate::messages::{
     self,
     shiviz::{is_clocked, names_its_host},
 };
+use crate::spans::formats::{self, Content, Head};
 use crate::{Format, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -27,6 +28,10 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
     }
     if dyelog_callgraph::is_records(head) {
         return Ok(Format::Calls);
+    }
+    let spans = Head { bytes: head, text, keys: Keys::none() };
+    if let Some(format) = formats::detect(Content::Binary, &spans) {
+        return Ok(format);
     }
     let seen = match text[0] {
         _ if magic(head).is_some() => binary(head),
@@ -110,8 +115,8 @@ fn binary(head: &[u8]) -> Seen {
     match magic(head) {
         Some((what, hint)) => Seen { note: format!("it is {what}"), hint: (!hint.is_empty()).then_some(hint) },
         None => Seen {
-            note: "it is binary, and all formats of traces are text".to_owned(),
-            hint: Some("export OpenTelemetry traces with the JSON encoding, not the binary one"),
+            note: "it is binary, and no format of traces begins so".to_owned(),
+            hint: Some("export OpenTelemetry traces as OTLP, in its JSON or protobuf encoding"),
         },
     }
 }
@@ -119,24 +124,15 @@ fn binary(head: &[u8]) -> Seen {
 /// The format of a JSON document or of JSON Lines, by the keys in it.
 fn json(text: &[u8]) -> Result<Format, Seen> {
     let keys = Keys::of(text);
-    let any = |names: &[&str]| names.iter().any(|name| keys.has(name));
-    let all = |names: &[&str]| names.iter().all(|name| keys.has(name));
     if keys.first_object_has(&["operation", "run"]) || keys.first_object_has(&["j", "k", "m", "l"]) {
         return Ok(Format::AngioJsonl);
     }
-    if any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"]) {
-        return Ok(Format::Otlp);
+    let head = Head { bytes: text, text, keys };
+    if let Some(format) = formats::detect(Content::Json, &head) {
+        return Ok(format);
     }
-    // What the SDK for Go writes to the standard output.
-    if keys.has("SpanContext") {
-        return Ok(Format::Otlp);
-    }
-    if all(&["traceID"]) || all(&["spanID"]) || all(&["spans", "processes"]) {
-        return Ok(Format::Jaeger);
-    }
-    if all(&["traceId", "id"]) {
-        return Ok(Format::Zipkin);
-    }
+    let keys = head.keys;
+    let all = |names: &[&str]| names.iter().all(|name| keys.has(name));
     if all(&["sender", "receiver"]) {
         return Ok(Format::Messages);
     }
@@ -168,7 +164,7 @@ const NO_TRACES: [(&[&str], &str, &str); 8] = [
 const EXPORT: &str = "export the traces themselves";
 
 /// The keys of the objects in the beginning of a JSON text, whether that is complete or not.
-struct Keys<'a> {
+pub(crate) struct Keys<'a> {
     /// Depth of nesting and key, in the order of the text.
     keys: Vec<(usize, &'a [u8])>,
     /// How many of the keys come before the first object ends.
@@ -176,6 +172,11 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
+    /// Of what is no JSON.
+    fn none() -> Self {
+        Self { keys: Vec::new(), first: 0 }
+    }
+
     fn of(text: &'a [u8]) -> Self {
         let (mut keys, mut first, mut depth, mut at) = (Vec::new(), None, 0usize, 0);
         while let Some(byte) = text.get(at) {
@@ -203,7 +204,8 @@ impl<'a> Keys<'a> {
         Self { keys, first }
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether an object has a key.
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.keys.iter().any(|(_, key)| *key == name.as_bytes())
     }
 
@@ -247,8 +249,9 @@ fn lines(text: &[u8]) -> Option<Format> {
     if lines().any(is_statement) {
         return Some(Format::Angio);
     }
-    if lines().any(is_kieker) {
-        return Some(Format::Kieker);
+    let head = Head { bytes: text, text, keys: Keys::none() };
+    if let Some(format) = formats::detect(Content::Lines, &head) {
+        return Some(format);
     }
     if lines().take(5).any(is_lqsim) {
         return Some(Format::Lqsim);
@@ -267,13 +270,6 @@ fn first_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').take(LINES)
 }
 
-/// `$1;1412763178834633375;…`, or `$1=kieker.common.record…` of the map file.
-fn is_kieker(line: &[u8]) -> bool {
-    let Some(rest) = line.strip_prefix(b"$") else { return false };
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    digits > 0 && (rest[digits..].starts_with(b";") || rest[digits..].starts_with(b"=kieker."))
-}
-
 /// `0.5   client   client( 2): Sending RNV …`.
 fn is_lqsim(line: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
@@ -283,18 +279,9 @@ fn is_lqsim(line: &[u8]) -> bool {
     time && words.count() >= 3 && instance.is_some_and(|(_, number)| number.trim().parse::<u32>().is_ok())
 }
 
-/// The format of a table, by its header.
+/// The format of a table of messages or events, by its header.
 fn table(header: &[u8]) -> Option<Format> {
-    let header = std::str::from_utf8(header).ok()?.to_ascii_lowercase();
-    let columns: Vec<_> = header.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"')).collect();
-    let has = |name: &str| columns.contains(&name);
-    if let Some(format) = messages::format_of_header(&header) {
-        Some(format)
-    } else if (has("trace_id") || has("traceid")) && (has("span_id") || has("spanid") || has("rpcid")) {
-        Some(Format::SpansCsv)
-    } else {
-        None
-    }
+    messages::format_of_header(&std::str::from_utf8(header).ok()?.to_ascii_lowercase())
 }
 
 fn plain(text: &[u8]) -> Seen {

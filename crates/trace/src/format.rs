@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::spans::formats;
 use dyelog_diagnostic::similar;
 
 /// A format of traces.
@@ -13,12 +14,16 @@ pub enum Format {
     AngioJsonl,
     /// OpenTelemetry protocol, JSON encoding.
     Otlp,
+    /// OpenTelemetry protocol, protobuf encoding.
+    OtlpProto,
     /// Jaeger JSON.
     Jaeger,
     /// Zipkin JSON, version 1 or 2.
     Zipkin,
     /// Kieker monitoring log.
     Kieker,
+    /// Segments of `SkyWalking`, JSON.
+    SkyWalking,
     /// Spans as a table with a header.
     SpansCsv,
     /// Messages as a table: `sender,receiver,time`.
@@ -35,13 +40,15 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
+        Self::OtlpProto,
         Self::Jaeger,
         Self::Zipkin,
         Self::Kieker,
+        Self::SkyWalking,
         Self::SpansCsv,
         Self::Messages,
         Self::Events,
@@ -56,9 +63,11 @@ impl Format {
             Self::Angio => "angio",
             Self::AngioJsonl => "angio-jsonl",
             Self::Otlp => "otlp",
+            Self::OtlpProto => "otlp-proto",
             Self::Jaeger => "jaeger",
             Self::Zipkin => "zipkin",
             Self::Kieker => "kieker",
+            Self::SkyWalking => "skywalking",
             Self::SpansCsv => "spans-csv",
             Self::Messages => "messages",
             Self::Events => "events",
@@ -79,9 +88,9 @@ impl Format {
             .ok_or_else(|| similar(name, Self::ALL.map(Self::name)))
     }
 
-    /// Whether there is a reader for it.
-    pub fn has_reader(self) -> bool {
-        self.has_messages() || matches!(self, Self::Angio | Self::AngioJsonl | Self::Otlp | Self::Jaeger | Self::Calls)
+    /// Whether it has spans.
+    pub fn has_spans(self) -> bool {
+        formats::of(self).is_some()
     }
 
     /// Whether it has messages without operations.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::spans::SpanFiles;
+use crate::spans::formats::{self, Piece};
+use crate::spans::{SpanFiles, SpanOptions};
 use crate::{Operation, SpanTree, TraceNames, Wanted, angio, calls, codes, messages, spans, unpack};
 use dyelog_callgraph::Input;
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
@@ -160,17 +161,15 @@ impl<'r> OpenTrace<'r> {
         match format {
             Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
             Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
-            Format::Otlp => spans::read_otlp(&file, input, spans_options(options), names, sink),
-            Format::Jaeger => spans::read_jaeger(&file, input, spans_options(options), names, sink),
             Format::Calls => calls::read(vec![Input::new(file, input)], options.strict, names, sink),
             format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
-            format => Err(no_reader(&file, format).into()),
+            format => spans::read(format, &file, input, spans_options(options), names, sink),
         }
     }
 
-    /// Whether it has spans, of which [`OpenTrace::spans`] makes one trace with those of other files.
+    /// Whether it has spans, each file some of them, of which [`OpenTrace::spans`] makes one trace with those of other files.
     pub fn has_spans(&self) -> bool {
-        spans::format(self.format).is_some()
+        formats::of(self.format).is_some_and(|format| format.together.is_none())
     }
 
     /// Reads spans, and adds them to those of other files.
@@ -179,13 +178,13 @@ impl<'r> OpenTrace<'r> {
     /// As [`read`], and when it has no spans.
     pub fn spans(self, files: &mut SpanFiles, names: &mut TraceNames) -> Result<(), Diagnostics> {
         let Self { file, input, format, .. } = self;
-        let format = spans::format(format).ok_or_else(|| mixed(&file, "has no spans"))?;
+        let format = formats::of(format).ok_or_else(|| mixed(&file, "has no spans"))?;
         files.read(&file, format, input, names)
     }
 
     /// Whether operations of this format lie in several files at once, which [`read_together`] reads as one trace.
     pub fn lies_in_pieces(&self) -> bool {
-        self.format == Format::Calls
+        self.format == Format::Calls || formats::of(self.format).is_some_and(|format| format.together.is_some())
     }
 
     /// The messages, which are not read yet.
@@ -199,12 +198,14 @@ impl<'r> OpenTrace<'r> {
     }
 }
 
-/// Reads traces in pieces as one: processes write files of their own, and operations go through several.
+/// Reads traces in pieces as one, with the spans of the files that were read before: processes write files of their own, and operations go
+/// through several.
 ///
 /// # Errors
 /// As [`read`], and when one of them is a trace of its own.
 pub fn read_together(
     traces: Vec<OpenTrace<'_>>,
+    mut spans: SpanFiles,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
@@ -214,9 +215,25 @@ pub fn read_together(
     if !faults.is_empty() {
         return Err(Diagnostics(faults));
     }
-    let strict = traces.iter().any(|trace| trace.options.strict);
-    let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
-    calls::read(files, strict, names, sink)
+    let mut by_format: BTreeMap<Format, Vec<OpenTrace<'_>>> = BTreeMap::new();
+    for trace in traces {
+        by_format.entry(trace.format).or_default().push(trace);
+    }
+    let mut report = ReadReport::default();
+    for (format, traces) in by_format {
+        if let Some(format) = formats::of(format) {
+            let pieces = traces.into_iter().map(|trace| Piece { name: trace.file, input: Box::new(trace.input) });
+            spans.read_pieces(format, pieces.collect(), names)?;
+        } else {
+            let strict = traces.iter().any(|trace| trace.options.strict);
+            let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
+            report.merge(calls::read(files, strict, names, sink)?);
+        }
+    }
+    if !spans.is_empty() {
+        report.merge(spans.operations(names, sink));
+    }
+    Ok(report)
 }
 
 /// The format of a trace that begins so, as far as that much of it tells; compressed or not.
@@ -243,16 +260,8 @@ fn mixed(file: &str, what: &str) -> Diagnostic {
 }
 
 /// How spans are read.
-pub(crate) fn spans_options(options: ReadOptions) -> spans::SpanOptions {
-    spans::SpanOptions { strict: options.strict, sampling: options.sampling, ..spans::SpanOptions::default() }
-}
-
-fn no_reader(file: &str, format: Format) -> Diagnostic {
-    let place = Place::File { file: file.into() };
-    let readable: Vec<_> = Format::ALL.into_iter().filter(|format| format.has_reader()).map(Format::name).collect();
-    Diagnostic::error(codes::NO_READER, place, format!("traces in the format `{format}` cannot be read yet"))
-        .with_note(format!("formats that can be read: {}", readable.join(", ")))
-        .with_hint("convert the trace to one of these; `--from FORMAT` overrides what the content seems to be")
+pub(crate) fn spans_options(options: ReadOptions) -> SpanOptions {
+    SpanOptions { strict: options.strict, sampling: options.sampling, ..SpanOptions::default() }
 }
 
 /// The input fails while it is read.

@@ -225,6 +225,53 @@ impl Kept {
         self.details.truncate(spans);
     }
 
+    /// Adds what is kept of one span to another.
+    pub(super) fn absorb(&mut self, into: u32, from: u32) {
+        let (own, other) = (self.detail(into), self.detail(from));
+        let (first, attributes) = (self.attributes.len(), [own.attributes, other.attributes]);
+        for (start, end) in attributes {
+            self.attributes.extend_from_within(start as usize..end as usize);
+        }
+        let attributes = range(first, self.attributes.len());
+        let first = self.events.len();
+        for (start, end) in [own.events, other.events] {
+            self.events.extend_from_within(start as usize..end as usize);
+        }
+        let events = range(first, self.events.len());
+        let status = own.status.max(other.status);
+        let resource = if own.resource == 0 { other.resource } else { own.resource };
+        self.details[into as usize] = Detail { attributes, events, resource, status };
+    }
+
+    /// Adds what is kept of the spans of another input, which come after these.
+    pub(super) fn append(&mut self, other: Self) {
+        let place = |length: usize| range(length, length).0;
+        let (attributes, events) = (place(self.attributes.len()), place(self.events.len()));
+        let resources = place(self.resources.len());
+        let behind = |(first, end): Range, before: u32| (first + before, end + before);
+        self.details.extend(other.details.into_iter().map(|own| Detail {
+            attributes: behind(own.attributes, attributes),
+            events: behind(own.events, events),
+            resource: if own.resource == 0 { 0 } else { own.resource + resources },
+            ..own
+        }));
+        self.events.extend(
+            other.events.into_iter().map(|own| SpanEvent { attributes: behind(own.attributes, attributes), ..own }),
+        );
+        self.resources.extend(other.resources.into_iter().map(|own| behind(own, attributes)));
+        self.attributes.extend(other.attributes);
+        range(0, self.attributes.len());
+        self.seen.attributes.extend(other.seen.attributes);
+        self.seen.resources.extend(other.seen.resources);
+        self.seen.event_attributes.extend(other.seen.event_attributes);
+    }
+
+    /// Forgets spans, by their place.
+    pub(super) fn retain(&mut self, gone: &[bool]) {
+        let mut gone = gone.iter();
+        self.details.retain(|_| !gone.next().copied().unwrap_or(false));
+    }
+
     /// An order of spans by what is kept of them, for spans that are equal in all else.
     pub(super) fn compare(&self, names: &Names, a: u32, b: u32) -> std::cmp::Ordering {
         let key = |span: u32| {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use dyelog::diagnostic::Diagnostics;
 use dyelog::pipeline::{Input, Meter, Reading, read_operations};
-use dyelog::trace::spans::{SpanOptions, read_jaeger, read_otlp};
-use dyelog::trace::{Kind, Operation, ReadReport, Toeg, TraceNames};
+use dyelog::trace::spans::{self, SpanOptions};
+use dyelog::trace::{Format, Kind, Operation, ReadReport, Toeg, TraceNames};
 
 /// What a reader gave.
 #[derive(Debug)]
@@ -28,13 +28,17 @@ pub fn read(file: &str, input: impl Read) -> Result<Outcome, Diagnostics> {
         ControlFlow::Continue(())
     };
     let options = SpanOptions::default();
-    let is_jaeger =
-        ["/jaeger/", ".jaeger.", "otlp2jaeger-out"].iter().any(|part| file.contains(part)) || file == "jaeger";
-    let report = if is_jaeger {
-        read_jaeger(file, input, options, &mut names, &mut sink)?
+    let named = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
+    let format = if named(&["/jaeger/", ".jaeger.", "otlp2jaeger-out"]) || file == "jaeger" {
+        Format::Jaeger
+    } else if named(&["zipkin"]) {
+        Format::Zipkin
+    } else if named(&[".csv"]) {
+        Format::SpansCsv
     } else {
-        read_otlp(file, input, options, &mut names, &mut sink)?
+        Format::Otlp
     };
+    let report = spans::read(format, file, input, options, &mut names, &mut sink)?;
     for operation in &operations {
         assert_well_formed(&names, operation);
     }

@@ -12,7 +12,10 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in entries {
         if path.is_dir() {
             files(&path, found);
-        } else if [".json", ".jsonl", ".json.gz", ".jsonl.gz"].iter().any(|end| path.to_string_lossy().ends_with(end)) {
+        } else if [".json", ".jsonl", ".json.gz", ".jsonl.gz", ".csv.gz"]
+            .iter()
+            .any(|end| path.to_string_lossy().ends_with(end))
+        {
             found.push(path);
         }
     }
@@ -22,13 +25,13 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 #[ignore = "needs the reference data, ../shared"]
 fn every_file_is_read_or_refused_with_a_reason() {
     let mut found = Vec::new();
-    for folder in ["traces/otlp", "traces/jaeger", "traces/derived/hotel-load25-200"] {
+    for folder in ["traces/otlp", "traces/jaeger", "traces/zipkin", "traces/derived/hotel-load25-200"] {
         let folder = shared(folder);
         files(&folder, &mut found);
     }
     assert!(found.len() > 90, "only {} files", found.len());
     let mut refused = Vec::new();
-    for path in found.iter().filter(|path| !path.to_string_lossy().contains("zipkin")) {
+    for path in &found {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         match read_file(path) {
             Ok(outcome) => {

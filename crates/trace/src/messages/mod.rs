@@ -24,7 +24,7 @@ pub mod lqsim;
 pub mod merge;
 pub mod operations;
 pub mod pairing;
-mod row;
+pub(crate) mod row;
 pub mod shiviz;
 pub mod stat;
 pub mod table;

@@ -303,6 +303,14 @@ impl Attributes {
         }
     }
 
+    /// Takes in one attribute, and keeps it where it is wanted.
+    pub fn offer(&mut self, key: &str, value: &mut Scalar, names: &mut Names) {
+        if let Some(kept) = self.keeps(key, names) {
+            self.keep(kept, value, names);
+        }
+        self.take(meaning(key), value);
+    }
+
     /// Takes in one attribute.
     pub fn take(&mut self, meaning: Meaning, value: &mut Scalar) {
         if let Meaning::Cpu(factor) = meaning {

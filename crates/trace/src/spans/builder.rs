@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::retained::{Attribute, SpanEvent, Status, Wanted};
 use crate::spans::attributes::{Attributes, Keeping};
+use crate::spans::formats::Reference;
 use crate::spans::ids::SpanId;
-use crate::spans::jaeger::Reference;
 use crate::spans::json::{Scalar, Shape};
 use crate::spans::model::{Span, SpanKind, Spans};
+use crate::spans::pieces::Times;
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place};
@@ -38,56 +39,15 @@ impl Open {
     }
 }
 
-/// The spans of the files that were read so far.
-#[derive(Debug)]
-pub struct Collected {
-    spans: Spans,
-    /// What is kept of attributes: of spans, of resources, of events.
-    keeping: [Option<Keeping>; 3],
-}
-
-impl Collected {
-    /// Nothing yet; keeps what is wanted.
-    pub fn new(wanted: &Wanted) -> Self {
-        let keeping = |keys| wanted.spans.then(|| Keeping::new(keys));
-        Self {
-            spans: Spans { kept: wanted.spans.then(Box::default), ..Spans::default() },
-            keeping: [keeping(&wanted.attributes), keeping(&wanted.resources), keeping(&wanted.event_attributes)],
-        }
-    }
-
-    /// How many spans there are.
-    pub fn count(&self) -> usize {
-        self.spans.spans.len()
-    }
-
-    /// The spans, and what is counted of all files.
-    pub fn finish(self, report: &mut ReadReport) -> Spans {
-        let Self { mut spans, keeping } = self;
-        if let (Some(kept), [Some(attributes), Some(resource), Some(event)]) = (&mut spans.kept, keeping) {
-            let composite = attributes.composite + resource.composite + event.composite;
-            if composite > 0 {
-                report.counted.insert("attribute that is a list or a map", composite);
-            }
-            kept.seen.attributes = attributes.seen;
-            kept.seen.resources = resource.seen;
-            kept.seen.event_attributes = event.seen;
-        }
-        spans
-    }
-}
-
-/// Collects the spans of one file.
+/// Collects the spans of one input.
 pub struct Builder<'a> {
     /// The name of the file, for findings.
     pub file: Arc<str>,
-    /// Its number among the files of the trace.
-    number: u32,
     /// The names that spans refer to.
     pub names: &'a mut Names,
-    /// The spans so far, of this file and those before.
+    /// The spans so far.
     pub spans: Spans,
-    /// What was odd in this file so far.
+    /// What was odd so far.
     pub report: ReadReport,
     /// A buffer for values.
     pub scalar: Scalar,
@@ -104,6 +64,8 @@ pub struct Builder<'a> {
     pub(crate) references: Vec<Reference>,
     /// Spans that wait for the table of processes of their trace, with their key in it (Jaeger).
     pub(crate) waiting: Vec<(usize, Name)>,
+    /// The times of spans that may come in pieces, span by span (Zipkin).
+    pub(crate) pieces: Vec<Times>,
     /// What the input holds besides or instead of spans.
     pub foreign: Option<&'static str>,
 }
@@ -111,31 +73,27 @@ pub struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Nothing read so far.
     pub fn new(file: &str, names: &'a mut Names) -> Self {
-        let wanted = Arc::default();
-        Self::after(Collected::new(&wanted), file, names, &wanted)
+        Self::keeping(file, names, &Arc::default())
     }
 
-    /// Nothing of this file read so far; keeps what is wanted.
-    pub fn after(before: Collected, file: &str, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
-        let Collected { mut spans, keeping } = before;
+    /// Nothing read so far; keeps what is wanted.
+    pub fn keeping(file: &str, names: &'a mut Names, wanted: &Arc<Wanted>) -> Self {
+        let keeping = |keys| Attributes::keeping(wanted.spans.then(|| Keeping::new(keys)));
         let file: Arc<str> = file.into();
-        let number = u32::try_from(spans.files.len()).expect("fewer than 2^32 files");
-        spans.files.push(Arc::clone(&file));
-        let [attributes, resource, event] = keeping.map(Attributes::keeping);
         Self {
-            file,
-            number,
+            file: Arc::clone(&file),
             names,
-            spans,
+            spans: Spans { files: vec![Arc::clone(&file)], kept: wanted.spans.then(Box::default), ..Spans::default() },
             report: ReadReport::default(),
             scalar: Scalar::default(),
-            resource,
-            attributes,
-            event,
+            resource: keeping(&wanted.resources),
+            attributes: keeping(&wanted.attributes),
+            event: keeping(&wanted.event_attributes),
             open: Open::default(),
             wanted: Arc::clone(wanted),
             references: Vec::new(),
             waiting: Vec::new(),
+            pieces: Vec::new(),
             foreign: None,
         }
     }
@@ -161,24 +119,38 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes a finished span: `start` and `end` as read, `None` where they are missing.
-    pub fn finish(&mut self, mut span: Span, start: Option<i64>, end: Option<i64>) {
+    pub fn finish(&mut self, span: Span, start: Option<i64>, end: Option<i64>) {
         self.report.records += 1;
-        span.file = self.number;
-        if !span.trace.is_some() || !span.id.is_some() {
-            let place = Place::File { file: Arc::clone(&self.file) };
-            self.report.count("span without an identifier", || {
-                Diagnostic::warning(codes::NO_SPAN_ID, place, "a span without a trace or span identifier was left out")
-            });
+        if !self.has_identifier(&span) {
             return;
         }
+        self.spans.spans.push(span);
+        if self.set_times(self.spans.spans.len() - 1, Times { start, end }) {
+            self.close();
+        } else {
+            self.spans.spans.pop();
+        }
+    }
+
+    /// Whether a span can be told from others; counts one that cannot.
+    pub(crate) fn has_identifier(&mut self, span: &Span) -> bool {
+        if span.trace.is_some() && span.id.is_some() {
+            return true;
+        }
+        let place = Place::File { file: Arc::clone(&self.file) };
+        self.report.count("span without an identifier", || {
+            Diagnostic::warning(codes::NO_SPAN_ID, place, "a span without a trace or span identifier was left out")
+        });
+        false
+    }
+
+    /// Gives a span its times; false where it has none, so that it is to be left out.
+    pub(crate) fn set_times(&mut self, index: usize, times: Times) -> bool {
+        let mut span = self.spans.spans[index];
         let id = span.id;
-        match (start, end) {
+        match (times.start, times.end) {
             (Some(start), Some(end)) if end < start => {
-                let place = self.place(id);
-                self.report.count("span that ends before it starts", || {
-                    Diagnostic::warning(codes::NEGATIVE_DURATION, place, "this span ends before it starts")
-                        .with_note("its duration is taken as zero")
-                });
+                self.ends_before_it_starts(id);
                 (span.start, span.end) = (start, start);
             }
             (Some(start), Some(end)) => (span.start, span.end) = (start, end),
@@ -196,12 +168,27 @@ impl<'a> Builder<'a> {
                 self.report.count("span without times", || {
                     Diagnostic::warning(codes::NO_TIMES, place, "a span without times was left out")
                 });
-                return;
+                return false;
             }
         }
         self.much_cpu(&span);
-        self.spans.spans.push(span);
-        self.close();
+        self.spans.spans[index] = span;
+        true
+    }
+
+    /// Counts a span whose end lies before its start.
+    pub(crate) fn ends_before_it_starts(&mut self, id: SpanId) {
+        let place = self.place(id);
+        self.report.count("span that ends before it starts", || {
+            Diagnostic::warning(codes::NEGATIVE_DURATION, place, "this span ends before it starts")
+                .with_note("its duration is taken as zero")
+        });
+    }
+
+    /// Takes an attribute of the span that is being read, whose value is in the buffer.
+    pub(crate) fn attribute(&mut self, key: &str) {
+        let Self { attributes, scalar, names, .. } = self;
+        attributes.offer(key, scalar, names);
     }
 
     /// Counts a span with more CPU time than a machine could have given it.
@@ -234,7 +221,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Keeps what is wanted of the span that was taken last.
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         let (Some(kept), Some(own)) = (&mut self.spans.kept, &mut self.attributes.keeping) else { return };
         if self.open.status == Status::Unset {
             self.open.status = own.status;
@@ -273,15 +260,27 @@ impl<'a> Builder<'a> {
         self.spans.spans.truncate(spans);
         self.spans.links.truncate(links);
         self.waiting.retain(|(index, _)| *index < spans);
+        self.pieces.truncate(spans);
         if let Some(kept) = &mut self.spans.kept {
             kept.truncate(spans);
         }
     }
 
-    /// The spans, what there is to say about this file, and what it holds besides or instead of spans.
-    pub fn finish_input(self) -> (Collected, ReadReport, Option<&'static str>) {
-        let keeping = [self.attributes, self.resource, self.event].map(|it| it.keeping);
-        (Collected { spans: self.spans, keeping }, self.report, self.foreign)
+    /// The spans and what there is to say about them.
+    pub fn finish_input(mut self) -> (Spans, ReadReport, Option<&'static str>) {
+        let [attributes, resource, event] = [self.attributes, self.resource, self.event].map(|it| it.keeping);
+        if let (Some(kept), Some(attributes), Some(resource), Some(event)) =
+            (&mut self.spans.kept, attributes, resource, event)
+        {
+            let composite = attributes.composite + resource.composite + event.composite;
+            if composite > 0 {
+                self.report.counted.insert("attribute that is a list or a map", composite);
+            }
+            kept.seen.attributes = attributes.seen;
+            kept.seen.resources = resource.seen;
+            kept.seen.event_attributes = event.seen;
+        }
+        (self.spans, self.report, self.foreign)
     }
 
     /// Interns the buffered scalar where it is a text.

@@ -8,21 +8,16 @@ use std::io::Read;
 use std::sync::Arc;
 
 use crate::read::{ReadOptions, spans_options};
-use crate::spans::builder::{Builder, Collected};
+use crate::spans::builder::Builder;
+use crate::spans::formats::{Piece, SpanFormat};
+use crate::spans::model::Spans;
 use crate::spans::{SpanOptions, pipeline};
 use crate::{ReadReport, Sink, TraceNames, Wanted, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
-/// A format of spans: its name, and what reads the spans of a file into a builder; where told to be strict, damage is an error.
-#[derive(Clone, Copy)]
-pub(crate) struct SpanFormat {
-    pub(crate) name: &'static str,
-    pub(crate) read: fn(&mut Builder<'_>, &mut dyn Read, bool) -> Result<(), Diagnostics>,
-}
-
 /// The spans of the files that were read so far.
 pub struct SpanFiles {
-    collected: Collected,
+    spans: Spans,
     report: ReadReport,
     wanted: Arc<Wanted>,
     options: SpanOptions,
@@ -35,13 +30,13 @@ impl SpanFiles {
     }
 
     /// None yet; keeps what is wanted.
-    fn new(wanted: Arc<Wanted>, options: SpanOptions) -> Self {
-        Self { collected: Collected::new(&wanted), report: ReadReport::default(), wanted, options }
+    pub(super) fn new(wanted: Arc<Wanted>, options: SpanOptions) -> Self {
+        Self { spans: Spans::default(), report: ReadReport::default(), wanted, options }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.collected.count() == 0
+        self.spans.spans.is_empty()
     }
 
     /// Reads a file.
@@ -51,47 +46,53 @@ impl SpanFiles {
     pub(crate) fn read(
         &mut self,
         file: &str,
-        format: SpanFormat,
+        format: &SpanFormat,
         mut input: impl Read,
         names: &mut TraceNames,
     ) -> Result<(), Diagnostics> {
-        let before = std::mem::replace(&mut self.collected, Collected::new(&Wanted::default()));
-        let spans_before = before.count();
-        let mut builder = Builder::after(before, file, &mut names.names, &self.wanted);
-        let read = (format.read)(&mut builder, &mut input, self.options.strict);
-        let (collected, report, foreign) = builder.finish_input();
-        self.collected = collected;
-        read?;
-        if self.collected.count() == spans_before {
-            return Err(no_spans(file, format.name, foreign, &report));
+        let strict = self.options.strict;
+        self.collect(file, format, names, |builder| (format.read)(builder, &mut input, strict))
+    }
+
+    /// Reads the files of a format of which each is a piece of one log.
+    ///
+    /// # Errors
+    /// As [`SpanFiles::read`].
+    pub(crate) fn read_pieces(
+        &mut self,
+        format: &SpanFormat,
+        pieces: Vec<Piece<'_>>,
+        names: &mut TraceNames,
+    ) -> Result<(), Diagnostics> {
+        let file = pieces.iter().map(|piece| piece.name.as_str()).min().unwrap_or_default().to_owned();
+        let together = format.together.expect("it lies in pieces");
+        let strict = self.options.strict;
+        self.collect(&file, format, names, |builder| together(builder, pieces, strict))
+    }
+
+    fn collect(
+        &mut self,
+        file: &str,
+        format: &SpanFormat,
+        names: &mut TraceNames,
+        read: impl FnOnce(&mut Builder<'_>) -> Result<(), Diagnostics>,
+    ) -> Result<(), Diagnostics> {
+        let mut builder = Builder::keeping(file, &mut names.names, &self.wanted);
+        read(&mut builder)?;
+        let (spans, report, foreign) = builder.finish_input();
+        if spans.spans.is_empty() {
+            return Err(no_spans(file, format.title, foreign, &report));
         }
+        self.spans.append(spans);
         self.report.merge(report);
         Ok(())
     }
 
     /// Gives out the operations that the spans of all files form, in the order of their start.
     pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
-        let Self { collected, mut report, options, .. } = self;
-        let spans = collected.finish(&mut report);
+        let Self { spans, report, options, .. } = self;
         pipeline::operations(spans, report, options, names, sink)
     }
-}
-
-/// Reads one file as a trace.
-///
-/// # Errors
-/// As [`SpanFiles::read`].
-pub(super) fn read_one(
-    file: &str,
-    format: SpanFormat,
-    input: impl Read,
-    options: SpanOptions,
-    names: &mut TraceNames,
-    sink: &mut dyn Sink,
-) -> Result<ReadReport, Diagnostics> {
-    let mut files = SpanFiles::new(sink.wanted(), options);
-    files.read(file, format, input, names)?;
-    Ok(files.operations(names, sink))
 }
 
 fn no_spans(file: &str, format: &str, foreign: Option<&'static str>, report: &ReadReport) -> Diagnostics {

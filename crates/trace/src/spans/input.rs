@@ -17,6 +17,9 @@ const HELD: u64 = 64 << 20;
 
 /// What a document means.
 pub trait Format {
+    /// Whether what was read of a document that ends too early is good: each of its spans says all about itself.
+    const MAY_END_EARLY: bool = false;
+
     /// Reads one document into the builder.
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error>;
 }
@@ -39,9 +42,10 @@ pub fn documents<F: Format>(builder: &mut Builder<'_>, input: &mut dyn Read, str
         return lines::<F>(builder, BufReader::new(rest), strict);
     }
     if whole {
-        follow::<F, _>(builder, serde_json::Deserializer::from_slice(head))
+        follow::<F, _>(builder, serde_json::Deserializer::from_slice(head), strict)
     } else {
-        follow::<F, _>(builder, serde_json::Deserializer::from_reader(BufReader::new(head.chain(input))))
+        let input = BufReader::new(head.chain(input));
+        follow::<F, _>(builder, serde_json::Deserializer::from_reader(input), strict)
     }
 }
 
@@ -62,11 +66,20 @@ fn a_document_a_line<F: Format>(file: &str, head: &[u8]) -> bool {
 fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
     builder: &mut Builder<'_>,
     mut deserializer: serde_json::Deserializer<R>,
+    strict: bool,
 ) -> Result<(), Diagnostics> {
     while deserializer.end().is_err() {
-        F::document(builder, &mut deserializer).map_err(|error| {
-            syntax(&builder.file, &error, 0).with_note(format!("{} spans were read before", builder.report.records))
-        })?;
+        let Err(error) = F::document(builder, &mut deserializer) else { continue };
+        let read = builder.report.records;
+        let finding = syntax(&builder.file, &error, 0).with_note(format!("{read} spans were read before"));
+        if strict || !F::MAY_END_EARLY || read == 0 || error.classify() != Category::Eof {
+            return Err(finding.into());
+        }
+        builder.report.count("JSON that ends too early", || Diagnostic {
+            severity: dyelog_diagnostic::Severity::Warning,
+            ..finding.with_note("they are used")
+        });
+        break;
     }
     Ok(())
 }

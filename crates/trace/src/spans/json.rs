@@ -106,7 +106,8 @@ pub struct Scalar {
     /// What it is; `Array` and `Object` where it was something larger, which was skipped.
     pub shape: Shape,
     text: String,
-    whole: i64,
+    /// Wide enough for identifiers above 2^63.
+    whole: i128,
     float: f64,
 }
 
@@ -128,7 +129,7 @@ impl Scalar {
     /// A whole number, also where it is written as a string or as `1.0`.
     pub fn whole(&self) -> Option<i64> {
         match self.shape {
-            Shape::Whole => Some(self.whole),
+            Shape::Whole => Some(clamped(self.whole)),
             Shape::Float => Some(self.float as i64),
             Shape::Text => {
                 let text = self.text.trim();
@@ -160,6 +161,57 @@ impl Scalar {
         self.shape = shape;
         shape
     }
+
+    /// Takes a string.
+    pub fn set_text(&mut self, text: &str) {
+        self.text.clear();
+        self.text.push_str(text);
+        self.set(Shape::Text);
+    }
+
+    /// Takes a whole number.
+    pub fn set_whole(&mut self, number: i128) {
+        self.whole = number;
+        self.set(Shape::Whole);
+    }
+
+    /// Takes another number.
+    pub fn set_float(&mut self, number: f64) {
+        self.float = number;
+        self.set(Shape::Float);
+    }
+
+    /// Takes `true` or `false`.
+    pub fn set_bool(&mut self, truth: bool) {
+        self.whole = i128::from(truth);
+        self.set(Shape::Bool);
+    }
+
+    /// Takes note of something larger, or of nothing.
+    pub fn set_shape(&mut self, shape: Shape) {
+        self.set(shape);
+    }
+
+    /// Takes a value of a JSON document.
+    pub fn set_value(&mut self, value: &serde_json::Value) {
+        use serde_json::Value;
+        match value {
+            Value::Null => self.set_shape(Shape::Null),
+            Value::Bool(truth) => self.set_bool(*truth),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(whole), _) => self.set_whole(whole.into()),
+                (_, Some(whole)) => self.set_whole(whole.into()),
+                _ => self.set_float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => self.set_text(text),
+            Value::Array(_) => self.set_shape(Shape::Array),
+            Value::Object(_) => self.set_shape(Shape::Object),
+        }
+    }
+}
+
+fn clamped(number: i128) -> i64 {
+    i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
 }
 
 fn float(text: &str) -> Option<f64> {
@@ -260,29 +312,28 @@ impl<'de, T: Members + Elements> Visitor<'de> for EitherOf<'_, T> {
 macro_rules! fill {
     () => {
         fn visit_str<E: Error>(self, text: &str) -> Result<Shape, E> {
-            self.0.text.clear();
-            self.0.text.push_str(text);
-            Ok(self.0.set(Shape::Text))
+            self.0.set_text(text);
+            Ok(Shape::Text)
         }
 
         fn visit_i64<E: Error>(self, number: i64) -> Result<Shape, E> {
-            self.0.whole = number;
-            Ok(self.0.set(Shape::Whole))
+            self.0.set_whole(number.into());
+            Ok(Shape::Whole)
         }
 
         fn visit_u64<E: Error>(self, number: u64) -> Result<Shape, E> {
-            self.0.whole = i64::try_from(number).unwrap_or(i64::MAX);
-            Ok(self.0.set(Shape::Whole))
+            self.0.set_whole(number.into());
+            Ok(Shape::Whole)
         }
 
         fn visit_f64<E: Error>(self, number: f64) -> Result<Shape, E> {
-            self.0.float = number;
-            Ok(self.0.set(Shape::Float))
+            self.0.set_float(number);
+            Ok(Shape::Float)
         }
 
         fn visit_bool<E: Error>(self, truth: bool) -> Result<Shape, E> {
-            self.0.whole = i64::from(truth);
-            Ok(self.0.set(Shape::Bool))
+            self.0.set_bool(truth);
+            Ok(Shape::Bool)
         }
 
         fn visit_unit<E: Error>(self) -> Result<Shape, E> {

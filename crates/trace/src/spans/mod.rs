@@ -1,9 +1,9 @@
-//! Spans to operations: OTLP JSON and Jaeger JSON.
+//! Spans to operations, from whatever format they come in.
 //!
 //! A span format records a tree of intervals, a TOEG the order of events; this room reads the one off the other, in steps that
 //! each know little:
 //!
-//! 1. readers (`otlp`, `jaeger`) stream the input into small [`model`] records;
+//! 1. a reader (`formats`, a file each) streams the input into small [`model`] records;
 //! 2. [`assemble`] removes duplicates, finds parents, joins consumers to producers and lays out trees;
 //! 3. [`classify`] says of each span whether it is a visit of a service, a call, or an activity;
 //! 4. [`skew`] compares the clocks of the machines and [`call_semantics`] decides, from corrected times, which caller waits;
@@ -20,13 +20,12 @@ mod builder;
 pub mod call_semantics;
 pub mod classify;
 mod files;
-mod go;
+pub(crate) mod formats;
 pub mod ids;
 mod input;
-mod jaeger;
 mod json;
 pub mod model;
-mod otlp;
+pub(crate) mod pieces;
 mod pipeline;
 pub mod plan;
 mod restore;
@@ -38,19 +37,57 @@ pub mod toeg;
 pub mod write;
 
 pub use files::SpanFiles;
-pub use jaeger::read_jaeger;
-pub use otlp::read_otlp;
 
-use self::files::SpanFormat;
+use std::io::Read;
+use std::sync::Arc;
+
 use crate::format::Format;
+use crate::{ReadReport, Sink, TraceNames, Wanted};
+use builder::Builder;
+use dyelog_diagnostic::Diagnostics;
+use dyelog_diagnostic::names::Names;
+use model::Spans;
 
-/// How files of a format are read into spans; `None` where it has none.
-pub(crate) fn format(format: Format) -> Option<SpanFormat> {
-    match format {
-        Format::Otlp => Some(otlp::OTLP),
-        Format::Jaeger => Some(jaeger::JAEGER),
-        _ => None,
-    }
+/// Reads the spans of an input and gives out the operations that they form.
+///
+/// # Errors
+/// When the input fails, cannot be read as that format, or has no span in it; says what it has instead.
+///
+/// # Panics
+/// When the format is not one of spans ([`Format::has_spans`]).
+pub fn read(
+    format: Format,
+    file: &str,
+    mut input: impl Read,
+    options: SpanOptions,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
+    let format = formats::of(format).expect("it is a format of spans");
+    let mut files = SpanFiles::new(sink.wanted(), options);
+    files.read(file, format, &mut input, names)?;
+    Ok(files.operations(names, sink))
+}
+
+/// The spans of an input as they were recorded, in its order, before anything is made of them.
+///
+/// # Errors
+/// When the input fails or cannot be read as that format.
+///
+/// # Panics
+/// When the format is not one of spans ([`Format::has_spans`]).
+pub fn collect(
+    format: Format,
+    file: &str,
+    mut input: impl Read,
+    strict: bool,
+    names: &mut Names,
+) -> Result<(Spans, ReadReport), Diagnostics> {
+    let format = formats::of(format).expect("it is a format of spans");
+    let mut builder = Builder::keeping(file, names, &Arc::new(Wanted::default()));
+    (format.read)(&mut builder, &mut input, strict)?;
+    let (spans, report, _) = builder.finish_input();
+    Ok((spans, report))
 }
 
 /// How spans are read.

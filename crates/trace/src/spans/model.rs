@@ -171,6 +171,31 @@ pub struct Spans {
 }
 
 impl Spans {
+    /// Adds the spans of other files.
+    pub(super) fn append(&mut self, other: Self) {
+        if self.files.is_empty() {
+            *self = other;
+            return;
+        }
+        let place =
+            |length: usize| u32::try_from(length).expect("fewer than 2^32 files, spans and links fit in memory");
+        let (file, link) = (place(self.files.len()), place(self.links.len()));
+        self.files.extend(other.files);
+        self.links.extend(other.links);
+        self.spans.extend(other.spans.into_iter().map(|span| Span {
+            file: span.file + file,
+            first_link: span.first_link + link,
+            ..span
+        }));
+        place(self.spans.len());
+        place(self.links.len());
+        self.odd_spans.extend(other.odd_spans);
+        self.odd_traces.extend(other.odd_traces);
+        if let (Some(own), Some(kept)) = (&mut self.kept, other.kept) {
+            own.append(*kept);
+        }
+    }
+
     /// The name of a span's file.
     pub fn file_of(&self, span: &Span) -> &Arc<str> {
         &self.files[span.file as usize]

@@ -3,9 +3,9 @@
 use serde::de::MapAccess;
 
 use crate::spans::builder::Builder;
+use crate::spans::formats::otlp::{AttributeList, LinkList, events, span_id, status, trace_id};
 use crate::spans::json::{ArrayOf, Members, ObjectOf, ScalarInto, Shape, skip};
 use crate::spans::model::{Span, SpanKind};
-use crate::spans::otlp::{AttributeList, LinkList, events, span_id, status, trace_id};
 use crate::spans::time::from_rfc3339;
 
 /// What is known of such a span; nothing, in a document of another form.

@@ -4,46 +4,35 @@
 //! traces or of spans, a span a line with its process inline and its tags as a map (`tag`, with `@` for the dot). A span
 //! that stands within a reference to it is skipped: it stands in the list too.
 
-use std::io::Read;
-
 use rustc_hash::FxHashMap;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 use crate::spans::attributes::{Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
-use crate::spans::files::SpanFormat;
+use crate::spans::formats::otlp::{AttributeList, span_id, trace_id};
+use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::input;
 use crate::spans::json::{
     AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, skip,
 };
 use crate::spans::model::{Link, Span};
-use crate::spans::otlp::{AttributeList, span_id, trace_id};
 use crate::spans::time::from_go_duration;
-use crate::spans::{SpanOptions, files, input};
-use crate::{ReadReport, Sink, TraceNames};
-use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::{Name, Names};
 
-/// Reads the spans of a Jaeger JSON input and gives out the operations that they form.
-///
-/// # Errors
-/// When the input fails, is not JSON, or has no span in it; says what it has instead.
-pub fn read_jaeger(
-    file: &str,
-    input: impl Read,
-    options: SpanOptions,
-    names: &mut TraceNames,
-    sink: &mut dyn Sink,
-) -> Result<ReadReport, Diagnostics> {
-    files::read_one(file, JAEGER, input, options, names, sink)
-}
-
-/// How its files are read.
-pub(crate) const JAEGER: SpanFormat = SpanFormat { name: "Jaeger", read: input::documents::<Jaeger> };
-
 /// The format.
-pub(crate) struct Jaeger;
+pub(super) const FORMAT: SpanFormat = SpanFormat {
+    format: crate::Format::Jaeger,
+    title: "Jaeger",
+    content: &[Content::Json],
+    detect: |head| head.has_any(&["traceID", "spanID"]) || head.has(&["spans", "processes"]),
+    read: |builder, input, strict| input::documents::<Jaeger>(builder, input, strict),
+    together: None,
+};
+
+/// What a document means.
+struct Jaeger;
 
 impl input::Format for Jaeger {
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
@@ -236,10 +225,8 @@ impl Members for Node<'_, '_> {
                 self.builder.expect(Shape::Object, shape, "processes");
             }
             "warnings" => {
-                let shape = map.next_value_seed(ArrayOf(&mut Warnings {
-                    scalar: &mut self.builder.scalar,
-                    moved: &mut self.moved,
-                }))?;
+                let mut warnings = Warnings { scalar: &mut self.builder.scalar, moved: &mut self.moved };
+                let shape = map.next_value_seed(ArrayOf(&mut warnings))?;
                 self.builder.expect(Shape::Array, shape, "warnings");
             }
             "process" => self.inline = Some(Process::read(self.builder, map)?),
@@ -396,7 +383,7 @@ impl Members for Process<'_, '_> {
 }
 
 /// Tags as a list of keys and values or as a map.
-fn tags<'de, A: MapAccess<'de>>(
+pub(super) fn tags<'de, A: MapAccess<'de>>(
     attributes: &mut Attributes,
     scalar: &mut Scalar,
     names: &mut Names,

@@ -5,47 +5,40 @@
 //! numbers or strings; names in camel case or with underscores; a request a line, whose traces may be split over lines. The
 //! lines that the OpenTelemetry SDK for Go writes to the standard output (`SpanContext`, `StartTime`) are read too.
 
-use std::io::Read;
-
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 use crate::retained::Status;
 use crate::spans::attributes::{self, Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
-use crate::spans::files::SpanFormat;
-use crate::spans::go::GoSpan;
+use crate::spans::formats::go::GoSpan;
+use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::input;
 use crate::spans::json::{
     AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, TextTo, skip,
 };
 use crate::spans::model::{Link, Span, SpanKind};
 use crate::spans::sampling::of_trace_state;
 use crate::spans::time::from_rfc3339;
-use crate::spans::{SpanOptions, files, input};
-use crate::{ReadReport, Sink, TraceNames};
-use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::{Name, Names};
 
-/// Reads the spans of an OTLP JSON input and gives out the operations that they form.
-///
-/// # Errors
-/// When the input fails, is not JSON, or has no span in it; says what it has instead.
-pub fn read_otlp(
-    file: &str,
-    input: impl Read,
-    options: SpanOptions,
-    names: &mut TraceNames,
-    sink: &mut dyn Sink,
-) -> Result<ReadReport, Diagnostics> {
-    files::read_one(file, OTLP, input, options, names, sink)
-}
-
-/// How its files are read.
-pub(crate) const OTLP: SpanFormat = SpanFormat { name: "OTLP", read: input::documents::<Otlp> };
-
 /// The format.
-pub(crate) struct Otlp;
+pub(super) const FORMAT: SpanFormat = SpanFormat {
+    format: crate::Format::Otlp,
+    title: "OTLP",
+    content: &[Content::Json],
+    detect: |head| {
+        head.has_any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"])
+            // What the SDK for Go writes to the standard output.
+            || head.has(&["SpanContext"])
+    },
+    read: |builder, input, strict| input::documents::<Otlp>(builder, input, strict),
+    together: None,
+};
+
+/// What a document means.
+struct Otlp;
 
 impl input::Format for Otlp {
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {

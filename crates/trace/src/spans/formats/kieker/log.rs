@@ -1,0 +1,233 @@
+//! The files of a log: maps, text and binary.
+
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::record::{Binary, Event, Execution, Line, Record, What, record};
+use crate::codes;
+use crate::read::failed;
+use crate::spans::builder::Builder;
+use crate::spans::formats::lines::{Lines, bad_line};
+use dyelog_diagnostic::names::Name;
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+
+/// What a log holds, of all processes.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub executions: Vec<Execution>,
+    pub events: Vec<Event>,
+    /// The host of a trace, and where in another it begins.
+    pub traces: FxHashMap<i64, Origin>,
+}
+
+/// Where a trace comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Origin {
+    /// The trace that it comes from; itself where it is none.
+    pub parent: i64,
+    /// The place in that trace.
+    pub order: i32,
+    /// Whether it came from another process.
+    pub remote: bool,
+    pub host: Name,
+}
+
+/// The map of a folder: what numbers stand for. Also the unit of the times in its files, nanoseconds.
+#[derive(Debug)]
+pub(super) struct Map {
+    strings: FxHashMap<i64, String>,
+    unit: i64,
+}
+
+/// What a file of a log is, by how it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileKind {
+    Map,
+    Text,
+    Binary,
+}
+
+impl FileKind {
+    pub fn of(head: &[u8]) -> Self {
+        let line = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+        let line = line.unwrap_or_default();
+        if line.starts_with(b"$") || line.first().is_some_and(u8::is_ascii_digit) {
+            let digits = line.iter().skip(usize::from(line[0] == b'$')).position(|byte| !byte.is_ascii_digit());
+            let after = digits.and_then(|digits| line.get(digits + usize::from(line[0] == b'$')));
+            return if after == Some(&b'=') { Self::Map } else { Self::Text };
+        }
+        if head.contains(&0) { Self::Binary } else { Self::Text }
+    }
+}
+
+/// Reads a map into that of its folder.
+pub(super) fn read_map(
+    builder: &mut Builder<'_>,
+    input: &mut dyn BufRead,
+    map: &mut Option<Map>,
+    strict: bool,
+) -> Result<(), Diagnostics> {
+    let map = map.get_or_insert_with(|| Map { strings: FxHashMap::default(), unit: 1 });
+    let mut lines = Lines::default();
+    while let Some(line) = lines.next(&builder.file, input)? {
+        let line = line.trim_end_matches(['\r', '\n']);
+        if line.trim().is_empty() {
+            continue;
+        }
+        let entry = line.strip_prefix('$').unwrap_or(line).split_once('=');
+        match entry.and_then(|(number, text)| Some((number.trim().parse().ok()?, unescaped(text)))) {
+            Some((number, text)) => {
+                map.strings.insert(number, text);
+            }
+            None => bad_line(builder, lines.number, "this line of the map is no entry `$number=text`", strict)?,
+        }
+    }
+    Ok(())
+}
+
+/// A text of a map without its escapes.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(next) = rest.next() {
+        match (next, next == '\\') {
+            (_, true) => match rest.next() {
+                Some('n') => plain.push('\n'),
+                Some('r') => plain.push('\r'),
+                Some(other) => plain.push(other),
+                None => plain.push('\\'),
+            },
+            (next, false) => plain.push(next),
+        }
+    }
+    plain
+}
+
+impl Log {
+    /// Reads a file of text: a record a line.
+    pub fn read_text(
+        &mut self,
+        builder: &mut Builder<'_>,
+        input: &mut dyn BufRead,
+        map: &mut Map,
+        strict: bool,
+    ) -> Result<(), Diagnostics> {
+        let mut lines = Lines::default();
+        while let Some(line) = lines.next(&builder.file, input)? {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let mut fields = line.split(';');
+            let class = fields.next().unwrap_or_default();
+            let class = class.strip_prefix('$').unwrap_or(class).trim().parse().ok();
+            let Some(class) = class.and_then(|number| map.strings.get(&number)) else {
+                bad_line(builder, lines.number, "the map does not have the class of this record", strict)?;
+                continue;
+            };
+            let fields = Line(fields.skip(1).collect());
+            let found = record(class, &fields, builder.names);
+            let class = if found.is_none() || found == Some(Record::Other) { class.clone() } else { String::new() };
+            match found {
+                Some(found) => self.take(builder, found, &class, map),
+                None => bad_line(builder, lines.number, &format!("this is no record `{class}`"), strict)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a binary file: numbers of classes and records without lengths.
+    pub fn read_binary(
+        &mut self,
+        builder: &mut Builder<'_>,
+        input: &mut dyn BufRead,
+        map: &mut Map,
+        strict: bool,
+    ) -> Result<(), Diagnostics> {
+        let file = Arc::clone(&builder.file);
+        let (mut bytes, mut offset) = (Vec::new(), 0_u64);
+        loop {
+            let fail = |error: io::Error| Diagnostics::from(failed(&file, &error));
+            bytes.clear();
+            let length = (&mut *input).take(12).read_to_end(&mut bytes).map_err(fail)?;
+            if length == 0 {
+                return Ok(());
+            }
+            let class = bytes.first_chunk().map(|bytes| i64::from(i32::from_be_bytes(*bytes)));
+            let class = class.filter(|_| length == 12).and_then(|number| map.strings.get(&number)).cloned();
+            let body = class.as_deref().and_then(Binary::length);
+            let (Some(class), Some(body)) = (class.as_deref(), body) else {
+                let what = match class.as_deref() {
+                    _ if length < 12 => "the file ends within a record".to_owned(),
+                    None => "the map does not have the class of this record".to_owned(),
+                    Some(class) => format!("the length of a record `{class}` is not known"),
+                };
+                return broken(builder, offset, &what, strict);
+            };
+            bytes.clear();
+            let read = (&mut *input).take(body as u64).read_to_end(&mut bytes).map_err(fail)?;
+            if read < body {
+                return broken(builder, offset, "the file ends within a record", strict);
+            }
+            let fields = Binary::new(class, &bytes, &map.strings).expect("its length is known");
+            match record(class, &fields, builder.names) {
+                Some(found) => self.take(builder, found, class, map),
+                None => return broken(builder, offset, &format!("this is no record `{class}`"), strict),
+            }
+            offset += 12 + body as u64;
+        }
+    }
+
+    fn take(&mut self, builder: &mut Builder<'_>, record: Record, class: &str, map: &mut Map) {
+        let scaled = |time: i64| time.saturating_mul(map.unit);
+        match record {
+            Record::Unit(unit) => map.unit = unit,
+            Record::Execution(own) => {
+                builder.report.records += 1;
+                self.executions.push(Execution { start: scaled(own.start), end: scaled(own.end), ..own });
+            }
+            Record::Event(event) => {
+                builder.report.records += 1;
+                self.events.push(Event { time: scaled(event.time), ..event });
+            }
+            Record::Trace { trace, host, parent, order } => {
+                let parent = if order < 0 { trace } else { parent };
+                let origin = self.traces.entry(trace).or_insert(Origin { parent, order, remote: false, host });
+                origin.host = host;
+            }
+            Record::Received { time, caller, caller_order, trace, order } => {
+                builder.report.records += 1;
+                let time = scaled(time);
+                self.events.push(Event { trace, order, time, what: What::Forks, signature: Name::NONE });
+                let host = self.traces.get(&trace).map_or(Name::NONE, |origin| origin.host);
+                self.traces.insert(trace, Origin { parent: caller, order: caller_order, remote: true, host });
+            }
+            Record::Monitor => left_out(builder, "record of waiting for a lock", "Monitor…Event"),
+            Record::Call => {}
+            Record::Other => left_out(builder, "record of another kind", class),
+        }
+    }
+}
+
+fn left_out(builder: &mut Builder<'_>, reason: &'static str, class: &str) {
+    let place = Place::File { file: Arc::clone(&builder.file) };
+    builder.report.count(reason, || {
+        let message = format!("records `{class}` tell nothing of calls and were left out");
+        Diagnostic::new(Severity::Note, codes::OTHER_RECORD, place, message)
+    });
+}
+
+/// Ends the reading of a binary file; what came before is used.
+fn broken(builder: &mut Builder<'_>, offset: u64, what: &str, strict: bool) -> Result<(), Diagnostics> {
+    let place = Place::Item { file: Arc::clone(&builder.file), item: format!("byte {offset}") };
+    let finding = Diagnostic::error(codes::BAD_MESSAGE, place, what);
+    if strict {
+        return Err(finding.into());
+    }
+    builder.report.count("rest of a binary log", || Diagnostic {
+        severity: Severity::Warning,
+        ..finding.with_note("records of a binary log have no lengths: what comes after this one was not read")
+    });
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Tables with a row for each side of a call, as those of Alibaba's microservices of 2021 and 2022.
+//!
+//! `rpcid` is the place of a call in the tree of its trace: `0.1.2` is the second call that `0.1` made. `um` calls `dm`; the response
+//! time `rt` is positive where the caller recorded it, negative where the one that was called did, and 0 below a millisecond.
+//! Times are milliseconds from the start of the recording.
+//!
+//! - The two rows of a call are its client and its server span, of one identifier. Names that are lost in one come from the other.
+//! - Where only the caller's row is there, the called service still did the work: a server span of the same time stands for it.
+//!   Databases and caches (`db`, `mc`) record nothing; their calls are client spans alone.
+//! - A message (`mq`) is a producer and a consumer span. Its response time is that of the consumer.
+//! - What enters the system has a server span alone.
+
+use super::columns::Column;
+use super::{Fields, Units};
+use crate::spans::builder::Builder;
+use crate::spans::json::Scalar;
+use crate::spans::model::{Span, SpanKind};
+use dyelog_diagnostic::names::Name;
+
+/// The rows of a table.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    rows: Vec<Call>,
+}
+
+/// One side of a call.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    trace: Name,
+    path: Name,
+    caller: Name,
+    callee: Name,
+    interface: Name,
+    kind: Kind,
+    start: i64,
+    /// Response time in nanoseconds; negative at the side that is called.
+    response: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Call,
+    Message,
+    Store,
+}
+
+impl Calls {
+    /// Takes a row.
+    pub fn row(&mut self, builder: &mut Builder<'_>, fields: &Fields<'_>, units: Units) -> Result<(), String> {
+        let start = fields.time(Column::Start, units.start)?.ok_or("the row has no time")?;
+        let response = fields.time(Column::Duration, units.duration)?.ok_or("the row has no response time")?;
+        let mut name = |column| builder.names.intern(fields.text(column));
+        let call = Call {
+            trace: name(Column::Trace),
+            path: name(Column::Path),
+            caller: name(Column::Caller),
+            callee: name(Column::Callee),
+            interface: name(Column::Name),
+            kind: match fields.text(Column::Kind).to_ascii_lowercase().as_str() {
+                "mq" => Kind::Message,
+                "db" | "mc" | "memcached" | "redis" => Kind::Store,
+                _ => Kind::Call,
+            },
+            start,
+            response,
+        };
+        builder.report.records += 1;
+        if call.trace.is_some() && call.path.is_some() {
+            self.rows.push(call);
+            Ok(())
+        } else {
+            Err("the row has no trace or no place in it".to_owned())
+        }
+    }
+
+    /// Makes spans of all rows.
+    pub fn finish(mut self, builder: &mut Builder<'_>) {
+        let records = builder.report.records;
+        let names = &*builder.names;
+        let text = |name: Name| names.text(name);
+        self.rows.sort_by(|a, b| {
+            let place = |row: &Call| (text(row.trace), text(row.path));
+            place(a)
+                .cmp(&place(b))
+                .then_with(|| (a.kind, a.start, a.response).cmp(&(b.kind, b.start, b.response)))
+                .then_with(|| {
+                    let names = |row: &Call| (text(row.caller), text(row.callee), text(row.interface));
+                    names(a).cmp(&names(b))
+                })
+        });
+        for rows in self.rows.chunk_by(|a, b| (a.trace, a.path) == (b.trace, b.path)) {
+            one_place(builder, rows);
+        }
+        if !self.rows.is_empty() {
+            builder.report.records = records;
+        }
+    }
+}
+
+/// The calls at one place of a trace: the first row of the caller goes with the first one of the called side, and so on.
+fn one_place(builder: &mut Builder<'_>, rows: &[Call]) {
+    let mut unknown: Vec<&Call> = rows.iter().filter(|row| row.response == 0).collect();
+    let mut callers: Vec<&Call> = rows.iter().filter(|row| row.response > 0).collect();
+    let mut callees: Vec<&Call> = rows.iter().filter(|row| row.response < 0).collect();
+    // A time below the resolution does not say whose it is; the side that is missing may be meant.
+    while let Some(row) = unknown.pop() {
+        if callers.len() <= callees.len() { callers.push(row) } else { callees.push(row) }
+    }
+    for number in 0..callers.len().max(callees.len()) {
+        pair(builder, callers.get(number).copied(), callees.get(number).copied(), number);
+    }
+}
+
+fn pair(builder: &mut Builder<'_>, caller: Option<&Call>, callee: Option<&Call>, number: usize) {
+    let Some(call) = caller.or(callee) else { return };
+    let either = |name: fn(&Call) -> Name| {
+        let of = |row: Option<&Call>| row.map(name).filter(|name| name.is_some());
+        of(caller).or_else(|| of(callee)).unwrap_or(Name::NONE)
+    };
+    let (from, to, interface) = (either(|row| row.caller), either(|row| row.callee), either(|row| row.interface));
+    let path = builder.names.text(call.path).to_owned();
+    let trace = builder.names.text(call.trace).to_owned();
+    let above = path.rsplit_once('.').map(|(above, _)| above.to_owned());
+    let id = if number == 0 { path } else { format!("{path}~{}", number + 1) };
+    let span = Span {
+        trace: builder.spans.trace_id(&trace),
+        id: builder.spans.span_id(&place(&id)),
+        parent: above.map(|above| builder.spans.span_id(&place(&above))).unwrap_or_default(),
+        name: interface,
+        ..Span::default()
+    };
+    let times = |row: &Call| (row.start, row.start.saturating_add(row.response.saturating_abs()));
+    let message = call.kind == Kind::Message;
+    let enters = !span.parent.is_some();
+    if !enters && (caller.is_some() || message) {
+        let (start, end) = if message { (call.start, call.start) } else { times(call) };
+        let kind = if message { SpanKind::Producer } else { SpanKind::Client };
+        give(builder, Span { service: from, peer: to, kind, ..span }, start, end);
+    }
+    let served = match call.kind {
+        Kind::Call | Kind::Message => callee.or(caller),
+        Kind::Store => None,
+    };
+    if let Some(row) = served.filter(|_| to.is_some() || callee.is_some()) {
+        let (start, end) = times(row);
+        let kind = if message { SpanKind::Consumer } else { SpanKind::Server };
+        give(builder, Span { service: to, kind, ..span }, start, end);
+    }
+}
+
+/// A place as an identifier: `0.1` is no number.
+fn place(path: &str) -> String {
+    format!("rpc {path}")
+}
+
+fn give(builder: &mut Builder<'_>, mut span: Span, start: i64, end: i64) {
+    builder.open();
+    if span.peer.is_some() {
+        let peer = builder.names.text(span.peer).to_owned();
+        let mut scalar = Scalar::default();
+        scalar.set_text(&peer);
+        builder.attributes.take(crate::spans::attributes::Meaning::Peer(0), &mut scalar);
+    }
+    builder.apply_attributes(&mut span);
+    builder.finish(span, Some(start), Some(end));
+}

@@ -1,0 +1,175 @@
+//! Spans that come in several records: a tracer writes what it knows before a span has ended, and the rest later.
+//!
+//! Records of one trace and identifier are pieces of one span where at least one of them lacks its start or its end, and their
+//! kinds and services agree as far as both tell them. Records that are complete are left to [`assemble`](super::assemble), which
+//! tells sent-again from reused identifiers.
+
+use rustc_hash::FxHashMap;
+
+use crate::codes;
+use crate::spans::builder::Builder;
+use crate::spans::ids::TraceId;
+use crate::spans::model::{Span, SpanKind};
+use dyelog_diagnostic::Diagnostic;
+use dyelog_diagnostic::names::Name;
+
+/// The times of a record, nanoseconds, as far as it tells them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub start: Option<i64>,
+    pub end: Option<i64>,
+}
+
+impl Times {
+    fn complete(self) -> bool {
+        self.start.is_some() && self.end.is_some()
+    }
+}
+
+impl Builder<'_> {
+    /// Takes a record of a span that may be a piece of it.
+    pub(crate) fn finish_piece(&mut self, span: Span, times: Times) {
+        self.report.records += 1;
+        if self.has_identifier(&span) {
+            self.spans.spans.push(span);
+            self.pieces.push(times);
+            self.close();
+        }
+    }
+
+    /// Joins the pieces of all spans, and takes what is whole now.
+    pub(crate) fn join_pieces(&mut self) {
+        let mut order: Vec<u32> = (0..self.spans.spans.len() as u32).collect();
+        let span = |index: u32| &self.spans.spans[index as usize];
+        order.sort_by(|a, b| {
+            let ids = |index: u32| (span(index).trace, span(index).id);
+            ids(*a).cmp(&ids(*b)).then_with(|| self.spans.compare(self.names, span(*a), span(*b)))
+        });
+        let mut gone = vec![false; order.len()];
+        let groups: Vec<&[u32]> = {
+            let ids = |index: &u32| (span(*index).trace, span(*index).id);
+            order.chunk_by(|a, b| ids(a) == ids(b)).collect()
+        };
+        for group in groups.into_iter().filter(|group| group.len() > 1) {
+            self.join_group(group, &mut gone);
+        }
+        let times = std::mem::take(&mut self.pieces);
+        for (index, mut times) in times.into_iter().enumerate() {
+            // Messages are sent and received at a time; how long that took need not be told.
+            if matches!(self.spans.spans[index].kind, SpanKind::Producer | SpanKind::Consumer) {
+                times.end = times.end.or(times.start);
+            }
+            gone[index] = gone[index] || !self.set_times(index, times);
+        }
+        let mut keep = gone.iter().map(|gone| !gone);
+        self.spans.spans.retain(|_| keep.next().unwrap_or(true));
+        if let Some(kept) = &mut self.spans.kept {
+            kept.retain(&gone);
+        }
+    }
+
+    /// Joins the records of one identifier.
+    fn join_group(&mut self, group: &[u32], gone: &mut [bool]) {
+        let whole = |builder: &Self, index: u32| builder.pieces[index as usize].complete();
+        if group.iter().all(|index| whole(self, *index)) {
+            return;
+        }
+        // Whole records first, then those that say most, so that what says little joins what is there.
+        let mut targets: FxHashMap<(SpanKind, Name), u32> = FxHashMap::default();
+        let mut ordered = group.to_vec();
+        ordered.sort_by_key(|index| {
+            let span = &self.spans.spans[*index as usize];
+            (!whole(self, *index), span.kind == SpanKind::Unspecified, !span.service.is_some())
+        });
+        for index in ordered {
+            let span = self.spans.spans[index as usize];
+            let key = (span.kind, span.service);
+            let target = targets.get(&key).copied().or_else(|| {
+                let fits = |own: &(SpanKind, Name)| {
+                    (own.0 == key.0 || own.0 == SpanKind::Unspecified || key.0 == SpanKind::Unspecified)
+                        && (own.1 == key.1 || !own.1.is_some() || !key.1.is_some())
+                };
+                let mut fitting = targets.iter().filter(|(own, _)| fits(own)).map(|(_, target)| *target);
+                // Where two halves fit, nothing tells whose piece it is but its own name for the service.
+                fitting.next().filter(|_| fitting.next().is_none())
+            });
+            match target {
+                Some(target) if !(whole(self, target) && whole(self, index)) => {
+                    self.join(target, index);
+                    gone[index as usize] = true;
+                }
+                _ => {
+                    targets.entry(key).or_insert(index);
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, into: u32, from: u32) {
+        let other = self.spans.spans[from as usize];
+        let (own, more) = (self.pieces[into as usize], self.pieces[from as usize]);
+        let earlier = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
+        let later = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).max();
+        self.pieces[into as usize] = Times { start: earlier(own.start, more.start), end: later(own.end, more.end) };
+        let span = &mut self.spans.spans[into as usize];
+        let name = |own: &mut Name, other: Name| {
+            if !own.is_some() {
+                *own = other;
+            }
+        };
+        name(&mut span.name, other.name);
+        name(&mut span.service, other.service);
+        name(&mut span.host, other.host);
+        name(&mut span.instance, other.instance);
+        name(&mut span.peer, other.peer);
+        if !span.parent.is_some() {
+            span.parent = other.parent;
+        }
+        if span.kind == SpanKind::Unspecified {
+            span.kind = other.kind;
+        }
+        if span.cpu.is_nan() {
+            span.cpu = other.cpu;
+        }
+        if span.weight.is_nan() {
+            span.weight = other.weight;
+        }
+        let id = span.id;
+        if let Some(kept) = &mut self.spans.kept {
+            kept.absorb(into, from);
+        }
+        let place = self.place(id);
+        self.report.count("span recorded in pieces", || {
+            Diagnostic::new(
+                dyelog_diagnostic::Severity::Note,
+                codes::DUPLICATE_SPAN,
+                place,
+                "this span is recorded in several pieces",
+            )
+            .with_note("they were joined")
+        });
+    }
+
+    /// Gives each trace whose identifier some records cut to its lower 64 bits the whole one.
+    pub(crate) fn widen_trace_ids(&mut self) {
+        let mut whole: FxHashMap<u64, Option<TraceId>> = FxHashMap::default();
+        for span in &self.spans.spans {
+            if span.trace.0 >> 64 != 0 {
+                let own = whole.entry(span.trace.0 as u64).or_insert(Some(span.trace));
+                if *own != Some(span.trace) {
+                    *own = None;
+                }
+            }
+        }
+        if whole.is_empty() {
+            return;
+        }
+        for span in &mut self.spans.spans {
+            if span.trace.0 >> 64 == 0
+                && let Some(Some(trace)) = whole.get(&(span.trace.0 as u64))
+            {
+                span.trace = *trace;
+            }
+        }
+    }
+}

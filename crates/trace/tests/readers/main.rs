@@ -1,0 +1,10 @@
+//! The readers of spans, a module a format: fixtures written by hand, damage, and what reference data must give.
+
+mod damage;
+mod kieker;
+mod otlp_proto;
+mod reference;
+mod show;
+mod skywalking;
+mod table;
+mod zipkin;

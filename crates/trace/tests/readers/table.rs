@@ -1,0 +1,88 @@
+//! Spans as tables, as data sets have them.
+
+use dyelog_trace::Format;
+
+use super::show::{operations, recorded, recorded_as};
+
+#[test]
+fn columns_by_their_names() {
+    let comma = "trace_id,span_id,parent_span_id,service,operation,kind,start_us,duration_us
+1,a,,web,\"GET /, all\",server,1700000000000000,900
+1,b,a,web,find,client,1700000000000100,500.25
+1,c,b,db,find,SPAN_KIND_SERVER,1700000000000200,300
+";
+    let wanted = recorded(comma.as_bytes());
+    insta::assert_snapshot!("table_columns", wanted);
+    // Other names, other units, other separators, other order.
+    let other = "Duration (ms);StartTimeUnixNano;Service-Name;TraceID;ParentID;SpanID;name;SpanType;unused
+0.9;1700000000000000000;web;1;root;a;GET /, all;Entry;x
+0.50025;1700000000000100000;web;1;a;b;find;Exit;
+0.3;1700000000000200000;db;1;b;c;find;ENTRY;
+";
+    assert_eq!(recorded(other.as_bytes()), wanted);
+}
+
+#[test]
+fn data_sets() {
+    let nezha = "TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration
+8f2a,a1,root,frontend-579b9bff58-t2dbm,hipstershop.Frontend/Recv.,1661258400000000000,1661258400009000000,9000
+8f2a,a2,a1,frontend-579b9bff58-t2dbm,hipstershop.CartService/GetCart,1661258400001000000,1661258400005000000,4000
+8f2a,a3,a2,cartservice-7f5b8c9d6b-x9x2k,hipstershop.CartService/GetCart,1661258400002000000,1661258400004000000,2000
+";
+    insta::assert_snapshot!("table_nezha", recorded(nezha.as_bytes()));
+    let deeptralog = "StartTime,EndTime,URL,SpanType,Service,SpanId,TraceId,Peer,ParentSpan,Component,IsError
+1627001000000,1627001000120,{POST}/api/v1/preserve,Entry,ts-preserve,s1.0,t1,,-1,SpringMVC,False
+1627001000010,1627001000060,/api/v1/ticketinfo/Shang Hai,Exit,ts-preserve,s1.1,t1,ts-ticketinfo:15681,s1.0,SpringRestTemplate,False
+1627001000015,1627001000055,{GET}/api/v1/ticketinfo/{name},Entry,ts-ticketinfo,s2.0,t1,,s1.1,SpringMVC,True
+";
+    insta::assert_snapshot!("table_deeptralog", recorded(deeptralog.as_bytes()));
+    let aiops = "timestamp,cmdb_id,span_id,trace_id,duration,type,status_code,operation_name,parent_span
+1647705600361,frontend-0,a652d4d10e9478fc,9451fd8fdf746a80687451dae4c4e984,49877,rpc,0,hipstershop.CartService/GetCart,952754a738a11675
+";
+    insta::assert_snapshot!("table_aiops", recorded(aiops.as_bytes()));
+}
+
+#[test]
+fn both_sides_of_calls() {
+    // Of 2021: the names of a side may be lost, a response time may be below the resolution, a side may be missing.
+    let text = ",traceid,timestamp,rpcid,um,rpctype,dm,interface,rt
+0,t1,1000,0,USER,http,front,/buy,20
+1,t1,1000,0,(?),http,front,/buy,-19
+2,t1,1002,0.1,front,rpc,cart,add,9
+3,t1,1003,0.1,front,rpc,(?),add,-7
+4,t1,1004,0.1.1,cart,mc,cache,get,1
+5,t1,1012,0.2,front,rpc,price,of,0
+6,t1,1012,0.2,front,rpc,price,of,0
+7,t1,1013,0.3,front,mq,mail,topic,-400
+8,t1,1014,0.4,front,rpc,stock,take,4
+9,t1,1015,0.4.1,stock,db,mysql,update,2
+10,t1,x,0.5,front,rpc,a,b,1
+11,,1,0.5,front,rpc,a,b,1
+";
+    insta::assert_snapshot!("table_calls", recorded(text.as_bytes()));
+    let newer = "timestamp,traceid,service,rpc_id,um,uminstanceid,rpctype,interface,dm,dminstanceid,rt
+1000,t1,S1,0,USER,u,http,/buy,front,f,-19.5
+1002,t1,S1,0.1,front,f,rpc,add,cart,c,9.25
+";
+    insta::assert_snapshot!("table_calls_2022", recorded(newer.as_bytes()));
+    let (_, operations, _) = operations(&[("t", text.as_bytes())]).expect("it reads");
+    assert_eq!(operations.len(), 1, "all hangs on the first call");
+}
+
+#[test]
+fn damaged_tables() {
+    let text = "trace,span,parent,service,start,duration
+1,a,,web,10,5
+1,b,a,web,soon,5
+1,c,a,web,11
+,d,a,web,11,1
+1,e,a,\"we
+b\",11,1
+1,f,a,,12,1,9,9,9
+1,g,a,web,1e400,1
+1,h,a,web,13,-1
+";
+    insta::assert_snapshot!("table_damaged", recorded(text.as_bytes()));
+    insta::assert_snapshot!("table_no_column", recorded(b"trace_id,span_id,begin,took\n1,a,3,4\n"));
+    insta::assert_snapshot!("table_empty", recorded_as(Format::SpansCsv, b"\n# nothing\n"));
+}

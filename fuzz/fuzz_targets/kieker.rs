@@ -1,0 +1,31 @@
+#![no_main]
+//! Whatever is read as a log of Kieker gives well-formed operations or a reason, and never panics.
+
+use std::ops::ControlFlow;
+
+use dyelog::trace::{Format, Operation, ReadOptions, Toeg, TraceNames, open, read_together};
+use libfuzzer_sys::fuzz_target;
+
+/// The classes that records name by their numbers.
+const MAP: &[u8] = b"$0=kieker.common.record.misc.KiekerMetadataRecord
+$1=kieker.common.record.controlflow.OperationExecutionRecord
+$2=kieker.common.record.flow.trace.TraceMetadata
+$3=kieker.common.record.flow.trace.operation.BeforeOperationEvent
+$4=kieker.common.record.flow.trace.operation.AfterOperationEvent
+$5=kieker.common.record.flow.trace.concurrency.SplitEvent
+$6=kieker.common.record.flow.trace.concurrency.JoinEvent
+$7=kieker.common.record.remotecontrol.BeforeReceivedRemoteEvent
+";
+
+fuzz_target!(|data: &[u8]| {
+    let mut names = TraceNames::new();
+    let mut sink = |_: &TraceNames, operation: Operation| {
+        assert!(Toeg::build(operation).is_ok(), "an operation that is no graph");
+        ControlFlow::Continue(())
+    };
+    let options = ReadOptions { format: Some(Format::Kieker), ..ReadOptions::default() };
+    let files = [MAP, data].map(|bytes| open("fuzz", bytes, &options).expect("a format that is given"));
+    if let Err(reasons) = read_together(files.into(), &mut names, &mut sink) {
+        assert!(!reasons.0.is_empty());
+    }
+});
