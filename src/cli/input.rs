@@ -38,7 +38,7 @@ pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
 fn files_of(path: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![path.to_owned()]);
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for entry in entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')) {
             // A link to a folder may lead round in a circle.
             match entry.file_type() {

@@ -48,7 +48,7 @@ fn trees(files: &[(&str, &[u8])]) -> String {
     for operation in &operations {
         let Origins::Items(items) = &operation.origins else { panic!("spans") };
         text += &format!("operation {} run {}\n", names.names.text(operation.scenario), operation.run);
-        for item in items.iter() {
+        for item in items {
             let name = |name: Name| names.names.text(name);
             text += &format!("  {} {} {} {}\n", item.id, item.kind.label(), name(item.service), name(item.name));
         }

@@ -62,7 +62,7 @@ fn protobuf_is_what_json_is() {
     for bytes in [
         whole.clone(),
         split(&request).concat(),
-        delimited(&[whole.clone()]),
+        delimited(std::slice::from_ref(&whole)),
         delimited(&split(&request)),
         prefixed(&[whole]),
         prefixed(&split(&request)),

@@ -10,8 +10,11 @@
 //!
 //! Enums are names or numbers. Further references, and those to other traces, are links: a batch of messages. Times are milliseconds.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use crate::codes;
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
@@ -21,6 +24,7 @@ use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::input;
 use crate::spans::json::Shape;
 use crate::spans::model::{Link, Span, SpanKind};
+use dyelog_diagnostic::{Diagnostic, Place};
 
 /// The format.
 pub(super) const FORMAT: SpanFormat = SpanFormat {
@@ -43,6 +47,14 @@ impl Records for SkyWalking {
 
     fn record(builder: &mut Builder<'_>, record: &Map<String, Value>) {
         let whole = record.get("traceSegmentId").is_some();
+        if record.get("isSizeLimited").and_then(Value::as_bool) == Some(true) {
+            let item = format!("segment {}", text(record, &["traceSegmentId"]));
+            let place = Place::Item { file: Arc::clone(&builder.file), item };
+            builder.report.count("segment that lacks spans", || {
+                let message = "the agent left spans of this segment out, as there were too many";
+                Diagnostic::warning(codes::LOST_RECORDS, place, message)
+            });
+        }
         match record.get("spans") {
             Some(Value::Array(spans)) => {
                 for span in spans {
