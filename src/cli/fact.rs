@@ -97,7 +97,8 @@ fn atom(text: &str) -> Result<Atom, Failure> {
     let atom = match items.pop() {
         Some(Item::Rule(rule)) if items.is_empty() && findings.is_empty() && rule.body.is_empty() => rule.head,
         _ => {
-            let finding = refuse(format!("`{text}` is no fact"));
+            let mut finding = refuse(format!("`{text}` is no fact"));
+            finding.notes.extend(findings.first().map(|found| found.message.clone()));
             return Err(finding.with_hint("a fact is `relation(1, \"text\", _)`, with `_` for what is open").into());
         }
     };

@@ -163,6 +163,11 @@ fn what_cannot_be_asked_of_spans_is_refused_with_a_hint() {
     let messages = folder.file("waits.dl", "output waits(message, cause).\nwaits(M, C) :- message_cause(M, C).\n");
     for (arguments, words) in [
         (vec!["explain", SLOW, SHOP, "--fact", "slwo(_, _)"], "did you mean `slow`?"),
+        (vec!["explain", SLOW, SHOP, "--fact", ""], "is no fact"),
+        (vec!["explain", SLOW, SHOP, "--fact", "slow(_, 99999999999999999999)"], "is no fact"),
+        (vec!["explain", SLOW, SHOP, "--fact", "!slow(_, _)"], "is no fact"),
+        (vec!["explain", SLOW, SHOP, "--fact", "slow(_, -5)"], "no row agrees"),
+        (vec!["explain", SLOW, SHOP, "--fact", "slow(9999999, 1.5)"], "no row agrees"),
         (vec!["explain", SLOW, SHOP, "--fact", "slow(_)"], "they are `slow(span, time)`"),
         (vec!["explain", SLOW, SHOP, "--fact", "slow(\"86b755bda915cf48\", _)"], "did you mean `86b755bda915cf49`?"),
         (vec!["why-not", SLOW, "slow(\"86b755bda915cf48\", _)", SHOP], "the traces have no span `86b755bda915cf48`"),

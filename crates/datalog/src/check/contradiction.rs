@@ -13,6 +13,8 @@ type Linear<'t> = (Option<&'t str>, i64);
 
 /// Comparisons of one body that are looked at together.
 const COMPARED: usize = 64;
+/// Sides that differ of which it is looked into whether they must be equal.
+const UNEQUAL: usize = 16;
 /// How often the ranges of variables are narrowed by each other.
 const ROUNDS: usize = 4;
 
@@ -176,7 +178,7 @@ fn circle_among(compared: &[Compared<'_>], counts: &HashSet<&str>) -> Option<Vec
     if let Some(spans) = circle(&all) {
         return Some(spans);
     }
-    for one in compared.iter().filter(|one| one.comparison == Comparison::NotEqual) {
+    for one in compared.iter().filter(|one| one.comparison == Comparison::NotEqual).take(UNEQUAL) {
         let mut either = |comparison| {
             all.push(Compared { comparison, ..one.again() });
             let spans = circle(&all);
