@@ -1,7 +1,10 @@
-//! How fast questions are answered, against only parsing the same bytes as JSON, in one run.
+//! How fast questions are answered, against only parsing the same bytes as JSON and against ascent, in one run.
 //!
 //! `cargo bench --bench query`. Prints figures and is none of divan's: one input of 10^6 spans takes seconds. The input is one trace of
 //! 10^6 spans, of OTLP JSON in one document; answers are counted and not written.
+
+#[path = "query/oracle.rs"]
+mod oracle;
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -145,6 +148,7 @@ fn main() {
     let (keep, names) = seconds("read operations and spans", || read(&text, wanted));
     let rules = Rules::shipped();
     profile(&keep.kept, &names, &rules);
+    oracle::compare(&keep.kept, &names, &rules);
     for (what, rule) in [
         ("self time of each span", "q(S, T) :- self_time(S, T)."),
         ("critical path", "q(S, F, E) :- critical(S, F, E)."),

@@ -15,6 +15,7 @@ use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments,
 use crate::cli::exit::Exit;
 use crate::cli::fact::is_rule_file;
 use crate::cli::output;
+use crate::cli::query::Bounds;
 use crate::cli::source::{self, Source};
 use crate::cli::study::{self, OperationArguments};
 use crate::cli::terminal::Terminal;
@@ -30,6 +31,7 @@ use crate::cli::{Failure, Outcome, codes, input};
     "where an entry of the model comes from" => "dyelog explain traces/case-study.angio --entry F4",
     "where the number of its requests comes from" => "dyelog explain traces/rpc.angio --request 'client_1 -> find'",
     "why a fact holds that rules derive from a trace, down to its lines" => "dyelog explain examples/rules/calls.dl traces/rpc.angio --fact 'reaches(_, _)'",
+    "why a fact about spans holds" => "dyelog explain examples/queries/slow.dl traces/shop.otlp.jsonl --fact 'slow(_, _)'",
     "where a demand comes from" => "dyelog explain traces/rpc.angio --demand find",
 })]
 pub struct Arguments {
@@ -48,7 +50,9 @@ pub struct Arguments {
     /// file answers with
     #[arg(long)]
     all: bool,
-    /// How many levels of a proof to show
+    #[command(flatten)]
+    bounds: Bounds,
+    /// How many levels of a proof to show; a document has all
     #[arg(long, value_name = "LEVELS", default_value_t = 12)]
     depth: usize,
     #[command(flatten)]
@@ -79,7 +83,8 @@ struct Question {
     /// Where the requests of one entry or activity of the model to an entry come from
     #[arg(long, value_name = "ENTRY -> ENTRY")]
     request: Option<String>,
-    /// Why this fact holds, by the rule file before the traces; `_` stands for any value, nodes are named in double quotes
+    /// Why this fact holds, by the rule file before the traces; `_` stands for any value. Nodes are named in double quotes as by `--node`,
+    /// spans by their identifiers, messages as FILE:LINE
     #[arg(long, value_name = "FACT")]
     fact: Option<String>,
     /// Where the demand of this entry or activity of the model comes from
@@ -98,8 +103,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let question = &arguments.question;
     let facts =
         arguments.all && question.is_none() && arguments.subjects.first().is_some_and(|file| is_rule_file(file));
+    if question.fact.is_some() || facts {
+        fact::explain(arguments, terminal)?;
+        return Ok(Exit::Ok);
+    }
+    arguments.bounds.check_unused()?;
     let text = match &arguments.subjects[..] {
-        _ if question.fact.is_some() || facts => fact::explain(arguments, terminal)?,
         [] if question.is_none() => match arguments.format {
             Form::Text => texts::list(terminal.look(&arguments.output)),
             Form::Json => texts::json(texts::all()),

@@ -1,30 +1,30 @@
-//! Facts on the command line: `slow("op", 12)`, with `_` for what is open.
+//! Facts on the command line: `slow("7f3a91c2d0e4b856", 12)`, with `_` for what is open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dyelog::datalog::ast::{Atom, Program, Term};
-use dyelog::datalog::base::Type;
-use dyelog::datalog::eval::{CompiledRules, Evaluator, Pattern, Relation, compile};
-use dyelog::datalog::syntax::{Item, parse_file};
+use dyelog::datalog::base::{BaseFacts, Type};
+use dyelog::datalog::eval::{Pattern, Relation};
+use dyelog::datalog::syntax::{Item, parse_file, print_term};
 use dyelog::datalog::value::Value;
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog::query;
-use dyelog::report::explain::facts::Words;
-use dyelog::report::explain::place_words;
-use dyelog::tlc::explain::Study;
-use dyelog::tlc::facts;
-use dyelog::trace::{NodeName, Origins};
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::query::{Asked, Question, Scope, TraceFacts};
+use dyelog::report::explain::facts::{Words, noun};
 
+use crate::cli::args::ReadingArguments;
+use crate::cli::query::{self, Over, Traces};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, codes, rule_files};
+use crate::cli::{Failure, codes};
 
-/// A rule file that is ready to be asked.
-pub struct Asked {
-    /// Its rules.
+/// A rule file with what is asked of it, and the fact that is asked about.
+pub struct About {
+    /// The rules.
     pub program: Program,
-    /// The same, compiled.
-    pub rules: CompiledRules,
+    /// The same, ready to be asked: about the fact's relation, or about all that the file answers with.
+    pub question: Question,
+    /// The fact.
+    pub fact: Option<Atom>,
 }
 
 /// Whether a file is one of rules, by its name.
@@ -32,90 +32,113 @@ pub fn is_rule_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "dl")
 }
 
-/// Says where relations of spans are answered: they have no proofs yet.
-fn about_spans(Diagnostics(mut found): Diagnostics) -> Diagnostics {
-    for finding in &mut found {
-        let names = |name: &str| finding.message.contains(&format!("`{name}`"));
-        let of_spans =
-            query::schema::described().any(|(name, ..)| names(name) && !facts::schema().names().any(|own| own == name));
-        if of_spans || query::standard::FILES.iter().any(|(name, _)| names(name)) {
-            finding
-                .hints
-                .push("proofs are of facts about nodes; `dyelog query` derives rows from facts about spans".to_owned());
+impl About {
+    /// Reads the rules and opens the traces, whose sort decides what rules can ask.
+    pub fn open<'a>(
+        file: &PathBuf,
+        fact: Option<&str>,
+        traces: &'a [PathBuf],
+        reading: &'a ReadingArguments,
+        over: &Over,
+        terminal: &mut Terminal,
+    ) -> Result<(Self, Traces<'a>), Failure> {
+        let fact = fact.map(atom).transpose()?;
+        let (loaded, _) = query::program(Some(file), &[], terminal)?;
+        let (opened, scope) = Traces::open(traces, reading, over)?;
+        let chosen: Vec<String> = fact.iter().map(|fact| fact.relation.value.to_string()).collect();
+        let mut question = Question::about_rules(&loaded.program, loaded.diagnostics, &chosen, scope)?;
+        // Any relation may be asked about, also one that nothing uses.
+        question.warnings.retain(|finding| finding.code != dyelog::datalog::codes::UNUSED);
+        if let (Some(fact), [asked]) = (&fact, &*question.asked) {
+            check_arity(fact, asked)?;
         }
-    }
-    Diagnostics(found)
-}
-
-impl Asked {
-    /// Reads and checks a rule file.
-    pub fn load(file: &Path, terminal: &mut Terminal) -> Result<Self, Failure> {
-        let program = rule_files::alone(file, &mut terminal.sources).map_err(about_spans)?;
-        let rules = compile(&program, facts::schema()).map_err(about_spans)?;
-        Ok(Self { program, rules })
+        Ok((Self { program: loaded.program, question, fact }, opened))
     }
 
-    /// The fact that a text names: its relation and arguments.
-    pub fn fact(&self, text: &str) -> Result<(Relation, Atom), Failure> {
-        let refuse = |message: String| Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
-        let (mut items, findings) =
-            parse_file(0, &Arc::from("fact"), &format!("{}.", text.trim().trim_end_matches('.')));
-        let atom = match items.pop() {
-            Some(Item::Rule(rule)) if items.is_empty() && findings.is_empty() && rule.body.is_empty() => rule.head,
-            _ => {
-                let finding = refuse(format!("`{text}` is no fact"));
-                return Err(finding
-                    .with_hint("a fact is `relation(1, \"text\", _)`, with `_` for what is open")
-                    .into());
+    /// What is asked of the facts about an operation, or about all: the relations and what is known of their rows. Empty where they have
+    /// nothing that the fact names.
+    pub fn patterns(&self, words: &Words<'_, '_>, unnamed: &mut Unnamed) -> Vec<(Relation, Pattern)> {
+        match (&self.fact, &*self.question.asked) {
+            (Some(fact), [asked]) => {
+                let patterns = patterns(words, asked.relation, fact, unnamed);
+                patterns.into_iter().map(|pattern| (asked.relation, pattern)).collect()
             }
-        };
-        let name = &*atom.relation.value;
-        let Some(relation) = self.rules.relation(name) else {
-            let names = self.program.rules.iter().map(|rule| &*rule.head.relation.value);
-            let known = names.chain(facts::schema().names());
-            return Err(refuse(format!("no relation is called `{name}`")).with_similar(name, known).into());
-        };
-        let (arity, given) = (self.rules.arity(relation), atom.arguments.len());
-        if arity != given {
-            return Err(refuse(format!("`{name}` has {arity} columns, not {given}")).into());
+            (_, all) => all.iter().map(|asked| (asked.relation, vec![None; asked.columns.len()])).collect(),
         }
-        if let Some(term) = atom
-            .arguments
-            .iter()
-            .find(|term| !matches!(&term.value, Term::Wildcard | Term::Integer(_) | Term::Symbol(_)))
-        {
-            let written = dyelog::datalog::syntax::print_term(&term.value);
-            let finding = refuse(format!("`{written}` is no value"));
-            return Err(finding.with_hint("write `_` for what is open, and symbols in double quotes").into());
-        }
-        Ok((relation, atom))
     }
 
-    /// The relations that the file answers with.
-    pub fn outputs(&self) -> Vec<Relation> {
-        let outputs = self.program.outputs.iter().filter(|output| output.span.file == 0);
-        outputs.filter_map(|output| self.rules.relation(&output.relation.value)).collect()
+    /// Refuses to choose an operation by its run where rules hold over several.
+    pub fn check_run(&self, run: Option<&str>) -> Result<(), Failure> {
+        if run.is_none() || self.question.scope == Scope::Operation {
+            return Ok(());
+        }
+        let message = "`--run` chooses one operation, and the rules hold over all of the trace";
+        let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+        Err(finding.with_hint("leave it out; `operation(O, _, RUN)` in a rule tells operations apart").into())
     }
 }
 
-/// What a fact's arguments may mean in an operation: a node's name may be that of several nodes. Empty where it names none.
-pub fn patterns(
-    study: &Study<'_>,
-    words: &Words<'_>,
-    evaluator: &Evaluator<'_>,
-    relation: Relation,
-    atom: &Atom,
-) -> Vec<Pattern> {
+/// What facts are about, in words: an operation, or all that there is.
+pub fn heading(scope: Scope, key: Option<(&str, &str)>) -> String {
+    match (key, scope) {
+        (Some((scenario, run)), _) => format!("{scenario} run={run}"),
+        (None, Scope::Messages) => "all messages".to_owned(),
+        (None, _) => "all operations".to_owned(),
+    }
+}
+
+fn refuse(message: String) -> Diagnostic {
+    Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message)
+}
+
+/// The fact that a text names.
+fn atom(text: &str) -> Result<Atom, Failure> {
+    let (mut items, findings) = parse_file(0, &Arc::from("fact"), &format!("{}.", text.trim().trim_end_matches('.')));
+    let atom = match items.pop() {
+        Some(Item::Rule(rule)) if items.is_empty() && findings.is_empty() && rule.body.is_empty() => rule.head,
+        _ => {
+            let mut finding = refuse(format!("`{text}` is no fact"));
+            finding.notes.extend(findings.first().map(|found| found.message.clone()));
+            return Err(finding.with_hint("a fact is `relation(1, \"text\", _)`, with `_` for what is open").into());
+        }
+    };
+    let is_value = |term: &Term| matches!(term, Term::Wildcard | Term::Integer(_) | Term::Float(_) | Term::Symbol(_));
+    match atom.arguments.iter().find(|term| !is_value(&term.value)) {
+        Some(term) => {
+            let finding = refuse(format!("`{}` is no value", print_term(&term.value)));
+            Err(finding.with_hint("write `_` for what is open, and symbols in double quotes").into())
+        }
+        None => Ok(atom),
+    }
+}
+
+fn check_arity(fact: &Atom, asked: &Asked) -> Result<(), Failure> {
+    let (arity, given) = (asked.columns.len(), fact.arguments.len());
+    if arity == given {
+        return Ok(());
+    }
+    let columns: Vec<&str> = asked.columns.iter().map(|column| &*column.name).collect();
+    let finding = refuse(format!("`{}` has {arity} columns, not {given}", asked.name));
+    Err(finding.with_hint(format!("they are `{}({})`", asked.name, columns.join(", "))).into())
+}
+
+/// What a fact's arguments may mean: a node's or span's name may be that of several. Empty where it names none.
+fn patterns(words: &Words<'_, '_>, relation: Relation, fact: &Atom, unnamed: &mut Unnamed) -> Vec<Pattern> {
     let mut all: Vec<Pattern> = vec![Vec::new()];
-    for (column, term) in atom.arguments.iter().enumerate() {
+    for (column, term) in fact.arguments.iter().enumerate() {
         let values: Vec<Option<Value>> = match &term.value {
             Term::Integer(number) => Value::integer(*number).map(Some).into_iter().collect(),
-            Term::Symbol(text) if words.column(relation, column) == Type::Node => {
-                let nodes = NodeName::parse(text).find(study.toeg, study.names);
-                nodes.into_iter().map(|node| Some(Value::from(node))).collect()
+            Term::Float(number) => Value::float(*number).map(Some).into_iter().collect(),
+            Term::Symbol(text) => {
+                let kind = words.column(relation, column);
+                match words.facts.named(kind, text) {
+                    Some(found) => {
+                        unnamed.saw(words.facts, kind, text, !found.is_empty());
+                        found.into_iter().map(Some).collect()
+                    }
+                    None => words.facts.symbol(text).map(Some).into_iter().collect(),
+                }
             }
-            // A text that neither the trace nor the rules have is in no row; the empty pattern says so.
-            Term::Symbol(text) => evaluator.symbol(text).map(Some).into_iter().collect(),
             _ => vec![None],
         };
         let longer = |row: &Pattern| -> Vec<Pattern> {
@@ -129,24 +152,47 @@ pub fn patterns(
 /// How many rows a fact may name by names of several nodes.
 const PATTERNS: usize = 1000;
 
-/// A node as `--fact` takes it: by its line, or by thread and counter where one line or span makes several.
-pub fn node_words(study: &Study<'_>, node: u32) -> String {
-    if node as usize >= study.toeg.len() {
-        return node.to_string();
-    }
-    let event = study.toeg.event(node);
-    let operation = study.toeg.operation();
-    let place = place_words(&operation.place(event));
-    match operation.origins {
-        Origins::Lines => format!("\"{place}\""),
-        Origins::Items(_) => format!("\"{},{}\" at {place}", event.thread, event.index),
-    }
+/// Names of a fact that nothing has, as far as is known.
+#[derive(Debug, Default)]
+pub struct Unnamed {
+    names: Vec<One>,
 }
 
-/// The text of a symbol, of the trace or of the rule file alone.
-pub fn symbol_words(study: &Study<'_>, evaluator: &Evaluator<'_>, value: Value) -> String {
-    match value.as_symbol() {
-        Some(name) => study.names.names.text(name).to_owned(),
-        None => evaluator.own_text(value).unwrap_or_default().to_owned(),
+#[derive(Debug)]
+struct One {
+    kind: Type,
+    text: Arc<str>,
+    found: bool,
+    others: Vec<String>,
+}
+
+/// How many names are kept to suggest one of.
+const KEPT: usize = 10_000;
+
+impl Unnamed {
+    fn saw(&mut self, facts: &TraceFacts<'_>, kind: Type, text: &Arc<str>, found: bool) {
+        let place = self.names.iter().position(|one| one.kind == kind && one.text == *text).unwrap_or_else(|| {
+            self.names.push(One { kind, text: Arc::clone(text), found: false, others: Vec::new() });
+            self.names.len() - 1
+        });
+        let one = &mut self.names[place];
+        one.found |= found;
+        if !one.found {
+            let room = KEPT - one.others.len();
+            one.others.extend(facts.labels(kind).take(room));
+        }
+    }
+
+    /// Adds to a finding which names the traces do not have.
+    pub fn told(&self, mut finding: Diagnostic) -> Diagnostic {
+        for one in self.names.iter().filter(|one| !one.found) {
+            let what = noun(one.kind).unwrap_or("value");
+            finding = finding.with_note(format!("the traces have no {what} `{}`", one.text));
+            finding = finding.with_similar(&one.text, one.others.iter().map(String::as_str));
+            if one.kind == Type::Node {
+                finding = finding.with_hint("nodes are named as by `dyelog explain --node`");
+            }
+        }
+        finding
     }
 }

@@ -4,8 +4,6 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dyelog::datalog::ast::Program;
-use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
 use dyelog::tlc::Rules;
@@ -75,20 +73,4 @@ pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>
     let rules = Rules::with_user_files(&texts, &resolve);
     beside.read().into_iter().for_each(|(name, text)| source(name, text));
     rules
-}
-
-/// A rule file by itself, with what it uses: its relations ask for no templates.
-pub fn alone(file: &Path, sources: &mut Sources) -> Result<Program, Diagnostics> {
-    let name = input::shown(file);
-    let text: Arc<str> = match input::text(file) {
-        Ok(text) => text.into(),
-        Err(finding) => shipped_text(&file.to_string_lossy()).ok_or(Diagnostics(vec![finding]))?,
-    };
-    sources.insert(Arc::clone(&name), Arc::clone(&text));
-    let beside = Beside::of([file]);
-    let program = syntax::load(&name, &text, &|used| shipped_text(used).or_else(|| beside.text(used)));
-    beside.read().into_iter().for_each(|(name, text)| {
-        sources.insert(name, text);
-    });
-    program
 }

@@ -4,24 +4,27 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dyelog::datalog::eval::Evaluator;
+use dyelog::datalog::eval::{Evaluator, Limits};
+use dyelog::diagnostic::quantity::counted;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog::pipeline;
+use dyelog::query::{Answering, TraceFacts};
+use dyelog::report::Look;
 use dyelog::report::explain::facts::Words;
 use dyelog::report::explain::why_not as report;
-use dyelog::tlc::Rules;
 use dyelog::tlc::explain::why_not;
-use dyelog::tlc::facts::{GraphFacts, schema};
 use dyelog::trace::NodeName;
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
-use crate::cli::fact::{Asked, is_rule_file, node_words, patterns, symbol_words};
+use crate::cli::fact::{About, Unnamed, heading, is_rule_file};
 use crate::cli::output;
+use crate::cli::query::{Over, Unshown};
 use crate::cli::rules::pick;
 use crate::cli::study::{self, Missing, OperationArguments};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, Outcome, codes, input};
+use crate::cli::{Failure, Outcome, codes, input, rule_files};
 
 /// Arguments of `dyelog why-not`.
 #[derive(Debug, Args)]
@@ -29,6 +32,7 @@ use crate::cli::{Failure, Outcome, codes, input};
     "why the event of a line is no part of a basic RPC" => "dyelog why-not basic_rpc traces/rpc-phase2.angio:12",
     "by its label, thread and counter being enough" => "dyelog why-not forwarding 1,2 traces/rpc.angio",
     "why a fact does not hold: the nearest rule, its bindings and what fails" => "dyelog why-not examples/rules/calls.dl 'reaches(\"1,2\", \"1,1\")' traces/rpc.angio",
+    "why no span is slow: of all operations, where rules come nearest" => "dyelog why-not examples/queries/slow.dl 'slow(_, 1)' traces/shop.otlp.jsonl",
     "a span, by its identifier" => "dyelog why-not asynchronous f7ffa2fb5dfd04f3 traces/shop.otlp.jsonl",
 })]
 pub struct Arguments {
@@ -36,7 +40,7 @@ pub struct Arguments {
     #[arg(value_name = "TEMPLATE|FILE.dl")]
     template: String,
     /// The node: FILE:LINE, SCENARIO,THREAD,COUNTER or THREAD,COUNTER as in the native format, |TASK,COUNTER, or the identifier
-    /// of a span; behind a rule file a fact, with `_` for any value and nodes in double quotes
+    /// of a span; behind a rule file a fact, with `_` for any value, nodes and spans in double quotes
     #[arg(value_name = "NODE|FACT")]
     node: String,
     /// Trace files to look for it in; not needed where the node's name tells the file
@@ -44,6 +48,8 @@ pub struct Arguments {
     traces: Vec<PathBuf>,
     #[command(flatten)]
     operation: OperationArguments,
+    #[command(flatten)]
+    over: Over,
     #[command(flatten)]
     reading: ReadingArguments,
     /// A rule file whose templates come before the shipped ones, and replace those of the same name; may be repeated
@@ -63,6 +69,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         output::write(&arguments.output, &text)?;
         return Ok(Exit::Ok);
     }
+    arguments.over.bounds.check_unused()?;
     let name = NodeName::parse(&arguments.node);
     let files = study::traces(&arguments.traces, &name)?;
     input::check_stdin_once(files.iter().chain(&arguments.rules))?;
@@ -96,73 +103,117 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Tells why a fact does not hold, in each operation; the first one with an answer in words.
+/// Tells why a fact does not hold: of all operations by the one where rules come nearest.
 fn fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failure> {
-    let file = Path::new(&arguments.template);
+    let file = PathBuf::from(&arguments.template);
     if arguments.traces.is_empty() {
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "there is no trace to look for the fact in");
         return Err(finding.with_hint("name traces behind the fact").into());
     }
-    let asked = Asked::load(file, terminal)?;
-    let (relation, atom) = asked.fact(&arguments.node)?;
-    let look = terminal.look(&arguments.output);
+    input::check_stdin_once(arguments.traces.iter().chain([&file]).chain(&arguments.rules))?;
+    let (about, opened) =
+        About::open(&file, Some(&arguments.node), &arguments.traces, &arguments.reading, &arguments.over, terminal)?;
     let run = arguments.operation.run.as_deref();
-    let (mut texts, mut answers): (Vec<String>, Vec<Json>) = (Vec::new(), Vec::new());
-    let mut failed: Option<Diagnostics> = None;
-    let (mut seen, mut holds) = (false, false);
-    let rules = Rules::shipped();
-    study::each(&arguments.traces, &arguments.reading, &rules, |study, _| {
-        if run.is_some_and(|run| *run != **study.run()) {
-            return ControlFlow::Continue(());
+    about.check_run(run)?;
+    terminal.report(&about.question.warnings);
+    let rules = rule_files::load(&arguments.rules, &mut terminal.sources)?;
+    let look = terminal.look(&arguments.output);
+    let limits = arguments.over.bounds.limits();
+    let mut nearest = Nearest { look, limits, seen: 0, best: None, unnamed: Unnamed::default() };
+    let mut work = |facts: &TraceFacts<'_>, key: Option<(&str, &str)>| {
+        if run.is_some_and(|run| key.is_none_or(|(_, own)| own != run)) {
+            return Ok(ControlFlow::Continue(()));
         }
-        seen = true;
-        let graph = GraphFacts::new(study.toeg, study.names);
-        let mut evaluator = Evaluator::new(&asked.rules, &graph);
-        let node = |node| node_words(study, node);
-        let owned = Evaluator::new(&asked.rules, &graph);
-        let symbol = |value| symbol_words(study, &owned, value);
-        let words = Words::new(&asked.program, &asked.rules, schema(), &node, &symbol);
-        for pattern in patterns(study, &words, &evaluator, relation, &atom) {
-            let operation = format!("{} run={}", study.scenario(), study.run());
-            match evaluator.why_not(relation, &pattern) {
-                Ok(Some(answer)) => {
-                    texts.push(format!("{operation}\n{}", words.why_not(relation, &pattern, &answer, look)));
-                    let mut json = words.why_not_json(relation, &pattern, &answer);
-                    json["scenario"] = json!(study.scenario());
-                    json["run"] = json!(&**study.run());
-                    answers.push(json);
-                }
-                Ok(None) => {
-                    holds = true;
-                    texts.push(format!("{operation}\n{} does hold\n", words.row(relation, &pattern)));
-                    answers.push(json!({ "holds": true, "scenario": study.scenario(), "run": &**study.run() }));
-                }
-                Err(diagnostics) => {
-                    failed = Some(diagnostics);
-                    return ControlFlow::Break(());
-                }
-            }
-        }
-        if texts.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    if let Some(diagnostics) = failed {
-        return Err(diagnostics.into());
-    }
-    if texts.is_empty() {
-        let message =
-            if seen { "the traces have no value or node that the fact names" } else { "there is no such operation" };
+        nearest.look_at(&about, facts, key)
+    };
+    let mut unshown = Unshown;
+    let mut answering = Answering::new(&about.question, &rules, &mut unshown).handing_over(&mut work);
+    let (names, read, quality) = opened.read(&mut answering)?;
+    let told = answering.finish(&names)?;
+    terminal.report_kinds(&read, |_| true);
+    pipeline::tell_quality(&quality, terminal);
+    terminal.report(&told.findings);
+    let Some(best) = nearest.best else {
+        let message = if nearest.seen > 0 {
+            "the traces have no value or node that the fact names"
+        } else {
+            "there is no such operation"
+        };
         let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message);
-        return Err(finding
-            .with_hint("nodes are named as by `dyelog explain --node`, and symbols as the trace has them")
-            .into());
-    }
-    let hint = if holds {
-        format!("`dyelog explain {} TRACE --fact FACT` shows its proof\n", file.display())
-    } else {
-        String::new()
+        return Err(nearest.unnamed.told(finding).into());
     };
     Ok(match arguments.format {
-        Form::Text => texts.join("\n") + &hint,
-        Form::Json => format!("{:#}\n", json!({ "dyelog-why-not-facts": 1, "facts": answers })),
+        Form::Json => format!("{:#}\n", json!({ "dyelog-why-not-facts": 1, "facts": best.answers })),
+        Form::Text if best.holds => {
+            format!("{}`dyelog explain {} TRACE --fact FACT` shows its proof\n", best.text, file.display())
+        }
+        Form::Text => {
+            let mut text = best.text;
+            if nearest.seen > u64::from(LOOKED) {
+                text.push_str(&format!(
+                    "the nearest of the first {}; in the others the fact does not hold either\n",
+                    counted(LOOKED, "operation")
+                ));
+            }
+            text
+        }
     })
+}
+
+/// In how many operations it is looked for what comes nearest.
+const LOOKED: u32 = 1000;
+
+/// What comes nearest to a fact so far.
+struct Nearest {
+    look: Look,
+    limits: Limits,
+    seen: u64,
+    best: Option<Best>,
+    unnamed: Unnamed,
+}
+
+struct Best {
+    holds: bool,
+    /// Literals that hold of the nearest rule.
+    held: usize,
+    text: String,
+    answers: Vec<Json>,
+}
+
+impl Nearest {
+    /// Looks how near rules come by these facts; the fact may name several rows.
+    fn look_at(
+        &mut self,
+        about: &About,
+        facts: &TraceFacts<'_>,
+        key: Option<(&str, &str)>,
+    ) -> Result<ControlFlow<()>, Diagnostics> {
+        self.seen += 1;
+        let words = Words { program: &about.program, question: &about.question, facts };
+        let mut evaluator = Evaluator::with_limits(&about.question.rules, facts, self.limits);
+        let (scenario, run) = key.unzip();
+        let operation = heading(about.question.scope, key);
+        let mut here = Best { holds: false, held: 0, text: String::new(), answers: Vec::new() };
+        for (relation, pattern) in about.patterns(&words, &mut self.unnamed) {
+            if evaluator.any(relation, &pattern)? {
+                here.holds = true;
+                here.text.push_str(&format!("{operation}\n{} does hold\n", words.row(relation, &pattern)));
+                here.answers.push(json!({ "holds": true, "scenario": scenario, "run": run }));
+            } else if self.seen <= u64::from(LOOKED) {
+                let followed = evaluator.why_not_followed(relation, &pattern)?;
+                let attempt = followed.first().and_then(|denied| denied.why.nearest_attempt());
+                here.held = here.held.max(attempt.map_or(0, |attempt| attempt.held));
+                here.text.push_str(&format!("{operation}\n{}", words.why_not(&followed, self.look)));
+                let mut json = words.why_not_json(&followed);
+                (json["scenario"], json["run"]) = (json!(scenario), json!(run));
+                here.answers.push(json);
+            }
+        }
+        let holds = here.holds;
+        let better = |best: &Best| holds || here.held > best.held;
+        if !here.answers.is_empty() && self.best.as_ref().is_none_or(better) {
+            self.best = Some(here);
+        }
+        Ok(if holds { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::datalog::base::Type;
-use crate::datalog::eval::{Evaluator, Profile, Relation, Watch};
+use crate::datalog::eval::{Evaluator, Limits, Profile, Relation, Watch};
 use crate::datalog::value::Value;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::query::codes;
@@ -63,7 +63,12 @@ pub struct Answering<'q> {
     failure: Option<Diagnostics>,
     closed: bool,
     watch: Option<&'q Watch<'q>>,
+    work: Option<&'q mut Work<'q>>,
+    limits: Limits,
 }
+
+/// What is done with facts in place of answering; they come with scenario and run where the scope is an operation. `Break` ends it.
+pub type Work<'w> = dyn FnMut(&TraceFacts<'_>, Option<(&str, &str)>) -> Result<ControlFlow<()>, Diagnostics> + 'w;
 
 impl<'q> Answering<'q> {
     /// Answers by a question; templates match by the rules.
@@ -80,7 +85,23 @@ impl<'q> Answering<'q> {
             failure: None,
             closed: false,
             watch: None,
+            work: None,
+            limits: Limits::default(),
         }
+    }
+
+    /// With other limits than the usual ones; they hold for each evaluation.
+    #[must_use]
+    pub fn within(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Hands over the facts by which the question would be answered, and derives no rows.
+    #[must_use]
+    pub fn handing_over(mut self, work: &'q mut Work<'q>) -> Self {
+        self.work = Some(work);
+        self
     }
 
     /// Measures what rules and literals cost ([`Told::profile`]), and counts rows without giving them out. A limit that is reached
@@ -107,7 +128,8 @@ impl<'q> Answering<'q> {
         let mut told = self.told;
         if !self.closed {
             told.findings.extend(self.search.finish());
-            let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| **rows == 0);
+            let derived = self.work.is_none();
+            let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| derived && **rows == 0);
             let empty: Vec<Diagnostic> = empty.map(|(asked, _)| no_rows(asked, self.question.scope)).collect();
             told.findings.extend(empty);
         }
@@ -144,7 +166,20 @@ impl<'q> Answering<'q> {
         names: &TraceNames,
     ) -> ControlFlow<()> {
         self.search.look(facts, names);
-        let mut evaluator = Evaluator::new(&self.question.rules, facts);
+        if let Some(work) = &mut self.work {
+            let done = work(facts, key);
+            return match (done, facts.failure()) {
+                (Ok(flow), None) => {
+                    self.closed |= flow.is_break();
+                    flow
+                }
+                (Err(failure), _) | (_, Some(failure)) => {
+                    self.failure = Some(failure);
+                    ControlFlow::Break(())
+                }
+            };
+        }
+        let mut evaluator = Evaluator::with_limits(&self.question.rules, facts, self.limits);
         if let Some(watch) = self.watch {
             let relations: Vec<Relation> = self.question.asked.iter().map(|asked| asked.relation).collect();
             let rows = &mut self.told.rows;

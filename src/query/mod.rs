@@ -23,7 +23,7 @@ pub mod standard;
 mod table;
 mod tree;
 
-pub use answer::{Answering, Cell, Rows, Told};
+pub use answer::{Answering, Cell, Rows, Told, Work};
 pub use facts::{Questioned, TraceFacts};
 pub use messages::Exchanges;
 pub use question::{Asked, Column, Question, Scope};

@@ -1,9 +1,10 @@
 //! What is asked: a program of rules, the relations to show, and over what.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::datalog::ast::{Atom, Program, Rule, Term};
-use crate::datalog::base::Type;
+use crate::datalog::base::{BaseSchema, Type};
 use crate::datalog::check::{check_own, column_types};
 use crate::datalog::eval::{CompiledRules, Relation, compile};
 use crate::datalog::scope::Scopes;
@@ -12,6 +13,7 @@ use crate::query::codes;
 use crate::query::constants::Constant;
 use crate::query::needed::{self, atoms};
 use crate::query::schema::{self, Own, Subject};
+use crate::tlc::facts;
 use crate::trace::Wanted;
 
 /// Over what rules are asked.
@@ -42,7 +44,8 @@ pub struct Asked {
     pub name: Arc<str>,
     /// Its columns.
     pub columns: Vec<Column>,
-    pub(super) relation: Relation,
+    /// What the evaluator knows it by.
+    pub relation: Relation,
 }
 
 /// A question that is ready to be asked.
@@ -54,7 +57,12 @@ pub struct Question {
     pub scope: Scope,
     /// What there is to say about the rules.
     pub warnings: Vec<Diagnostic>,
-    pub(super) rules: CompiledRules,
+    /// The relations of facts that the rules may ask.
+    pub schema: &'static BaseSchema,
+    /// What the columns of the relations that rules define are, by their numbers.
+    pub types: Vec<Vec<Type>>,
+    /// The rules, ready to be evaluated.
+    pub rules: CompiledRules,
     pub(super) wanted: Arc<Wanted>,
     pub(super) constants: Vec<Constant>,
 }
@@ -73,10 +81,34 @@ impl Question {
         chosen: &[String],
         scope: Scope,
     ) -> Result<Self, Diagnostics> {
-        let schema = schema::schema();
+        Self::over(program, findings, from, chosen, scope, schema::schema())
+    }
+
+    /// A question about a rule file of any sort: also of one that has templates, whose relations ask for facts of the graph alone.
+    ///
+    /// # Errors
+    /// As for [`Question::new`].
+    pub fn about_rules(
+        program: &Program,
+        findings: Vec<Diagnostic>,
+        chosen: &[String],
+        scope: Scope,
+    ) -> Result<Self, Diagnostics> {
+        Self::over(program, findings, usize::MAX, chosen, scope, room_of(program))
+    }
+
+    fn over(
+        program: &Program,
+        findings: Vec<Diagnostic>,
+        from: usize,
+        chosen: &[String],
+        scope: Scope,
+        schema: &'static BaseSchema,
+    ) -> Result<Self, Diagnostics> {
         let mut found = findings;
         found.extend(check_own(program, schema, &[0]));
-        for template in &program.templates {
+        let with_templates = std::ptr::eq(schema, facts::schema());
+        for template in program.templates.iter().filter(|_| !with_templates) {
             let place = place(program, template.name.span);
             let message = format!("template `{}` stands among questions", template.name.value);
             found.push(
@@ -112,7 +144,7 @@ impl Question {
         }
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
-        Ok(Self { asked, scope, warnings: found, rules, wanted, constants })
+        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, constants })
     }
 
     /// The question without those relations.
@@ -121,6 +153,21 @@ impl Question {
         self.asked.retain(keep);
         self
     }
+}
+
+/// The facts that a rule file is about, by what it reads: those of the graph alone where nothing else is read, and templates stand in it or
+/// a relation of its own has the name of another fact. Elsewhere all facts.
+fn room_of(program: &Program) -> &'static BaseSchema {
+    let beyond = |name: &str| facts::schema().get(name).is_none() && schema::schema().get(name).is_some();
+    let own: BTreeSet<&str> = program.rules.iter().map(|rule| &*rule.head.relation.value).collect();
+    let mut reads_others = false;
+    let rules: Vec<&Rule> = program.rules.iter().collect();
+    atoms(&rules, &mut |atom| {
+        let name = &*atom.relation.value;
+        reads_others |= beyond(name) && !own.contains(name);
+    });
+    let of_graph = !program.templates.is_empty() || own.iter().any(|name| beyond(name));
+    if of_graph && !reads_others { facts::schema() } else { schema::schema() }
 }
 
 pub(super) fn place(program: &Program, span: crate::datalog::ast::Span) -> Place {

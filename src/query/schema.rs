@@ -166,13 +166,50 @@ const GRAPH: [&[&str]; 14] = [
     &["thread", "counter", "visit"],
 ];
 
+/// Relations with at most one row for each value of their first column.
+const KEYED: [&str; 30] = [
+    "operation",
+    "node_operation",
+    "time",
+    "cpu",
+    "node_span",
+    "span",
+    "span_operation",
+    "span_id",
+    "parent",
+    "span_kind",
+    "start",
+    "end",
+    "recorded_start",
+    "recorded_end",
+    "duration",
+    "status",
+    "host",
+    "instance",
+    "peer",
+    "span_cpu",
+    "event",
+    "recorded_time",
+    "order",
+    "depth",
+    "self_time",
+    "covered",
+    "concurrency",
+    "match",
+    "entry",
+    "message",
+];
+
 /// The relations, those of the graph first: their numbers are those of the base relations.
 pub fn schema() -> &'static BaseSchema {
     static SCHEMA: LazyLock<BaseSchema> = LazyLock::new(|| {
         let mut schema = facts::schema().clone();
         for (_, relation) in OWN {
             let columns: Vec<Type> = relation.columns.iter().map(|(_, kind)| *kind).collect();
-            schema.add(relation.name, &columns);
+            let added = schema.add(relation.name, &columns);
+            if KEYED.contains(&relation.name) {
+                schema.key(added, 0);
+            }
         }
         for (file, text) in super::standard::FILES {
             let exports = syntax::read(file, text, &|_| None).program.exports;

@@ -503,3 +503,33 @@ fn the_literal_that_fails_is_named_with_the_nearest_rules() {
     });
     assert_eq!(said, ["1 of 2, named(Y) with X Y", "1 of 2, V > 100 with V Y"]);
 }
+
+/// `begins` and `ends` tell instances of a task apart, whether they lead to a node or are asked.
+#[test]
+fn instances_of_a_task_are_told_apart_however_it_is_asked() {
+    let text = "operation o run=1\no,1,1,Be | s,1\no,1,2,Ac | s,2\no,1,3,Ac | s,1 instance=2\no,1,4,Ac | s,2 instance=2\n\
+                o,1,5,Ac | s,3\no,1,6,Ed | s,4\n";
+    let (names, toeg) = operation(text);
+    for (conditions, count) in [
+        ("begins(k, a, _)", 4),
+        ("thread(e1, K, _), begins(K, a, _)", 4),
+        ("ends(k, a, _)", 4),
+        ("thread(e1, K, _), ends(K, a, _)", 4),
+        ("!begins(k, a, _)", 2),
+        ("thread(e1, K, _), !begins(K, a, _)", 2),
+        ("thread(e1, K, _), begins(K, a, _), task(e1, a, _)", 4),
+        ("begins(k, \"s\", _)", 6),
+        ("thread(e1, K, _), begins(K, \"s\", _)", 6),
+        // A relation of the file sees names.
+        ("named(e1)", 6),
+    ] {
+        let rules =
+            format!("{}named(N) :- thread(N, K, _), task(N, T, _), begins(K, T, _).\n", template(ONE, conditions));
+        let rules = rules_or_errors(&rules);
+        assert_eq!(fits(&rules, &names, &toeg).len(), count, "{conditions}");
+    }
+}
+
+fn rules_or_errors(text: &str) -> Rules {
+    rules(text).unwrap_or_else(|found| panic!("{text}: {:?}", errors(&found)))
+}

@@ -35,7 +35,8 @@ impl Lists {
         self
     }
 
-    fn numbers(mut self, name: &str, rows: &[(u32, f64)]) -> Self {
+    /// With a relation of a whole number and any number.
+    pub fn numbers(mut self, name: &str, rows: &[(u32, f64)]) -> Self {
         let number = |number| Value::float(number).expect("a number");
         let rows: Vec<_> = rows.iter().map(|(first, second)| vec![Value::from(*first), number(*second)]).collect();
         self.add(name, &[Type::Integer, Type::Number], rows);
@@ -546,6 +547,7 @@ fn explains_by_the_first_way_found() {
             Cause::Rule(rule) => format!("rule {rule}"),
             Cause::Absent => "absent".into(),
             Cause::Aggregate(..) => "aggregate".into(),
+            Cause::Replaced => "replaced".into(),
         };
         lines.push(format!("{}{}({}) {cause}", "  ".repeat(depth), name.unwrap_or("fact"), row.join(", ")));
         open.extend(step.premises.iter().rev().map(|premise| (*premise, depth + 1)));

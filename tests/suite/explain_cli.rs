@@ -316,7 +316,7 @@ fn a_best_value_is_proved_by_what_it_comes_from() {
     insta::assert_snapshot!(top.join("\n"), @r#"
     rpc run=1
     end(6)  by totals.dl:3
-      max = 6  over 7 rows; 1 of them shown
+      max = 6  over 7 rows
         longest("traces/rpc.angio:16", 6)  by totals.dl:2
     "#);
 }
@@ -335,19 +335,21 @@ fn aggregates_show_some_rows_and_count_the_others() {
     insta::assert_snapshot!(proof("nodes(_)", &[]), @r#"
     rpc run=1
     nodes(7)  by totals.dl:4
-      count = 7  over 7 rows; 5 of them shown
+      count = 7  over 7 rows
         node("traces/rpc.angio:10")  a fact
         node("traces/rpc.angio:11")  a fact
         node("traces/rpc.angio:12")  a fact
         node("traces/rpc.angio:13")  a fact
         node("traces/rpc.angio:14")  a fact
+        … and 2 more
     "#);
-    for (fact, words) in [("ways(_)", "sum"), ("middle(_)", "mean"), ("late(_)", "p50")] {
+    for (fact, words, shown) in [("ways(_)", "sum", 5), ("middle(_)", "mean", 5), ("late(_)", "p50", 1)] {
         let text = proof(fact, &["--depth", "2"]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[2].starts_with(&format!("  {words} = ")), "{text}");
-        assert!(lines[2].ends_with("over 7 rows; 5 of them shown"), "{text}");
-        assert_eq!(lines.len(), 8, "{text}");
+        assert!(lines[2].ends_with("over 7 rows"), "{text}");
+        assert_eq!(lines.last().copied(), Some(format!("    … and {} more", 7 - shown).as_str()), "{text}");
+        assert_eq!(lines.len(), 3 + shown + 1, "{text}");
     }
     let all = proof("nodes(_)", &["--all"]);
     assert!(all.contains("over 7 rows\n") && all.lines().count() == 10, "{all}");
@@ -443,7 +445,7 @@ fn facts_that_cannot_be_asked_are_refused() {
         (vec!["explain", "traces/rpc.angio", "--fact", "reaches(_, _)"], "no rule file"),
         (vec!["explain", CALLS, "--fact", "reaches(_, _)"], "there is no trace"),
         (vec!["explain", CALLS, "traces/rpc.angio", "--fact", "reaches(\"9,9\", _)"], "no row agrees"),
-        (vec!["why-not", CALLS, "reaches(\"9,9\", _)", "traces/rpc.angio"], "no value or node"),
+        (vec!["why-not", CALLS, "reaches(\"9,9\", _)", "traces/rpc.angio"], "no node `9,9`"),
     ];
     for (arguments, words) in refused {
         let said = run(&arguments);

@@ -321,6 +321,18 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// What holds of two values in the other order.
+    #[must_use]
+    pub fn flipped(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            same => same,
+        }
+    }
+
     /// Whether it holds between two numbers.
     #[inline]
     #[must_use]

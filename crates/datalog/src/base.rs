@@ -33,6 +33,7 @@ pub struct BaseRelation(pub u32);
 pub struct BaseSchema {
     relations: IndexMap<String, Vec<Type>>,
     closed: IndexMap<(BaseRelation, usize), &'static [&'static str]>,
+    keys: IndexMap<BaseRelation, Vec<usize>>,
     offered: IndexMap<String, String>,
 }
 
@@ -60,6 +61,16 @@ impl BaseSchema {
     /// The only values of a column, where they are known beforehand.
     pub fn values(&self, relation: BaseRelation, column: usize) -> Option<&'static [&'static str]> {
         self.closed.get(&(relation, column)).copied()
+    }
+
+    /// Says that a relation has at most one row for each value of a column (the first is 0).
+    pub fn key(&mut self, relation: BaseRelation, column: usize) {
+        self.keys.entry(relation).or_default().push(column);
+    }
+
+    /// The columns of which each value has at most one row.
+    pub fn keys(&self, relation: BaseRelation) -> &[usize] {
+        self.keys.get(&relation).map_or(&[], Vec::as_slice)
     }
 
     /// Says that a relation is there for those that use a file.

@@ -41,6 +41,20 @@ pub const RELATIONS: &[(&str, &[Type], &str)] = &[
 /// The kinds of nodes, as `kind` has them.
 pub const KINDS: &[&str] = &["Be", "Ac", "Ed", "Fk", "Jn"];
 
+/// Columns of which each value has one row at most: a node has one place in one thread and on one task, and one next node there.
+const KEYS: &[(&str, usize)] = &[
+    ("thread", 0),
+    ("task", 0),
+    ("kind", 0),
+    ("next_in_thread", 0),
+    ("next_in_thread", 1),
+    ("next_in_task", 0),
+    ("next_in_task", 1),
+    ("forks", 0),
+    ("name", 0),
+    ("op", 0),
+];
+
 /// The schema of [`RELATIONS`].
 pub fn schema() -> &'static BaseSchema {
     static SCHEMA: LazyLock<BaseSchema> = LazyLock::new(|| {
@@ -49,6 +63,9 @@ pub fn schema() -> &'static BaseSchema {
             let relation = schema.add(name, columns);
             if *name == "kind" {
                 schema.close(relation, 1, KINDS);
+            }
+            for (_, column) in KEYS.iter().filter(|(keyed, _)| keyed == name) {
+                schema.key(relation, *column);
             }
         }
         schema
@@ -192,7 +209,11 @@ impl BaseFacts for GraphFacts<'_> {
                 };
                 for thread in threads {
                     let node = if name == "begins" { thread.first } else { thread.last };
-                    let task = Value::symbol(self.symbol_of(name, node));
+                    // A template may ask for one instance of a task, by its number; rules see names.
+                    let task = match pattern[1].filter(|task| task.as_integer().is_some()) {
+                        Some(_) => number(self.toeg.event(node).task.0),
+                        None => Value::symbol(self.symbol_of(name, node)),
+                    };
                     if give(&[number(thread.id), task, number(self.toeg.event(node).counter)]).is_break() {
                         return;
                     }

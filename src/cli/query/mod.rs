@@ -2,14 +2,17 @@
 
 mod answer;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use dyelog::datalog::eval::Limits;
 use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::pipeline;
-use dyelog::query::{self, Answering, Question};
+use dyelog::query::{self, Answering, Cell, Question, Rows};
+use dyelog::tlc::rules::shipped_text;
 use dyelog::trace::quality::{Gate, Policy, QualityReport};
 use dyelog::trace::{ReadReport, TraceNames};
 
@@ -63,13 +66,74 @@ pub struct Arguments {
 /// Over what rules hold, as typed.
 #[derive(Clone, Debug, Args)]
 pub struct Over {
+    #[command(flatten)]
+    pub bounds: Bounds,
+    /// Messages: tasks serve several requests at once, by threads that the trace does not name; guess which thread a message is of
+    #[arg(long)]
+    pub guess_threads: bool,
+}
+
+/// Over what rules hold, and how much memory they may take.
+#[derive(Clone, Debug, Args)]
+pub struct Bounds {
     /// Over what rules hold: each operation by itself where not given. `trace` keeps all operations in memory, for rates and for
     /// what lies between operations. Over messages, rules hold over all of them
     #[arg(long, value_enum, value_name = "SCOPE")]
-    scope: Option<Scope>,
-    /// Messages: tasks serve several requests at once, by threads that the trace does not name; guess which thread a message is of
-    #[arg(long)]
-    guess_threads: bool,
+    pub scope: Option<Scope>,
+    /// Memory that the rows of rules may take at a time, such as `500MB`: 2GB where not given. The trace itself comes on top
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub max_memory: Option<usize>,
+}
+
+impl Bounds {
+    /// The limits of an evaluation.
+    pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        match self.max_memory {
+            Some(bytes) => Limits { bytes, rows: usual.rows.max(bytes / LEAST_ROW), ..usual },
+            None => usual,
+        }
+    }
+}
+
+impl Bounds {
+    /// Refuses them where no rules are asked.
+    pub fn check_unused(&self) -> Result<(), Failure> {
+        let given = [(self.scope.is_some(), "--scope"), (self.max_memory.is_some(), "--max-memory")];
+        match given.into_iter().find(|(given, _)| *given) {
+            Some((_, name)) => {
+                let message = format!("`{name}` is about facts that rules derive, and none is named");
+                let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+                Err(finding.with_hint("name a rule file and a fact, or leave it out").into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// No row takes less, in bytes.
+const LEAST_ROW: usize = 24;
+
+/// A size in bytes, with `kB`, `MB` or `GB`.
+fn memory(text: &str) -> Result<usize, String> {
+    let units = [("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("B", 1)];
+    let lower = text.trim().to_lowercase();
+    let found = units.iter().find_map(|(unit, size)| Some((lower.strip_suffix(&unit.to_lowercase())?, *size)));
+    let size = found.and_then(|(number, unit)| {
+        let number: f64 = number.trim().parse().ok()?;
+        let bytes = number * f64::from(unit);
+        (number.is_finite() && (1.0..=1e15).contains(&bytes)).then_some(bytes as usize)
+    });
+    size.ok_or_else(|| "a size is a number with a unit: `500MB`, `2GB`".to_owned())
+}
+
+/// Where rows are not shown.
+pub struct Unshown;
+
+impl Rows for Unshown {
+    fn row(&mut self, _: usize, _: Option<(&str, &str)>, _: &[Cell<'_>]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Over what rules hold.
@@ -122,7 +186,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let rules = rule_files::load(&arguments.templates, &mut terminal.sources)?;
     terminal.report(&rule_files::about_the_users(&rules));
 
-    let mut answering = Answering::new(&question, &rules, &mut answer);
+    let mut answering = Answering::new(&question, &rules, &mut answer).within(arguments.over.bounds.limits());
     let (names, read, quality) = opened.read(&mut answering)?;
     let told = answering.finish(&names)?;
     terminal.report_kinds(&read, |_| true);
@@ -176,7 +240,13 @@ pub fn program(
     }
     // Rules of the command line stand behind those of the file, and see all of them.
     let (name, before): (Arc<str>, String) = match file {
-        Some(file) => (input::shown(file), input::text(file)? + "\n"),
+        Some(file) => {
+            // Those that are shipped go by the names under which `use` finds them.
+            let shipped =
+                || shipped_text(&file.to_string_lossy()).or_else(|| query::standard::text(&file.to_string_lossy()));
+            let text = input::text(file).or_else(|finding| shipped().map(|text| text.to_string()).ok_or(finding))?;
+            (input::shown(file), text + "\n")
+        }
         None => ("-e".into(), String::new()),
     };
     let from = if root.is_empty() { usize::MAX } else { before.len() };
@@ -184,7 +254,7 @@ pub fn program(
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     // Without a file, those that are used lie where the command runs.
     let beside = rule_files::Beside::of([file.map_or(Path::new("-e"), PathBuf::as_path)]);
-    let resolve = |used: &str| query::standard::text(used).or_else(|| beside.text(used));
+    let resolve = |used: &str| query::standard::text(used).or_else(|| shipped_text(used)).or_else(|| beside.text(used));
     let shipped = query::standard::FILES.map(|(name, _)| name);
     let loaded = syntax::read_beside(&name, &text, &resolve, &shipped);
     for (name, text) in beside.read() {
@@ -219,7 +289,7 @@ impl<'a> Traces<'a> {
             let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
             finding.with_hint(hint).into()
         };
-        let scope = match (&opened, over.scope) {
+        let scope = match (&opened, over.bounds.scope) {
             (Opened::Messages(..), Some(Scope::Operation)) => {
                 return Err(refuse(
                     "`--scope operation` is for traces that tell operations apart, and these tell of messages",

@@ -1,6 +1,5 @@
 //! `dyelog rules profile`.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -8,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use dyelog::datalog::eval::Watch;
 use dyelog::pipeline;
-use dyelog::query::{Answering, Cell, Question, Rows};
+use dyelog::query::{Answering, Question};
 use dyelog::report;
 
 use crate::cli::Outcome;
@@ -45,15 +44,6 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// Rows are counted, not shown.
-struct Unshown;
-
-impl Rows for Unshown {
-    fn row(&mut self, _: usize, _: Option<(&str, &str)>, _: &[Cell<'_>]) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
 /// Measures what rules cost over traces. Exits with 1 where a limit ended the evaluation, with 130 where Ctrl-C did.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(arguments.traces.iter().chain([&arguments.file]))?;
@@ -67,8 +57,9 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let stopping = interrupt::stopping();
     let interrupted = || stopping.load(Ordering::Relaxed);
     let watch = Watch { clock: &clock, interrupted: &interrupted };
-    let mut rows = Unshown;
-    let mut answering = Answering::new(&question, &rules, &mut rows).profiling(&watch);
+    let mut rows = query::Unshown;
+    let mut answering =
+        Answering::new(&question, &rules, &mut rows).within(arguments.over.bounds.limits()).profiling(&watch);
     let (names, _, quality) = opened.read(&mut answering)?;
     let told = answering.finish(&names)?;
     pipeline::tell_quality(&quality, terminal);

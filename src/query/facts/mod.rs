@@ -3,6 +3,7 @@
 mod ancestors;
 mod matches;
 mod messages;
+mod naming;
 mod spans;
 
 use std::cell::{OnceCell, RefCell};
@@ -19,7 +20,7 @@ use crate::query::dominators;
 use crate::query::facts::ancestors::Ordered;
 use crate::query::matched::Matched;
 use crate::query::messages::Exchanges;
-use crate::query::schema::{self, ENTRY, EVENT, OPERATION, Own, SPAN};
+use crate::query::schema::{self, Own};
 use crate::query::table::Table;
 use crate::tlc::Rules;
 use crate::tlc::facts::{GraphFacts, RELATIONS};
@@ -131,54 +132,6 @@ impl<'a> TraceFacts<'a> {
         all.push(Arc::clone(&text));
         numbers.insert(text, number);
         Value::symbol(Name(number))
-    }
-
-    /// What a number of a column of that type is called; `None` where it is a number.
-    pub fn label(&self, kind: Type, value: Value) -> Option<String> {
-        let number = u32::try_from(value.as_integer()?).ok()?;
-        Some(match kind {
-            Type::Node => {
-                let part = self.part(|part| part.first_node + part.operation.toeg.len() as u32, number)?;
-                let event = part.operation.toeg.event(number - part.first_node);
-                format!("{},{}", event.thread, event.index)
-            }
-            SPAN => self.span(number)?.to_string(),
-            EVENT => {
-                let (span, place) = *self.events.get_or_init(|| self.event_places()).get(number as usize)?;
-                format!("{}/{place}", self.span(span)?)
-            }
-            OPERATION => self.parts.get(number as usize)?.operation.toeg.operation().run.to_string(),
-            ENTRY if self.exchanges.is_some() => format!("E{number}"),
-            ENTRY => {
-                let firsts = self.first_entries.get_or_init(|| self.entries_before());
-                let place = firsts.partition_point(|first| *first <= number);
-                format!("E{}", number - firsts[place.checked_sub(1)?])
-            }
-            _ => return None,
-        })
-    }
-
-    /// The part that a number lies in, by where the numbers of each part end.
-    fn part(&self, end: impl Fn(&Part<'a>) -> u32, number: u32) -> Option<&Part<'a>> {
-        self.parts.get(self.parts.partition_point(|part| end(part) <= number))
-    }
-
-    fn span(&self, number: u32) -> Option<&Arc<str>> {
-        let part = self.part(Part::end_of_spans, number)?;
-        let tree = part.operation.spans.as_ref()?;
-        Some(&tree.spans.get(number.checked_sub(part.first_span)? as usize)?.id)
-    }
-
-    /// For each event, its span and its place among the events of that, from 1.
-    fn event_places(&self) -> Vec<(u32, u32)> {
-        let mut places = Vec::new();
-        for (part, tree) in self.trees() {
-            for span in 0..tree.spans.len() as u32 {
-                let count = tree.events(span).len() as u32;
-                places.extend((1..=count).map(|place| (part.first_span + span, place)));
-            }
-        }
-        places
     }
 
     /// For each operation, the number of its first entry.

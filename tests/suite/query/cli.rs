@@ -240,15 +240,3 @@ fn a_full_stop_after_use_is_no_fault() {
     assert_eq!(code, 0, "{words}");
     assert!(out.lines().count() > 100, "{out}");
 }
-
-#[test]
-fn proofs_of_facts_about_spans_are_refused_with_where_to_ask() {
-    let folder = tempfile::tempdir().expect("there is room for a folder");
-    let file = folder.path().join("slow.dl");
-    for rules in ["slow(S, D) :- duration(S, D).\n", "use \"std/tree.dl\"\nends(S) :- leaf(S).\n"] {
-        std::fs::write(&file, rules).expect("the folder can be written");
-        let file = file.display().to_string();
-        let (code, _, words) = dyelog(&["explain", &file, "traces/shop.otlp.jsonl", "--all"]);
-        assert!(code == 2 && words.contains("proofs are of facts about nodes"), "{words}");
-    }
-}

@@ -1,22 +1,21 @@
 //! What rules say in vain: bodies that never hold, literals that always do, rules that stand twice.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::ast::{Aggregate, Atom, Comparison, Condition, Operator, Rule, Span, Spanned, Term};
+use crate::check::whole::Fractions;
 use crate::check::{Checker, condition_terms, safety, variables};
 use crate::codes;
 use crate::syntax::{print_condition, print_rule};
 
-/// A variable or, without a name, nought; and the number added to it.
-type Linear<'t> = (Option<&'t str>, i64);
-
 impl<'p> Checker<'p> {
     pub(super) fn bodies(&mut self) {
         self.rules_again();
+        let fractions = self.fractions();
         for rule in &self.program.rules {
             if !self.without_value(rule) {
-                self.never(&rule.body);
+                self.never(&rule.body, &fractions);
             }
             self.in_vain(rule);
             let outside = safety::outside(rule);
@@ -64,8 +63,8 @@ impl<'p> Checker<'p> {
     }
 
     /// Literals that contradict each other, or themselves.
-    fn never(&mut self, body: &[Spanned<Condition>]) {
-        if let Some((spans, reason)) = contradiction(body) {
+    fn never(&mut self, body: &'p [Spanned<Condition>], fractions: &Fractions) {
+        if let Some((spans, reason)) = self.contradiction(body, fractions) {
             let last = spans.iter().copied().max().expect("a contradiction has a place");
             let others: Vec<_> = spans.iter().filter(|span| **span != last).map(|span| self.place(*span)).collect();
             self.warning(codes::NEVER, last, "this never holds".to_owned(), |d| {
@@ -75,7 +74,7 @@ impl<'p> Checker<'p> {
         }
         for condition in body {
             if let Condition::Aggregate { body, .. } = &condition.value {
-                self.never(body);
+                self.never(body, fractions);
             }
         }
     }
@@ -278,67 +277,6 @@ fn always(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) -
     }
 }
 
-/// The places of literals that cannot hold together, with the reason.
-fn contradiction(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
-    let mut symbols: HashMap<&str, (&str, Span)> = HashMap::new();
-    let mut atoms: HashMap<(u32, String), (bool, Span)> = HashMap::new();
-    for condition in body {
-        match &condition.value {
-            Condition::Compare(left, comparison, right) => {
-                if let Some(reason) = alone(left, *comparison, right) {
-                    return Some((vec![condition.span], reason));
-                }
-                if let (Term::Variable(variable, 0), Term::Symbol(text))
-                | (Term::Symbol(text), Term::Variable(variable, 0)) = (&left.value, &right.value)
-                    && *comparison == Comparison::Equal
-                {
-                    let (known, span) = *symbols.entry(&variable.name).or_insert((text, condition.span));
-                    if known != &**text {
-                        let reason = format!("`{}` cannot be both \"{known}\" and \"{text}\"", variable.name);
-                        return Some((vec![span, condition.span], reason));
-                    }
-                }
-            }
-            Condition::Atom { negated, atom } => {
-                let text = print_condition(&Condition::Atom { negated: false, atom: atom.clone() });
-                let (other, span) =
-                    *atoms.entry((atom.relation.span.file, text.clone())).or_insert((*negated, condition.span));
-                if other != *negated {
-                    return Some((vec![span, condition.span], format!("`{text}` cannot both hold and not hold")));
-                }
-            }
-            _ => {}
-        }
-    }
-    for condition in body {
-        if let Condition::Compare(left, Comparison::NotEqual, right) = &condition.value
-            && let (Term::Variable(variable, 0), Term::Symbol(text)) | (Term::Symbol(text), Term::Variable(variable, 0)) =
-                (&left.value, &right.value)
-            && let Some((known, span)) = symbols.get(&*variable.name)
-            && *known == &**text
-        {
-            let reason = format!("`{}` cannot both be \"{text}\" and differ from it", variable.name);
-            return Some((vec![*span, condition.span], reason));
-        }
-    }
-    circle(body)
-}
-
-/// Why a comparison never holds by itself.
-fn alone(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) -> Option<String> {
-    let never = match (&left.value, &right.value) {
-        (Term::Integer(left), Term::Integer(right)) => !comparison.holds(*left, *right),
-        (Term::Symbol(left), Term::Symbol(right)) => match comparison {
-            Comparison::Equal => left != right,
-            Comparison::NotEqual => left == right,
-            _ => false, // an error of types
-        },
-        (Term::Variable(one, less), Term::Variable(other, more)) if one == other => !comparison.holds(*less, *more),
-        _ => false,
-    };
-    never.then(|| "no value of its variables makes it true".to_owned())
-}
-
 /// Whether arithmetic divides by a constant 0 and so never has a value. Terms are no deeper than the parser allows.
 pub fn divides_by_zero(term: &Term) -> bool {
     let Term::Arithmetic(left, operator, right) = term else { return false };
@@ -363,117 +301,5 @@ fn constant(term: &Term) -> Option<f64> {
             }
         }
         Term::Wildcard | Term::Symbol(_) | Term::Variable(..) => None,
-    }
-}
-
-/// A difference between two terms that is at most a number: `to - from <= most`, or less.
-struct Difference {
-    from: usize,
-    to: usize,
-    /// The number, and -1 where the difference is less than it.
-    most: (i128, i64),
-    span: Span,
-}
-
-/// Comparisons that go round in a circle downwards: `X < Y, Y < X`, `X < 3, X > 5`.
-fn circle(body: &[Spanned<Condition>]) -> Option<(Vec<Span>, String)> {
-    let mut numbers: HashMap<Option<&str>, usize> = HashMap::from([(None, 0)]);
-    let mut differences = Vec::new();
-    for condition in body {
-        // What is counted is never less than nought.
-        let (left, comparison, right) = match &condition.value {
-            Condition::Aggregate { result, function: Aggregate::Count, .. } => {
-                ((Some(&*result.value), 0), Comparison::GreaterOrEqual, (None, 0))
-            }
-            Condition::Compare(left, comparison, right) => {
-                let Some((left, right)) = difference(&left.value, &right.value) else { continue };
-                (left, *comparison, right)
-            }
-            _ => continue,
-        };
-        let mut add = |small: Linear<'_>, great: Linear<'_>, strict: i64, numbers: [usize; 2]| {
-            let most = (i128::from(great.1) - i128::from(small.1), -strict);
-            differences.push(Difference { from: numbers[1], to: numbers[0], most, span: condition.span });
-        };
-        let mut number = |name| {
-            let next = numbers.len();
-            *numbers.entry(name).or_insert(next)
-        };
-        let (first, second) = (number(left.0), number(right.0));
-        match comparison {
-            Comparison::Equal => {
-                add(left, right, 0, [first, second]);
-                add(right, left, 0, [second, first]);
-            }
-            Comparison::NotEqual => {}
-            Comparison::Less => add(left, right, 1, [first, second]),
-            Comparison::LessOrEqual => add(left, right, 0, [first, second]),
-            Comparison::Greater => add(right, left, 1, [second, first]),
-            Comparison::GreaterOrEqual => add(right, left, 0, [second, first]),
-        }
-    }
-    // Shortest ways from everywhere; who can still be shortened after as many rounds as there are terms is on a circle.
-    let count = numbers.len();
-    let mut least = vec![(0i128, 0i64); count];
-    let mut by: Vec<Option<usize>> = vec![None; count];
-    let mut shortened = None;
-    for _ in 0..=count {
-        shortened = None;
-        for (place, difference) in differences.iter().enumerate() {
-            let from = least[difference.from];
-            let way = (from.0 + difference.most.0, from.1 + difference.most.1);
-            if way < least[difference.to] {
-                least[difference.to] = way;
-                by[difference.to] = Some(place);
-                shortened = Some(difference.to);
-            }
-        }
-        shortened?;
-    }
-    let mut node = shortened?;
-    for _ in 0..count {
-        node = differences[by[node]?].from;
-    }
-    let start = node;
-    let mut spans = Vec::new();
-    loop {
-        let difference = &differences[by[node]?];
-        if !spans.contains(&difference.span) {
-            spans.push(difference.span);
-        }
-        node = difference.from;
-        if node == start {
-            break;
-        }
-    }
-    Some((spans, "no numbers make its comparisons true together".to_owned()))
-}
-
-/// Both sides of a comparison with one variable each at most, where adding and subtracting makes them so.
-fn difference<'t>(left: &'t Term, right: &'t Term) -> Option<(Linear<'t>, Linear<'t>)> {
-    let (mut times, mut number): (BTreeMap<&str, i32>, i64) = (BTreeMap::new(), 0);
-    let mut open = vec![(left, 1), (right, -1)];
-    while let Some((term, sign)) = open.pop() {
-        match term {
-            Term::Integer(value) => number = number.checked_add(value.checked_mul(sign)?)?,
-            Term::Variable(variable, offset) if variable.index.is_none() => {
-                number = number.checked_add(offset.checked_mul(sign)?)?;
-                *times.entry(&variable.name).or_default() += sign as i32;
-            }
-            Term::Arithmetic(one, Operator::Add, other) => open.extend([(&one.value, sign), (&other.value, sign)]),
-            Term::Arithmetic(one, Operator::Subtract, other) => {
-                open.extend([(&one.value, sign), (&other.value, -sign)]);
-            }
-            _ => return None,
-        }
-    }
-    times.retain(|_, times| *times != 0);
-    let variables: Vec<(&str, i32)> = times.into_iter().collect();
-    match variables[..] {
-        [] => Some(((None, number), (None, 0))),
-        [(one, 1)] => Some(((Some(one), number), (None, 0))),
-        [(one, -1)] => Some(((None, number), (Some(one), 0))),
-        [(one, 1), (other, -1)] | [(other, -1), (one, 1)] => Some(((Some(one), number), (Some(other), 0))),
-        _ => None,
     }
 }

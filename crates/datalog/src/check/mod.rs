@@ -3,17 +3,21 @@
 //! What templates mean (whether their nodes hang together, what their operations are) is checked in `dyelog-templates`.
 
 mod bodies;
+mod contradiction;
 mod endless;
 mod monotone;
 mod names;
+mod ranges;
 mod safety;
 mod scopes;
 mod strata;
 mod types;
 mod vocabulary;
+mod whole;
 
 pub use bodies::divides_by_zero;
 pub(super) use monotone::{Monotone, best_values};
+pub use ranges::Range;
 pub(super) use safety::outside;
 pub use safety::unsafe_bodies;
 

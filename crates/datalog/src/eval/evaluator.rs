@@ -34,7 +34,7 @@ pub struct Limits {
     pub rows: usize,
     /// Rows looked at.
     pub steps: u64,
-    /// Bytes that whole relations take while they are computed.
+    /// Bytes that all of these take, and that whole relations take while they are computed; each counts by itself.
     pub bytes: usize,
 }
 
@@ -48,6 +48,7 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Exhausted {
     Rows,
+    Bytes,
     Steps,
     /// A recursion makes more numbers than the facts give evidence for, at a relation of this level.
     Invented(u32),
@@ -393,6 +394,10 @@ impl<'p> Evaluator<'p> {
             Exhausted::Rows => {
                 (codes::ROW_LIMIT, format!("`{name}` needs more than {} rows to be kept", self.limits.rows))
             }
+            Exhausted::Bytes => {
+                let limit = megabytes(self.limits.bytes);
+                (codes::ROW_LIMIT, format!("`{name}` needs more than {limit} of memory"))
+            }
             Exhausted::Steps => {
                 (codes::STEP_LIMIT, format!("`{name}` needs more than {} rows to be looked at", self.limits.steps))
             }
@@ -416,7 +421,13 @@ impl<'p> Evaluator<'p> {
             Some((place, given)) => {
                 Diagnostic::error(code, place, message).with_label(format!("this rule gave {given} of them"))
             }
-            None => Diagnostic::error(code, Place::Nowhere, message),
+            // What rules ask for was too much already.
+            None => {
+                let first = self.rules.derived[relation as usize].rules.first();
+                let source = first.map(|rule| self.rules.rules[*rule as usize].source as usize);
+                let place = source.map_or(Place::Nowhere, |source| self.rules.places[source].clone());
+                Diagnostic::error(code, place, message)
+            }
         };
         finding.with_note(format!("most of them belong to `{most}`")).with_hint(
             "ask with more columns known, bind variables by a selective relation, or bound a recursion over numbers",
@@ -542,6 +553,9 @@ impl<'p> Evaluator<'p> {
         if self.store.rows > self.limits.rows {
             return Err(Exhausted::Rows);
         }
+        if self.store.bytes > self.limits.bytes {
+            return Err(Exhausted::Bytes);
+        }
         self.overrun.map_or(Ok(()), |level| Err(Exhausted::Invented(level)))
     }
 
@@ -650,13 +664,17 @@ impl<'p> Evaluator<'p> {
             self.overrun = self.overrun.or((self.invented / share > self.room).then_some(derived.level));
         }
         if self.explaining {
-            self.store.goals[goal as usize].reasons.push(reason());
+            self.store.reason(goal, reason());
         }
         if !self.store.at(goal, question).waiters.is_empty() {
             self.enqueue(goal, question);
         }
         true
     }
+}
+
+fn megabytes(bytes: usize) -> String {
+    if bytes < 10_000_000 { format!("{} kB", bytes / 1000) } else { format!("{} MB", bytes / 1_000_000) }
 }
 
 fn goal_number(store: &mut Store, rules: &CompiledRules, relation: u32, mask: u32) -> u32 {

@@ -14,7 +14,7 @@ use crate::eval::program::{Literal, Relation, Term};
 use crate::eval::rows::NONE;
 use crate::eval::steps::unify;
 use crate::eval::store::Reason;
-use crate::eval::whole::Proof;
+use crate::eval::whole::{Premise, Proof};
 use crate::value::Value;
 use dyelog_diagnostic::Diagnostics;
 
@@ -49,8 +49,10 @@ pub enum Cause {
     Rule(usize),
     /// It does not hold: that is the premise.
     Absent,
+    /// It came to hold by a row that a better one has replaced since: the one that it is a premise of, or one that rests on that.
+    Replaced,
     /// The value that an aggregate has; its relation and row are what it ranges over, as far as that is known. The premises
-    /// of a `min` or `max` have the best value, those of others are the first rows.
+    /// of a `min`, `max` or percentile have the value, those of others are the first rows.
     Aggregate(Aggregate, Option<Value>),
 }
 
@@ -171,14 +173,24 @@ impl Explaining<'_, '_> {
         }
         let (rules, closed) = (self.evaluator.rules, &self.evaluator.closed[&relation]);
         let derived = &rules.derived[relation as usize];
-        let rule = match closed.proofs.get(row as usize) {
-            Some(Some(Proof::Fact(rule))) => *rule,
-            Some(Some(Proof::Rule { rule, .. })) => rules.rules[*rule as usize].source,
-            // A value that only a row it has replaced led to has no proof: its relation's first rule stands for it.
-            _ => derived.rules.first().map_or(0, |rule| rules.rules[*rule as usize].source),
+        let because = match closed.proofs.get(row as usize) {
+            Some(Some(Proof::Fact(rule))) => Cause::Rule(*rule as usize),
+            Some(Some(Proof::Rule { rule, .. })) => Cause::Rule(rules.rules[*rule as usize].source as usize),
+            _ => Cause::Replaced,
         };
         let row = (0..derived.arity).map(|column| Some(closed.table.cell(row, column))).collect();
-        self.later(known, relation, row, Cause::Rule(rule as usize))
+        self.later(known, relation, row, because)
+    }
+
+    /// The place of a row of a relation's own level that a rule needed.
+    fn premise(&mut self, premise: Premise) -> usize {
+        if !premise.replaced {
+            return self.closed(premise.relation, premise.row);
+        }
+        let closed = &self.evaluator.closed[&premise.relation];
+        let arity = self.evaluator.rules.derived[premise.relation as usize].arity;
+        let row = (0..arity).map(|column| Some(closed.table.cell(premise.row, column))).collect();
+        self.push(Relation::Derived(premise.relation), row, Cause::Replaced)
     }
 
     fn premises(&mut self, goal: u32, answer: u32) {
@@ -228,8 +240,8 @@ impl Explaining<'_, '_> {
         let (rule, registers, sources) = (*rule, registers.clone(), sources.clone());
         let mut premises = Vec::new();
         for (place, literal) in rules.rules[rule as usize].body.iter().enumerate() {
-            if let Some((_, relation, row)) = sources.iter().find(|(literal, ..)| *literal == place) {
-                premises.push(self.closed(*relation, *row));
+            if let Some(premise) = sources.iter().find(|premise| premise.literal == place) {
+                premises.push(self.premise(*premise));
                 continue;
             }
             match literal {
@@ -281,7 +293,7 @@ impl Explaining<'_, '_> {
     fn aggregated(&mut self, goal: u32, question: u32, function: Aggregate) {
         let place = self.places[&Known::Aggregate(goal, question, function)];
         let best = match self.steps[place].because {
-            Cause::Aggregate(Aggregate::Min | Aggregate::Max, value) => value,
+            Cause::Aggregate(Aggregate::Min | Aggregate::Max | Aggregate::Percentile(_), value) => value,
             _ => None,
         };
         let found = &self.evaluator.store.goals[goal as usize];

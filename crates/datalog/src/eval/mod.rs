@@ -67,7 +67,6 @@ mod evaluator;
 mod explain;
 mod fractions;
 mod invention;
-mod nearest;
 mod number;
 mod plan;
 mod profile;
@@ -80,8 +79,7 @@ mod why_not;
 
 pub use evaluator::{Evaluator, Limits};
 pub use explain::{Cause, Derivation, DerivationStep};
-pub use nearest::Miss;
 pub use number::calculated;
 pub use profile::{LiteralProfile, Profile, RuleProfile, Watch};
 pub use program::{CompiledRules, Relation, compile, compile_asked};
-pub use why_not::{Attempt, Failure, Near, Pattern, WhyNot};
+pub use why_not::{Attempt, Denied, Failure, Near, Pattern, WhyNot};

@@ -133,7 +133,8 @@ impl Evaluator<'_> {
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let (mut found, mut steps) = (0, self.steps);
-        let room = self.limits.rows.saturating_mul(4);
+        let (most, bytes) = (self.limits.rows.saturating_mul(4), self.limits.bytes / size_of::<Value>());
+        let room = most.min(bytes);
         let picky = |argument: &Argument| match argument {
             Argument::Same(..) => true,
             Argument::Bind(_, offset) => *offset != 0,
@@ -158,7 +159,11 @@ impl Evaluator<'_> {
         self.scratch = scratch;
         self.steps = steps;
         self.step()?;
-        if full { Err(Exhausted::Rows) } else { Ok(Some(found)) }
+        match full {
+            true if bytes < most => Err(Exhausted::Bytes),
+            true => Err(Exhausted::Rows),
+            false => Ok(Some(found)),
+        }
     }
 
     /// The number of a question, asked now if it has not been. None where a known value is no value.

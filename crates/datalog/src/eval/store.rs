@@ -101,6 +101,13 @@ pub(super) struct Store {
     pub(super) registers: Vec<Value>,
     /// Questions, answers and frames so far.
     pub(super) rows: usize,
+    /// What they take, without what tables keep free.
+    pub(super) bytes: usize,
+}
+
+/// What a row of so many values takes, with its place in a table and in a list.
+fn row_bytes(values: usize) -> usize {
+    values * size_of::<Value>() + 4 * size_of::<u32>()
 }
 
 impl Store {
@@ -133,6 +140,7 @@ impl Store {
             let empty = Chain::EMPTY;
             goal.questions.push(Question { answers: empty, waiters: empty, started: false, queued: false });
             self.rows += 1;
+            self.bytes += row_bytes(key.len()) + size_of::<Question>();
         }
         (number, new)
     }
@@ -145,6 +153,7 @@ impl Store {
             goal.next.push(NONE);
             goal.questions[question as usize].answers.push(number, &mut goal.next);
             self.rows += 1;
+            self.bytes += row_bytes(row.len());
         }
         new
     }
@@ -157,7 +166,15 @@ impl Store {
         self.frames.push(Frame { plan, step: step as u32, question, registers: start });
         self.next_frame.push(NONE);
         self.rows += 1;
+        self.bytes += row_bytes(registers.len()) + size_of::<Frame>();
         number
+    }
+
+    /// Keeps how an answer came about.
+    pub(super) fn reason(&mut self, goal: u32, reason: Reason) {
+        let registers = if let Reason::Plan(_, registers) = &reason { registers.len() } else { 0 };
+        self.bytes += row_bytes(registers) + size_of::<Reason>();
+        self.goals[goal as usize].reasons.push(reason);
     }
 
     /// Lets a kept evaluation go on with each answer to a question.

@@ -19,16 +19,36 @@ pub type Pattern = Vec<Option<Value>>;
 const LOOKS: usize = 100_000;
 /// How many near rows are told of.
 const NEAR: usize = 3;
+/// How many rules are followed one into another.
+const DEPTH: usize = 8;
 
 /// Why no row of a relation agrees with a pattern.
 #[derive(Clone, Debug)]
 pub struct WhyNot {
     /// The rules of the relation, in the order of the text; none of a relation of the facts.
     pub attempts: Vec<Attempt>,
-    /// The place of the one that came nearest: with most literals that hold, and of these the first.
+    /// The place of the one that came nearest: with most literals that hold; of these, with a head that fits; of these, the first.
     pub nearest: Option<usize>,
     /// Rows of the relation that agree with the pattern in all columns but one.
     pub near: Vec<Near>,
+}
+
+impl WhyNot {
+    /// The rule that came nearest.
+    pub fn nearest_attempt(&self) -> Option<&Attempt> {
+        self.attempts.get(self.nearest?)
+    }
+}
+
+/// A row that does not hold, and why.
+#[derive(Clone, Debug)]
+pub struct Denied {
+    /// Its relation.
+    pub relation: Relation,
+    /// What is known of the row.
+    pub pattern: Pattern,
+    /// Why no row agrees with that.
+    pub why: WhyNot,
 }
 
 /// How far a rule got.
@@ -96,6 +116,19 @@ pub enum Failure {
     },
 }
 
+impl Failure {
+    /// The place of the literal in the body, unless the head is to blame.
+    pub fn literal(&self) -> Option<usize> {
+        match self {
+            Self::Head { .. } => None,
+            Self::NoRow { literal, .. }
+            | Self::Row { literal, .. }
+            | Self::Compare { literal, .. }
+            | Self::Aggregate { literal, .. } => Some(*literal),
+        }
+    }
+}
+
 /// A row that agrees with a pattern in all columns but one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
@@ -132,9 +165,37 @@ impl Evaluator<'_> {
                 attempts.push(self.attempt(&rules.rules[*rule as usize], pattern)?);
             }
         }
-        let most = attempts.iter().map(|attempt| attempt.held).max();
-        let nearest = attempts.iter().position(|attempt| Some(attempt.held) == most);
+        let rank = |attempt: &Attempt| (attempt.held, !matches!(attempt.failure, Failure::Head { .. }));
+        let most = attempts.iter().map(rank).max();
+        let nearest = attempts.iter().position(|attempt| Some(rank(attempt)) == most);
         Ok(Some(WhyNot { attempts, nearest, near }))
+    }
+
+    /// As [`Evaluator::why_not`], followed from rule to rule: behind a row stands the row of other rules that its nearest rule
+    /// lacks, and why that does not hold. Empty where a row agrees.
+    ///
+    /// # Errors
+    /// When a limit is reached.
+    pub fn why_not_followed(
+        &mut self,
+        relation: Relation,
+        pattern: &[Option<Value>],
+    ) -> Result<Vec<Denied>, Diagnostics> {
+        let mut followed: Vec<Denied> = Vec::new();
+        let mut next = Some((relation, pattern.to_vec()));
+        while let Some((relation, pattern)) = next.take().filter(|_| followed.len() < DEPTH) {
+            if followed.iter().any(|before| before.relation == relation && before.pattern == pattern) {
+                break;
+            }
+            let Some(why) = self.why_not(relation, &pattern)? else { break };
+            if let Some(Failure::NoRow { relation: lacking @ Relation::Derived(_), pattern, .. }) =
+                why.nearest_attempt().map(|attempt| &attempt.failure)
+            {
+                next = Some((*lacking, pattern.clone()));
+            }
+            followed.push(Denied { relation, pattern, why });
+        }
+        Ok(followed)
     }
 
     /// Rows that agree with the pattern in all columns but one.

@@ -1,7 +1,8 @@
 //! Conditions that can never hold together: a template that never matches is a slip.
 //!
-//! Comparisons of numbers are bounds on differences, which are kept closed under addition; equal tasks have one name. What
-//! products and relations allow is not looked into, except that a literal and its opposite exclude each other.
+//! Comparisons of numbers are bounds on differences, which are kept closed under addition; equal tasks have one name. Of products and
+//! remainders only the range is looked into, of relations what the facts say of a node, and that a literal and its opposite exclude
+//! each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use crate::codes;
 use crate::facts::KINDS;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Scope, Solved, condition_terms};
 use crate::plan::{Field, KindTag};
-use dyelog_datalog::ast::{Atom, Comparison, Condition, Operator, Quantifier, Spanned, Template, Term};
-use dyelog_datalog::check::divides_by_zero;
+use dyelog_datalog::ast::{Atom, Comparison, Condition, Operator, Quantifier, Spanned, Template, Term, Variable};
+use dyelog_datalog::check::{Range, divides_by_zero};
 use dyelog_datalog::syntax::print_condition;
 
 /// Variables that are looked at together.
@@ -174,6 +175,10 @@ struct Known {
     unequal: Vec<(usize, usize, i128)>,
     /// Variables and the strings that they are or are not.
     strings: Vec<(usize, Arc<str>, bool)>,
+    /// Open variables that are the name of a task.
+    names: Vec<(usize, usize)>,
+    /// Open variables that are not.
+    other_names: Vec<(usize, usize)>,
     atoms: Vec<String>,
 }
 
@@ -186,6 +191,8 @@ impl Known {
             whole: vec![true],
             unequal: Vec::new(),
             strings: Vec::new(),
+            names: Vec::new(),
+            other_names: Vec::new(),
             atoms: Vec::new(),
         };
         let nodes = || pattern.nodes.iter().chain(pattern.round.iter().flat_map(|round| &round.nodes));
@@ -321,7 +328,11 @@ impl Known {
         let clash = |(x, name, is): &(usize, Arc<str>, bool), (y, other, other_is): &(usize, Arc<str>, bool)| {
             equal(*x, *y, 0) && if name == other { is != other_is } else { *is && *other_is }
         };
+        let one_name = |(open, task): &(usize, usize), (other, another): &(usize, usize)| {
+            equal(*open, *other, 0) && equal(*task, *another, 0)
+        };
         circles
+            && self.names.iter().all(|name| !self.other_names.iter().any(|other| one_name(name, other)))
             && self.unequal.iter().all(|(x, y, by)| !equal(*x, *y, *by))
             && self.strings.iter().all(|one| self.strings.iter().all(|other| !clash(one, other)))
     }
@@ -360,7 +371,7 @@ impl Known {
         match (&*atom.relation.value, atom.arguments.len()) {
             ("node", 1) => !negated,
             ("thread", 3) if !negated => equal(1, &node.thread) && equal(2, &node.position),
-            ("task", 3) if !negated => equal(2, &node.counter),
+            ("task", 3) if !negated => equal(2, &node.counter) && self.task_name(argument(1), &node.task, scope),
             ("kind", 2) => {
                 let Some(Term::Symbol(kind)) = argument(1) else { return true };
                 // That a symbol is no kind at all is told elsewhere.
@@ -371,8 +382,56 @@ impl Known {
         }
     }
 
+    /// That a term is the name of a node's task. Nodes of one name may be of several tasks, its instances.
+    fn task_name(&mut self, term: Option<&Term>, task: &Solved, scope: &Scope) -> bool {
+        let Some((task, _)) = self.solved(task).filter(|(number, _)| *number != 0) else { return true };
+        match term {
+            Some(Term::Symbol(name)) => self.strings.push((task, Arc::clone(name), true)),
+            Some(term) => match self.linear(term, scope) {
+                Some((open, 0, Sort::Open)) if open != 0 => self.names.push((open, task)),
+                _ => {}
+            },
+            None => {}
+        }
+        self.is_possible()
+    }
+
+    /// The numbers of a variable, by the bounds that are known.
+    fn range(&mut self, variable: &Variable, scope: &Scope) -> Range {
+        let Some(key) = scope.key(variable, true) else { return Range::ANY };
+        let sort = *self.sorts.entry(key.clone()).or_insert(Sort::Open);
+        let Some(number) = self.number(&key).filter(|_| sort == Sort::Number) else { return Range::ANY };
+        let bound = |bound: Option<i128>| bound.and_then(|bound| i64::try_from(bound.div_euclid(PARTS)).ok());
+        let range = bound(self.apart[number][0]).map_or(Range::WHOLE, Range::from);
+        bound(self.apart[0][number]).map_or(range, |least| range.and_up_to(least.saturating_neg()))
+    }
+
+    /// Whether no numbers compare so: by the ranges of products, quotients and remainders, or beside a fraction.
+    fn out_of_range(&mut self, left: &Term, comparison: Comparison, right: &Term, scope: &Scope) -> bool {
+        let mut ranges: Vec<(Variable, Range)> = Vec::new();
+        let mut note = |term: &Term| {
+            if let Term::Variable(variable, _) = term {
+                ranges.push((variable.clone(), self.range(variable, scope)));
+            }
+        };
+        parts(left, &mut note);
+        parts(right, &mut note);
+        let known = |variable: &Variable| {
+            let found = ranges.iter().find(|(known, _)| known == variable);
+            found.map_or(Range::ANY, |(_, range)| *range)
+        };
+        Range::of(left, &known).never(comparison, Range::of(right, &known))
+    }
+
     fn compare(&mut self, left: &Term, comparison: Comparison, right: &Term, scope: &Scope) -> bool {
+        if self.out_of_range(left, comparison, right, scope) {
+            return false;
+        }
         match (left, right) {
+            (Term::Variable(..), Term::Float(number)) => self.beside_fraction(left, comparison, *number, scope),
+            (Term::Float(number), Term::Variable(..)) => {
+                self.beside_fraction(right, comparison.flipped(), *number, scope)
+            }
             (Term::Symbol(left), Term::Symbol(right)) => match comparison {
                 Comparison::Equal => left == right,
                 Comparison::NotEqual => left != right,
@@ -394,6 +453,14 @@ impl Known {
                 }
                 // A task beside a name stands for its own; what is open beside one may be its name.
                 let number = |sort: &Sort| matches!(sort, Sort::Number | Sort::Open);
+                if let ([Sort::Task, Sort::Open] | [Sort::Open, Sort::Task], Comparison::NotEqual, 0) =
+                    (&sum.sorts[..], comparison, sum.number)
+                    && let [(one, _), (other, _)] =
+                        sum.parts.iter().map(|(place, times)| (*place, *times)).collect::<Vec<_>>()[..]
+                {
+                    self.other_names.extend([(one, other), (other, one)]);
+                    return self.is_possible();
+                }
                 if !sum.sorts.iter().all(number) && sum.sorts.iter().any(|sort| *sort != sum.sorts[0]) {
                     return true;
                 }
@@ -425,6 +492,22 @@ impl Known {
         true
     }
 
+    /// A variable beside a number with a fraction: of a whole one, that is a bound of whole numbers.
+    fn beside_fraction(&mut self, term: &Term, comparison: Comparison, number: f64, scope: &Scope) -> bool {
+        let Some((x, more, Sort::Number)) = self.linear(term, scope) else { return true };
+        if number.abs() > FAR || comparison == Comparison::NotEqual {
+            return true;
+        }
+        let (below, above) = (number.floor() as i128, number.ceil() as i128);
+        match comparison {
+            Comparison::Less => self.numbers(x, Comparison::Less, 0, above - more),
+            Comparison::LessOrEqual => self.numbers(x, Comparison::LessOrEqual, 0, below - more),
+            Comparison::Greater => self.numbers(x, Comparison::Greater, 0, below - more),
+            Comparison::GreaterOrEqual => self.numbers(x, Comparison::GreaterOrEqual, 0, above - more),
+            _ => below == above && self.numbers(x, Comparison::Equal, 0, below - more),
+        }
+    }
+
     /// `x ? y + by`
     fn numbers(&mut self, x: usize, comparison: Comparison, y: usize, by: i128) -> bool {
         let more = if self.whole[x] && self.whole[y] { PARTS } else { 1 };
@@ -453,6 +536,20 @@ impl Known {
             }
             _ => None,
         }
+    }
+}
+
+/// Numbers with a fraction that are looked at are not further from 0.
+const FAR: f64 = 1e15;
+
+/// Calls `found` with the parts of a term that are no arithmetic. No deeper than the parser allows.
+fn parts(term: &Term, found: &mut impl FnMut(&Term)) {
+    match term {
+        Term::Arithmetic(left, _, right) => {
+            parts(&left.value, found);
+            parts(&right.value, found);
+        }
+        term => found(term),
     }
 }
 

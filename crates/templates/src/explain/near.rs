@@ -10,14 +10,12 @@ use crate::matcher::Argument;
 use crate::plan::{Field, Plan, RelationArgument, Step};
 use dyelog_datalog::ast::{Condition, Rule, Span, Spanned, Term};
 use dyelog_datalog::base::Type;
-use dyelog_datalog::eval::{Evaluator, Limits, Miss};
+use dyelog_datalog::eval::{Attempt as Reached, Evaluator, Limits};
 use dyelog_datalog::syntax::{print_condition, print_rule};
 use dyelog_datalog::value::Value;
 use dyelog_diagnostic::names::Name;
 use dyelog_trace::NodeId;
 
-/// How many rules are followed one into another.
-const DEPTH: usize = 8;
 /// What the search may keep and look at; it gives up beyond that.
 const LIMITS: Limits = Limits { rows: 200_000, steps: 5_000_000, bytes: 1 << 28 };
 
@@ -70,7 +68,7 @@ pub fn nearest(study: &Study<'_>, plan: &Plan, attempt: &Attempt) -> Vec<Nearest
         return Vec::new();
     };
     let facts = GraphFacts::new(study.toeg, study.names);
-    let evaluator = Evaluator::with_limits(rules, &facts, LIMITS);
+    let mut evaluator = Evaluator::with_limits(rules, &facts, LIMITS);
     let mut row = Vec::new();
     for argument in arguments {
         row.push(match argument {
@@ -84,72 +82,57 @@ pub fn nearest(study: &Study<'_>, plan: &Plan, attempt: &Attempt) -> Vec<Nearest
         .iter()
         .map(|argument| matches!(argument, RelationArgument::Integer(crate::plan::Value::Field(_, Field::Node, _))));
     let nodes: Vec<bool> = nodes.collect();
-    let mut chain = Chain { study, evaluator, found: Vec::new() };
-    match plan.body(relation) {
-        Some(body) => chain.body(&body.rule, &row, &nodes),
-        None => chain.relation(relation, row, nodes),
+    let of_conditions = plan.body(relation);
+    if of_conditions.is_some() && row.contains(&None) {
+        return Vec::new(); // such a relation can be asked for whole rows alone
+    }
+    let Some(asked) = rules.relation(relation) else { return Vec::new() };
+    let Ok(followed) = evaluator.why_not_followed(asked, &row) else { return Vec::new() };
+    let mut chain = Chain { study, evaluator, nodes, found: Vec::new() };
+    for (place, denied) in followed.iter().enumerate() {
+        let Some(attempt) = denied.why.nearest_attempt() else { break };
+        let conditions = of_conditions.filter(|_| place == 0).map(|body| &body.rule);
+        if !chain.take(conditions, attempt) {
+            break;
+        }
     }
     chain.found
 }
 
-/// A relation with what is known of its columns, and which of them are nodes.
-type Asked = (Arc<str>, Vec<Option<Value>>, Vec<bool>);
-
 struct Chain<'c, 'a> {
     study: &'c Study<'a>,
     evaluator: Evaluator<'c>,
+    /// Which columns of the row that is looked at are nodes.
+    nodes: Vec<bool>,
     found: Vec<Nearest>,
 }
 
 impl Chain<'_, '_> {
-    /// A template's own literals, then the relation of the one that fails.
-    fn body(&mut self, rule: &Rule, row: &[Option<Value>], nodes: &[bool]) {
-        let Ok(Some(miss)) = self.evaluator.nearest(&[rule], row) else { return };
-        let next = self.take(rule, None, &miss, nodes);
-        if let Some((relation, row, nodes)) = next {
-            self.relation(&relation, row, nodes);
-        }
-    }
-
-    /// The nearest rule of a relation, then of the relation that fails in it, and so on.
-    fn relation(&mut self, relation: &str, row: Vec<Option<Value>>, nodes: Vec<bool>) {
-        let (mut relation, mut row, mut nodes) = (Arc::<str>::from(relation), row, nodes);
-        for _ in 0..DEPTH {
-            let program = self.study.rules.program();
-            let rules = program.rules.iter().filter(|rule| rule.head.relation.value == relation);
-            let rules: Vec<&Rule> = rules.collect();
-            let Ok(Some(miss)) = self.evaluator.nearest(&rules, &row) else { return };
-            let rule = rules[miss.rule];
-            let text = print_rule(&Rule { doc: String::new(), ..rule.clone() }).trim_end().to_owned();
-            match self.take(rule, Some((text, rule.span)), &miss, &nodes) {
-                Some(next) => (relation, row, nodes) = next,
-                None => return,
-            }
-        }
-    }
-
-    /// Notes a miss; gives the relation of the literal that fails with what is known of its columns, if rules define it.
-    fn take(&mut self, rule: &Rule, text: Option<(String, Span)>, miss: &Miss, nodes: &[bool]) -> Option<Asked> {
-        let nodes = node_variables(rule, nodes);
-        let failed = &rule.body[miss.failed].value;
-        let bindings =
-            miss.bindings.iter().map(|(name, value)| (Arc::clone(name), self.is(*value, nodes.contains(name))));
-        let negated = matches!(failed, Condition::Atom { negated: true, .. });
-        let nearest = Nearest {
-            rule: text,
-            passed: miss.passed,
-            literals: rule.body.len(),
-            fails: print_condition(failed),
-            negated,
-            bindings: bindings.collect(),
+    /// Notes how far a rule got, a template's own literals or one of the file; whether a literal of it failed.
+    fn take(&mut self, conditions: Option<&Rule>, attempt: &Reached) -> bool {
+        let Some(literal) = attempt.failure.literal() else { return false };
+        let Some(rule) = conditions.or_else(|| self.study.rules.program().rules.get(attempt.rule)) else {
+            return false;
         };
-        let again = self.found.contains(&nearest);
-        self.found.push(nearest);
-        let Condition::Atom { negated: false, atom } = failed else { return None };
-        let of_rules = schema().get(&atom.relation.value).is_none();
-        let row = self.evaluator.known_columns(&atom.arguments, &miss.bindings);
-        let flags = atom.arguments.iter().map(|term| is_node(term, &nodes)).collect();
-        (of_rules && !again).then(|| (Arc::clone(&atom.relation.value), row, flags))
+        let text = || (print_rule(&Rule { doc: String::new(), ..rule.clone() }).trim_end().to_owned(), rule.span);
+        let nodes = node_variables(rule, &self.nodes);
+        let failed = &rule.body[literal].value;
+        let bindings = attempt.bindings.iter();
+        let mut bindings: Vec<(Arc<str>, Is)> =
+            bindings.map(|(name, value)| (Arc::clone(name), self.is(*value, nodes.contains(name)))).collect();
+        bindings.sort_by(|(one, _), (other, _)| one.cmp(other));
+        self.found.push(Nearest {
+            rule: conditions.is_none().then(text),
+            passed: attempt.held,
+            literals: attempt.literals,
+            fails: print_condition(failed),
+            negated: matches!(failed, Condition::Atom { negated: true, .. }),
+            bindings,
+        });
+        if let Condition::Atom { atom, .. } = failed {
+            self.nodes = atom.arguments.iter().map(|term| is_node(term, &nodes)).collect();
+        }
+        true
     }
 
     fn is(&self, value: Value, node: bool) -> Is {

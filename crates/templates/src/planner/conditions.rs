@@ -286,7 +286,11 @@ impl<'t> Planner<'t> {
                 self.not_starts(template, node);
             }
             [Spanned { value: Condition::Atom { negated, atom }, .. }] if self.is_direct(atom) => {
-                let arguments = atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
+                let mut arguments: Vec<RelationArgument> =
+                    atom.arguments.iter().map(|argument| self.relation_argument(argument)).collect();
+                if let Some((place, instance)) = self.instance(atom) {
+                    arguments[place] = instance;
+                }
                 let name = &atom.relation.value;
                 let relation = Arc::clone(self.relations.get(name).unwrap_or(name));
                 self.steps.push(Step::Holds { negated: *negated, relation, arguments });
@@ -328,17 +332,41 @@ impl<'t> Planner<'t> {
 
     /// Asks literals as the body of a rule whose head has a column for each bound variable.
     fn ask(&mut self, literals: &[&'t Spanned<Condition>]) {
-        let (body, columns) = self.meanings.body(self.template, literals);
+        let (mut body, columns) = self.meanings.body(self.template, literals);
         let arguments = columns.iter().map(|variable| {
             let term = Term::Variable(variable.clone(), 0);
             self.relation_argument(&Spanned { value: term, span: literals[0].span })
         });
-        let arguments = arguments.collect();
+        let mut arguments: Vec<RelationArgument> = arguments.collect();
+        // Where a relation tells instances of a task apart, the instance is a column of its own.
+        for (place, literal) in literals.iter().enumerate() {
+            let Condition::Atom { atom, .. } = &literal.value else { continue };
+            let Some((column, instance)) = self.instance(atom) else { continue };
+            let Condition::Atom { atom, .. } = &mut body.rule.body[place].value else { continue };
+            let span = atom.span;
+            let name = format!("{} (instance)", print_term(&atom.arguments[column].value));
+            let term = Term::Variable(Variable { name: name.into(), index: None }, 0);
+            atom.arguments[column] = Spanned { value: term.clone(), span };
+            if body.rule.head.arguments.iter().all(|argument| argument.value != term) {
+                body.rule.head.arguments.push(Spanned { value: term, span });
+                arguments.push(instance);
+            }
+        }
         let relation = Arc::clone(&body.rule.head.relation.value);
         if self.route.bodies.iter().all(|other| other.rule.head.relation.value != relation) {
             self.route.bodies.push(body);
         }
         self.steps.push(Step::Holds { negated: false, relation, arguments });
+    }
+
+    /// The column of `begins` and `ends` that is a task, where a task variable of nodes stands there: it is the same instance, as where
+    /// these relations lead to a node.
+    fn instance(&mut self, atom: &Atom) -> Option<(usize, RelationArgument)> {
+        let of_tasks = matches!(&*atom.relation.value, "begins" | "ends") && atom.arguments.len() == 3;
+        match self.term_value(atom.arguments.get(1).filter(|_| of_tasks)?)? {
+            value @ Value::Field(_, Field::Task, 0) => Some((1, RelationArgument::Integer(value))),
+            _ => None,
+        }
     }
 
     fn compare(&mut self, left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) {

@@ -20,7 +20,7 @@ use crate::eval::whole::proofs::Proofs;
 use crate::eval::whole::run::{Counter, Whole};
 use crate::value::Value;
 
-pub(super) use proofs::Proof;
+pub(super) use proofs::{Premise, Proof};
 pub(super) use run::Sink;
 pub(super) use table::{Best, Table};
 

@@ -2,10 +2,12 @@
 //!
 //! While values get better, a row may rest on one that is replaced later. So proofs are looked for once all values are final,
 //! from the facts upwards: a row is proved by the first rule that gives it from rows that are proved already. No row rests
-//! on itself then, and each row is worked off once. A row has no proof if only one that it has replaced led to it: `p(X, 1) :-
-//! q(X)` may better the very row of `p` by which `q(X)` came to hold.
+//! on itself then, and each row is worked off once.
+//!
+//! Rows are left over to which only rows that they have replaced led: `p(X, 1) :- q(X)` may better the very row of `p` by which `q(X)` came
+//! to hold. Each gets the first rule that gives it from final rows. What of these has no proof without it is marked as replaced.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::size_of;
 
 use rustc_hash::FxHashMap;
@@ -25,9 +27,20 @@ pub(in crate::eval) enum Proof {
         /// The number of the rule.
         rule: u32,
         registers: Box<[Value]>,
-        /// Literals of the rule's own level with their relations and rows.
-        sources: Box<[(usize, u32, u32)]>,
+        /// Literals of the rule's own level.
+        sources: Box<[Premise]>,
     },
+}
+
+/// A row of the rule's own level that a literal needed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::eval) struct Premise {
+    /// The literal's place in the body.
+    pub(in crate::eval) literal: usize,
+    pub(in crate::eval) relation: u32,
+    pub(in crate::eval) row: u32,
+    /// Whether it held by a row that was replaced: in the end it rests on what it is a premise of.
+    pub(in crate::eval) replaced: bool,
 }
 
 /// What is proved so far.
@@ -35,6 +48,8 @@ pub(super) struct Proofs {
     rows: FxHashMap<u32, Vec<Option<Proof>>>,
     /// Proved rows with which no rule has been worked off yet.
     open: VecDeque<(u32, u32)>,
+    /// While it is looked for what gives the rows that are left over: the first way for each.
+    left_over: Option<BTreeMap<(u32, u32), Proof>>,
     bytes: usize,
 }
 
@@ -56,6 +71,10 @@ impl Proofs {
         self.bytes + self.open.capacity() * size_of::<(u32, u32)>()
     }
 
+    fn is_complete(&self) -> bool {
+        self.rows.values().flatten().all(Option::is_some)
+    }
+
     /// By relation and row.
     pub(super) fn into_rows(self) -> FxHashMap<u32, Vec<Option<Proof>>> {
         self.rows
@@ -75,7 +94,7 @@ impl Whole<'_, '_> {
         let unproved = |member: &u32| (*member, vec![None; self.tables[self.table_of(*member)].len()]);
         let rows: FxHashMap<u32, Vec<Option<Proof>>> = members.iter().map(unproved).collect();
         let bytes = rows.values().map(|rows| rows.len() * size_of::<Option<Proof>>()).sum();
-        self.proofs = Some(Proofs { rows, open: VecDeque::new(), bytes });
+        self.proofs = Some(Proofs { rows, open: VecDeque::new(), left_over: None, bytes });
         let mut plans = Vec::new();
         for member in members {
             self.prove_facts(*member)?;
@@ -93,13 +112,47 @@ impl Whole<'_, '_> {
         for plan in plans.iter().filter(|plan| plan.delta.is_none()) {
             self.go(plan, 0, &mut vec![Value::from(0); plan.registers])?;
         }
+        self.prove_from_open(&plans)?;
+        self.prove_left_over(&plans)?;
+        self.check()
+    }
+
+    /// Proves what follows from rows that are proved.
+    fn prove_from_open(&mut self, plans: &[Plan]) -> Run<()> {
         while let Some((relation, row)) = self.proofs.as_mut().and_then(|proofs| proofs.open.pop_front()) {
             self.window = (row, row + 1);
             for plan in plans.iter().filter(|plan| plan.delta == Some(relation)) {
                 self.go(plan, 0, &mut vec![Value::from(0); plan.registers])?;
             }
         }
-        self.check()
+        Ok(())
+    }
+
+    /// Gives rows a rule to which only rows that they have replaced led.
+    fn prove_left_over(&mut self, plans: &[Plan]) -> Run<()> {
+        match &mut self.proofs {
+            Some(proofs) if !proofs.is_complete() => proofs.left_over = Some(BTreeMap::new()),
+            _ => return Ok(()),
+        }
+        for plan in plans {
+            if let Some(relation) = plan.delta {
+                self.window = (0, self.tables[self.table_of(relation)].len() as u32);
+            }
+            self.go(plan, 0, &mut vec![Value::from(0); plan.registers])?;
+        }
+        let found = self.proofs.as_mut().and_then(|proofs| proofs.left_over.take()).unwrap_or_default();
+        for ((relation, row), mut proof) in found {
+            let Some(proofs) = &mut self.proofs else { continue };
+            if proofs.has(relation, row) {
+                continue;
+            }
+            if let Proof::Rule { sources, .. } = &mut proof {
+                sources.iter_mut().for_each(|source| source.replaced = !proofs.has(source.relation, source.row));
+            }
+            proofs.add(relation, row, proof);
+            self.prove_from_open(plans)?;
+        }
+        Ok(())
     }
 
     fn prove_facts(&mut self, relation: u32) -> Run<()> {
@@ -122,12 +175,26 @@ impl Whole<'_, '_> {
         let Some(number) = self.tables[self.table_of(plan.head)].find(row) else { return };
         let Some(proofs) = &mut self.proofs else { return };
         let proved = |source: &Source| proofs.has(source.relation, source.row(registers));
-        if proofs.has(plan.head, number) || !plan.sources.iter().all(proved) {
+        let known = match &proofs.left_over {
+            Some(found) => found.contains_key(&(plan.head, number)),
+            None => !plan.sources.iter().all(proved),
+        };
+        if known || proofs.has(plan.head, number) {
             return;
         }
         let named = self.rules.rules[plan.rule as usize].registers.len();
-        let sources = plan.sources.iter().map(|source| (source.literal, source.relation, source.row(registers)));
-        let (registers, sources) = (registers[..named].into(), sources.collect());
-        proofs.add(plan.head, number, Proof::Rule { rule: plan.rule, registers, sources });
+        let sources = plan.sources.iter().map(|source| Premise {
+            literal: source.literal,
+            relation: source.relation,
+            row: source.row(registers),
+            replaced: false,
+        });
+        let proof = Proof::Rule { rule: plan.rule, sources: sources.collect(), registers: registers[..named].into() };
+        match &mut proofs.left_over {
+            Some(found) => {
+                found.insert((plan.head, number), proof);
+            }
+            None => proofs.add(plan.head, number, proof),
+        }
     }
 }

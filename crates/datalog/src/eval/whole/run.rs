@@ -293,7 +293,7 @@ impl<'e, 's> Whole<'e, 's> {
         self.steps += looked_at;
         self.step()?;
         if end > room {
-            return Err(Exhausted::Rows);
+            return Err(Exhausted::Bytes);
         }
         if !holds {
             self.scratch.truncate(start);
@@ -375,7 +375,10 @@ impl<'e, 's> Whole<'e, 's> {
         let proofs = self.proofs.as_ref().map_or(0, Proofs::bytes);
         let rows = edges + proofs + self.tables.iter().map(Table::bytes).sum::<usize>();
         let many = self.tables.iter().any(|table| table.len() >= NONE as usize - UNCHECKED as usize);
-        if many || rows > self.limits.bytes.min(self.limits.rows.saturating_mul(ROW)) {
+        if rows > self.limits.bytes {
+            return Err(Exhausted::Bytes);
+        }
+        if many || rows > self.limits.rows.saturating_mul(ROW) {
             return Err(Exhausted::Rows);
         }
         self.check_inventions()

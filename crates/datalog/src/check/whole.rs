@@ -1,0 +1,118 @@
+//! Which variables and columns have no numbers with a fraction, as evaluation has it from the rules.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ast::{Aggregate, Atom, Comparison, Condition, Rule, Spanned, Term};
+use crate::base::Type;
+use crate::check::{Checker, atoms};
+
+/// For each column of each relation that rules define: whether it may hold a fraction.
+pub(super) type Fractions = Vec<Vec<bool>>;
+
+impl<'p> Checker<'p> {
+    /// Where fractions may be, from the bodies on to the heads.
+    pub(super) fn fractions(&self) -> Fractions {
+        let arity = |relation: u32| self.scopes.first(relation).arguments.len();
+        let mut columns: Fractions =
+            (0..self.scopes.len() as u32).map(|relation| vec![false; arity(relation)]).collect();
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); columns.len()];
+        for (number, rule) in self.program.rules.iter().enumerate() {
+            atoms(&rule.body, &mut |atom, _| {
+                if let Some(relation) = self.scopes.relation(&atom.relation) {
+                    readers[relation as usize].push(number);
+                }
+            });
+        }
+        let mut open: Vec<usize> = (0..self.program.rules.len()).rev().collect();
+        let mut waiting = vec![true; open.len()];
+        while let Some(number) = open.pop() {
+            waiting[number] = false;
+            let rule: &Rule = &self.program.rules[number];
+            let Some(head) = self.scopes.relation(&rule.head.relation) else { continue };
+            let whole = self.whole_variables(&rule.body, &columns);
+            let mut changed = false;
+            for (column, term) in rule.head.arguments.iter().enumerate() {
+                let Some(known) = columns[head as usize].get_mut(column) else { continue };
+                changed |= !*known && may(&term.value, &whole);
+                *known |= may(&term.value, &whole);
+            }
+            if changed {
+                for reader in &readers[head as usize] {
+                    if !std::mem::replace(&mut waiting[*reader], true) {
+                        open.push(*reader);
+                    }
+                }
+            }
+        }
+        columns
+    }
+
+    /// The variables of a body that are whole for sure where they are numbers.
+    pub(super) fn whole_variables(&self, body: &'p [Spanned<Condition>], columns: &Fractions) -> HashSet<&'p str> {
+        // Those of atoms, with whether one of their columns has no fractions.
+        let mut given: HashMap<&str, bool> = HashMap::new();
+        for condition in body {
+            match &condition.value {
+                Condition::Atom { negated: false, atom } => {
+                    for (column, term) in atom.arguments.iter().enumerate() {
+                        if let Term::Variable(variable, _) = &term.value {
+                            *given.entry(&variable.name).or_default() |= !self.may_column(atom, column, columns);
+                        }
+                    }
+                }
+                Condition::Aggregate { result, function, over, body } => {
+                    let whole = match (function, over) {
+                        (Aggregate::Count, _) => true,
+                        (Aggregate::Mean, _) | (_, None) => false,
+                        (_, Some(over)) => !may(&over.value, &self.whole_variables(body, columns)),
+                    };
+                    *given.entry(&result.value).or_default() |= whole;
+                }
+                _ => {}
+            }
+        }
+        let mut whole: HashSet<&str> = given.iter().filter(|(_, whole)| **whole).map(|(name, _)| *name).collect();
+        let equations = body.iter().filter_map(|condition| match &condition.value {
+            Condition::Compare(left, Comparison::Equal, right) => Some([(left, right), (right, left)]),
+            _ => None,
+        });
+        let equations: Vec<_> = equations.flatten().collect();
+        for _ in 0..EQUATIONS {
+            let before = whole.len();
+            for (unknown, other) in &equations {
+                if let Term::Variable(variable, _) = &unknown.value
+                    && !given.contains_key(&*variable.name)
+                    && !may(&other.value, &whole)
+                {
+                    whole.insert(&variable.name);
+                }
+            }
+            if whole.len() == before {
+                break;
+            }
+        }
+        whole
+    }
+
+    fn may_column(&self, atom: &Atom, column: usize, columns: &Fractions) -> bool {
+        if let Some(base) = self.schema.get(&atom.relation.value) {
+            let kinds = self.schema.columns(base).1;
+            return kinds.get(column).is_none_or(|kind| matches!(kind, Type::Number | Type::Any));
+        }
+        let relation = self.scopes.relation(&atom.relation).map(|relation| &columns[relation as usize]);
+        relation.and_then(|columns| columns.get(column)).copied().unwrap_or(true)
+    }
+}
+
+/// How many equations are followed one into another.
+const EQUATIONS: usize = 16;
+
+fn may(term: &Term, whole: &HashSet<&str>) -> bool {
+    match term {
+        Term::Wildcard | Term::Integer(_) | Term::Symbol(_) => false,
+        Term::Float(_) => true,
+        Term::Variable(variable, _) => !whole.contains(&*variable.name),
+        // No deeper than the parser allows.
+        Term::Arithmetic(left, _, right) => may(&left.value, whole) || may(&right.value, whole),
+    }
+}
