@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use dyelog_probe::{Form, Function, Mode, Recorder, WallClock};
-use tracing_subscriber::layer::SubscriberExt as _;
 
 static CALL: Function = Function::new("Bench", "call");
 const ROUNDS: usize = 15;
@@ -23,14 +22,14 @@ fn mean(mut act: impl FnMut()) -> f64 {
 }
 
 /// A round of calls in a call around them, so that all of them are in one chain.
-fn probes(mode: Mode, clock: WallClock) -> f64 {
+fn recorded(mode: Mode, clock: WallClock) -> f64 {
     let file = tempfile::NamedTempFile::new().expect("there is a folder for temporary files");
     let recorder = Recorder::of("bench").mode(mode).clock(clock).file(Form::Binary, file.path());
     let recorder = recorder.start().expect("rounds take turns");
     let outer = CALL.enter();
     // What is set up at the first probe of a thread is no part of it.
-    (0..1000).for_each(|_| drop(CALL.enter()));
-    let cost = mean(|| drop(black_box(CALL.enter())));
+    (0..1000).for_each(|_| call());
+    let cost = mean(call);
     drop(outer);
     let summary = recorder.finish();
     assert!(summary.is_clean(), "{summary}");
@@ -53,7 +52,8 @@ fn fastrace_spans() -> f64 {
         let root = fastrace::Span::root("root", fastrace::prelude::SpanContext::random());
         let _parent = root.set_local_parent();
         for _ in 0..SPANS {
-            drop(black_box(fastrace::local::LocalSpan::enter_with_local_parent("call")));
+            let _span = fastrace::local::LocalSpan::enter_with_local_parent("call");
+            empty();
         }
     };
     let begin = Instant::now();
@@ -63,7 +63,10 @@ fn fastrace_spans() -> f64 {
 
 fn tracing_spans() -> f64 {
     tracing::subscriber::with_default(tracing_subscriber::registry(), || {
-        mean(|| drop(black_box(tracing::info_span!("call").entered())))
+        mean(|| {
+            let _span = tracing::info_span!("call").entered();
+            empty();
+        })
     })
 }
 
@@ -72,16 +75,22 @@ fn empty() {
     black_box(());
 }
 
+/// An empty call with probes at both ends.
+fn call() {
+    let _call = CALL.enter();
+    empty();
+}
+
 /// What is measured: its name, how many probes one run of it stands for (0 for what is no pair of probes), and a round.
 type Subject = (&'static str, f64, Box<dyn FnMut() -> f64>);
 
 fn subjects() -> Vec<Subject> {
-    let probe = |name, mode, clock| -> Subject { (name, 2.0, Box::new(move || probes(mode, clock))) };
+    let probe = |name, mode, clock| -> Subject { (name, 2.0, Box::new(move || recorded(mode, clock))) };
     vec![
         ("empty call", 1.0, Box::new(|| mean(empty))),
-        ("clock on the wall, one read", 1.0, Box::new(|| mean(|| drop(black_box(Instant::now()))))),
-        ("thread CPU, one read", 1.0, Box::new(|| mean(|| drop(black_box(thread_cpu()))))),
-        ("probe, disabled", 2.0, Box::new(|| mean(|| drop(black_box(CALL.enter()))))),
+        ("clock on the wall, one read", 1.0, Box::new(|| mean(|| _ = black_box(Instant::now())))),
+        ("thread CPU, one read", 1.0, Box::new(|| mean(|| _ = black_box(thread_cpu())))),
+        ("probe, disabled", 2.0, Box::new(|| mean(call))),
         probe("probe, wall", Mode::Wall, WallClock::System),
         probe("probe, wall, fast clock", Mode::Wall, WallClock::Fast),
         probe("probe, cpu", Mode::Cpu, WallClock::System),

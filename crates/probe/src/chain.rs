@@ -55,7 +55,8 @@ impl Chain {
     }
 }
 
-/// A UUID of version 4: random of the process, then one after another, mixed.
+/// A UUID: random of the process, then one after another, mixed. All 128 bits are random, as they are in identifiers of traces: who takes a sample of
+/// them by their range must find the whole range filled, and the marks of version 4 leave a part of it empty.
 fn uuid(number: u64) -> u128 {
     static SEED: OnceLock<[u64; 2]> = OnceLock::new();
     let [high, low] = *SEED.get_or_init(|| {
@@ -65,8 +66,7 @@ fn uuid(number: u64) -> u128 {
         [0, 1].map(|half| state.hash_one((half, when, std::process::id())))
     });
     // Both halves are one-to-one in the number, so two chains of a process never share one.
-    let mixed = u128::from(mix(high.wrapping_add(number))) << 64 | u128::from(mix(low ^ number));
-    mixed & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62
+    u128::from(mix(high.wrapping_add(number))) << 64 | u128::from(mix(low ^ number))
 }
 
 /// SplitMix64's finaliser.

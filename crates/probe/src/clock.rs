@@ -101,15 +101,15 @@ pub(crate) fn thread_time() -> i64 {
     NONE
 }
 
-/// The processor time of the process, in nanoseconds, where the system tells it.
+/// The processor time of the process, in nanoseconds; [`NONE`] where the system does not tell it.
 #[cfg(unix)]
-pub(crate) fn process_time() -> Option<i64> {
-    Some(nanoseconds(rustix::time::ClockId::ProcessCPUTime))
+pub(crate) fn process_time() -> i64 {
+    nanoseconds(rustix::time::ClockId::ProcessCPUTime)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn process_time() -> Option<i64> {
-    None
+pub(crate) fn process_time() -> i64 {
+    NONE
 }
 
 /// Ticks of the clock on the wall: nanoseconds, but for the fast clock, whose ticks [`Scale`] makes nanoseconds of.

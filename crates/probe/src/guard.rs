@@ -113,13 +113,17 @@ impl Guard {
         Self { open: None, restore: Restore::Nothing, _of_one_thread: PhantomData }
     }
 
+    /// Where nothing records this is all that there is, and the caller has it in place.
     #[inline]
     fn begin(child: Option<&Arc<Chain>>, start: impl FnOnce() -> Start) -> Self {
-        let switch = state::switch();
-        if switch == 0 {
-            return Self::off();
+        match state::switch() {
+            0 => Self::off(),
+            switch => Self::begin_on(switch, &start(), child),
         }
-        let start = start();
+    }
+
+    #[inline(never)]
+    fn begin_on(switch: u32, start: &Start, child: Option<&Arc<Chain>>) -> Self {
         let begun = state::with(switch, |state| {
             let fresh = match &state.context {
                 Some(context) if context.nests() => false,
@@ -130,12 +134,12 @@ impl Guard {
                 None => true,
             };
             if fresh {
-                Self::in_chain(state, switch, Chain::root(), &start, child)
+                Self::in_chain(state, switch, Chain::root(), start, child)
             } else {
-                Self::nested(state, switch, &start, child)
+                Self::nested(state, switch, start, child)
             }
         });
-        Self::reached(begun, switch, None, &start, child)
+        Self::reached(begun, switch, None, start, child)
     }
 
     fn begin_chain(carrier: Carrier, start: impl FnOnce() -> Start) -> Self {
@@ -201,7 +205,7 @@ impl Guard {
         if let Reach::Done(carrier) = made { carrier } else { None }
     }
 
-    #[inline]
+    #[inline(never)]
     fn finish(&mut self, flags: u8) {
         let Some(open) = self.open.take() else { return };
         let Some(switch) = state::switch_of(open.generation) else { return };
@@ -233,7 +237,9 @@ impl Guard {
 impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
-        self.finish(0);
+        if self.open.is_some() {
+            self.finish(0);
+        }
     }
 }
 
@@ -277,13 +283,13 @@ struct Forked(Option<Origin>);
 
 impl Forked {
     fn begin(mut self) -> Thread {
-        Thread(self.0.take().and_then(begin_thread))
+        Thread(self.0.take().as_ref().and_then(begin_thread))
     }
 }
 
 impl Drop for Forked {
     fn drop(&mut self) {
-        if let Some(open) = self.0.take().and_then(begin_thread) {
+        if let Some(open) = self.0.take().as_ref().and_then(begin_thread) {
             open.finish(CANCELLED);
         }
     }
@@ -305,13 +311,13 @@ struct Forking {
     previous: Option<Box<Context>>,
 }
 
-fn begin_thread(origin: Origin) -> Option<Forking> {
+fn begin_thread(origin: &Origin) -> Option<Forking> {
     let switch = state::switch_of(origin.generation)?;
     let begun = state::with(switch, |state| {
         let sink = state.sink()?;
         let context = Context::new(Chain::root());
         let stamp = stamp(switch);
-        sink.branch(&context, &origin, stamp);
+        sink.branch(&context, origin, stamp);
         let open = Open::branch(origin.generation, context.chain.number);
         let mut previous = state.context.replace(context).map(Box::new);
         if let Some(previous) = &mut previous {

@@ -83,7 +83,7 @@ impl Setup {
         let bits = mode.bits() | if fast { FAST } else { 0 };
         let header = Header { clock: clock::describe(bits), cost: cost(bits) };
         let scale = Scale::now(bits);
-        let begun = clock::process_time().unwrap_or(0);
+        let begun = clock::process_time();
         // The outputs are there before the first record is.
         let outputs = outputs.into_iter().map(|(form, target)| open(form, target, &process, &header, scale)).collect();
         let shared = state::turn_on(bits).ok_or(StartError::Running)?;
@@ -240,7 +240,8 @@ impl Flusher {
                 output.write_if_full();
             }
         });
-        let used = clock::process_time().filter(|_| any || last).map(|now| now - self.begun);
+        let now = clock::process_time();
+        let used = (now != clock::NONE && (any || last)).then(|| now - self.begun);
         for output in &mut self.outputs {
             if let Some(used) = used {
                 output.process_time(used);

@@ -12,11 +12,14 @@ use crate::chain::Carrier;
 use crate::function::Function;
 use crate::future::{Calling, Instrumented, Request};
 
+/// Tells the function of a request.
+type Name = dyn Fn(&Method, &Uri, &Extensions) -> Function + Send + Sync;
+
 /// Which function a request is for.
 #[derive(Clone)]
 enum Naming {
     One(Arc<Function>),
-    Each(Arc<dyn Fn(&Method, &Uri, &Extensions) -> Function + Send + Sync>),
+    Each(Arc<Name>),
 }
 
 impl Naming {
