@@ -28,7 +28,10 @@ fn serve(inbox: mpsc::Receiver<Request>) {
                     let _render = RENDER.enter();
                     (0..2000).map(|_| page.chars().filter(|glyph| glyph.is_alphanumeric()).count()).max()
                 };
-                drop(reply.send(glyphs.unwrap_or(0)));
+                if reply.send(glyphs.unwrap_or(0)).is_err() {
+                    // The client is gone.
+                    return;
+                }
             }
             Request::Log { carrier } => {
                 let _log = LOG.serve(carrier);

@@ -45,7 +45,9 @@ fn truth(steps: &[Step], around: &str, function: &str, found: &mut BTreeMap<Stri
             }
             // Outside of calls, threads are no part of anything.
             Step::Fork(branches) if function.is_empty() => {
-                branches.iter().for_each(|branch| truth(branch, "", "", found));
+                for branch in branches {
+                    truth(branch, "", "", found);
+                }
             }
             Step::Fork(branches) => {
                 for branch in branches {

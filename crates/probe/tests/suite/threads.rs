@@ -41,7 +41,7 @@ fn a_request_to_another_thread_is_one_chain_and_a_message_one_of_its_own() {
                 let _call = if wanted { PRINT.serve(carrier) } else { NOTIFY.serve(carrier) };
                 work(1000);
                 drop(RENDER.enter());
-                drop(reply.send(()));
+                reply.send(()).expect("the client waits, or keeps the other end");
             }
         });
         let (reply, answers) = mpsc::channel();
