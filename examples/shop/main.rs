@@ -1,31 +1,48 @@
-//! A small shop, instrumented with the OpenTelemetry SDK for Rust as a user of dyelog would instrument services, and a load
-//! generator that runs it and records a trace of it.
+//! A small shop, instrumented as a user of dyelog would instrument services, and a load generator that runs it and records what it does: spans by the
+//! OpenTelemetry SDK for Rust, and the records of dyelog's own probes.
 //!
 //! ```sh
 //! cargo run --release --example shop -- --out shop.otlp.jsonl
+//! cargo run --release --example shop -- --calls shop-calls --processes 4
 //! ```
 //!
 //! A gateway, a catalog, an inventory and a payment service talk HTTP over loopback; a mailer takes orders from a queue. What
 //! each does is in [`services`], how it is instrumented in [`telemetry`] and [`service`]; `README.md` draws it.
 
 mod load;
+mod processes;
 mod service;
 mod services;
 mod telemetry;
+mod validation;
+mod work;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Parser;
+use dyelog_probe::{Form, Mode, Recorder};
 
+use crate::processes::Processes;
+use crate::services::{Addresses, Role};
 use crate::telemetry::TraceFile;
 
-/// Run the shop under load, record its trace, and print what was measured.
+/// Run the shop under load, record what it does, and print what was measured.
 #[derive(Parser)]
 struct Args {
     /// The trace file to write: OTLP JSON, one export request a line.
+    #[arg(long, conflicts_with = "processes")]
+    out: Option<PathBuf>,
+    /// The folder to write the records of probes to: one file a process.
     #[arg(long)]
-    out: PathBuf,
+    calls: Option<PathBuf>,
+    /// What the probes read.
+    #[arg(long, default_value = "both")]
+    mode: ProbeMode,
+    /// In how many processes the services run.
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(["1", "4"]))]
+    processes: Option<String>,
     /// How many requests to make in all.
     #[arg(long, default_value_t = 200)]
     requests: u64,
@@ -38,26 +55,105 @@ struct Args {
     /// Seed of the users' choices and think times.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// An activity whose work is halved, such as `look up product`.
+    #[arg(long)]
+    halve: Option<String>,
+    /// Compares what records say with what is measured otherwise, in so many runs of each kind, and does nothing else.
+    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u16).range(1..))]
+    validate: Option<u16>,
+    /// Runs one service for another process of the shop, until its standard input ends.
+    #[arg(long, hide = true)]
+    role: Option<Role>,
+    /// Where the services listen that this one calls: `ROLE=ADDRESS`.
+    #[arg(long, hide = true, value_parser = role_address)]
+    at: Vec<(Role, SocketAddr)>,
+}
+
+/// [`Mode`] on the command line.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ProbeMode {
+    Wall,
+    Cpu,
+    Both,
+}
+
+fn role_address(text: &str) -> Result<(Role, SocketAddr), String> {
+    let (role, address) = text.split_once('=').ok_or("it is ROLE=ADDRESS")?;
+    let role = clap::ValueEnum::from_str(role, true)?;
+    Ok((role, address.parse().map_err(|error| format!("{error}"))?))
+}
+
+impl Args {
+    /// Turns the probes on, if they are asked for.
+    fn recorder(&self, process: &str) -> anyhow::Result<Option<Recorder>> {
+        let Some(folder) = &self.calls else { return Ok(None) };
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let mode = match self.mode {
+            ProbeMode::Wall => Mode::Wall,
+            ProbeMode::Cpu => Mode::Cpu,
+            ProbeMode::Both => Mode::Both,
+        };
+        let path = folder.join(format!("{process}.calls"));
+        Ok(Some(Recorder::of(process).processor(telemetry::HOST).mode(mode).file(Form::Binary, path).start()?))
+    }
+
+    fn plan(&self, gateway: SocketAddr) -> load::Plan {
+        let Self { requests, users, think, seed, .. } = *self;
+        load::Plan { gateway, requests, users, think: think / 1000.0, seed }
+    }
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let file = TraceFile::create(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
-    let shop = services::start(&file).await?;
-
-    let plan = load::Plan {
-        gateway: shop.gateway,
-        requests: args.requests,
-        users: args.users,
-        think: args.think / 1000.0,
-        seed: args.seed,
+    if let Some(rounds) = args.validate {
+        return tokio::task::spawn_blocking(move || validation::run_all(rounds.into())).await?;
+    }
+    if let Some(activity) = &args.halve {
+        ensure!(work::halve(activity), "the shop has no activity `{activity}`");
+    }
+    if args.processes.as_deref() == Some("4") {
+        return in_four_processes(&args).await;
+    }
+    let name = args.role.map_or("shop".to_owned(), |role| format!("{role:?}").to_lowercase());
+    let recorder = args.recorder(&name)?;
+    let file = match &args.out {
+        Some(out) => Some(TraceFile::create(out).with_context(|| format!("cannot create {}", out.display()))?),
+        None => None,
     };
-    let results = load::run(&plan).await?;
+    let roles = args.role.map_or(Role::ALL.to_vec(), |role| vec![role]);
+    let mut addresses = Addresses::default();
+    for (role, address) in &args.at {
+        addresses.set(*role, *address);
+    }
+    let shop = services::start(file.as_ref(), &roles, addresses).await?;
+
+    let results = match args.role {
+        Some(role) => {
+            processes::serve_until_told(shop.addresses.of(role)?).await?;
+            None
+        }
+        None => Some(load::run(&args.plan(shop.addresses.of(Role::Gateway)?)).await?),
+    };
 
     // What was asked for has been answered, but second phases and the queue still work: let them finish, then flush.
     shop.finish().await?;
-    file.finish().context("cannot write the trace")?;
-    eprint!("{results}");
+    if let Some(file) = file {
+        file.finish().context("cannot write the trace")?;
+    }
+    if let Some(results) = results {
+        eprint!("{results}");
+    }
+    eprint!("{}", work::timed_table());
+    if let Some(recorder) = recorder {
+        eprintln!("{name}: {}", recorder.finish());
+    }
     Ok(())
+}
+
+async fn in_four_processes(args: &Args) -> anyhow::Result<()> {
+    let shop = Processes::start()?;
+    let results = load::run(&args.plan(shop.gateway()?)).await?;
+    eprint!("{results}");
+    shop.finish()
 }

@@ -1,11 +1,14 @@
 //! The instrumentation that all services share: a server span for each request that a service accepts, a client span for
-//! each that it makes, producer and consumer spans for messages, and measured CPU time for the work in between.
+//! each that it makes, producer and consumer spans for messages, and measured CPU time for the work in between. Beside the spans stand
+//! the probes of dyelog, where a recorder runs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use axum::http::{HeaderMap, StatusCode};
+use dyelog_probe::Carrier;
 use opentelemetry::trace::{Span as _, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
@@ -13,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::telemetry;
+use crate::work::{Activity, Operation};
 
 /// One service: its tracer, its threads and its HTTP client.
 #[derive(Clone)]
@@ -33,7 +37,8 @@ impl Service {
     }
 
     /// Accepts an HTTP request: waits for a thread, then starts the server span.
-    pub async fn accept(&self, method: &'static str, route: &'static str, path: String, headers: &HeaderMap) -> Visit {
+    pub async fn accept(&self, operation: &'static Operation, path: String, headers: &HeaderMap) -> Visit {
+        let Operation { method, route, .. } = *operation;
         let span = SpanBuilder::from_name(format!("{method} {route}")).with_kind(SpanKind::Server).with_attributes([
             KeyValue::new("http.request.method", method),
             KeyValue::new("http.route", route),
@@ -74,25 +79,30 @@ pub struct Visit {
 impl Visit {
     /// Does a piece of CPU work in a span of its own, with the CPU time that it took. The work is synchronous: it stays on
     /// one thread of the system, whose clock can therefore measure it.
-    pub fn compute<T>(&self, activity: &'static str, work: impl FnOnce() -> T) -> T {
-        let mut span = self.service.tracer.start_with_context(activity, &self.context);
+    pub fn compute(&self, activity: &'static Activity, microseconds: u32) {
+        let _call = activity.function.enter();
+        let mut span = self.service.tracer.start_with_context(activity.name, &self.context);
+        if !span.is_recording() {
+            activity.work(microseconds);
+            return;
+        }
         let before = telemetry::thread_cpu_time();
-        let result = work();
+        activity.work(microseconds);
         if let (Some(before), Some(after)) = (before, telemetry::thread_cpu_time()) {
             let nanoseconds = i64::try_from(after.saturating_sub(before)).unwrap_or(i64::MAX);
             span.set_attribute(KeyValue::new("thread.cpu_time_ns", nanoseconds));
         }
         span.end();
-        result
     }
 
     /// Calls another service over HTTP and waits for its answer, in a client span that goes along in the headers.
     pub async fn call<T: DeserializeOwned>(
         &self,
-        method: &'static str,
+        operation: &'static Operation,
         to: SocketAddr,
         path: &str,
     ) -> anyhow::Result<T> {
+        let method = operation.method;
         let url = format!("http://{to}{path}");
         let span = SpanBuilder::from_name(method).with_kind(SpanKind::Client).with_attributes([
             KeyValue::new("http.request.method", method),
@@ -101,8 +111,17 @@ impl Visit {
             KeyValue::new("url.full", url.clone()),
         ]);
         let context = self.context.with_span(self.service.tracer.build_with_context(span, &self.context));
-        let request = self.service.client.request(method.parse()?, url).headers(telemetry::inject(&context));
-        let answer = async { request.send().await?.error_for_status()?.json().await }.await;
+        let mut headers = telemetry::inject(&context);
+        let request = self.service.client.request(method.parse()?, url);
+        let exchange = async |chain: Option<Carrier>| {
+            if let Some(chain) = chain {
+                chain.inject(&mut headers);
+            }
+            request.headers(headers).send().await?.error_for_status()?.json().await
+        };
+        let begin = Instant::now();
+        let answer = operation.function.call_async(exchange).await;
+        operation.time(begin);
         match &answer {
             Ok(_) => context.span().set_attribute(KeyValue::new("http.response.status_code", 200)),
             Err(error) => context.span().set_status(Status::error(error.to_string())),
@@ -111,14 +130,15 @@ impl Visit {
         answer.with_context(|| format!("failed to {method} {path}"))
     }
 
-    /// Sends a message to a queue without waiting for anything, in a producer span. `send` is given the trace context
-    /// that must travel with the message.
-    pub fn send(&self, queue: &'static str, send: impl FnOnce(&Context)) {
+    /// Sends a message to a queue without waiting for anything, in a producer span. `send` is given the trace context and the causal chain,
+    /// which must travel with the message.
+    pub fn send(&self, queue: &'static str, to: &'static Operation, send: impl FnOnce(&Context, Option<Carrier>)) {
+        let stub = to.function.send();
         let span = SpanBuilder::from_name(format!("send {queue}"))
             .with_kind(SpanKind::Producer)
             .with_attributes(messaging("send", queue));
         let context = self.context.with_span(self.service.tracer.build_with_context(span, &self.context));
-        send(&context);
+        send(&context, stub.carrier());
         context.span().end();
     }
 

@@ -17,11 +17,13 @@ use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_sc
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider, SpanData, SpanExporter};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider, SpanData, SpanExporter,
+};
 use serde_json::Value;
 
 /// The host that all services say they run on. Synthetic: a trace that is published should not tell real host names.
-const HOST: &str = "shop-host-1";
+pub const HOST: &str = "shop-host-1";
 
 /// The file that all services export their spans to.
 #[derive(Clone, Debug)]
@@ -37,26 +39,28 @@ impl TraceFile {
     pub fn finish(&self) -> io::Result<()> {
         self.0.lock().map_err(|_| io::Error::other("an exporter panicked"))?.flush()
     }
+}
 
-    /// The tracer provider of one service instance. Its resource is what tells the tasks of the model apart.
-    pub fn provider(&self, service: &'static str) -> SdkTracerProvider {
-        let resource = Resource::builder_empty()
-            .with_service_name(service)
-            .with_attributes([
-                KeyValue::new("service.instance.id", format!("{service}-1")),
-                KeyValue::new("host.name", HOST),
-            ])
-            .build();
-        let exporter = FileExporter { file: self.clone(), resource: ResourceAttributesWithSchema::default() };
-        // Large batches make few lines; the queue is large enough that nothing is dropped under load.
-        let batches = BatchConfigBuilder::default()
-            .with_max_queue_size(1 << 16)
-            .with_max_export_batch_size(512)
-            .with_scheduled_delay(Duration::from_secs(1))
-            .build();
-        let processor = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
-        SdkTracerProvider::builder().with_resource(resource).with_span_processor(processor).build()
-    }
+/// The tracer provider of one service instance. Its resource is what tells the tasks of the model apart. Without a file its spans are not
+/// recorded, and cost next to nothing.
+pub fn provider(file: Option<&TraceFile>, service: &'static str) -> SdkTracerProvider {
+    let Some(file) = file else { return SdkTracerProvider::builder().with_sampler(Sampler::AlwaysOff).build() };
+    let resource = Resource::builder_empty()
+        .with_service_name(service)
+        .with_attributes([
+            KeyValue::new("service.instance.id", format!("{service}-1")),
+            KeyValue::new("host.name", HOST),
+        ])
+        .build();
+    let exporter = FileExporter { file: file.clone(), resource: ResourceAttributesWithSchema::default() };
+    // Large batches make few lines; the queue is large enough that nothing is dropped under load.
+    let batches = BatchConfigBuilder::default()
+        .with_max_queue_size(1 << 16)
+        .with_max_export_batch_size(512)
+        .with_scheduled_delay(Duration::from_secs(1))
+        .build();
+    let processor = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
+    SdkTracerProvider::builder().with_resource(resource).with_span_processor(processor).build()
 }
 
 /// Writes each batch of one service as one line: an `ExportTraceServiceRequest` in OTLP's JSON encoding.

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 const FIGURE_1: &str = "traces/calls/figure-1.jsonl";
+const SHOP: &str = "traces/calls/shop-4.calls";
 
 fn dyelog(arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("dyelog").expect("the package has a binary");
@@ -54,6 +55,49 @@ fn json_has_the_vectors_of_the_paper() {
     assert_eq!(document["groups"], serde_json::json!(["A", "B", "C", "D"]));
     assert_eq!(document["nodes"][0]["descendent"], serde_json::json!([3_200_000, 2_700_000, 7_000_000, 7_800_000]));
     assert_eq!(document["abnormal"], serde_json::json!([]));
+}
+
+/// What the probes of four processes left, read as one run: paths cross the processes, nothing is amiss, and the model has what the shop is.
+#[test]
+fn the_shop_in_four_processes_is_one_graph() {
+    let (code, document, words) = dyelog(&["profile", SHOP, "--format", "json"]);
+    assert_eq!((code, words.as_str()), (0, ""));
+    let document = json(&document);
+    assert_eq!(document["abnormal"], serde_json::json!([]));
+    let nodes = document["nodes"].as_array().expect("nodes");
+    let named = |kind: &str, interface: &str, function: &str| {
+        let matches =
+            |node: &&Value| node["kind"] == kind && node["interface"] == interface && node["function"] == function;
+        nodes.iter().find(matches).unwrap_or_else(|| panic!("{interface}::{function}")).clone()
+    };
+    let count = |interface, function| named("function", interface, function)["invocations"].as_u64().expect("a count");
+    let (pages, checkouts) = (count("gateway", "GET /product/{id}"), count("gateway", "POST /checkout/{id}"));
+    assert_eq!(pages + checkouts, 12);
+    assert_eq!(count("catalog", "GET /products/{id}"), pages + checkouts);
+    assert_eq!(count("inventory", "GET /stock/{id}"), pages);
+    for of_checkouts in [
+        count("inventory", "POST /reservations/{id}"),
+        count("catalog", "GET /parcels/{id}"),
+        count("payment", "POST /charges/{id}/{cents}"),
+        count("payment", "write audit log"),
+        count("mailer", "compose e-mail"),
+    ] {
+        assert_eq!(of_checkouts, checkouts);
+    }
+    // The two calls of a page at once, and the audit log, are branches.
+    assert_eq!(named("thread", "gateway", "GET /product/{id}")["invocations"], 2 * pages);
+    assert_eq!(named("thread", "payment", "POST /charges/{id}/{cents}")["invocations"], checkouts);
+    assert!(
+        nodes
+            .iter()
+            .all(|node| node["self"].as_array().is_some_and(|own| own.iter().all(|time| time.as_i64() >= Some(0))))
+    );
+
+    let (code, model, _) = dyelog(&["model", SHOP, "--format", "text"]);
+    assert_eq!(code, 0);
+    for task in ["gateway", "catalog", "inventory", "payment"] {
+        assert!(model.contains(task), "{model}");
+    }
 }
 
 #[test]
