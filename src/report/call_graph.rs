@@ -4,6 +4,7 @@
 
 mod difference;
 mod impact;
+pub mod page;
 mod tree;
 
 pub use difference::{json as difference_json, text as difference_text};

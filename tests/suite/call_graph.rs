@@ -11,9 +11,9 @@ use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
 use proptest::prelude::*;
 use serde_json::Value;
 
-const FIGURE_1: &str = "traces/calls/figure-1.jsonl";
+pub const FIGURE_1: &str = "traces/calls/figure-1.jsonl";
 
-fn dyelog(arguments: &[&str]) -> (i32, String, String) {
+pub fn dyelog(arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("dyelog").expect("the package has a binary");
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes UTF-8");

@@ -145,6 +145,7 @@ pub(crate) struct Machine {
     pub(crate) counts: Counts,
     pub(crate) waiting: Queue,
     pub(crate) calls: Option<CallTree>,
+    keep_calls: usize,
     pub(crate) links: Vec<Link>,
     /// Chains that were linked while others were read, for the driver to go on with.
     pub(crate) linked: Vec<(ChainId, u32, Record)>,
@@ -161,7 +162,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(groups: GroupTable, latency: Latency, keep_calls: bool) -> Self {
+    pub(crate) fn new(groups: GroupTable, latency: Latency, keep_calls: usize) -> Self {
         Self {
             tables: Tables::new(),
             groups,
@@ -169,7 +170,8 @@ impl Machine {
             statistics: vec![Statistics::default(); 2],
             counts: Counts::default(),
             waiting: Queue::default(),
-            calls: keep_calls.then(CallTree::default),
+            calls: (keep_calls > 0).then(CallTree::default),
+            keep_calls,
             links: Vec::new(),
             linked: Vec::new(),
             operations: 0,
@@ -586,6 +588,10 @@ impl Machine {
 
     fn open_call(&mut self, frame: &Frame, parent: u32, key: Key, group: u16, detached: bool) -> u32 {
         let Some(calls) = &mut self.calls else { return NONE };
+        if calls.calls().len() >= self.keep_calls {
+            self.calls = None;
+            return NONE;
+        }
         let Spot { chain, event, .. } = frame.spot;
         calls.open(Call {
             parent,

@@ -41,7 +41,7 @@ fn figure_1_of_2002_to_the_digit() {
 
 #[test]
 fn both_patterns_of_table_1_of_2003() {
-    let options = Options { keep_calls: true, ..Options::default() };
+    let options = Options { keep_calls: usize::MAX, ..Options::default() };
     let records = include_str!("../../../traces/calls/table-1.jsonl");
     let profile = analyse(vec![Input::new("records", records.as_bytes())], &options).expect("records");
     assert!(profile.abnormal.is_empty(), "{:?}", profile.abnormal);
