@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use dyelog::callgraph::change::Impact;
 use dyelog::callgraph::diff::{Limit, Renaming, diff};
-use dyelog::callgraph::{self, Granularity, Graph, Options, Profile, Target, write};
+use dyelog::callgraph::{self, CriticalPaths, Granularity, Graph, Options, Profile, Target, write};
 use dyelog::diagnostic::Diagnostics;
 use dyelog::model::Configuration;
 use dyelog::pipeline;
@@ -56,6 +56,9 @@ pub struct ProfileArguments {
     /// A page for a browser: coordinated hyperbolic trees of interfaces, calls and sums, and a flame graph
     #[arg(long, conflicts_with = "format")]
     html: bool,
+    /// The critical path of each operation too, as text and JSON; memory is then in proportion to the calls
+    #[arg(long)]
+    critical_path: bool,
     #[command(flatten)]
     shown: ShownArguments,
     #[command(flatten)]
@@ -261,14 +264,22 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
     if arguments.html {
         return page(arguments, terminal);
     }
-    let profile = arguments.analysis.profile(&arguments.records, terminal)?;
+    let keep_calls = if arguments.critical_path { usize::MAX } else { 0 };
+    let (profile, _) = arguments.analysis.read(&arguments.records, keep_calls, terminal)?;
+    let critical = CriticalPaths::of(&profile);
     let objects = arguments.analysis.by == By::Object;
     let graph = Graph::of(&profile, &arguments.analysis.granularity());
     let shown = Shown { least: arguments.shown.least / 100.0, lines: arguments.shown.lines };
     let mut output = Output::open(&arguments.output)?;
     match arguments.format {
-        Format::Text => output.text(&call_graph::text(&profile, &graph, shown, terminal.look(&arguments.output)))?,
-        Format::Json => output.text(&write::json(&profile, &graph))?,
+        Format::Text => {
+            let look = terminal.look(&arguments.output);
+            output.text(&call_graph::text(&profile, &graph, shown, look))?;
+            if let Some(paths) = &critical {
+                output.text(&format!("\n{}", call_graph::critical_text(&profile, &graph, paths, shown, look)))?;
+            }
+        }
+        Format::Json => output.text(&write::json(&profile, &graph, critical.as_ref()))?,
         Format::Xml => output.text(&write::xml(&graph))?,
         Format::Csv => output.text(&write::csv(&graph))?,
         Format::Folded => output.text(&write::folded(&profile, objects))?,

@@ -84,7 +84,7 @@ fn the_page_is_complete_in_itself() {
     {
         assert!(page.contains(words), "{words} is missing");
     }
-    assert!(!profile(FIGURE_1).contains("panel-ccdg"), "without a change there is no graph of differences");
+    assert!(!profile(FIGURE_1).contains("id=\"panel-ccdg\""), "without a change there is no graph of differences");
 }
 
 #[test]
@@ -236,7 +236,7 @@ const disk = disks.dscg, press = (key, on = disk.canvas) => on.dispatchEvent(new
 const texts = [], fill = disk.pen.fillText;
 disk.pen.fillText = function (text, ...rest) { texts.push(text); return fill.call(this, text, ...rest); };
 disk.draw();
-told.push([...new Set(texts)].sort().join(", "));
+for (const name of ["(main)", "foo [objA]", "say_it [obj3]", "times [obj1]"]) need(texts.includes(name), `${name} is not drawn`);
 press("Home"); press("ArrowRight"); press("ArrowRight"); press("ArrowDown");
 told.push(disk.model.long(disk.selected));
 press("ArrowLeft");
@@ -279,7 +279,6 @@ fn the_trees_are_moved_by_pointer_keys_and_search() {
     assert_eq!(
         told,
         [
-            "(main), foo [objA], say_it [obj3], threads of what_to_say [obj2], times [obj1], what_to_say [obj2]",
             "Demo::Words::what_to_say [obj2]",
             "IDT 1, DSCG 3, CCSG 1, CCDG 1",
             "obj3 D 3 2.6 ms 100 µs",

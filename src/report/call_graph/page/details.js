@@ -29,7 +29,7 @@ function factList(facts) {
 }
 
 function factTable({ heads, rows }) {
-  const row = (cells, tag) => element("tr", {}, ...cells.map((cell, place) => element(tag, place > 1 ? { class: "n" } : {}, cell)));
+  const row = (cells, tag) => element("tr", {}, ...cells.map((cell, place) => element(tag, { ...(place > 1 && { class: "n" }), ...(tag === "th" && { scope: "col" }) }, cell)));
   const shown = rows.slice(0, 100), hidden = rows.length - shown.length;
   const caption = `By object and processor group${hidden > 0 ? `; ${things(hidden, "row", "rows")} more in the tree` : ""}`;
   return element("div", { class: "frame" }, element("table", {}, element("caption", {}, caption), element("thead", {}, row(heads, "th")), element("tbody", {}, ...shown.map((cells) => row(cells, "td")))));
@@ -42,6 +42,20 @@ function crossList(disk, node) {
   const items = links.slice(0, CROSS_LINKS).map(([to, words]) => element("li", {}, element("button", { type: "button", class: "link", onclick: () => disk.select(to) }, words)));
   if (links.length > CROSS_LINKS) items.push(element("li", {}, `and ${things(links.length - CROSS_LINKS, "link", "links")} more`));
   return element("div", {}, element("h3", {}, "Secondary links"), element("ul", {}, ...items));
+}
+
+const STRETCHES = 100;
+
+/** The critical path of the longest operation, from its begin to its end; each stretch leads to its call. */
+function criticalPath(disk) {
+  const { critical } = disk.model;
+  const row = ([node, from, to, transit]) => element("tr", {}, ...[time(from), time(to - from)].map((cell) => element("td", { class: "n" }, cell)),
+    element("td", {}, element("button", { type: "button", class: "link", onclick: () => disk.select(node) }, (transit ? "to or from " : "") + disk.model.short(node))));
+  const hidden = critical.slice(STRETCHES), rest = hidden.length ? [hidden[0][1], critical.at(-1)[2]] : [];
+  const more = hidden.length ? element("p", { class: "quiet" }, `${things(hidden.length, "stretch", "stretches")} more: ${time(rest[1] - rest[0])}`) : "";
+  const heads = ["From", "For", "Call"].map((head) => element("th", { scope: "col" }, head));
+  const table = element("table", {}, element("caption", {}, `Critical path of the longest operation: ${time(critical.at(-1)[2])}`), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...critical.slice(0, STRETCHES).map(row)));
+  document.getElementById("critical").replaceChildren(element("div", { class: "frame" }, table), more);
 }
 
 /** Fills the panel of the selection. */

@@ -272,11 +272,12 @@ class Disk {
   /** Links by width, a path for each: what flows along them, as a share of the whole. */
   drawLinks() {
     const { pen, scene, model } = this;
-    const paths = [0, 1, 2, 3].map(() => new Path2D());
+    const paths = [0, 1, 2, 3].map(() => new Path2D()), critical = new Path2D();
     for (let at = 0; at < scene.links.length; at += 2) {
       const from = scene.links[at], to = scene.links[at + 1], share = model.share(scene.nodes[to]);
       const path = paths[share > 0.3 ? 3 : share > 0.1 ? 2 : share > 0.01 ? 1 : 0];
       this.geodesic(path, scene.x[from], scene.y[from], scene.x[to], scene.y[to]);
+      if (model.onPath?.has(scene.nodes[to])) this.geodesic(critical, scene.x[from], scene.y[from], scene.x[to], scene.y[to]);
     }
     pen.strokeStyle = theme.soft;
     this.drawSpokes();
@@ -286,6 +287,9 @@ class Disk {
       pen.stroke(path);
     });
     pen.globalAlpha = 1;
+    pen.strokeStyle = theme.full;
+    pen.lineWidth = 2.5;
+    pen.stroke(critical);
   }
 
   /** Faint lines to the rim, where a fan of children is too fine to be told apart. */

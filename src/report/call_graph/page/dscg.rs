@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::callgraph::{Call, CallTree, Graph, Key, Profile};
-use crate::report::call_graph::page::names::Names;
+use crate::callgraph::{Call, CallTree, CriticalPaths, Graph, Key, Profile};
+use crate::report::call_graph::page::names::{Names, plain};
 use crate::report::call_graph::page::order::{BreadthFirst, ROOT};
 
 /// The greatest number of nodes of this tree. Paths beyond it are summed up, where they would stand.
@@ -43,6 +43,8 @@ pub(super) struct Dscg {
     /// Thread, process, processor and processor group; names by number.
     sites: Vec<[i64; 4]>,
     chains: Vec<String>,
+    /// The critical path of the longest operation: row, begin and end in nanoseconds, and 1 on the way to a function or back.
+    critical: Vec<[i64; 4]>,
 }
 
 impl Dscg {
@@ -97,7 +99,7 @@ fn of_calls(profile: &Profile, calls: &CallTree, graph: &Graph, names: &mut Name
         let text = profile.tables().chain_text(call.chain);
         let chain = *chains.entry(text).or_insert(next);
         if chain == next {
-            dscg.chains.push(crate::report::markup::shortened(text).into_owned());
+            dscg.chains.push(plain(text));
         }
         dscg.node.push(node(graph, call.key));
         dscg.site.push(number);
@@ -108,6 +110,13 @@ fn of_calls(profile: &Profile, calls: &CallTree, graph: &Graph, names: &mut Name
         dscg.flags.push(flags(call));
         last = chain;
     }
+    let mut row_of = vec![0i64; all.len() + 1];
+    tree.nodes.iter().enumerate().for_each(|(row, node)| row_of[*node] = row as i64);
+    let longest = CriticalPaths::of(profile).map(|paths| paths.longest).unwrap_or_default();
+    dscg.critical = longest
+        .iter()
+        .map(|stretch| [row_of[stretch.call + 1], stretch.begin, stretch.end, i64::from(stretch.transit)])
+        .collect();
     if dscg.latency.iter().all(|latency| *latency < 0) {
         dscg.latency.clear();
     }

@@ -23,7 +23,7 @@ use crate::report::markup::{Markup, shortened};
 
 use dscg::Dscg;
 use idt::Idt;
-use names::Names;
+use names::{Names, plain};
 use summary::{Nodes, Summary};
 
 /// What a page shows.
@@ -57,9 +57,9 @@ const SCRIPT: &str = concat!(
 
 /// All that the script reads.
 #[derive(Serialize)]
-struct Data<'a> {
+struct Data {
     wall: bool,
-    groups: Vec<&'a str>,
+    groups: Vec<String>,
     nodes: Nodes,
     idt: Idt,
     dscg: Dscg,
@@ -100,7 +100,7 @@ fn data(page: &Page<'_>) -> String {
     let mut names = Names::new();
     let data = Data {
         wall: page.profile.wall,
-        groups: page.graph.groups.iter().map(String::as_str).collect(),
+        groups: page.graph.groups.iter().map(|group| plain(group)).collect(),
         nodes: Nodes::of(page.graph, &mut names),
         idt: Idt::of(page.profile, page.graph, &mut names),
         dscg: Dscg::of(page.profile, page.graph, &mut names),
@@ -164,6 +164,7 @@ fn details(html: &mut Markup) {
     html.open("div", &[("id", "selection"), ("aria-live", "polite")]);
     html.element("p", &[("class", "quiet")], "Nothing is selected.");
     html.close();
+    html.open("div", &[("id", "critical")]).close();
     html.open("details", &[("class", "help"), ("id", "help")]).element("summary", &[], "Mouse and keys");
     html.open("ul", &[]);
     for words in [

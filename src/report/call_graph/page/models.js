@@ -134,6 +134,9 @@ class CallTree extends Model {
     Object.assign(this, columns);
     this.sums = this.tree.inclusive(this.own.map((own) => Math.max(0, own)));
     for (let row = 1; row < this.chain.length; row++) this.chain[row] += this.chain[row - 1];
+    /** Time on the critical path of the longest operation, by node. */
+    this.onPath = new Map();
+    for (const [row, from, to] of this.critical) this.onPath.set(row, (this.onPath.get(row) ?? 0) + to - from);
   }
   short(node) {
     if (this.node[node] < 0) return `… ${things(this.count[node], "path", "paths")} more`;
@@ -165,6 +168,7 @@ class CallTree extends Model {
       facts.unshift(["Calls along this path", count(this.count[node])]);
       return facts;
     }
+    if (this.onPath.has(node)) facts.push(["On the critical path", time(this.onPath.get(node))]);
     if (this.latency.length && this.latency[node] >= 0) facts.push(["From begin to end, probes included", time(this.latency[node])]);
     facts.push(["First record", `event ${this.event[node]} of chain ${this.chains[this.chain[node]]}`]);
     const flags = FLAGS.filter((_, bit) => this.flags[node] & (1 << bit));

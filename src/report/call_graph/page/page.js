@@ -131,6 +131,7 @@ function legend() {
     return element("li", {}, sign, name);
   });
   if (groups.length > 24) shown.push(element("li", {}, `and ${count(groups.length - 24)} groups more`));
+  if (models.dscg.critical.length) shown.push(element("li", {}, element("span", { class: "critical-sign" }), "critical path of the longest operation"));
   if (models.ccdg) shown.push(element("li", {}, "CCDG: ▲ more, ▼ less"));
   document.getElementById("legend").replaceChildren(...shown);
 }
@@ -152,6 +153,7 @@ function begin() {
     disks[key] = new Disk(document.querySelector(`#panel-${key} canvas`), model, hooks);
   }
   document.querySelectorAll(".panel").forEach(wirePanel);
+  if (models.dscg.critical.length) criticalPath(disks.dscg);
   wireSearch();
   wireKeys();
   // Merging by path takes its time, and the trees are to be seen first.
