@@ -30,6 +30,9 @@
 //!
 //! Latencies are without the probes inside them; `Latency::Paper` is the formula as printed (2003 §3.2). Where it says "the total number of child
 //! functions" it is read as all calls beneath, at any depth.
+//!
+//! [`CriticalPaths`] says what the durations of operations are made of, from their ends backwards. It needs single calls ([`Options::keep_calls`]) with
+//! times on the wall.
 
 #![forbid(unsafe_code)]
 
