@@ -94,6 +94,22 @@ fn packed_and_binary_records_say_the_same() {
 }
 
 #[test]
+fn critical_paths_hold_all_of_the_duration() {
+    let (code, document, words) =
+        dyelog(&["profile", "traces/calls/table-1.jsonl", "--critical-path", "--format", "json"]);
+    assert_eq!((code, words.as_str()), (0, ""));
+    let path = json(&document)["critical_path"].clone();
+    let nodes = path["nodes"].as_array().expect("a list").iter();
+    let whole: i64 = nodes.filter_map(|node| Some(node["time"].as_i64()? + node["transit"].as_i64()?)).sum();
+    assert_eq!((path["operations"].as_u64(), path["length"].as_i64()), (Some(3), Some(whole)));
+    let last = path["longest"]["stretches"].as_array().expect("a list").last().expect("a stretch").clone();
+    assert_eq!((path["longest"]["chain"].as_str(), last["end"].as_i64()), (Some("parent-child"), Some(109_000)));
+    let (_, text, _) = dyelog(&["profile", FIGURE_1, "--critical-path"]);
+    assert!(text.contains("no critical path: the records have no times of the clock on the wall"), "{text}");
+    assert!(!json(&dyelog(&["profile", FIGURE_1, "--format", "json"]).1)["critical_path"].is_object());
+}
+
+#[test]
 fn damage_is_named_and_counted() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let whole = fs::read_to_string(FIGURE_1).expect("it is bundled");

@@ -287,8 +287,28 @@ fn the_trees_are_moved_by_pointer_keys_and_search() {
     );
 }
 
+const CRITICAL: &str = r##"
+const rows = [...document.querySelectorAll("#critical tbody tr")];
+told.push(document.querySelector("#critical caption").textContent);
+told.push(rows.slice(0, 4).map((row) => [...row.cells].map((cell) => cell.textContent).join(" ")).join(", "));
+rows[3].querySelector("button").click();
+need(models.dscg.long(disks.dscg.selected) === "Demo::Table1::G" && models.dscg.onPath.has(disks.dscg.selected), "a stretch leads to its call");
+"##;
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_critical_path_is_listed_and_leads_to_its_calls() {
+    assert_eq!(
+        told(&profile("traces/calls/table-1.jsonl"), CRITICAL),
+        [
+            "Critical path of the longest operation: 109 µs",
+            "0 ns 10 µs to or from F, 10 µs 10 µs F, 20 µs 10 µs to or from G, 30 µs 10 µs G",
+        ]
+    );
+}
+
 /// The picture depends on what is in sight, not on the size of the tree, and no depth collapses it.
-const BOUNDED: &str = r##"
+const BOUNDED: &str = r#"
 const disk = disks.dscg, { size } = disk.model.tree;
 let most = 0, least = Infinity;
 for (let step = 0; step < 60; step++) {
@@ -309,7 +329,7 @@ disk.draw();
 const near = disk.scene.nodes.slice(0, 2);
 need(near[0] === size - 1, "the last node is in the centre");
 told.push(String(size));
-"##;
+"#;
 
 #[test]
 #[ignore = "needs chromium"]

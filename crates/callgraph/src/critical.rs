@@ -213,7 +213,10 @@ impl<'a> Timeline<'a> {
 
     /// A stretch of a call itself: what lies outside of the function is the way to it or back, or from it to a function that it started one-way.
     fn tell_own(&self, call: usize, begin: i64, end: i64, tell: &mut impl FnMut(usize, i64, i64, bool)) {
-        let Some(inner) = self.inner[call] else { return tell(call, begin, end, true) };
+        let Some(inner) = self.inner[call] else {
+            tell(call, begin, end, true);
+            return;
+        };
         let (into, out) = (inner.begin.clamp(begin, end), inner.end.clamp(begin, end));
         tell(call, out, end, true);
         tell(call, into, out, false);

@@ -15,7 +15,7 @@ mod recovery;
 
 use crate::abnormal::{Counts, Kind, Spot};
 use crate::calls::{Call, CallTree};
-use crate::context::{ContextTree, Key, NONE, NOWHERE};
+use crate::context::{ContextTree, Key, NONE};
 use crate::groups::GroupTable;
 use crate::latency::{Latency, NO_TIME, Queue, Statistics};
 use crate::record::{ChainId, Name, Probe, Reading, Record, SiteId, Tables};

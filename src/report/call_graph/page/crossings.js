@@ -107,7 +107,8 @@ function listChoices(disk, node) {
   }
   const shown = [];
   for (let child = tree.first[node]; child < tree.first[node + 1] && shown.length < LISTED; child++) {
-    shown.push(element("li", {}, element("button", { type: "button", class: "link", onclick: () => disk.select(child) }, `${model.short(child)} – ${(100 * model.share(child)).toFixed(1)} %`)));
+    const words = `${model.short(child)} – ${(100 * model.share(child)).toFixed(1)} %`;
+    shown.push(element("li", {}, element("button", { type: "button", class: "link", onclick: () => disk.select(child) }, words)));
   }
   const hidden = tree.first[node + 1] - tree.first[node] - shown.length;
   if (hidden > 0) shown.push(element("li", {}, `and ${count(hidden)} more in the tree`));

@@ -28,11 +28,16 @@ function factList(facts) {
   return element("dl", {}, ...facts.flatMap(([term, value]) => [element("dt", {}, term), element("dd", {}, value)]));
 }
 
+function captioned(caption, head, rows) {
+  const parts = [element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...rows)];
+  return element("div", { class: "frame" }, element("table", {}, ...parts));
+}
+
 function factTable({ heads, rows }) {
   const row = (cells, tag) => element("tr", {}, ...cells.map((cell, place) => element(tag, { ...(place > 1 && { class: "n" }), ...(tag === "th" && { scope: "col" }) }, cell)));
   const shown = rows.slice(0, 100), hidden = rows.length - shown.length;
   const caption = `By object and processor group${hidden > 0 ? `; ${things(hidden, "row", "rows")} more in the tree` : ""}`;
-  return element("div", { class: "frame" }, element("table", {}, element("caption", {}, caption), element("thead", {}, row(heads, "th")), element("tbody", {}, ...shown.map((cells) => row(cells, "td")))));
+  return captioned(caption, row(heads, "th"), shown.map((cells) => row(cells, "td")));
 }
 
 /** Secondary links of a summary node; each goes to its other end. */
@@ -54,8 +59,9 @@ function criticalPath(disk) {
   const hidden = critical.slice(STRETCHES), rest = hidden.length ? [hidden[0][1], critical.at(-1)[2]] : [];
   const more = hidden.length ? element("p", { class: "quiet" }, `${things(hidden.length, "stretch", "stretches")} more: ${time(rest[1] - rest[0])}`) : "";
   const heads = ["From", "For", "Call"].map((head) => element("th", { scope: "col" }, head));
-  const table = element("table", {}, element("caption", {}, `Critical path of the longest operation: ${time(critical.at(-1)[2])}`), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...critical.slice(0, STRETCHES).map(row)));
-  document.getElementById("critical").replaceChildren(element("div", { class: "frame" }, table), more);
+  const caption = `Critical path of the longest operation: ${time(critical.at(-1)[2])}`;
+  const table = captioned(caption, element("tr", {}, ...heads), critical.slice(0, STRETCHES).map(row));
+  document.getElementById("critical").replaceChildren(table, more);
 }
 
 /** Fills the panel of the selection. */

@@ -10,7 +10,7 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 const theme = {
   read() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["paper", "panel", "ink", "soft", "line", "accent", "full"]) this[name] = style.getPropertyValue("--" + name).trim();
+    for (const name of ["paper", "panel", "ink", "soft", "line", "accent", "alarm"]) this[name] = style.getPropertyValue("--" + name).trim();
     this.groups = darkness.matches ? DARK : LIGHT;
     this.less = darkness.matches ? "#56b4e9" : "#0072b2";
     this.more = darkness.matches ? "#e69f00" : "#d55e00";
@@ -287,7 +287,7 @@ class Disk {
       pen.stroke(path);
     });
     pen.globalAlpha = 1;
-    pen.strokeStyle = theme.full;
+    pen.strokeStyle = theme.alarm;
     pen.lineWidth = 2.5;
     pen.stroke(critical);
   }
@@ -368,7 +368,7 @@ class Disk {
       if (!selected && !marked && !matched && node !== this.hovered) continue;
       pen.beginPath();
       pen.arc(x, y, this.size(place) + 3.5, 0, 2 * Math.PI);
-      pen.strokeStyle = matched ? theme.full : selected || marked ? theme.accent : theme.ink;
+      pen.strokeStyle = matched ? theme.alarm : selected || marked ? theme.accent : theme.ink;
       pen.lineWidth = selected ? 3.5 : 2;
       pen.setLineDash(matched && !selected ? [4, 3] : []);
       pen.stroke();

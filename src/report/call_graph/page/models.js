@@ -212,18 +212,19 @@ class SummaryTree extends Model {
 class ChangeTree extends SummaryTree {
   constructor(columns) {
     super("ccdg", "CPU consumption delta graph", columns);
-    this.delta = this.changed.map(([, , , , before, after]) => sum(after) - sum(before));
+    this.delta = this.changed.map(([, , [before, after]]) => sum(after) - sum(before));
     this.greatest = this.delta.reduce((most, delta) => Math.max(most, Math.abs(delta)), 1);
   }
   change(node) { return this.delta[node] / this.greatest; }
   share(node) { return Math.abs(this.delta[node]) / this.greatest; }
   facts(node) {
-    const [a, b, c, d, e, f] = this.changed[node].map(sum), [before, after] = this.changed[node];
-    const words = (old, now) => {
+    const [own, descendent, inclusive] = this.changed[node], [before, after] = own;
+    const words = (pair) => {
+      const [old, now] = pair.map(sum);
       const relative = old === 0 ? "" : `, ${now >= old ? "+" : "−"}${Math.abs((100 * (now - old)) / old).toFixed(1)} %`;
       return `${time(old)} before, ${time(now)} after${relative}`;
     };
-    return [["Self", words(a, b)], ["Inclusive", words(e, f)], ["Descendent", words(c, d)], ["Self before", vector(before)], ["Self after", vector(after)]];
+    return [["Self", words(own)], ["Inclusive", words(inclusive)], ["Descendent", words(descendent)], ["Self before", vector(before)], ["Self after", vector(after)]];
   }
 }
 

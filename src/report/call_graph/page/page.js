@@ -57,7 +57,8 @@ function search(text) {
   matches = { flags, next: {} };
   for (const disk of Object.values(disks)) {
     const { model } = disk;
-    const isMatch = model.key === "idt" ? (row) => wanted && row > 0 && model.kind[row] < 4 && names[model.name[row]].toLowerCase().includes(wanted) : (row) => flags[model.summary(row)] === 1;
+    const named = (row) => row > 0 && model.kind[row] < 4 && names[model.name[row]].toLowerCase().includes(wanted);
+    const isMatch = model.key === "idt" ? named : (row) => flags[model.summary(row)] === 1;
     disk.matched = wanted ? isMatch : () => false;
     disk.invalidate();
   }

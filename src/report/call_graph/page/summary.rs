@@ -75,7 +75,7 @@ pub(super) struct Summary {
     secondary: Vec<[u64; 3]>,
     /// Before and after a change, of each row: itself, descendent, inclusive. Empty in the CCSG.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    changed: Vec<[Sparse; 6]>,
+    changed: Vec<[[Sparse; 2]; 3]>,
 }
 
 impl Summary {
@@ -99,12 +99,10 @@ impl Summary {
         }
         let mut summary = Self::of(graph, &nodes, &impact.arcs);
         let pair = |changed: &Changed| [sparse(&changed.before), sparse(&changed.after)];
-        let changed = summary.node.iter().map(|node| match delta_of[*node] {
-            Some(delta) => {
-                let [[a, b], [c, d], [e, f]] = [&delta.own, &delta.descendent, &delta.inclusive_once].map(pair);
-                [a, b, c, d, e, f]
-            }
-            None => Default::default(),
+        let changed = summary.node.iter().map(|node| {
+            delta_of[*node].map_or_else(Default::default, |delta| {
+                [pair(&delta.own), pair(&delta.descendent), pair(&delta.inclusive_once)]
+            })
         });
         summary.changed = changed.collect();
         summary
