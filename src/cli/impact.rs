@@ -21,8 +21,8 @@ use crate::cli::{Outcome, input, output};
 #[command(after_long_help = examples! {
     "all functions with 30% less work" =>
     "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::* }'",
-    "the same as a page, with the graph of differences" =>
-    "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::* }' --html -o impact.html",
+    "a page with the graph of differences" =>
+    "dyelog impact traces/calls/figure-1.jsonl -e 'increase by 5% to function { * }' --html -o i.html",
 })]
 pub struct Arguments {
     /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
