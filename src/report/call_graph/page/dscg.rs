@@ -111,7 +111,9 @@ fn of_calls(profile: &Profile, calls: &CallTree, graph: &Graph, names: &mut Name
         last = chain;
     }
     let mut row_of = vec![0i64; all.len() + 1];
-    tree.nodes.iter().enumerate().for_each(|(row, node)| row_of[*node] = row as i64);
+    for (row, node) in tree.nodes.iter().enumerate() {
+        row_of[*node] = row as i64;
+    }
     let longest = CriticalPaths::of(profile).map(|paths| paths.longest).unwrap_or_default();
     dscg.critical = longest
         .iter()
@@ -224,7 +226,9 @@ fn greatest(values: &[i64], most: usize) -> Vec<bool> {
     let ahead = |one: &usize, other: &usize| values[*other].cmp(&values[*one]).then(one.cmp(other));
     order.select_nth_unstable_by(most - 1, ahead);
     let mut marks = vec![false; values.len()];
-    order[..most].iter().for_each(|place| marks[*place] = true);
+    for place in &order[..most] {
+        marks[*place] = true;
+    }
     marks
 }
 

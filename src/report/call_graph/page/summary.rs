@@ -125,7 +125,9 @@ impl Summary {
         });
         let count = |row: &usize| tree_links[*row].map_or(0, |link| links[link].count);
         let mut primary = vec![false; links.len()];
-        tree_links.iter().flatten().for_each(|link| primary[*link] = true);
+        for link in tree_links.iter().flatten() {
+            primary[*link] = true;
+        }
         let secondary = links.iter().zip(&primary).filter(|(_, primary)| !**primary);
         Self {
             node: tree.nodes.iter().map(|row| order[*row]).collect(),
