@@ -34,7 +34,7 @@ fn records(lines: &[&str]) -> String {
             "thread_start" | "thread_end" => format!("\"{probe}\":\"{function}\""),
             _ => format!("\"probe\":\"{probe}\",\"function\":\"{function}\""),
         };
-        let more = [&[""], more].concat().join(",");
+        let more = [&[""][..], more].concat().join(",");
         text.push_str(&format!(
             "{{\"chain\":\"{chain}\",\"event\":{event},{what},\"processor\":\"{host}\",\"wall\":{wall}{more}}}\n"
         ));
