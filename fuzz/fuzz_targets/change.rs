@@ -6,7 +6,7 @@ use dyelog_callgraph::change::{Change, impact};
 use dyelog_callgraph::{Granularity, Input, Options, analyse};
 use libfuzzer_sys::fuzz_target;
 
-const RECORDS: &str = include_str!("../../crates/callgraph/traces/figure-1.jsonl");
+const RECORDS: &str = include_str!("../../traces/calls/figure-1.jsonl");
 
 fuzz_target!(|source: &str| {
     let Ok(change) = Change::parse("fuzz", source) else { return };

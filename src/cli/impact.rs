@@ -12,7 +12,7 @@ use dyelog::solve::{LayeredOptions, layered};
 
 use crate::cli::args::{Form, OutputArguments};
 use crate::cli::exit::Exit;
-use crate::cli::profile::AnalysisArguments;
+use crate::cli::profile::{AnalysisArguments, html};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Outcome, input, output};
 
@@ -21,6 +21,8 @@ use crate::cli::{Outcome, input, output};
 #[command(after_long_help = examples! {
     "all functions with 30% less work" =>
     "dyelog impact traces/calls/figure-1.jsonl -e 'reduction by 30% to function { Demo::* }'",
+    "a page with the graph of differences" =>
+    "dyelog impact traces/calls/figure-1.jsonl -e 'increase by 5% to function { * }' --html -o i.html",
 })]
 pub struct Arguments {
     /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
@@ -37,6 +39,9 @@ pub struct Arguments {
     /// The form of the answer
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
     format: Form,
+    /// A page for a browser: coordinated hyperbolic trees of interfaces, calls, sums and differences, and a flame graph
+    #[arg(long, conflicts_with = "format")]
+    html: bool,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -54,7 +59,11 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (profile, configuration) = analysis.profile_with_calls(&arguments.records, terminal)?;
     let solver = |model: &Model| layered(model, &LayeredOptions::default());
     let found = pipeline::impact(&profile, &change, &analysis.granularity(), &configuration, solver, terminal)?;
+    if arguments.html {
+        output::check_ending(&arguments.output, &["html", "htm"], terminal);
+    }
     let text = match arguments.format {
+        _ if arguments.html => html(&arguments.records, &profile, &found.graph.before, Some(&found.graph)),
         Form::Text => call_graph::impact_text(&found.graph, &found.scenarios, terminal.look(&arguments.output)),
         Form::Json => call_graph::impact_json(&found.graph, &found.scenarios),
     };

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use dyelog::callgraph::change::Impact;
 use dyelog::callgraph::diff::{Limit, Renaming, diff};
-use dyelog::callgraph::{self, Granularity, Graph, Options, Profile, Target, write};
+use dyelog::callgraph::{self, CriticalPaths, Granularity, Graph, Options, Profile, Target, write};
 use dyelog::diagnostic::Diagnostics;
 use dyelog::model::Configuration;
 use dyelog::pipeline;
@@ -22,6 +23,7 @@ use crate::cli::{Failure, Outcome, input, output};
 #[command(after_long_help = examples! {
     "where processor time goes, by function and by path" => "dyelog profile traces/calls/figure-1.jsonl",
     "objects of an interface as one" => "dyelog profile traces/calls/figure-1.jsonl --by interface",
+    "a page to look at in a browser" => "dyelog profile traces/calls/figure-1.jsonl --html -o figure-1.html",
     "for a flame graph" => "dyelog profile traces/calls/figure-1.jsonl --format folded -o figure-1.folded",
 })]
 pub struct Arguments {
@@ -51,6 +53,12 @@ pub struct ProfileArguments {
     /// The form of the profile
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     format: Format,
+    /// A page for a browser: coordinated hyperbolic trees of interfaces, calls and sums, and a flame graph
+    #[arg(long, conflicts_with = "format")]
+    html: bool,
+    /// The critical path of each operation too, as text and JSON; memory is then in proportion to the calls
+    #[arg(long)]
+    critical_path: bool,
     #[command(flatten)]
     shown: ShownArguments,
     #[command(flatten)]
@@ -204,7 +212,7 @@ impl AnalysisArguments {
 
     /// Reads records as the arguments ask for.
     pub fn profile(&self, records: &[PathBuf], terminal: &mut Terminal) -> Result<Profile, Failure> {
-        Ok(self.read(records, false, terminal)?.0)
+        Ok(self.read(records, 0, terminal)?.0)
     }
 
     /// The same with every single call, and the whole configuration.
@@ -213,13 +221,13 @@ impl AnalysisArguments {
         records: &[PathBuf],
         terminal: &mut Terminal,
     ) -> Result<(Profile, Configuration), Failure> {
-        self.read(records, true, terminal)
+        self.read(records, usize::MAX, terminal)
     }
 
     fn read(
         &self,
         records: &[PathBuf],
-        keep_calls: bool,
+        keep_calls: usize,
         terminal: &mut Terminal,
     ) -> Result<(Profile, Configuration), Failure> {
         input::check_stdin_once(records.iter().chain(&self.config))?;
@@ -253,14 +261,25 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 }
 
 fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
-    let profile = arguments.analysis.profile(&arguments.records, terminal)?;
+    if arguments.html {
+        return page(arguments, terminal);
+    }
+    let keep_calls = if arguments.critical_path { usize::MAX } else { 0 };
+    let (profile, _) = arguments.analysis.read(&arguments.records, keep_calls, terminal)?;
+    let critical = CriticalPaths::of(&profile);
     let objects = arguments.analysis.by == By::Object;
     let graph = Graph::of(&profile, &arguments.analysis.granularity());
     let shown = Shown { least: arguments.shown.least / 100.0, lines: arguments.shown.lines };
     let mut output = Output::open(&arguments.output)?;
     match arguments.format {
-        Format::Text => output.text(&call_graph::text(&profile, &graph, shown, terminal.look(&arguments.output)))?,
-        Format::Json => output.text(&write::json(&profile, &graph))?,
+        Format::Text => {
+            let look = terminal.look(&arguments.output);
+            output.text(&call_graph::text(&profile, &graph, shown, look))?;
+            if let Some(paths) = &critical {
+                output.text(&format!("\n{}", call_graph::critical_text(&profile, &graph, paths, shown, look)))?;
+            }
+        }
+        Format::Json => output.text(&write::json(&profile, &graph, critical.as_ref()))?,
         Format::Xml => output.text(&write::xml(&graph))?,
         Format::Csv => output.text(&write::csv(&graph))?,
         Format::Folded => output.text(&write::folded(&profile, objects))?,
@@ -268,6 +287,26 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
     }
     output.finish()?;
     Ok(Exit::Ok)
+}
+
+/// Writes a profile as a page.
+fn page(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
+    output::check_ending(&arguments.output, &["html", "htm"], terminal);
+    let (profile, _) = arguments.analysis.read(&arguments.records, call_graph::page::MOST_CALLS, terminal)?;
+    let graph = Graph::of(&profile, &arguments.analysis.granularity());
+    output::write(&arguments.output, &html(&arguments.records, &profile, &graph, None))?;
+    Ok(Exit::Ok)
+}
+
+/// The page of a profile, and of a change where there is one.
+pub fn html(records: &[PathBuf], profile: &Profile, graph: &Graph, impact: Option<&Impact>) -> String {
+    let inputs: Vec<String> = records.iter().map(|path| input::shown(path).to_string()).collect();
+    let title = match &inputs[..] {
+        [first, _, ..] => format!("Call graph of {first} and {} more", inputs.len() - 1),
+        [first] => format!("Call graph of {first}"),
+        [] => "Call graph".to_owned(),
+    };
+    call_graph::page::html(&call_graph::page::Page { title: &title, inputs: &inputs, profile, graph, impact })
 }
 
 fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {

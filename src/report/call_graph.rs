@@ -2,10 +2,13 @@
 //!
 //! Text has milliseconds and percentages; JSON has nanoseconds, as records have.
 
+mod critical;
 mod difference;
 mod impact;
+pub mod page;
 mod tree;
 
+pub use critical::text as critical_text;
 pub use difference::{json as difference_json, text as difference_text};
 pub use impact::{json as impact_json, text as impact_text};
 

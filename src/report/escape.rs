@@ -8,14 +8,14 @@ pub(super) fn escape(text: &str, target: &mut String) {
             '<' => target.push_str("&lt;"),
             '>' => target.push_str("&gt;"),
             '"' => target.push_str("&quot;"),
-            '\n' | '\t' => target.push(character),
-            // What no document may hold, and what would turn the direction of the text around it.
-            _ if character.is_control()
-                || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}') =>
-            {
-                target.push('\u{fffd}');
-            }
-            _ => target.push(character),
+            _ => target.push(visible(character)),
         }
     }
+}
+
+/// The character, or a sign in its place where no document may hold it, or where it would turn the direction of the text around it.
+pub(super) fn visible(character: char) -> char {
+    let forbidden = character.is_control() && !matches!(character, '\n' | '\t');
+    let turning = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}');
+    if forbidden || turning { '\u{fffd}' } else { character }
 }

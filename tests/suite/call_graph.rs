@@ -11,10 +11,10 @@ use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
 use proptest::prelude::*;
 use serde_json::Value;
 
-const FIGURE_1: &str = "traces/calls/figure-1.jsonl";
+pub const FIGURE_1: &str = "traces/calls/figure-1.jsonl";
 const SHOP: &str = "traces/calls/shop-4.calls";
 
-fn dyelog(arguments: &[&str]) -> (i32, String, String) {
+pub fn dyelog(arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("dyelog").expect("the package has a binary");
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes UTF-8");
@@ -135,6 +135,22 @@ fn packed_and_binary_records_say_the_same() {
     std::io::Write::write_all(&mut encoder, &fs::read(&binary).expect("it was written")).expect("memory takes it");
     fs::write(&packed, encoder.finish().expect("memory takes it")).expect("the folder can be written");
     assert_eq!(dyelog(&["profile", &packed.display().to_string()]), expected);
+}
+
+#[test]
+fn critical_paths_hold_all_of_the_duration() {
+    let (code, document, words) =
+        dyelog(&["profile", "traces/calls/table-1.jsonl", "--critical-path", "--format", "json"]);
+    assert_eq!((code, words.as_str()), (0, ""));
+    let path = json(&document)["critical_path"].clone();
+    let nodes = path["nodes"].as_array().expect("a list").iter();
+    let whole: i64 = nodes.filter_map(|node| Some(node["time"].as_i64()? + node["transit"].as_i64()?)).sum();
+    assert_eq!((path["operations"].as_u64(), path["length"].as_i64()), (Some(3), Some(whole)));
+    let last = path["longest"]["stretches"].as_array().expect("a list").last().expect("a stretch").clone();
+    assert_eq!((path["longest"]["chain"].as_str(), last["end"].as_i64()), (Some("parent-child"), Some(109_000)));
+    let (_, text, _) = dyelog(&["profile", FIGURE_1, "--critical-path"]);
+    assert!(text.contains("no critical path: the records have no times of the clock on the wall"), "{text}");
+    assert!(!json(&dyelog(&["profile", FIGURE_1, "--format", "json"]).1)["critical_path"].is_object());
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod angio;
 mod book_console;
 mod browser;
 mod call_graph;
+mod call_graph_page;
 mod case_study;
 mod cli;
 mod code_texts;

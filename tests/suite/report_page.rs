@@ -46,7 +46,7 @@ fn hostile_trace(folder: &Path) -> PathBuf {
 }
 
 /// Whatever in a page a browser would fetch, links to other pages included.
-fn fetched(page: &str) -> Vec<String> {
+pub fn fetched(page: &str) -> Vec<String> {
     let lower = page.to_lowercase();
     let mut found = Vec::new();
     for (sign, allowed) in [
@@ -281,7 +281,7 @@ fn curves_are_read_by_keyboard_and_pointer_in_a_browser() {
 }
 
 /// What a page must have for those who cannot see it, or see little: names of things, an order of headings, contrast.
-const ACCESS: &str = r#"
+pub const ACCESS: &str = r#"
 const outcome = [];
 const need = (right, words) => { if (!right) outcome.push(words); };
 for (const table of document.querySelectorAll("table")) {

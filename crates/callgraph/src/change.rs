@@ -345,8 +345,9 @@ pub fn impact(profile: &Profile, change: &Change, granularity: &Granularity) -> 
             reached[parent] = true;
         }
     }
-    let (before, places) = Graph::with_places(profile, contexts, granularity);
-    let (after, _) = Graph::with_places(profile, &contexts.with_times(times), granularity);
+    let before = Graph::with_times(profile, contexts, granularity);
+    let after = Graph::with_times(profile, &contexts.with_times(times), granularity);
+    let places = &before.places;
     let mut met = vec![false; before.nodes.len()];
     let mut ways = std::collections::BTreeSet::new();
     for node in (0..contexts.len()).filter(|node| reached[*node]) {

@@ -128,19 +128,22 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The arcs, sorted.
     pub arcs: Vec<Arc>,
+    /// The node of each key that is met.
+    pub(crate) places: Places,
 }
 
 /// For each key of a profile that is met, its node; else [`usize::MAX`].
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Places(pub(crate) Vec<usize>);
 
 impl Graph {
     /// Summarises a profile.
     pub fn of(profile: &Profile, granularity: &Granularity) -> Self {
-        Self::with_places(profile, &profile.contexts, granularity).0
+        Self::with_times(profile, &profile.contexts, granularity)
     }
 
     /// The same of other times in the same paths.
-    pub(crate) fn with_places(profile: &Profile, contexts: &ContextTree, granularity: &Granularity) -> (Self, Places) {
+    pub(crate) fn with_times(profile: &Profile, contexts: &ContextTree, granularity: &Granularity) -> Self {
         let (mut nodes, places) = nodes(profile, contexts, granularity);
         let place = |node: usize| places.0[contexts.key(node).index()];
         for node in 1..contexts.len() {
@@ -162,7 +165,12 @@ impl Graph {
             }
         });
         let arcs = arcs(contexts, &places, nodes.len());
-        (Self { groups: profile.groups.clone(), nodes, arcs }, places)
+        Self { groups: profile.groups.clone(), nodes, arcs, places }
+    }
+
+    /// The node that a function, or the threads under one, belong to; none for what the profile of this graph does not have.
+    pub fn node_of(&self, key: Key) -> Option<usize> {
+        self.places.0.get(key.index()).copied().filter(|node| *node != usize::MAX)
     }
 
     /// What the whole system spent, by group: the descendent of the Global Virtual Main.

@@ -30,6 +30,9 @@
 //!
 //! Latencies are without the probes inside them; `Latency::Paper` is the formula as printed (2003 §3.2). Where it says "the total number of child
 //! functions" it is read as all calls beneath, at any depth.
+//!
+//! [`CriticalPaths`] says what the durations of operations are made of, from their ends backwards. It needs single calls ([`Options::keep_calls`]) with
+//! times on the wall.
 
 #![forbid(unsafe_code)]
 
@@ -39,6 +42,7 @@ mod calls;
 pub mod change;
 pub mod codes;
 mod context;
+mod critical;
 pub mod diff;
 mod graph;
 mod groups;
@@ -55,6 +59,7 @@ pub mod write;
 pub use abnormal::{Abnormal, First, Kind};
 pub use calls::{Call, CallTree};
 pub use context::{ContextTree, Key};
+pub use critical::{CriticalPaths, OnPath, Stretch};
 pub use graph::{Arc, Granularity, Graph, Node, NodeKind};
 pub use groups::ProcessorGroups;
 pub use input::{Input, Reading, Target, convert, is_records};

@@ -25,8 +25,8 @@ pub struct Options {
     pub measure: Measure,
     /// How many records may stand between a record and its place in its chain. Memory is in proportion to it.
     pub window: usize,
-    /// Whether every single call is kept, for [`Profile::calls`]; memory is then in proportion to the calls.
-    pub keep_calls: bool,
+    /// How many single calls [`Profile::calls`] keeps at most; where there are more, it keeps none. Memory is in proportion to them.
+    pub keep_calls: usize,
 }
 
 impl Default for Options {
@@ -36,7 +36,7 @@ impl Default for Options {
             latency: Latency::default(),
             measure: Measure::default(),
             window: 1 << 19,
-            keep_calls: false,
+            keep_calls: 0,
         }
     }
 }

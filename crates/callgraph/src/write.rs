@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::context::Key;
+use crate::critical::CriticalPaths;
 use crate::graph::{Graph, Node, children};
 use crate::jsonl::quoted;
 use crate::profile::Profile;
@@ -16,7 +17,10 @@ fn list<T: ToString>(values: &[T]) -> String {
 }
 
 /// A summary as JSON: groups, nodes, links and damage. Times are nanoseconds; vectors have a coordinate for each group.
-pub fn json(profile: &Profile, graph: &Graph) -> String {
+///
+/// With critical paths there is `critical_path` as well: `{"operations", "untimed", "length", "nodes": [{"id", "time", "transit"}], "longest": {"chain",
+/// "stretches": [{"id", "begin", "end", "transit"}]}}`.
+pub fn json(profile: &Profile, graph: &Graph, critical: Option<&CriticalPaths>) -> String {
     let mut out = String::from("{\"version\":1,\"measure\":");
     out.push_str(if profile.wall { "\"wall\"" } else { "\"cpu\"" });
     let _ = write!(out, ",\"operations\":{},\"cancelled\":{},\"groups\":[", profile.operations, profile.cancelled);
@@ -41,8 +45,35 @@ pub fn json(profile: &Profile, graph: &Graph) -> String {
     }
     out.push_str("\n],\"abnormal\":");
     abnormal(profile, &mut out);
+    if let Some(paths) = critical {
+        critical_paths(profile, graph, paths, &mut out);
+    }
     out.push_str("}\n");
     out
+}
+
+fn critical_paths(profile: &Profile, graph: &Graph, paths: &CriticalPaths, out: &mut String) {
+    let CriticalPaths { operations, untimed, length, .. } = paths;
+    let _ = write!(
+        out,
+        ",\"critical_path\":{{\"operations\":{operations},\"untimed\":{untimed},\"length\":{length},\"nodes\":["
+    );
+    for (place, (id, time)) in paths.by_node(graph).into_iter().enumerate() {
+        out.push_str(if place > 0 { ",\n" } else { "\n" });
+        let _ = write!(out, "{{\"id\":{id},\"time\":{},\"transit\":{}}}", time.own, time.transit);
+    }
+    out.push_str("\n],\"longest\":{\"chain\":");
+    let calls = profile.calls.as_ref().map_or(&[][..], |calls| calls.calls());
+    let chain = paths.longest.first().map(|stretch| calls[stretch.call].chain);
+    quoted(chain.map_or("", |chain| profile.tables().chain_text(chain)), out);
+    out.push_str(",\"stretches\":[");
+    for (place, stretch) in paths.longest.iter().enumerate() {
+        out.push_str(if place > 0 { ",\n" } else { "\n" });
+        let id = graph.node_of(calls[stretch.call].key).unwrap_or_default();
+        let (begin, end, transit) = (stretch.begin, stretch.end, stretch.transit);
+        let _ = write!(out, "{{\"id\":{id},\"begin\":{begin},\"end\":{end},\"transit\":{transit}}}");
+    }
+    out.push_str("\n]}}");
 }
 
 fn json_node(id: usize, node: &Node, out: &mut String) {

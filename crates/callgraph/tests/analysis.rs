@@ -1,5 +1,6 @@
 //! Golden traces, laws over random programs, and damage.
 
+mod critical;
 mod program;
 
 use dyelog_callgraph::{
@@ -41,7 +42,7 @@ fn figure_1_of_2002_to_the_digit() {
 
 #[test]
 fn both_patterns_of_table_1_of_2003() {
-    let options = Options { keep_calls: true, ..Options::default() };
+    let options = Options { keep_calls: usize::MAX, ..Options::default() };
     let records = include_str!("../../../traces/calls/table-1.jsonl");
     let profile = analyse(vec![Input::new("records", records.as_bytes())], &options).expect("records");
     assert!(profile.abnormal.is_empty(), "{:?}", profile.abnormal);
@@ -192,7 +193,9 @@ fn a_million_deep() {
     let graph = graph(&profile);
     assert_eq!(graph.nodes[1].invocations, u64::from(depth));
     assert_eq!(graph.nodes[1].inclusive_once, graph.nodes[0].descendent);
-    for text in [write::json(&profile, &graph), write::xml(&graph), write::csv(&graph), write::folded(&profile, true)] {
+    for text in
+        [write::json(&profile, &graph, None), write::xml(&graph), write::csv(&graph), write::folded(&profile, true)]
+    {
         assert!(text.len() < 1 << 20, "what is deeper than any viewer shows is one frame");
     }
     assert!(!write::pprof(&profile, true).is_empty());

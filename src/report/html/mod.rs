@@ -14,8 +14,8 @@ mod pictures;
 mod quality;
 mod results;
 mod summary;
-mod table;
-mod units;
+pub(super) mod table;
+pub(super) mod units;
 
 pub use self::bottleneck::Limit;
 pub use self::chart::{Chart, Measure, Series};
@@ -111,7 +111,7 @@ pub fn page(report: &Report<'_>) -> String {
     let mut html = Markup::new();
     html.trusted("<!DOCTYPE html>\n");
     html.open("html", &[("lang", "en")]);
-    head(report, &mut html);
+    head(report.title, STYLE, &mut html);
     html.open("body", &[]);
     html.element("a", &[("class", "skip"), ("href", "#content")], "Skip to the content");
     html.open("div", &[("class", "page")]);
@@ -141,7 +141,8 @@ pub fn page(report: &Report<'_>) -> String {
     html.finish()
 }
 
-fn head(report: &Report<'_>, html: &mut Markup) {
+/// The head of a page that fetches nothing.
+pub(super) fn head(title: &str, style: &str, html: &mut Markup) {
     html.open("head", &[]);
     html.void("meta", &[("charset", "utf-8")]);
     html.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
@@ -150,8 +151,8 @@ fn head(report: &Report<'_>, html: &mut Markup) {
     html.void("meta", &[("name", "generator"), ("content", concat!("dyelog ", env!("CARGO_PKG_VERSION")))]);
     // An icon of its own, so that no browser looks for one.
     html.void("link", &[("rel", "icon"), ("href", "data:,")]);
-    html.element("title", &[], &format!("{} – dyelog report", shortened(report.title)));
-    html.open("style", &[]).trusted(STYLE).close();
+    html.element("title", &[], &format!("{} – dyelog report", shortened(title)));
+    html.open("style", &[]).trusted(style).close();
     html.close();
 }
 

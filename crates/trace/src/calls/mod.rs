@@ -38,7 +38,7 @@ pub(crate) fn read(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let options = Options { keep_calls: true, ..Options::default() };
+    let options = Options { keep_calls: usize::MAX, ..Options::default() };
     let profile = analyse(files, &options)?;
     let calls = profile.calls.as_ref().expect("they were asked for");
     operations_of(&profile, calls, strict, names, sink)
