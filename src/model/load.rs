@@ -148,7 +148,7 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
 }
 
 /// How many operations a traced one stands for on average. One of which nothing tells it stands for itself.
-fn weight(total: &ScenarioTotal) -> f64 {
+pub fn weight(total: &ScenarioTotal) -> f64 {
     if let Some(probability) = kept(total) {
         return 1.0 / probability;
     }

@@ -1,0 +1,151 @@
+//! How many invocations were at work at a host together, and what part of its time each of them had.
+
+use crate::lqn::stays::{Rank, Stay, Stays};
+use crate::model::servers::sampled::Share;
+
+/// Parts of an invocation that are told apart at most.
+const PARTS: u32 = 16;
+
+/// The fewest stays of one kind from which their spread is estimated.
+const ENOUGH: usize = 20;
+
+/// A stay at a host.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    start: i64,
+    end: i64,
+    /// Whose it is: a number of the entry.
+    entry: usize,
+    /// Its kind: stays of one kind have one distribution of demands.
+    kind: usize,
+}
+
+/// Stays at a host within stretches of time of which none is missing.
+#[derive(Debug)]
+pub struct Occupancy {
+    seen: Vec<Seen>,
+    kinds: usize,
+    entries: usize,
+    /// The most that were there together.
+    pub most: usize,
+}
+
+/// What stays come to with a certain number of servers.
+#[derive(Clone, Debug)]
+pub struct Imputed {
+    /// By entry: the part of the time of its stays in which it had a processor.
+    pub processor: Vec<f64>,
+    /// The same of all entries together.
+    pub all: f64,
+    /// The correlation of a stay's processor time with how many it found there, in standard errors.
+    pub dependence: f64,
+}
+
+impl Occupancy {
+    /// Of the entries of a host.
+    pub fn of(entries: &[&Stays]) -> Self {
+        // Where one entry's stays were too many to be kept, others count for the same stretches of time only.
+        let before: Option<Rank> = entries.iter().filter_map(|stays| stays.complete_before()).min();
+        let mut seen = Vec::new();
+        let mut kinds = 0;
+        for (entry, stays) in entries.iter().enumerate() {
+            let within = |stay: &Stay| before.is_none_or(|before| stay.rank() < before);
+            let kept = stays.kept();
+            let of = |stay: Stay| Seen {
+                start: stay.start,
+                end: stay.end(),
+                entry,
+                kind: kinds + stay.part.min(PARTS - 1) as usize,
+            };
+            seen.extend(kept.into_iter().filter(within).map(of));
+            kinds += PARTS as usize;
+        }
+        seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
+        let mut occupancy = Self { seen, kinds, entries: entries.len(), most: 0 };
+        let mut there = 0_usize;
+        for (_, begins, _) in occupancy.edges() {
+            there = if begins { there + 1 } else { there - 1 };
+            occupancy.most = occupancy.most.max(there);
+        }
+        occupancy
+    }
+
+    /// How many stays there are.
+    pub fn stays(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Begins and ends in the order of time, with the number of the stay. At one time those that end come first, so that they are not found.
+    fn edges(&self) -> Vec<(i64, bool, usize)> {
+        let both = |(number, stay): (usize, &Seen)| [(stay.start, true, number), (stay.end, false, number)];
+        let mut edges: Vec<_> = self.seen.iter().enumerate().flat_map(both).collect();
+        edges.sort_unstable();
+        edges
+    }
+
+    /// What part of a server each stay had, where those that are there together share the servers equally. `share` gives that part by
+    /// how many others of the trace are there.
+    pub fn shared(&self, share: &Share) -> Imputed {
+        let mut found = vec![0_usize; self.seen.len()];
+        let mut had = vec![0.0; self.seen.len()];
+        let (mut there, mut last, mut sum) = (0_usize, 0_i64, 0.0);
+        for (time, begins, number) in self.edges() {
+            if there > 0 {
+                sum += time.abs_diff(last) as f64 * share.of(there - 1);
+            }
+            last = time;
+            if begins {
+                found[number] = there;
+                had[number] = -sum;
+                there += 1;
+            } else {
+                had[number] += sum;
+                there -= 1;
+            }
+        }
+        let (mut own, mut processor) = (vec![0.0; self.entries], vec![0.0; self.entries]);
+        for (stay, had) in self.seen.iter().zip(&had) {
+            own[stay.entry] += stay.start.abs_diff(stay.end) as f64;
+            processor[stay.entry] += had;
+        }
+        let part = |own: f64, processor: f64| if own > 0.0 { (processor / own).clamp(0.0, 1.0) } else { 1.0 };
+        let all = part(own.iter().sum(), processor.iter().sum());
+        let processor = own.iter().zip(&processor).map(|(own, processor)| part(*own, *processor)).collect();
+        Imputed { processor, all, dependence: self.dependence(&found, &had) }
+    }
+
+    /// The correlation within kinds of how many a stay found and what it had, in standard errors.
+    fn dependence(&self, found: &[usize], had: &[f64]) -> f64 {
+        let mut sums = vec![Sums::default(); self.kinds];
+        for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
+            sums[stay.kind].count += 1;
+            sums[stay.kind].found += found as f64;
+            sums[stay.kind].had += had;
+        }
+        for ((stay, &found), &had) in self.seen.iter().zip(found).zip(had) {
+            let own = &mut sums[stay.kind];
+            let count = own.count as f64;
+            let (found, had) = (found as f64 - own.found / count, had - own.had / count);
+            own.both += found * had;
+            own.found_squares += found * found;
+            own.had_squares += had * had;
+        }
+        let (mut both, mut squares) = (0.0, 0.0);
+        for own in sums.iter().filter(|own| own.count >= ENOUGH && own.found_squares > 0.0 && own.had_squares > 0.0) {
+            both += own.both / (own.had_squares / own.count as f64).sqrt();
+            squares += own.found_squares;
+        }
+        if squares > 0.0 { both / squares.sqrt() } else { 0.0 }
+    }
+}
+
+/// Sums over stays of one kind: first of values, then of what is left without their means.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    count: usize,
+    found: f64,
+    had: f64,
+    both: f64,
+    found_squares: f64,
+    had_squares: f64,
+}
