@@ -209,6 +209,7 @@ fn choose_loads(
         stability::check(&trial.model, &trial.totals, &rates).err()
     });
     let overload = overload.flatten();
+    let alone = parts.customers.len() == 1;
     let choose = |(customer, (configured, observed)): (&Customer, (Option<Load>, Option<f64>))| {
         let name = &customer.scenario;
         if configured.is_none() && observed.is_some() {
@@ -217,8 +218,14 @@ fn choose_loads(
         match (configured, observed, &overload) {
             (Some(load), _, _) => (load, LoadReason::Configured),
             (None, Some(rate), overload) => {
+                let total = &customer.scenario_total;
+                let closed = alone.then(|| traced.customers()).flatten();
+                if let (None, Some(load)) = (overload, closed.and_then(|count| load::as_customers(count, rate, total))) {
+                    findings.push(load::steady_note(name, load, rate, total));
+                    return (load, LoadReason::Observed);
+                }
                 findings.push(match overload {
-                    None => load::observed_note(name, rate, &customer.scenario_total),
+                    None => load::observed_note(name, rate, total),
                     Some(overload) => load::overload_warning(name, rate, overload),
                 });
                 (Load::Open { rate }, LoadReason::Observed)

@@ -18,7 +18,7 @@ use crate::lqn::submodel::{EntryIndex, Interaction};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
-use crate::model::servers::sampled::{Share, waiting};
+use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::{codes, load};
 
 /// The fewest stays from which servers are found.
@@ -36,9 +36,19 @@ const FITS: f64 = 2.0;
 /// The most servers that are tried.
 const MOST_SERVERS: usize = 4096;
 
+/// Responses that differ by less than this part of them are alike.
+const MATTERS: f64 = 0.03;
+
+/// So many customers or more arrive as if from outside.
+const MOST_CUSTOMERS: f64 = 50.0;
+
 /// What was found of hosts, and of the time of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traced {
+    /// By how much longer operations would take with open arrivals than was traced, as a part of that.
+    beyond: f64,
+    /// How many are found on arrival, as a part of those that are there on average, where that matters most.
+    found: f64,
     /// By name of the processor.
     hosts: BTreeMap<String, Host>,
     /// By number of the entry in the sub-model.
@@ -94,6 +104,8 @@ impl Traced {
             let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
             hosts.entry(host.to_owned()).or_default().push(index);
         }
+        // By how much more are there than were traced, where that is most, and how many are found of those that are there.
+        let mut steadiest = (0.0, 1.0);
         for (name, entries) in hosts {
             let settings = configuration.processors.get(&name);
             let given = settings.and_then(|settings| settings.multiplicity).or(configuration.defaults.multiplicity);
@@ -111,14 +123,25 @@ impl Traced {
             }
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let fit = fitted(&occupancy, observed.probability, seen, given);
-            let mean = seen / observed.probability;
-            let busy = mean * fit.imputed.all;
-            let queueing = waiting(f64::from(fit.servers), busy) / mean;
+            let (mean, servers) = (seen / observed.probability, f64::from(fit.servers));
+            let mut busy = mean * fit.imputed.all;
+            if observed.probability < 1.0 {
+                // Whom others met that were not traced nobody saw: no more than would respond as was traced.
+                busy = busy.min(offered(servers, mean));
+            }
+            let scale = busy / (mean * fit.imputed.all).max(f64::MIN_POSITIVE);
+            let queueing = waiting(servers, busy) / busy.max(f64::MIN_POSITIVE);
             for (place, &index) in entries.iter().enumerate() {
-                let processor = fit.imputed.processor[place];
-                let queueing = queueing * processor / fit.imputed.all.max(f64::MIN_POSITIVE);
-                let delay = (1.0 - processor - queueing).max(0.0);
+                let processor = (fit.imputed.processor[place] * scale).min(1.0);
+                let delay = (1.0 - processor * (1.0 + queueing)).max(0.0);
                 traced.own.insert(index, OwnTime { processor, delay });
+            }
+            let beyond = busy * (1.0 + queueing) - mean;
+            if beyond > 0.0 {
+                traced.beyond += beyond / observed.there;
+                if beyond > steadiest.0 && observed.probability >= 1.0 {
+                    steadiest = (beyond, occupancy.mean_found() / occupancy.mean_present());
+                }
             }
             let host = Host {
                 servers: fit.servers,
@@ -128,7 +151,16 @@ impl Traced {
             };
             traced.hosts.insert(name, host);
         }
+        traced.found = steadiest.1;
         traced
+    }
+
+    /// How many customers there were, where arrivals met fewer than there were on average: a customer meets none of itself, so that of N it
+    /// meets (N − 1)/N (arrival theorem). Only where a model with open arrivals would respond so much later than was traced that
+    /// it matters.
+    pub fn customers(&self) -> Option<u32> {
+        let customers = 1.0 / (1.0 - self.found);
+        (self.beyond > MATTERS && self.found < 1.0 && customers < MOST_CUSTOMERS).then(|| customers.round().max(1.0) as u32)
     }
 
     /// The servers of a processor, where they were found.
@@ -181,6 +213,8 @@ struct Observed {
     probability: f64,
     /// For how long operations were traced, seconds.
     seconds: f64,
+    /// How many operations were under way on average, those that were not traced included.
+    there: f64,
 }
 
 impl Observed {
@@ -190,7 +224,10 @@ impl Observed {
         let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;
         let total = &largest.scenario_total;
         let (rate, weight) = (load::observed_rate(total)?, load::weight(total).max(1.0));
-        Some(Self { probability: 1.0 / weight, seconds: total.operations as f64 * weight / rate })
+        let seconds = total.operations as f64 * weight / rate;
+        let responses = parts.customers.iter().map(|customer| customer.scenario_total.response.sum.as_f64());
+        let there = responses.sum::<f64>() * weight / seconds;
+        Some(Self { probability: 1.0 / weight, seconds, there: there.max(f64::MIN_POSITIVE) })
     }
 
     /// How many invocations of an entry were at work on average, of those that were traced.

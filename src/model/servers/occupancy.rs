@@ -9,6 +9,9 @@ const PARTS: u32 = 16;
 /// The fewest stays of one kind from which their spread is estimated.
 const ENOUGH: usize = 20;
 
+/// A pause so many times as long as the mean one is none of the system: e^-30 of exponential ones are.
+const LONG: f64 = 30.0;
+
 /// A stay at a host.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -81,6 +84,42 @@ impl Occupancy {
         let mut edges: Vec<_> = self.seen.iter().enumerate().flat_map(both).collect();
         edges.sort_unstable();
         edges
+    }
+
+    /// How many a stay found at its begin, on average.
+    pub fn mean_found(&self) -> f64 {
+        let (mut there, mut found) = (0_usize, 0.0);
+        for (_, begins, _) in self.edges() {
+            if begins {
+                found += there as f64;
+                there += 1;
+            } else {
+                there -= 1;
+            }
+        }
+        found / self.seen.len().max(1) as f64
+    }
+
+    /// How many were there on average, from the first begin to the last end, without what lies between stretches that are known.
+    pub fn mean_present(&self) -> f64 {
+        let own: f64 = self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum();
+        own / self.covered().max(1.0)
+    }
+
+    /// For how long stays are known, nanoseconds.
+    fn covered(&self) -> f64 {
+        let mut pauses: Vec<f64> = Vec::new();
+        let (mut covered, mut end) = (0.0, self.seen.first().map_or(0, |stay| stay.start));
+        for stay in &self.seen {
+            if stay.start > end {
+                pauses.push(stay.start.abs_diff(end) as f64);
+            }
+            covered += stay.end.max(end).abs_diff(end).min(stay.start.abs_diff(stay.end)) as f64;
+            end = end.max(stay.end);
+        }
+        // What lies between stretches of time is no pause of the system.
+        let mean = pauses.iter().sum::<f64>() / pauses.len().max(1) as f64;
+        covered + pauses.iter().filter(|pause| **pause < LONG * mean).sum::<f64>()
     }
 
     /// What part of a server each stay had, where those that are there together share the servers equally. `share` gives that part by
