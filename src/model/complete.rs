@@ -209,7 +209,9 @@ fn choose_loads(
         stability::check(&trial.model, &trial.totals, &rates).err()
     });
     let overload = overload.flatten();
-    let alone = parts.customers.len() == 1;
+    let together: f64 = wanted.iter().filter_map(|(_, observed)| *observed).sum();
+    let all_observed = wanted.iter().all(|(configured, observed)| configured.is_none() && observed.is_some());
+    let customers = traced.customers().filter(|_| all_observed).map(f64::from);
     let choose = |(customer, (configured, observed)): (&Customer, (Option<Load>, Option<f64>))| {
         let name = &customer.scenario;
         if configured.is_none() && observed.is_some() {
@@ -219,8 +221,8 @@ fn choose_loads(
             (Some(load), _, _) => (load, LoadReason::Configured),
             (None, Some(rate), overload) => {
                 let total = &customer.scenario_total;
-                let closed = alone.then(|| traced.customers()).flatten();
-                if let (None, Some(load)) = (overload, closed.and_then(|count| load::as_customers(count, rate, total))) {
+                let own = customers.map(|customers| (customers * rate / together).round().max(1.0) as u32);
+                if let (None, Some(load)) = (overload, own.and_then(|own| load::as_customers(own, rate, total))) {
                     findings.push(load::steady_note(name, load, rate, total));
                     return (load, LoadReason::Observed);
                 }

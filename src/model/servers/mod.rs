@@ -6,6 +6,7 @@
 //! small for invocations that found many others there, with too many servers too large. So the number of servers is the one with which the
 //! processor time does not depend on how many others were found ([`Occupancy::shared`]).
 
+mod customers;
 mod occupancy;
 mod sampled;
 
@@ -40,15 +41,15 @@ const MOST_SERVERS: usize = 4096;
 const MATTERS: f64 = 0.03;
 
 /// So many customers or more arrive as if from outside.
-const MOST_CUSTOMERS: f64 = 50.0;
+const MOST_CUSTOMERS: u32 = 50;
 
 /// What was found of hosts, and of the time of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traced {
     /// By how much longer operations would take with open arrivals than was traced, as a part of that.
     beyond: f64,
-    /// How many are found on arrival, as a part of those that are there on average, where that matters most.
-    found: f64,
+    /// How many customers make the queue where that matters most; `None` where arrivals meet as many as are there on average.
+    customers: Option<u32>,
     /// By name of the processor.
     hosts: BTreeMap<String, Host>,
     /// By number of the entry in the sub-model.
@@ -104,8 +105,7 @@ impl Traced {
             let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
             hosts.entry(host.to_owned()).or_default().push(index);
         }
-        // By how much more are there than were traced, where that is most, and how many are found of those that are there.
-        let mut steadiest = (0.0, 1.0);
+        let mut most_beyond = 0.0;
         for (name, entries) in hosts {
             let settings = configuration.processors.get(&name);
             let given = settings.and_then(|settings| settings.multiplicity).or(configuration.defaults.multiplicity);
@@ -139,8 +139,10 @@ impl Traced {
             let beyond = busy * (1.0 + queueing) - mean;
             if beyond > 0.0 {
                 traced.beyond += beyond / observed.there;
-                if beyond > steadiest.0 && observed.probability >= 1.0 {
-                    steadiest = (beyond, occupancy.mean_found() / occupancy.mean_present());
+                if beyond > most_beyond && observed.probability >= 1.0 {
+                    most_beyond = beyond;
+                    let are_met = occupancy.meets_all();
+                    traced.customers = (!are_met).then(|| customers::fitting(fit.servers, busy, mean, MOST_CUSTOMERS));
                 }
             }
             let host = Host {
@@ -151,16 +153,13 @@ impl Traced {
             };
             traced.hosts.insert(name, host);
         }
-        traced.found = steadiest.1;
         traced
     }
 
-    /// How many customers there were, where arrivals met fewer than there were on average: a customer meets none of itself, so that of N it
-    /// meets (N − 1)/N (arrival theorem). Only where a model with open arrivals would respond so much later than was traced that
-    /// it matters.
+    /// How many customers there were, where arrivals met fewer than there were on average: a customer meets none of itself (arrival theorem).
+    /// Only where a model with open arrivals would respond so much later than was traced that it matters.
     pub fn customers(&self) -> Option<u32> {
-        let customers = 1.0 / (1.0 - self.found);
-        (self.beyond > MATTERS && self.found < 1.0 && customers < MOST_CUSTOMERS).then(|| customers.round().max(1.0) as u32)
+        self.customers.filter(|customers| self.beyond > MATTERS && *customers < MOST_CUSTOMERS)
     }
 
     /// The servers of a processor, where they were found.

@@ -86,8 +86,8 @@ impl Occupancy {
         edges
     }
 
-    /// How many a stay found at its begin, on average.
-    pub fn mean_found(&self) -> f64 {
+    /// Whether those who come meet as many on average as are there on average, as open arrivals do: to within three standard errors.
+    pub fn meets_all(&self) -> bool {
         let (mut there, mut found) = (0_usize, 0.0);
         for (_, begins, _) in self.edges() {
             if begins {
@@ -97,11 +97,14 @@ impl Occupancy {
                 there -= 1;
             }
         }
-        found / self.seen.len().max(1) as f64
+        let (count, present) = (self.seen.len().max(1) as f64, self.mean_present());
+        // The variance of a geometric number.
+        let error = (present * (1.0 + present) / count).sqrt();
+        found / count > present * 0.98 || present - found / count < 3.0 * error
     }
 
     /// How many were there on average, from the first begin to the last end, without what lies between stretches that are known.
-    pub fn mean_present(&self) -> f64 {
+    fn mean_present(&self) -> f64 {
         let own: f64 = self.seen.iter().map(|stay| stay.start.abs_diff(stay.end) as f64).sum();
         own / self.covered().max(1.0)
     }
