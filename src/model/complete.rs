@@ -541,7 +541,9 @@ impl<'a> Builder<'a> {
             }
             if let Body::Phases(phases) = &mut self.model.entries[at].body {
                 let exclusive = phases.iter_mut().zip(&origin.sources);
-                exclusive.filter(|(_, source)| **source == DemandSource::Exclusive).for_each(|(work, _)| own.divide(work));
+                exclusive
+                    .filter(|(_, source)| **source == DemandSource::Exclusive)
+                    .for_each(|(work, _)| own.divide(work));
             }
         }
         for (activity, origin) in self.model.activities.iter_mut().zip(&self.origins.activities) {

@@ -80,12 +80,7 @@ pub enum Network {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self {
-            threads: None,
-            multiplicity: None,
-            scheduling: Scheduling::ProcessorSharing,
-            network: None,
-        }
+        Self { threads: None, multiplicity: None, scheduling: Scheduling::ProcessorSharing, network: None }
     }
 }
 

@@ -13,17 +13,18 @@ mod sampled;
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::lqn::{Multiplicity, Work};
 use crate::lqn::stays::Stays;
 use crate::lqn::submodel::{EntryIndex, Interaction};
+use crate::lqn::{Multiplicity, Work};
 use crate::model::config::Configuration;
+use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::{codes, load};
 
 /// The fewest stays from which servers are found.
-const ENOUGH: usize = 100;
+const ENOUGH: usize = 10;
 
 /// Real processors share their time not quite equally: a correlation of this size is none, however many stays there are.
 const NO_CORRELATION: f64 = 0.03;
@@ -105,6 +106,8 @@ impl Traced {
             let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
             hosts.entry(host.to_owned()).or_default().push(index);
         }
+        // Where processor time was measured, own time beyond it is none, whatever it depends on.
+        hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
         let mut most_beyond = 0.0;
         for (name, entries) in hosts {
             let settings = configuration.processors.get(&name);
@@ -180,7 +183,8 @@ impl Traced {
             return None;
         }
         let processors = if found.len() == 1 { "processor" } else { "processors" };
-        let message = format!("the servers of {} {processors} were found from how long work took beside other work", found.len());
+        let message =
+            format!("the servers of {} {processors} were found from how long work took beside other work", found.len());
         let mut finding = Diagnostic::new(Severity::Note, codes::SERVERS_FOUND, Place::Nowhere, message);
         for (name, host, range) in found.iter().take(SHOWN) {
             finding = finding.with_note(format!("`{name}`: {}", described(host, *range)));

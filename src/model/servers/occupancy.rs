@@ -7,7 +7,7 @@ use crate::model::servers::sampled::Share;
 const PARTS: u32 = 16;
 
 /// The fewest stays of one kind from which their spread is estimated.
-const ENOUGH: usize = 20;
+const ENOUGH: usize = 8;
 
 /// A pause so many times as long as the mean one is none of the system: e^-30 of exponential ones are.
 const LONG: f64 = 30.0;

@@ -78,8 +78,8 @@ fn expected(servers: f64, busy: f64, probability: f64, seen: usize) -> f64 {
         let number = (others + 1) as f64;
         weights += weight;
         parts += weight * (servers / number).min(1.0);
-        let factor = (number + 1.0) / number * busy / (number + 1.0).min(servers) * unseen * number
-            / (number - seen as f64);
+        let factor =
+            (number + 1.0) / number * busy / (number + 1.0).min(servers) * unseen * number / (number - seen as f64);
         weight *= factor;
         if factor < 1.0 && weight < 1e-12 * weights {
             break;

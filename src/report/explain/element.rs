@@ -102,7 +102,7 @@ impl Subject<'_> {
                     let way = number(on_the_way);
                     return format!(
                         "delay, {at}: {delay} s, of which {way} s are network latency; the rest is fitted to when calls began and \
-                         ended in the traces\n"
+                         ended in the traces, and to what lasts longer than its processor time and queueing\n"
                     );
                 }
                 format!("delay, {at}: {delay} s = {sum} s of network latency, measured over {calls} / {times}\n")
@@ -142,7 +142,12 @@ impl Subject<'_> {
                 } else {
                     format!(" x {} / {} (visits without times are taken to be like the others)", part.visits, own.count)
                 };
-                format!("demand, {at}: {seconds} s = {sum} s of exclusive time{scale} / {times}\n")
+                let share = if part.share < 1.0 {
+                    format!(" x {}, the part that is processor time,", number(part.share))
+                } else {
+                    String::new()
+                };
+                format!("demand, {at}: {seconds} s = {sum} s of exclusive time{scale}{share} / {times}\n")
             }
             DemandSource::Function => {
                 let mut text = format!("demand, {at}: {seconds} s, by functions of the configuration / {times}\n");

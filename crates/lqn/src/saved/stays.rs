@@ -36,7 +36,10 @@ impl Reader<'_> {
     pub(super) fn stays(&mut self, shape: &StaysShape, item: &str) -> Stays {
         let seen = self.count(shape.seen, MOST, item);
         parsed(&shape.kept).and_then(|kept| Stays::of_saved(seen, kept)).unwrap_or_else(|| {
-            self.wrong(item, "`stays` are not three numbers each, or not as many as were seen or can be kept".to_owned());
+            self.wrong(
+                item,
+                "`stays` are not three numbers each, or not as many as were seen or can be kept".to_owned(),
+            );
             Stays::default()
         })
     }

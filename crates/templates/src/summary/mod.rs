@@ -21,9 +21,9 @@ use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
 use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work, stretches};
 use crate::summary::witnesses::Cuts;
+use dyelog_lqn::stays::{Stay, Stays};
 pub use dyelog_lqn::submodel::EntryMerge;
 use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
-use dyelog_lqn::stays::{Stay, Stays};
 use dyelog_trace::toeg::NONE;
 use dyelog_trace::{Extent, Kind, NodeId, Toeg, TraceNames};
 

@@ -70,7 +70,8 @@ pub(super) fn own_work(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Vec<
 
 /// The stretches of an invocation's own work that are apart, as begin and end in seconds, in the order of time.
 pub(super) fn stretches(own: &[Own]) -> Vec<(f64, f64)> {
-    let mut stretches: Vec<(f64, f64)> = own.iter().map(|own| (own.start, own.end)).filter(|(start, end)| start < end).collect();
+    let mut stretches: Vec<(f64, f64)> =
+        own.iter().map(|own| (own.start, own.end)).filter(|(start, end)| start < end).collect();
     union(&mut stretches);
     stretches
 }
