@@ -204,20 +204,22 @@ fn customers_who_wait_are_told_from_open_arrivals() {
     let mut now = 0.0;
     while stays.len() < 6000 {
         let wake = (0..6).min_by(|left, right| wakes[*left].total_cmp(&wakes[*right])).expect("there are six");
-        let least = there.iter().map(|(_, left, _)| *left).fold(f64::INFINITY, f64::min);
-        let ends = now + least * there.len() as f64;
+        let first = (0..there.len()).min_by(|left, right| there[*left].1.total_cmp(&there[*right].1));
+        let ends = first.map_or(f64::INFINITY, |first| now + there[first].1 * there.len() as f64);
         let until = ends.min(wakes[wake]);
         let served = (until - now) / there.len().max(1) as f64;
         there.iter_mut().for_each(|own| own.1 -= served);
         now = until;
-        if wakes[wake] <= ends {
-            there.push((now, exponential(&mut random, DEMAND), wake));
-            wakes[wake] = f64::INFINITY;
-        } else {
-            let place = there.iter().position(|(_, left, _)| *left <= 1e-12).expect("one ends");
-            let (start, _, who) = there.remove(place);
-            stays.push((start, now));
-            wakes[who] = now + exponential(&mut random, 0.02);
+        match first {
+            Some(first) if ends < wakes[wake] => {
+                let (start, _, who) = there.remove(first);
+                stays.push((start, now));
+                wakes[who] = now + exponential(&mut random, 0.02);
+            }
+            _ => {
+                there.push((now, exponential(&mut random, DEMAND), wake));
+                wakes[wake] = f64::INFINITY;
+            }
         }
     }
     let (model, origins) = completed(&spans(&stays, 1000, |_| true), "");

@@ -27,6 +27,8 @@ struct Seen {
 #[derive(Debug)]
 pub struct Occupancy {
     seen: Vec<Seen>,
+    /// Begins and ends in the order of time, with the number of the stay. At one time those that end come first, so that they are not found.
+    edges: Vec<(i64, bool, usize)>,
     kinds: usize,
     entries: usize,
     /// The most that were there together.
@@ -52,7 +54,7 @@ impl Occupancy {
         let mut seen = Vec::new();
         let mut kinds = 0;
         for (entry, stays) in entries.iter().enumerate() {
-            let within = |stay: &Stay| before.is_none_or(|before| stay.rank() < before);
+            let within = |stay: &Stay| stay.start < stay.end() && before.is_none_or(|before| stay.rank() < before);
             let kept = stays.kept();
             let of = |stay: Stay| Seen {
                 start: stay.start,
@@ -64,13 +66,15 @@ impl Occupancy {
             kinds += PARTS as usize;
         }
         seen.sort_unstable_by_key(|stay| (stay.start, stay.end, stay.kind));
-        let mut occupancy = Self { seen, kinds, entries: entries.len(), most: 0 };
-        let mut there = 0_usize;
-        for (_, begins, _) in occupancy.edges() {
-            there = if begins { there + 1 } else { there - 1 };
-            occupancy.most = occupancy.most.max(there);
+        let both = |(number, stay): (usize, &Seen)| [(stay.start, true, number), (stay.end, false, number)];
+        let mut edges: Vec<_> = seen.iter().enumerate().flat_map(both).collect();
+        edges.sort_unstable();
+        let (mut there, mut most) = (0_usize, 0);
+        for (_, begins, _) in &edges {
+            there = if *begins { there + 1 } else { there - 1 };
+            most = most.max(there);
         }
-        occupancy
+        Self { seen, edges, kinds, entries: entries.len(), most }
     }
 
     /// How many stays there are.
@@ -78,19 +82,11 @@ impl Occupancy {
         self.seen.len()
     }
 
-    /// Begins and ends in the order of time, with the number of the stay. At one time those that end come first, so that they are not found.
-    fn edges(&self) -> Vec<(i64, bool, usize)> {
-        let both = |(number, stay): (usize, &Seen)| [(stay.start, true, number), (stay.end, false, number)];
-        let mut edges: Vec<_> = self.seen.iter().enumerate().flat_map(both).collect();
-        edges.sort_unstable();
-        edges
-    }
-
     /// Whether those who come meet as many on average as are there on average, as open arrivals do: to within three standard errors.
     pub fn meets_all(&self) -> bool {
         let (mut there, mut found) = (0_usize, 0.0);
-        for (_, begins, _) in self.edges() {
-            if begins {
+        for (_, begins, _) in &self.edges {
+            if *begins {
                 found += there as f64;
                 there += 1;
             } else {
@@ -131,7 +127,7 @@ impl Occupancy {
         let mut found = vec![0_usize; self.seen.len()];
         let mut had = vec![0.0; self.seen.len()];
         let (mut there, mut last, mut sum) = (0_usize, 0_i64, 0.0);
-        for (time, begins, number) in self.edges() {
+        for &(time, begins, number) in &self.edges {
             if there > 0 {
                 sum += time.abs_diff(last) as f64 * share.of(there - 1);
             }

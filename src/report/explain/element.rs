@@ -102,7 +102,7 @@ impl Subject<'_> {
                     let way = number(on_the_way);
                     return format!(
                         "delay, {at}: {delay} s, of which {way} s are network latency; the rest is fitted to when calls began and \
-                         ended in the traces, and to what lasts longer than its processor time and queueing\n"
+                         ended in the traces\n"
                     );
                 }
                 format!("delay, {at}: {delay} s = {sum} s of network latency, measured over {calls} / {times}\n")
