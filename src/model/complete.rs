@@ -401,7 +401,7 @@ impl<'a> Builder<'a> {
         let multiplicity = settings
             .and_then(|settings| settings.multiplicity)
             .or(defaults.multiplicity)
-            .or_else(|| self.traced.servers(name))
+            .or_else(|| self.traced.servers(name, settings.and_then(|settings| settings.replicas).unwrap_or(1)))
             .unwrap_or(Multiplicity::Finite(1));
         let infinite = scheduling == Scheduling::Delay || multiplicity == Multiplicity::Infinite;
         let id = ProcessorId::from(self.model.processors.len());

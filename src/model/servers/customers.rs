@@ -4,9 +4,12 @@
 /// are busy (machine repairman, M/M/k//N).
 pub fn fitting(servers: u32, busy: f64, seen: f64, most: u32) -> u32 {
     let least = (seen.floor() as u32).max(busy.floor() as u32) + 1;
+    if least >= most {
+        return most;
+    }
     let misses = |customers: u32| (there(servers, busy, customers) - seen).abs();
     let mut best = (f64::INFINITY, least);
-    for customers in least..=most.max(least) {
+    for customers in least..=most {
         let miss = misses(customers);
         // More customers queue more, so that misses fall and then rise.
         if miss > best.0 {

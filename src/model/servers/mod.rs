@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::Stays;
 use crate::lqn::submodel::{EntryIndex, Interaction};
-use crate::lqn::{Multiplicity, Work};
+use crate::lqn::{Multiplicity, Scheduling, Work};
 use crate::model::config::Configuration;
 use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
@@ -95,30 +95,12 @@ impl Traced {
     pub fn of(parts: &Parts<'_>, configuration: &Configuration) -> Self {
         let mut traced = Self::default();
         let Some(observed) = Observed::of(parts) else { return traced };
-        let mut hosts: BTreeMap<String, Vec<EntryIndex>> = BTreeMap::new();
-        for &index in &parts.entries {
-            let entry = parts.sub.entry(index);
-            if entry.stays.seen() == 0 || entry.interaction == Interaction::Customer {
-                continue;
-            }
-            let task = parts.sub.names.text(entry.task);
-            let settings = configuration.tasks.get(task);
-            let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
-            hosts.entry(host.to_owned()).or_default().push(index);
-        }
-        // Where processor time was measured, own time beyond it is none, whatever it depends on.
-        hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
         let mut most_beyond = 0.0;
-        for (name, entries) in hosts {
-            let settings = configuration.processors.get(&name);
-            let given = settings.and_then(|settings| settings.multiplicity).or(configuration.defaults.multiplicity);
+        for (name, entries) in hosts_of(parts, configuration) {
+            let given = given(configuration, &name);
             if given == Some(Multiplicity::Infinite) {
                 continue;
             }
-            let given = match given {
-                Some(Multiplicity::Finite(servers)) => Some(servers),
-                _ => None,
-            };
             let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
             let occupancy = Occupancy::of(&stays);
             if occupancy.stays() < ENOUGH {
@@ -126,33 +108,22 @@ impl Traced {
             }
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let fit = fitted(&occupancy, observed.probability, seen, given);
-            let (mean, servers) = (seen / observed.probability, f64::from(fit.servers));
-            let mut busy = mean * fit.imputed.all;
-            if observed.probability < 1.0 {
-                // Whom others met that were not traced nobody saw: no more than would respond as was traced.
-                busy = busy.min(offered(servers, mean));
-            }
-            let scale = busy / (mean * fit.imputed.all).max(f64::MIN_POSITIVE);
-            let queueing = waiting(servers, busy) / busy.max(f64::MIN_POSITIVE);
+            let load = Load::of(&fit, seen / observed.probability, observed.probability < 1.0);
             for (place, &index) in entries.iter().enumerate() {
-                let processor = (fit.imputed.processor[place] * scale).min(1.0);
-                let delay = (1.0 - processor * (1.0 + queueing)).max(0.0);
-                traced.own.insert(index, OwnTime { processor, delay });
+                traced.own.insert(index, load.own_time(fit.imputed.processor[place]));
             }
-            let beyond = busy * (1.0 + queueing) - mean;
-            if beyond > 0.0 {
-                traced.beyond += beyond / observed.there;
-                if beyond > most_beyond && observed.probability >= 1.0 {
-                    most_beyond = beyond;
-                    let are_met = occupancy.meets_all();
-                    traced.customers = (!are_met).then(|| customers::fitting(fit.servers, busy, mean, MOST_CUSTOMERS));
-                }
+            let beyond = load.beyond();
+            traced.beyond += beyond.max(0.0) / observed.there;
+            if beyond > most_beyond && observed.probability >= 1.0 {
+                most_beyond = beyond;
+                let fitting = || customers::fitting(fit.servers, load.busy, load.there, MOST_CUSTOMERS);
+                traced.customers = (!occupancy.meets_all()).then(fitting);
             }
             let host = Host {
                 servers: fit.servers,
                 range: given.is_none().then_some(fit.range),
                 most: occupancy.most,
-                utilization: busy / f64::from(fit.servers),
+                utilization: load.busy / f64::from(fit.servers),
             };
             traced.hosts.insert(name, host);
         }
@@ -165,9 +136,9 @@ impl Traced {
         self.customers.filter(|customers| self.beyond > MATTERS && *customers < MOST_CUSTOMERS)
     }
 
-    /// The servers of a processor, where they were found.
-    pub fn servers(&self, processor: &str) -> Option<Multiplicity> {
-        self.hosts.get(processor).map(|host| Multiplicity::Finite(host.servers))
+    /// The servers of each of so many copies of a processor, where they were found.
+    pub fn servers(&self, processor: &str, copies: u32) -> Option<Multiplicity> {
+        self.hosts.get(processor).map(|host| Multiplicity::Finite(host.servers.div_ceil(copies.max(1))))
     }
 
     /// What the own time of an entry is.
@@ -210,6 +181,71 @@ fn described(host: &Host, (least, most): (u32, Option<u32>)) -> String {
     format!("{servers}, busy {} %{others}", load::short((host.utilization * 1000.0).round() / 10.0))
 }
 
+/// Entries that were seen at work, by the processor that they run on. Where processor time was measured, own time beyond it is none, whatever
+/// it depends on: such processors are left out.
+fn hosts_of(parts: &Parts<'_>, configuration: &Configuration) -> BTreeMap<String, Vec<EntryIndex>> {
+    let mut hosts: BTreeMap<String, Vec<EntryIndex>> = BTreeMap::new();
+    for &index in &parts.entries {
+        let entry = parts.sub.entry(index);
+        if entry.stays.seen() > 0 && entry.interaction != Interaction::Customer {
+            let task = parts.sub.names.text(entry.task);
+            let settings = configuration.tasks.get(task);
+            let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
+            hosts.entry(host.to_owned()).or_default().push(index);
+        }
+    }
+    hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
+    hosts
+}
+
+/// The servers that the configuration gives to a processor, those of all its copies together.
+fn given(configuration: &Configuration, processor: &str) -> Option<Multiplicity> {
+    let settings = configuration.processors.get(processor);
+    let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(configuration.defaults.scheduling);
+    if scheduling == Scheduling::Delay {
+        return Some(Multiplicity::Infinite);
+    }
+    let copies = settings.and_then(|settings| settings.replicas).unwrap_or(1);
+    let multiplicity = settings.and_then(|settings| settings.multiplicity).or(configuration.defaults.multiplicity);
+    match multiplicity? {
+        Multiplicity::Finite(servers) => Some(Multiplicity::Finite(servers.saturating_mul(copies))),
+        Multiplicity::Infinite => Some(Multiplicity::Infinite),
+    }
+}
+
+/// How a host was loaded.
+struct Load {
+    /// How many invocations were at work on average, those that were not traced included.
+    there: f64,
+    /// How many servers were busy.
+    busy: f64,
+    /// What is to be made of the processor time that was imputed.
+    scale: f64,
+    /// How long an invocation queues under open arrivals, in units of its processor time.
+    queueing: f64,
+}
+
+impl Load {
+    fn of(fit: &Fit, there: f64, is_sampled: bool) -> Self {
+        let servers = f64::from(fit.servers);
+        let imputed = there * fit.imputed.all;
+        // Whom others met that were not traced nobody saw: no more than would respond as was traced.
+        let busy = if is_sampled { imputed.min(offered(servers, there)) } else { imputed };
+        let scale = busy / imputed.max(f64::MIN_POSITIVE);
+        Self { there, busy, scale, queueing: waiting(servers, busy) / busy.max(f64::MIN_POSITIVE) }
+    }
+
+    fn own_time(&self, imputed: f64) -> OwnTime {
+        let processor = (imputed * self.scale).min(1.0);
+        OwnTime { processor, delay: (1.0 - processor * (1.0 + self.queueing)).max(0.0) }
+    }
+
+    /// How many more would be there under open arrivals.
+    fn beyond(&self) -> f64 {
+        self.busy * (1.0 + self.queueing) - self.there
+    }
+}
+
 /// What the traces were recorded of.
 struct Observed {
     /// The probability with which an operation was traced.
@@ -248,9 +284,9 @@ struct Fit {
 }
 
 /// The number of servers that fits best, or what follows from a given one.
-fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, given: Option<u32>) -> Fit {
+fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, given: Option<Multiplicity>) -> Fit {
     let share = |servers: u32| Share::new(servers, probability, seen, occupancy.most);
-    if let Some(servers) = given {
+    if let Some(Multiplicity::Finite(servers)) = given {
         return Fit { servers, range: (servers, Some(servers)), imputed: occupancy.shared(&share(servers)) };
     }
     let most = if probability < 1.0 { (seen / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
