@@ -208,7 +208,9 @@ fn customers_who_wait_are_told_from_open_arrivals() {
         let ends = first.map_or(f64::INFINITY, |first| now + there[first].1 * there.len() as f64);
         let until = ends.min(wakes[wake]);
         let served = (until - now) / there.len().max(1) as f64;
-        there.iter_mut().for_each(|own| own.1 -= served);
+        for own in &mut there {
+            own.1 -= served;
+        }
         now = until;
         match first {
             Some(first) if ends < wakes[wake] => {

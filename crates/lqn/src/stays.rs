@@ -121,7 +121,9 @@ mod tests {
 
     fn of(stays: &[Stay]) -> Stays {
         let mut all = Stays::default();
-        stays.iter().for_each(|stay| all.add(*stay));
+        for stay in stays {
+            all.add(*stay);
+        }
         all
     }
 

@@ -148,8 +148,7 @@ impl Traced {
 
     /// Says how many servers were found, and what else would fit.
     pub fn note(&self) -> Option<Diagnostic> {
-        let found: Vec<(&String, &Host, (u32, Option<u32>))> =
-            self.hosts.iter().filter_map(|(name, host)| Some((name, host, host.range?))).collect();
+        let found: Vec<(&String, &Host)> = self.hosts.iter().filter(|(_, host)| host.range.is_some()).collect();
         if found.is_empty() {
             return None;
         }
@@ -157,8 +156,8 @@ impl Traced {
         let message =
             format!("the servers of {} {processors} were found from how long work took beside other work", found.len());
         let mut finding = Diagnostic::new(Severity::Note, codes::SERVERS_FOUND, Place::Nowhere, message);
-        for (name, host, range) in found.iter().take(SHOWN) {
-            finding = finding.with_note(format!("`{name}`: {}", described(host, *range)));
+        for (name, host) in found.iter().take(SHOWN) {
+            finding = finding.with_note(format!("`{name}`: {}", described(host)));
         }
         if found.len() > SHOWN {
             finding = finding.with_note(format!("and {} more", found.len() - SHOWN));
@@ -170,8 +169,9 @@ impl Traced {
 /// How many processors are named.
 const SHOWN: usize = 12;
 
-fn described(host: &Host, (least, most): (u32, Option<u32>)) -> String {
+fn described(host: &Host) -> String {
     let servers = host.servers;
+    let (least, most) = host.range.unwrap_or((servers, Some(servers)));
     let others = match most {
         Some(most) if least == most => String::new(),
         Some(most) => format!("; {least} to {most} fit"),
