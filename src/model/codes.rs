@@ -70,6 +70,8 @@ pub const NETWORK_KEPT: Code = Code("M032");
 pub const SEVERAL_RECORDINGS: Code = Code("M033");
 /// Sub-models have seen the same operation.
 pub const SEEN_TWICE: Code = Code("M034");
+/// The servers of processors were found from how long work took beside other work.
+pub const SERVERS_FOUND: Code = Code("M049");
 /// Entries of which nothing tells how long they work, beside others of which times tell it.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.

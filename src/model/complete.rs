@@ -16,6 +16,7 @@ use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
 use crate::model::parts::{Customer, Parts};
+use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
     EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, fragments, joins, load, network,
     replicas, stability, weave,
@@ -28,6 +29,28 @@ use crate::model::{
 pub fn complete(
     sub: &SubModel,
     configuration: &Configuration,
+) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
+    complete_as_traced(sub, configuration, None)
+}
+
+/// What traces tell of the hosts of a system that is configured so.
+pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
+    let sub = &weave::decided(sub);
+    let mut parts = Parts::new(sub);
+    parts.leave_out_fragments();
+    parts.configure(configuration, &mut Vec::new());
+    Traced::of(&parts, configuration)
+}
+
+/// The same as [`complete`] for a system that differs from the one that was traced: what was traced is read with the servers that there
+/// were, and the model has those of the configuration.
+///
+/// # Errors
+/// As [`complete`].
+pub fn complete_as_traced(
+    sub: &SubModel,
+    configuration: &Configuration,
+    traced: Option<&Traced>,
 ) -> Result<(Model, Vec<Diagnostic>, Origins), Diagnostics> {
     let demands = configuration.demands()?;
     let sub = &weave::decided(sub);
@@ -45,8 +68,17 @@ pub fn complete(
     }
     let mut findings = crate::model::unused::check(sub, configuration);
     parts.configure(configuration, &mut findings);
-    let loads = choose_loads(&parts, configuration, &demands, &mut findings);
-    let built = Builder::build(&parts, configuration, &demands, &loads);
+    let own;
+    let traced = match traced {
+        Some(traced) => traced,
+        None => {
+            own = Traced::of(&parts, configuration);
+            &own
+        }
+    };
+    let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
+    let built = Builder::build(&parts, configuration, traced, &demands, &loads);
+    findings.extend(traced.note());
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));
@@ -144,6 +176,7 @@ type Loads = Vec<(Load, LoadReason)>;
 fn choose_loads(
     parts: &Parts<'_>,
     configuration: &Configuration,
+    traced: &Traced,
     demands: &DemandValues,
     findings: &mut Vec<Diagnostic>,
 ) -> Loads {
@@ -159,7 +192,7 @@ fn choose_loads(
     let observing = wanted.iter().any(|(configured, observed)| configured.is_none() && observed.is_some());
     let overload = observing.then(|| {
         let alone = vec![(Load::ALONE, LoadReason::Assumed); parts.customers.len()];
-        let trial = Builder::build(parts, configuration, demands, &alone);
+        let trial = Builder::build(parts, configuration, traced, demands, &alone);
         let rates: Vec<(EntryId, f64)> = wanted
             .iter()
             .enumerate()
@@ -176,6 +209,9 @@ fn choose_loads(
         stability::check(&trial.model, &trial.totals, &rates).err()
     });
     let overload = overload.flatten();
+    let together: f64 = wanted.iter().filter_map(|(_, observed)| *observed).sum();
+    let all_observed = wanted.iter().all(|(configured, observed)| configured.is_none() && observed.is_some());
+    let customers = traced.customers().filter(|_| all_observed).map(f64::from);
     let choose = |(customer, (configured, observed)): (&Customer, (Option<Load>, Option<f64>))| {
         let name = &customer.scenario;
         if configured.is_none() && observed.is_some() {
@@ -184,8 +220,14 @@ fn choose_loads(
         match (configured, observed, &overload) {
             (Some(load), _, _) => (load, LoadReason::Configured),
             (None, Some(rate), overload) => {
+                let total = &customer.scenario_total;
+                let own = customers.map(|customers| (customers * rate / together).round().max(1.0) as u32);
+                if let (None, Some(load)) = (overload, own.and_then(|own| load::as_customers(own, rate, total))) {
+                    findings.push(load::steady_note(name, load, rate, total));
+                    return (load, LoadReason::Observed);
+                }
                 findings.push(match overload {
-                    None => load::observed_note(name, rate, &customer.scenario_total),
+                    None => load::observed_note(name, rate, total),
                     Some(overload) => load::overload_warning(name, rate, overload),
                 });
                 (Load::Open { rate }, LoadReason::Observed)
@@ -208,6 +250,7 @@ fn choose_loads(
 struct Builder<'a> {
     parts: &'a Parts<'a>,
     configuration: &'a Configuration,
+    traced: &'a Traced,
     demands: Demands<'a>,
     model: Model,
     /// All work of each entry per invocation.
@@ -239,12 +282,14 @@ impl<'a> Builder<'a> {
     fn build(
         parts: &'a Parts<'a>,
         configuration: &'a Configuration,
+        traced: &'a Traced,
         demands: &'a DemandValues,
         loads: &Loads,
     ) -> Built {
         let mut builder = Self {
             parts,
             configuration,
+            traced,
             demands: Demands::new(&parts.sub.names, &configuration.demand, demands),
             model: Model { comment: comment(parts), ..Model::default() },
             totals: Vec::new(),
@@ -261,6 +306,7 @@ impl<'a> Builder<'a> {
         builder.frame(loads);
         builder.fill(loads);
         builder.fit();
+        builder.share_own_time();
         builder.findings.extend(builder.demands.findings());
         replicas::spread(&mut builder.model);
         Built { model: builder.model, totals: builder.totals, origins: builder.origins, findings: builder.findings }
@@ -352,7 +398,11 @@ impl<'a> Builder<'a> {
         let defaults = &self.configuration.defaults;
         let settings = self.configuration.processors.get(name);
         let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(defaults.scheduling);
-        let multiplicity = settings.and_then(|settings| settings.multiplicity).unwrap_or(defaults.multiplicity);
+        let multiplicity = settings
+            .and_then(|settings| settings.multiplicity)
+            .or(defaults.multiplicity)
+            .or_else(|| self.traced.servers(name, settings.and_then(|settings| settings.replicas).unwrap_or(1)))
+            .unwrap_or(Multiplicity::Finite(1));
         let infinite = scheduling == Scheduling::Delay || multiplicity == Multiplicity::Infinite;
         let id = ProcessorId::from(self.model.processors.len());
         self.model.processors.push(Processor {
@@ -385,6 +435,7 @@ impl<'a> Builder<'a> {
             interaction: total.interaction,
             invocations: total.invocations,
             sources: Vec::new(),
+            own_time: OwnTime::WHOLE,
             witnesses: total.witnesses.clone(),
         });
         id
@@ -474,6 +525,31 @@ impl<'a> Builder<'a> {
                     .with_note("under more load that branch delays nobody in the model, whatever it does in the system")
                     .with_hint("lost spans have this effect; look at the quality of the trace"),
             );
+        }
+    }
+
+    /// Divides the time in which entries work by themselves: what was queueing in the traces the model's servers make of themselves.
+    fn share_own_time(&mut self) {
+        for (at, origin) in self.origins.entries.iter_mut().enumerate() {
+            let own = self.traced.own(origin.total);
+            origin.own_time = own;
+            if own == OwnTime::WHOLE {
+                continue;
+            }
+            if origin.sources.iter().all(|source| *source == DemandSource::Exclusive) {
+                self.totals[at].demand *= own.processor;
+            }
+            if let Body::Phases(phases) = &mut self.model.entries[at].body {
+                let exclusive = phases.iter_mut().zip(&origin.sources);
+                exclusive
+                    .filter(|(_, source)| **source == DemandSource::Exclusive)
+                    .for_each(|(work, _)| own.divide(work));
+            }
+        }
+        for (activity, origin) in self.model.activities.iter_mut().zip(&self.origins.activities) {
+            if origin.source == DemandSource::Exclusive {
+                self.origins.entries[origin.entry.index()].own_time.divide(&mut activity.work);
+            }
         }
     }
 

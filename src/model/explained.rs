@@ -40,6 +40,8 @@ pub struct DemandPart {
     pub activity: Option<ActivityId>,
     /// Seconds, each of so many `times`.
     pub seconds: f64,
+    /// The part of exclusive time that it is.
+    pub share: f64,
     /// What sums were divided by: invocations, or how often a branch was taken.
     pub times: u64,
     /// Which source decided.
@@ -137,6 +139,7 @@ impl Explained {
                 position: None,
                 activity: None,
                 seconds,
+                share: 1.0,
                 times: 1,
                 source: DemandSource::Function,
                 given: configuration.demand.entries.get(&**name).map(|demand| demand.place.clone()),
@@ -148,8 +151,11 @@ impl Explained {
                 .into_iter()
                 .map(|(position, work)| {
                     let times = times(&total, position);
-                    let (seconds, source) = demands.of(&identifier, work, times, measured);
+                    let (own, source) = demands.of(&identifier, work, times, measured);
+                    let share = if source == DemandSource::Exclusive { origin.own_time.processor } else { 1.0 };
+                    let seconds = own * share;
                     DemandPart {
+                        share,
                         position: Some(position),
                         activity: activity_at(position),
                         seconds,

@@ -123,6 +123,20 @@ fn present(total: &ScenarioTotal) -> Option<(f64, f64)> {
     Some((rate, rate * (waits + total.think.mean().unwrap_or(0.0))))
 }
 
+/// So many customers that make operations at that rate with the traced response; `None` where they could not.
+pub fn as_customers(population: u32, rate: f64, total: &ScenarioTotal) -> Option<Load> {
+    let think_time = f64::from(population) / rate - total.response.mean()?;
+    (think_time >= 0.0).then_some(Load::Closed { population, think_time })
+}
+
+/// Says that arrivals were taken to be those of customers.
+pub fn steady_note(scenario: &str, load: Load, rate: f64, total: &ScenarioTotal) -> Diagnostic {
+    note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
+        .with_note(format!("{} operations met fewer others than open arrivals at that rate do", total.operations))
+        .with_note("customers who wait for their response before they ask again do so; what more of them would do shows by `population`")
+        .with_hint(hint(scenario))
+}
+
 /// Says that customers were taken from the traces.
 pub fn customers_note(scenario: &str, load: Load, total: &ScenarioTotal) -> Diagnostic {
     let asked = format!("begin its {} operations, and to wait for their end", total.operations);
@@ -148,7 +162,7 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
 }
 
 /// How many operations a traced one stands for on average. One of which nothing tells it stands for itself.
-fn weight(total: &ScenarioTotal) -> f64 {
+pub fn weight(total: &ScenarioTotal) -> f64 {
     if let Some(probability) = kept(total) {
         return 1.0 / probability;
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::lqn::submodel::{EntryIndex, Interaction, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
-use crate::model::{DemandSource, Load, LoadReason};
+use crate::model::{DemandSource, Load, LoadReason, OwnTime};
 
 /// Where the elements of a complete model came from; shapes follow the model's vectors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,6 +71,8 @@ pub struct EntryOrigin {
     pub invocations: u64,
     /// Where its demand comes from, by phase; one for all phases where it is a graph of activities.
     pub sources: Vec<DemandSource>,
+    /// Of demand that comes from exclusive time: what part of that time it is, and what part delays.
+    pub own_time: OwnTime,
     /// Some of the invocations.
     pub witnesses: Vec<Witness>,
 }

@@ -45,16 +45,14 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
             continue;
         }
         processors.insert(&origin.identifier, task);
-        let threads = match task.multiplicity {
-            Multiplicity::Infinite => "\"infinite\"".to_owned(),
-            Multiplicity::Finite(count) => count.to_string(),
-        };
+        let threads = servers(task.multiplicity);
         let key = toml_key(&origin.identifier);
         let _ = write!(text, "\n[task.{key}]\nprocessor = {}\nthreads = {threads}\n", quoted(&origin.identifier));
     }
     text.push_str("\n# Processors. Tasks that share a machine should name the same one.\n");
-    for name in processors.keys() {
-        let _ = write!(text, "\n[processor.{}]\nmultiplicity = 1\nscheduling = \"ps\"\n", toml_key(name));
+    for (name, task) in &processors {
+        let servers = servers(model.processors[task.processor.index()].multiplicity);
+        let _ = write!(text, "\n[processor.{}]\nmultiplicity = {servers}\nscheduling = \"ps\"\n", toml_key(name));
     }
     demands(&mut text, sub);
     text
@@ -117,6 +115,14 @@ fn demands(text: &mut String, sub: &SubModel) {
             Some(mean) => writeln!(text, "# {} is measured: {} s on average", toml_key(name), short(mean)),
             None => writeln!(text, "# {} = \"1 ms\"    # seen {}", toml_key(name), times(*count)),
         };
+    }
+}
+
+/// Servers or threads as a value.
+fn servers(multiplicity: Multiplicity) -> String {
+    match multiplicity {
+        Multiplicity::Infinite => "\"infinite\"".to_owned(),
+        Multiplicity::Finite(count) => count.to_string(),
     }
 }
 

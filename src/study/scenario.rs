@@ -4,7 +4,7 @@ use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, Model};
-use crate::model::{DemandSource, Load, LoadReason, Origins, ScenarioOrigin, codes};
+use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
 
 /// A scenario with its results.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +53,9 @@ impl<'o> ScenarioResult<'o> {
 /// How far a prediction under the traced load may lie from what was traced, as a share of it, before it is worth a word.
 const TOLERANCE: f64 = 0.2;
 
+/// The same where the load is the traced one itself.
+const AS_TRACED: f64 = 0.05;
+
 /// Where the model, at the load that was traced, does not respond as the traces did: a model that cannot tell what was seen should
 /// not be trusted with what was not. A configured load is that of the traces where as many operations come of it.
 pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec<Diagnostic> {
@@ -67,7 +70,8 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
             }
             _ => return None,
         };
-        if traced <= 0.0 || is_about(predicted, traced) {
+        let tolerance = if origin.reason == LoadReason::Observed { AS_TRACED } else { TOLERANCE };
+        if traced <= 0.0 || (predicted / traced - 1.0).abs() <= tolerance {
             return None;
         }
         let percent = ((predicted / traced - 1.0).abs() * 100.0).round();
@@ -136,6 +140,12 @@ fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
 
 /// Why a prediction may be too high, and what to do about it.
 fn above(origins: &Origins) -> (&'static str, &'static str) {
+    if origins.entries.iter().any(|entry| entry.own_time != OwnTime::WHOLE) {
+        return (
+            "operations met fewer others in the traces than arrivals at random do",
+            "set `population` and `think_time` of the scenario where customers wait for their response",
+        );
+    }
     let why = if comes_from(origins, DemandSource::Exclusive) {
         "exclusive time includes the queueing there was, and counts in full as processor time"
     } else {

@@ -46,6 +46,7 @@ mod same_lqsim;
 mod sampling;
 mod scopes;
 mod search;
+mod servers;
 mod simulate;
 mod simulate_law;
 mod solve;

@@ -56,6 +56,7 @@ pub mod results;
 pub mod saved;
 mod scheduling;
 pub mod starts;
+pub mod stays;
 pub mod submodel;
 pub mod terms;
 pub mod text;

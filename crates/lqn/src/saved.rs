@@ -5,6 +5,7 @@
 //! JSON are commonly read with 53 bits. The text depends on nothing but what the sub-model means: entries stand in
 //! canonical order, everything else by name or number.
 
+mod stays;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codes;
 use crate::kept_ids::{KeptIds, Numbers};
+use crate::saved::stays::StaysShape;
 use crate::saved::timing::{CallShape, PairShape};
 use crate::starts::{Starts, Stretch};
 use crate::submodel::{
@@ -143,6 +145,8 @@ struct EntryShape {
     calls: Vec<CallShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pairs: Vec<PairShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    stays: Option<StaysShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
 }
@@ -379,6 +383,7 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         response: MomentsShape::of(&entry.response),
         calls,
         pairs,
+        stays: StaysShape::of(&entry.stays),
         witnesses: entry
             .witnesses
             .iter()
@@ -614,8 +619,9 @@ impl Reader<'_> {
         let (task, service) = (sub.names.intern(&shape.task), sub.names.intern(&shape.service));
         let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
         let response = self.moments(&shape.response, &item);
+        let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
         let entry = sub.entry_mut(index);
-        entry.response = response;
+        (entry.response, entry.stays) = (response, stays);
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         if shape.witnesses.len() > WITNESSES {

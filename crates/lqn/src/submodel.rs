@@ -11,6 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::kept_ids::KeptIds;
 use crate::starts::Starts;
+use crate::stays::Stays;
 use crate::timing::{CallLabel, CallTotal, PairTotal};
 use dyelog_diagnostic::names::{Name, Names};
 
@@ -327,6 +328,8 @@ pub struct EntryTotal {
     pub calls: FxIndexMap<CallLabel, CallTotal>,
     /// Pairs of these, the one of the lesser entry key first.
     pub pairs: FxIndexMap<(CallLabel, CallLabel), PairTotal>,
+    /// When its invocations did their own work, where traces tell.
+    pub stays: Stays,
     /// How many of its invocations were taken from an entry of another type that was outvoted. Completion counts them.
     pub outvoted: u64,
     /// The least origins of invocations, in order, at most [`WITNESSES`].
@@ -496,6 +499,7 @@ impl SubModel {
             response: Moments::default(),
             calls: FxIndexMap::default(),
             pairs: FxIndexMap::default(),
+            stays: Stays::default(),
             outvoted: 0,
             witnesses: Vec::new(),
         });
@@ -538,6 +542,7 @@ impl SubModel {
             }
             own.moved_waits += entry.moved_waits;
             own.response.merge(&entry.response);
+            own.stays.merge(&entry.stays);
             own.outvoted += entry.outvoted;
             for (label, call) in &entry.calls {
                 own.calls.entry(label.renumbered(&indices)).or_default().merge(call);
@@ -591,6 +596,7 @@ impl EntryTotal {
         self.invocations += other.invocations;
         self.outvoted += other.outvoted;
         self.response.merge(&other.response);
+        self.stays.merge(&other.stays);
         for (at, work) in &other.work {
             self.work.entry(*at).or_default().add(work);
         }

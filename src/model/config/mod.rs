@@ -61,8 +61,8 @@ pub struct Configuration {
 pub struct Defaults {
     /// Threads of a task; infinite where not given.
     pub threads: Option<Multiplicity>,
-    /// Servers of a processor.
-    pub multiplicity: Multiplicity,
+    /// Servers of a processor; as many as the traces show where not given, else one.
+    pub multiplicity: Option<Multiplicity>,
     /// The order of service of processors.
     pub scheduling: Scheduling,
     /// The network latency per call; as traced where not given.
@@ -80,12 +80,7 @@ pub enum Network {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self {
-            threads: None,
-            multiplicity: Multiplicity::Finite(1),
-            scheduling: Scheduling::ProcessorSharing,
-            network: None,
-        }
+        Self { threads: None, multiplicity: None, scheduling: Scheduling::ProcessorSharing, network: None }
     }
 }
 

@@ -127,11 +127,7 @@ fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {
     for (key, item) in table {
         match key.get_ref().as_ref() {
             "threads" => defaults.threads = reader.multiplicity(item, "`threads`"),
-            "multiplicity" => {
-                if let Some(multiplicity) = reader.multiplicity(item, "`multiplicity`") {
-                    defaults.multiplicity = multiplicity;
-                }
-            }
+            "multiplicity" => defaults.multiplicity = reader.multiplicity(item, "`multiplicity`"),
             "scheduling" => {
                 if let Some(scheduling) = reader.scheduling(item, "processors", &PROCESSOR_SCHEDULINGS) {
                     defaults.scheduling = scheduling;

@@ -8,7 +8,7 @@ use crate::lqn::Multiplicity;
 use crate::lqn::submodel::SubModel;
 use crate::model::parameter::configuration::{self, Settings};
 use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
-use crate::model::{Origins, codes, complete};
+use crate::model::{Origins, Traced, codes, complete_as_traced};
 
 /// A parameter with a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub struct Subject {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Traces { sub: Box<SubModel>, settings: Settings, sequential: bool },
+    Traces { sub: Box<SubModel>, settings: Settings, sequential: bool, traced: Box<Traced> },
     Model(Box<Model>),
 }
 
@@ -58,7 +58,8 @@ impl Subject {
     /// When the configuration cannot be read, or the traces show nothing.
     pub fn of_traces(sub: SubModel, file: &Arc<str>, text: &str, sequential: bool) -> Result<Self, Diagnostics> {
         let settings = Settings::parse(file, text)?;
-        let mut source = Source::Traces { sub: Box::new(sub), settings, sequential };
+        let mut source = Source::Traces { sub: Box::new(sub), settings, sequential, traced: Box::default() };
+        source.look()?;
         let base = source.model(&[])?;
         if let (Source::Traces { settings, .. }, Some(origins)) = (&mut source, &base.origins) {
             settings.keep_loads(origins);
@@ -215,11 +216,19 @@ impl Subject {
 }
 
 impl Source {
+    /// Looks at what traces tell of the system as it is configured, before anything is changed.
+    fn look(&mut self) -> Result<(), Diagnostics> {
+        if let Self::Traces { sub, settings, traced, .. } = self {
+            **traced = crate::model::traced(sub, &settings.configuration()?);
+        }
+        Ok(())
+    }
+
     /// The model with those of the changes that concern the configuration.
     fn model(&self, changes: &[Change]) -> Result<Asked, Diagnostics> {
         match self {
             Self::Model(model) => Ok(Asked { model: (**model).clone(), origins: None, findings: Vec::new() }),
-            Self::Traces { sub, settings, sequential } => {
+            Self::Traces { sub, settings, sequential, traced } => {
                 let mut settings = settings.clone();
                 for change in changes.iter().filter(|change| !elements_only(change)) {
                     settings.set(&change.path, kind_of(change), &change.value);
@@ -228,7 +237,7 @@ impl Source {
                 if *sequential {
                     configuration.defaults.threads.get_or_insert(Multiplicity::Finite(1));
                 }
-                let (model, findings, origins) = complete(sub, &configuration)?;
+                let (model, findings, origins) = complete_as_traced(sub, &configuration, Some(&**traced))?;
                 Ok(Asked { model, origins: Some(origins), findings })
             }
         }

@@ -142,7 +142,12 @@ impl Subject<'_> {
                 } else {
                     format!(" x {} / {} (visits without times are taken to be like the others)", part.visits, own.count)
                 };
-                format!("demand, {at}: {seconds} s = {sum} s of exclusive time{scale} / {times}\n")
+                let share = if part.share < 1.0 {
+                    format!(" x {}, the part that is processor time,", number(part.share))
+                } else {
+                    String::new()
+                };
+                format!("demand, {at}: {seconds} s = {sum} s of exclusive time{scale}{share} / {times}\n")
             }
             DemandSource::Function => {
                 let mut text = format!("demand, {at}: {seconds} s, by functions of the configuration / {times}\n");

@@ -3,7 +3,7 @@
 use crate::numeric::two_moment::Distribution;
 
 /// The probability that all of `servers` are busy in M/M/m with `load` servers busy on average (Erlang's C formula).
-fn erlang_c(servers: f64, load: f64) -> f64 {
+pub fn erlang_c(servers: f64, load: f64) -> f64 {
     if load <= 0.0 {
         return 0.0;
     }

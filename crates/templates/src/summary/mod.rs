@@ -19,8 +19,9 @@ use crate::summary::branches::{Branches, Invocation, Positions, are_strands, pos
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
-use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work};
+use crate::summary::timing::{Own, Timing, Visit, answered, is_measured, own_work, stretches};
 use crate::summary::witnesses::Cuts;
+use dyelog_lqn::stays::{Stay, Stays};
 pub use dyelog_lqn::submodel::EntryMerge;
 use dyelog_lqn::submodel::{Branch, EntryIndex, EntryKey, Interaction, Position, RequestKind, ScenarioTotal, SubModel};
 use dyelog_trace::toeg::NONE;
@@ -175,6 +176,9 @@ impl Summary {
             let visit = Visit { toeg, outcome, entry: number as EntryNumber, nodes, requests, own: &own };
             timing.look(visit, &keys);
             timing.add_to(self.submodel.entry_mut(index));
+            if let Some(begin) = toeg.operation().start {
+                add_stays(&mut self.submodel.entry_mut(index).stays, begin, &own);
+            }
         } else if timed && is_measured(toeg) {
             timing.look_at_response(toeg, outcome, number as EntryNumber, nodes);
             timing.add_to(self.submodel.entry_mut(index));
@@ -252,6 +256,16 @@ impl Scratch {
             (from < entries).then_some(from)
         });
         self.branches.fill(outcome);
+    }
+}
+
+/// Keeps when an invocation did its own work, in an operation that begins at that nanosecond.
+fn add_stays(stays: &mut Stays, begin: i64, own: &[Own]) {
+    for (part, (start, end)) in (0..).zip(stretches(own)) {
+        let length = ((end - start) * 1e9).round() as u64;
+        if length > 0 {
+            stays.add(Stay { start: begin.saturating_add((start * 1e9).round() as i64), length, part });
+        }
     }
 }
 

@@ -68,6 +68,14 @@ pub(super) fn own_work(toeg: &Toeg, outcome: &Outcome, nodes: &[NodeId]) -> Vec<
     all
 }
 
+/// The stretches of an invocation's own work that are apart, as begin and end in seconds, in the order of time.
+pub(super) fn stretches(own: &[Own]) -> Vec<(f64, f64)> {
+    let mut stretches: Vec<(f64, f64)> =
+        own.iter().map(|own| (own.start, own.end)).filter(|(start, end)| start < end).collect();
+    union(&mut stretches);
+    stretches
+}
+
 /// An answer to a call, at the node at which its caller goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {

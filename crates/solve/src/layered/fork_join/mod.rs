@@ -5,7 +5,8 @@
 //! Heidelberger and Trivedi 1983): each branch is at one of its places until all have ended. Places are the shared
 //! servers, of which branches that are there together get equal parts, as others do where the server is shared by all, and a
 //! delay for all else, waits for customers of others included. The process gives the time until then, and how much longer
-//! each visit takes because of the other branches.
+//! each visit takes because of the other branches. Its places have no memory. By what branches that are steadier end sooner together
+//! where each has servers of its own, they do so here, too.
 //!
 //! `rounds` makes numbers of what a branch does, `places` the process of them.
 
@@ -16,6 +17,7 @@ use crate::layered::chains::{Decomposition, Item};
 use crate::layered::fork_join::places::{Places, Process, speed};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
+use crate::numeric::order_statistics::order_statistic;
 use crate::prepare::plan::ModelPlan;
 
 /// A fork with more states is left to the approximation by independent branches.
@@ -33,6 +35,8 @@ pub(crate) struct SharedFork {
     servers: Vec<f64>,
     /// Where the iteration ended last, by state.
     kept: Vec<f64>,
+    /// The same with a server for each branch.
+    kept_apart: Vec<f64>,
 }
 
 /// What a branch does, as places with a way between them that has no memory.
@@ -142,7 +146,7 @@ fn shared_fork(
         branches.push(Branch { chain: number, parts });
     }
     let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
-    Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new() })
+    Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new(), kept_apart: Vec::new() })
 }
 
 /// What a fork takes.
@@ -173,15 +177,12 @@ impl SharedFork {
             .collect();
         let process = Process::new(&branches, &self.servers);
         process.times(&mut self.kept);
-        let mut until = 0.0;
+        let mut until = enough_have_ended(&process, &self.kept, self.enough, branches.len());
         let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
         let mut served = stays.clone();
         let mut at = vec![0; branches.len()];
         for (state, time) in self.kept.iter().enumerate() {
             process.places(state, &mut at);
-            if at.iter().filter(|place| **place == 0).count() < self.enough {
-                until += time;
-            }
             for (number, place) in at.iter().enumerate() {
                 stays[number][*place] += time;
                 served[number][*place] += time * speed(&branches, &at, number, &self.servers);
@@ -204,8 +205,53 @@ impl SharedFork {
                 }
             }
         }
-        Together { until, all: self.kept.iter().sum(), longer }
+        let mut all: f64 = self.kept.iter().sum();
+        let alone = self.alone(plan, decomposition, waits, times);
+        if alone.iter().any(|(mean, variance)| *variance < STEADY * mean * mean) {
+            let apart = Process::new(&branches, &vec![f64::INFINITY; self.servers.len()]);
+            apart.times(&mut self.kept_apart);
+            let (enough, count) = (self.enough, alone.len());
+            let known = enough_have_ended(&apart, &self.kept_apart, enough, count);
+            until -= (known - order_statistic(&alone, enough).0).clamp(0.0, until);
+            all -= (self.kept_apart.iter().sum::<f64>() - order_statistic(&alone, count).0).clamp(0.0, all);
+        }
+        Together { until, all: all.max(until), longer }
     }
+
+    /// Mean and variance of what each branch takes without other branches.
+    fn alone(
+        &self,
+        plan: &ModelPlan,
+        decomposition: &Decomposition,
+        waits: &Waits,
+        times: &[ChainTimes],
+    ) -> Vec<(f64, f64)> {
+        let of = |branch: &Branch| {
+            let phases = &times[branch.chain].entries[0];
+            let longer = waits.longer[branch.chain].iter().enumerate().filter(|(_, longer)| **longer > 0.0);
+            let visits = |slot: usize| visits_of(plan, decomposition, waits, branch.chain, slot as u32);
+            let extra: f64 = longer.map(|(slot, longer)| longer * visits(slot).map_or(0.0, |made| made.0)).sum();
+            let mean: f64 = phases.iter().map(|time| time.mean).sum();
+            ((mean - extra).max(0.0), phases.iter().map(|time| time.variance).sum())
+        };
+        self.branches.iter().map(of).collect()
+    }
+}
+
+/// Branches whose squared coefficients of variation lie below are steadier than places without memory can be.
+const STEADY: f64 = 0.9;
+
+/// The mean time until so many of the branches have ended, by the time in each state.
+fn enough_have_ended(process: &Process, times: &[f64], enough: usize, branches: usize) -> f64 {
+    let mut at = vec![0; branches];
+    let mut until = 0.0;
+    for (state, time) in times.iter().enumerate() {
+        process.places(state, &mut at);
+        if at.iter().filter(|place| **place == 0).count() < enough {
+            until += time;
+        }
+    }
+    until
 }
 
 /// Visits of a slot in an execution of a branch, and the mean service of one; `None` where there are none.

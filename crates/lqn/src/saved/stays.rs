@@ -1,0 +1,57 @@
+//! When invocations did their own work, as a file has it: three numbers a stay in the order of time, in one text.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::saved::{MOST, Reader};
+use crate::stays::{Stay, Stays};
+
+/// The stays of an entry. `kept` has of each the nanoseconds from the begin of the one before (of the first, from the trace's epoch), its
+/// length in nanoseconds, and its place in the invocation.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StaysShape {
+    seen: u64,
+    kept: String,
+}
+
+impl StaysShape {
+    pub(super) fn of(stays: &Stays) -> Option<Self> {
+        let mut kept = stays.kept();
+        kept.sort_unstable_by_key(|stay| (stay.start, stay.length, stay.part));
+        let (mut text, mut before) = (String::new(), 0_i64);
+        for stay in &kept {
+            let space = if text.is_empty() { "" } else { " " };
+            let later = i128::from(stay.start) - i128::from(before);
+            let _ = write!(text, "{space}{later} {} {}", stay.length, stay.part);
+            before = stay.start;
+        }
+        (stays.seen() > 0).then(|| Self { seen: stays.seen(), kept: text })
+    }
+}
+
+impl Reader<'_> {
+    /// The stays of an entry.
+    pub(super) fn stays(&mut self, shape: &StaysShape, item: &str) -> Stays {
+        let seen = self.count(shape.seen, MOST, item);
+        parsed(&shape.kept).and_then(|kept| Stays::of_saved(seen, kept)).unwrap_or_else(|| {
+            self.wrong(
+                item,
+                "`stays` are not three numbers each, or not as many as were seen or can be kept".to_owned(),
+            );
+            Stays::default()
+        })
+    }
+}
+
+fn parsed(text: &str) -> Option<Vec<Stay>> {
+    let mut words = text.split_ascii_whitespace();
+    let (mut kept, mut before) = (Vec::new(), 0_i64);
+    while let Some(later) = words.next() {
+        let start = i64::try_from(i128::from(before).checked_add(later.parse().ok()?)?).ok()?;
+        kept.push(Stay { start, length: words.next()?.parse().ok()?, part: words.next()?.parse().ok()? });
+        before = start;
+    }
+    Some(kept)
+}

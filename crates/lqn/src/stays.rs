@@ -1,0 +1,166 @@
+//! When an entry's invocations did their own work: enough of it to see how many were at work together, however many there are.
+//!
+//! What is kept is whole stretches of time, not single stays: of a part of all stays, drawn one by one, nobody could tell how many
+//! others were there. Time is cut into periods of [`PERIOD`]; these have an order that a digest of their number gives, and stays come
+//! in the order of their periods and, within one, of their begin. The first [`MOST`] in that order are kept. That set depends on
+//! nothing but the stays, so that [`Stays::merge`] gives the same in whatever order parts come together.
+
+use std::cmp::Ordering;
+
+/// The most stays that an entry keeps.
+pub const MOST: usize = 8192;
+
+/// The logarithm of a period's length in nanoseconds, to the base of two: 8.6 s.
+const PERIOD: u32 = 33;
+
+/// A stretch of an invocation's own work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// Its begin, nanoseconds from the trace's epoch.
+    pub start: i64,
+    /// Its length, nanoseconds.
+    pub length: u64,
+    /// The how-manieth of the invocation it is, from 0.
+    pub part: u32,
+}
+
+impl Stay {
+    /// Its end.
+    pub fn end(&self) -> i64 {
+        self.start.saturating_add_unsigned(self.length)
+    }
+
+    /// Where its begin lies in the order of periods and times.
+    pub fn rank(&self) -> Rank {
+        Rank { period: mixed((self.start >> PERIOD) as u64), start: self.start }
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank()).then((self.length, self.part).cmp(&(other.length, other.part)))
+    }
+}
+
+/// A time in the order of periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    period: u64,
+    start: i64,
+}
+
+/// The stays of an entry.
+#[derive(Clone, Debug, Default)]
+pub struct Stays {
+    seen: u64,
+    /// Up to twice as many as are kept in the end, in no order.
+    some: Vec<Stay>,
+}
+
+impl Stays {
+    /// From what was saved; `None` where more are kept than were seen, or than can be.
+    pub fn of_saved(seen: u64, kept: Vec<Stay>) -> Option<Self> {
+        let count = kept.len() as u64;
+        let sound = kept.len() <= MOST && (seen == count || seen > count && kept.len() == MOST);
+        sound.then_some(Self { seen, some: kept })
+    }
+
+    /// How many there were.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Takes in a stay.
+    pub fn add(&mut self, stay: Stay) {
+        self.seen = self.seen.saturating_add(1);
+        self.some.push(stay);
+        self.thin();
+    }
+
+    /// Takes in all stays of the other.
+    pub fn merge(&mut self, other: &Self) {
+        self.seen = self.seen.saturating_add(other.seen);
+        for stay in &other.some {
+            self.some.push(*stay);
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        if self.some.len() >= 2 * MOST {
+            self.some.select_nth_unstable_by(MOST - 1, Stay::order);
+            self.some.truncate(MOST);
+        }
+    }
+
+    /// Those that are kept, in the order of periods and times.
+    pub fn kept(&self) -> Vec<Stay> {
+        let mut kept = self.some.clone();
+        kept.sort_unstable_by(Stay::order);
+        kept.truncate(MOST);
+        kept
+    }
+
+    /// The rank before which all stays are among those that are kept; `None` where none was left out.
+    pub fn complete_before(&self) -> Option<Rank> {
+        (self.seen > MOST as u64).then(|| self.kept().last().map(Stay::rank)).flatten()
+    }
+}
+
+/// The finaliser of splitmix64: neighbours come to lie anywhere.
+fn mixed(number: u64) -> u64 {
+    let state = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^ (state >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{MOST, Stay, Stays};
+
+    fn of(stays: &[Stay]) -> Stays {
+        let mut all = Stays::default();
+        for stay in stays {
+            all.add(*stay);
+        }
+        all
+    }
+
+    fn many(count: u64, step: u64) -> Vec<Stay> {
+        let stay = |number: u64| Stay { start: (number * step) as i64, length: number % 7, part: (number % 3) as u32 };
+        (0..count).map(stay).collect()
+    }
+
+    #[test]
+    fn whole_stretches_are_kept() {
+        let all = of(&many(100_000, 1_000_000));
+        let (kept, before) = (all.kept(), all.complete_before().expect("some were left out"));
+        assert_eq!((all.seen(), kept.len()), (100_000, MOST));
+        let within = many(100_000, 1_000_000).into_iter().filter(|stay| stay.rank() < before).count();
+        assert_eq!(within, MOST - 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// However stays are parted, and in whatever order the parts come together: the same.
+        #[test]
+        fn parts_come_together_in_any_order(
+            count in 0..60_000_u64, step in prop_oneof![0..10_u64, 1_000..10_000_000_u64], at in 0..60_000_usize, turn in 0..60_000_usize
+        ) {
+            let stays = many(count, step);
+            let whole = of(&stays);
+            let (left, right) = stays.split_at(at.min(stays.len()));
+            for (one, other) in [(left, right), (right, left)] {
+                let mut sum = of(one);
+                sum.merge(&of(other));
+                prop_assert_eq!(sum.kept(), whole.kept());
+                prop_assert_eq!(sum.seen(), count);
+            }
+            let mut turned = stays.clone();
+            turned.rotate_left(turn % stays.len().max(1));
+            prop_assert_eq!(of(&turned).kept(), whole.kept());
+        }
+    }
+}

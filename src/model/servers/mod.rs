@@ -1,0 +1,337 @@
+//! What traces of services tell of their hosts: how many servers each has, and which part of the time in which an invocation works by itself
+//! is processor time.
+//!
+//! Time in which a task waits for no other one holds what it waited for a processor. With k servers, of which each of n that are there has
+//! the part min(1, k/n), an invocation's processor time is the integral of that over its own time. With too few servers it comes out too
+//! small for invocations that found many others there, with too many servers too large. So the number of servers is the one with which the
+//! processor time does not depend on how many others were found ([`Occupancy::shared`]).
+
+mod customers;
+mod occupancy;
+mod sampled;
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::stays::Stays;
+use crate::lqn::submodel::{EntryIndex, Interaction};
+use crate::lqn::{Multiplicity, Scheduling, Work};
+use crate::model::config::Configuration;
+use crate::model::demand::is_measured;
+use crate::model::parts::Parts;
+use crate::model::servers::occupancy::{Imputed, Occupancy};
+use crate::model::servers::sampled::{Share, offered, waiting};
+use crate::model::{codes, load};
+
+/// The fewest stays from which servers are found.
+const ENOUGH: usize = 10;
+
+/// Real processors share their time not quite equally: a correlation of this size is none, however many stays there are.
+const NO_CORRELATION: f64 = 0.03;
+
+/// Counts that machines seldom have are taken where they fit so much better: the logarithm of 1/0.3.
+const SELDOM: f64 = 1.204;
+
+/// A number of servers fits whose processor times depend on those found by no more than so many standard errors.
+const FITS: f64 = 2.0;
+
+/// The most servers that are tried.
+const MOST_SERVERS: usize = 4096;
+
+/// Responses that differ by less than this part of them are alike.
+const MATTERS: f64 = 0.03;
+
+/// So many customers or more arrive as if from outside.
+const MOST_CUSTOMERS: u32 = 50;
+
+/// What was found of hosts, and of the time of entries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traced {
+    /// By how much longer operations would take with open arrivals than was traced, as a part of that.
+    beyond: f64,
+    /// How many customers make the queue where that matters most; `None` where arrivals meet as many as are there on average.
+    customers: Option<u32>,
+    /// By name of the processor.
+    hosts: BTreeMap<String, Host>,
+    /// By number of the entry in the sub-model.
+    own: BTreeMap<EntryIndex, OwnTime>,
+}
+
+/// The servers of a host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Host {
+    /// How many.
+    pub servers: u32,
+    /// The fewest that fit, and the most where that can be told; of those that were found.
+    pub range: Option<(u32, Option<u32>)>,
+    /// How many invocations were at work together at most.
+    pub most: usize,
+    /// How many servers were busy on average, per server.
+    pub utilization: f64,
+}
+
+/// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnTime {
+    /// Processor time.
+    pub processor: f64,
+    /// Time beyond that and beyond the queueing that a model with such servers shows.
+    pub delay: f64,
+}
+
+impl OwnTime {
+    /// All of it is processor time.
+    pub const WHOLE: Self = Self { processor: 1.0, delay: 0.0 };
+
+    /// Divides work whose demand is all of that time.
+    pub fn divide(self, work: &mut Work) {
+        work.think_time += self.delay * work.demand;
+        work.demand *= self.processor;
+    }
+}
+
+impl Traced {
+    /// What the traces tell of a system that is configured so.
+    pub fn of(parts: &Parts<'_>, configuration: &Configuration) -> Self {
+        let mut traced = Self::default();
+        let Some(observed) = Observed::of(parts) else { return traced };
+        let mut most_beyond = 0.0;
+        for (name, entries) in hosts_of(parts, configuration) {
+            let given = given(configuration, &name);
+            if given == Some(Multiplicity::Infinite) {
+                continue;
+            }
+            let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
+            let occupancy = Occupancy::of(&stays);
+            if occupancy.stays() < ENOUGH {
+                continue;
+            }
+            let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+            let fit = fitted(&occupancy, observed.probability, seen, given);
+            let load = Load::of(&fit, seen / observed.probability, observed.probability < 1.0);
+            for (place, &index) in entries.iter().enumerate() {
+                traced.own.insert(index, load.own_time(fit.imputed.processor[place]));
+            }
+            let beyond = load.beyond();
+            traced.beyond += beyond.max(0.0) / observed.there;
+            if beyond > most_beyond && observed.probability >= 1.0 {
+                most_beyond = beyond;
+                let fitting = || customers::fitting(fit.servers, load.busy, load.there, MOST_CUSTOMERS);
+                traced.customers = (!occupancy.meets_all()).then(fitting);
+            }
+            let host = Host {
+                servers: fit.servers,
+                range: given.is_none().then_some(fit.range),
+                most: occupancy.most,
+                utilization: load.busy / f64::from(fit.servers),
+            };
+            traced.hosts.insert(name, host);
+        }
+        traced
+    }
+
+    /// How many customers there were, where arrivals met fewer than there were on average: a customer meets none of itself (arrival theorem).
+    /// Only where a model with open arrivals would respond so much later than was traced that it matters.
+    pub fn customers(&self) -> Option<u32> {
+        self.customers.filter(|customers| self.beyond > MATTERS && *customers < MOST_CUSTOMERS)
+    }
+
+    /// The servers of each of so many copies of a processor, where they were found.
+    pub fn servers(&self, processor: &str, copies: u32) -> Option<Multiplicity> {
+        self.hosts.get(processor).map(|host| Multiplicity::Finite(host.servers.div_ceil(copies.max(1))))
+    }
+
+    /// What the own time of an entry is.
+    pub fn own(&self, entry: EntryIndex) -> OwnTime {
+        self.own.get(&entry).copied().unwrap_or(OwnTime::WHOLE)
+    }
+
+    /// Says how many servers were found, and what else would fit.
+    pub fn note(&self) -> Option<Diagnostic> {
+        let found: Vec<(&String, &Host)> = self.hosts.iter().filter(|(_, host)| host.range.is_some()).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let processors = if found.len() == 1 { "processor" } else { "processors" };
+        let message =
+            format!("the servers of {} {processors} were found from how long work took beside other work", found.len());
+        let mut finding = Diagnostic::new(Severity::Note, codes::SERVERS_FOUND, Place::Nowhere, message);
+        for (name, host) in found.iter().take(SHOWN) {
+            finding = finding.with_note(format!("`{name}`: {}", described(host)));
+        }
+        if found.len() > SHOWN {
+            finding = finding.with_note(format!("and {} more", found.len() - SHOWN));
+        }
+        Some(finding.with_hint("set `multiplicity` under `[processor.NAME]`, or under `[defaults]` for all"))
+    }
+}
+
+/// How many processors are named.
+const SHOWN: usize = 12;
+
+fn described(host: &Host) -> String {
+    let servers = host.servers;
+    let (least, most) = host.range.unwrap_or((servers, Some(servers)));
+    let others = match most {
+        Some(most) if least == most => String::new(),
+        Some(most) => format!("; {least} to {most} fit"),
+        None if host.most <= 1 => "; no two invocations worked together, so that more would fit as well".to_owned(),
+        None => format!("; {least} or more fit: at this load too few wait to tell them apart"),
+    };
+    format!("{servers}, busy {} %{others}", load::short((host.utilization * 1000.0).round() / 10.0))
+}
+
+/// Entries that were seen at work, by the processor that they run on. Where processor time was measured, own time beyond it is none, whatever
+/// it depends on: such processors are left out.
+fn hosts_of(parts: &Parts<'_>, configuration: &Configuration) -> BTreeMap<String, Vec<EntryIndex>> {
+    let mut hosts: BTreeMap<String, Vec<EntryIndex>> = BTreeMap::new();
+    for &index in &parts.entries {
+        let entry = parts.sub.entry(index);
+        if entry.stays.seen() > 0 && entry.interaction != Interaction::Customer {
+            let task = parts.sub.names.text(entry.task);
+            let settings = configuration.tasks.get(task);
+            let host = settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(task);
+            hosts.entry(host.to_owned()).or_default().push(index);
+        }
+    }
+    hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
+    hosts
+}
+
+/// The servers that the configuration gives to a processor, those of all its copies together.
+fn given(configuration: &Configuration, processor: &str) -> Option<Multiplicity> {
+    let settings = configuration.processors.get(processor);
+    let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(configuration.defaults.scheduling);
+    if scheduling == Scheduling::Delay {
+        return Some(Multiplicity::Infinite);
+    }
+    let copies = settings.and_then(|settings| settings.replicas).unwrap_or(1);
+    let multiplicity = settings.and_then(|settings| settings.multiplicity).or(configuration.defaults.multiplicity);
+    match multiplicity? {
+        Multiplicity::Finite(servers) => Some(Multiplicity::Finite(servers.saturating_mul(copies))),
+        Multiplicity::Infinite => Some(Multiplicity::Infinite),
+    }
+}
+
+/// How a host was loaded.
+struct Load {
+    /// How many invocations were at work on average, those that were not traced included.
+    there: f64,
+    /// How many servers were busy.
+    busy: f64,
+    /// What is to be made of the processor time that was imputed.
+    scale: f64,
+    /// How long an invocation queues under open arrivals, in units of its processor time.
+    queueing: f64,
+}
+
+impl Load {
+    fn of(fit: &Fit, there: f64, is_sampled: bool) -> Self {
+        let servers = f64::from(fit.servers);
+        let imputed = there * fit.imputed.all;
+        // Whom others met that were not traced nobody saw: no more than would respond as was traced.
+        let busy = if is_sampled { imputed.min(offered(servers, there)) } else { imputed };
+        let scale = busy / imputed.max(f64::MIN_POSITIVE);
+        Self { there, busy, scale, queueing: waiting(servers, busy) / busy.max(f64::MIN_POSITIVE) }
+    }
+
+    fn own_time(&self, imputed: f64) -> OwnTime {
+        let processor = (imputed * self.scale).min(1.0);
+        OwnTime { processor, delay: (1.0 - processor * (1.0 + self.queueing)).max(0.0) }
+    }
+
+    /// How many more would be there under open arrivals.
+    fn beyond(&self) -> f64 {
+        self.busy * (1.0 + self.queueing) - self.there
+    }
+}
+
+/// What the traces were recorded of.
+struct Observed {
+    /// The probability with which an operation was traced.
+    probability: f64,
+    /// For how long operations were traced, seconds.
+    seconds: f64,
+    /// How many operations were under way on average, those that were not traced included.
+    there: f64,
+}
+
+impl Observed {
+    /// Of all scenarios together; `None` where nothing tells the rate of any.
+    fn of(parts: &Parts<'_>) -> Option<Self> {
+        // The scenario with most operations tells for how long the traces were recorded.
+        let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;
+        let total = &largest.scenario_total;
+        let (rate, weight) = (load::observed_rate(total)?, load::weight(total).max(1.0));
+        let seconds = total.operations as f64 * weight / rate;
+        let responses = parts.customers.iter().map(|customer| customer.scenario_total.response.sum.as_f64());
+        let there = responses.sum::<f64>() * weight / seconds;
+        Some(Self { probability: 1.0 / weight, seconds, there: there.max(f64::MIN_POSITIVE) })
+    }
+
+    /// How many invocations of an entry were at work on average, of those that were traced.
+    fn present(&self, parts: &Parts<'_>, index: EntryIndex) -> f64 {
+        let works = parts.sub.entry(index).work.values();
+        works.map(|work| work.exclusive.sum.as_f64()).sum::<f64>() / self.seconds
+    }
+}
+
+/// A number of servers, and what follows from it.
+struct Fit {
+    servers: u32,
+    range: (u32, Option<u32>),
+    imputed: Imputed,
+}
+
+/// The number of servers that fits best, or what follows from a given one.
+fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, given: Option<Multiplicity>) -> Fit {
+    let share = |servers: u32| Share::new(servers, probability, seen, occupancy.most);
+    if let Some(Multiplicity::Finite(servers)) = given {
+        return Fit { servers, range: (servers, Some(servers)), imputed: occupancy.shared(&share(servers)) };
+    }
+    let most = if probability < 1.0 { (seen / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
+    let stays = occupancy.stays() as f64;
+    let tolerance = (1.0 + stays * NO_CORRELATION * NO_CORRELATION).sqrt();
+    let mut best: Option<(f64, u32, Imputed)> = None;
+    let mut fit: Vec<u32> = Vec::new();
+    let tried = candidates(most.max(occupancy.most));
+    for &servers in &tried {
+        let imputed = occupancy.shared(&share(servers));
+        let errors = imputed.dependence / tolerance;
+        if errors.abs() <= FITS {
+            fit.push(servers);
+        }
+        let score = errors * errors / 2.0 + unlikelihood(servers);
+        if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
+            best = Some((score, servers, imputed));
+        }
+    }
+    let (_, servers, imputed) = best.expect("one server is always tried");
+    let least = fit.first().map_or(servers, |least| servers.min(*least));
+    let last = tried.last().copied().unwrap_or(1);
+    let most = fit.last().map_or(servers, |most| servers.max(*most));
+    Fit { servers, range: (least, (most < last).then_some(most)), imputed }
+}
+
+/// How unlikely it is that a host has so many servers, as minus the logarithm of a weight: few are likelier than many, and powers of two
+/// likelier than other counts.
+fn unlikelihood(servers: u32) -> f64 {
+    2.0 * f64::from(servers).ln() + if servers.is_power_of_two() { 0.0 } else { SELDOM }
+}
+
+/// Numbers of servers that are tried: all up to 8, then eight to each doubling.
+fn candidates(most: usize) -> Vec<u32> {
+    let mut tried = Vec::new();
+    let (mut servers, mut step) = (1_usize, 1_usize);
+    while servers <= most.min(MOST_SERVERS) {
+        tried.push(servers as u32);
+        servers += step;
+        if servers >= 16 * step {
+            step *= 2;
+        }
+    }
+    if tried.is_empty() {
+        tried.push(1);
+    }
+    tried
+}

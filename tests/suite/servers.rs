@@ -1,0 +1,248 @@
+//! Servers and demands that are found from spans, against stations whose servers and demands are known.
+
+use std::collections::BinaryHeap;
+use std::fmt::Write as _;
+
+use dyelog::lqn::{Body, Model, Multiplicity};
+use dyelog::model::parameter::Subject;
+use dyelog::model::{Configuration, Load, Origins, complete};
+use dyelog::solve::{LayeredOptions, layered};
+use dyelog::study::ScenarioResult;
+
+use crate::generator::Random;
+use crate::law::reduced;
+use crate::support::shared;
+
+/// The mean demand at the stations, seconds.
+const DEMAND: f64 = 0.01;
+
+/// The time that an exponential of that mean takes.
+fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * ((random.below(1 << 30) + 1) as f64 / (1_u64 << 30) as f64).ln()
+}
+
+/// Begins and ends of so many requests at a station whose servers are shared equally, `busy` of each on average.
+fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f64)> {
+    let mut random = Random::new(seed);
+    let servers = f64::from(servers);
+    let between = DEMAND / (servers * busy);
+    // Those that are there, by the work that is done for each when they leave, the least first.
+    let mut there: BinaryHeap<(std::cmp::Reverse<u64>, usize)> = BinaryHeap::new();
+    let (mut now, mut done) = (0.0, 0.0);
+    let mut next = exponential(&mut random, between);
+    let mut stays: Vec<(f64, f64)> = Vec::new();
+    let mut left = 0;
+    while left < count {
+        let speed = (servers / there.len().max(1) as f64).min(1.0);
+        let leaves = there.peek().map(|(work, number)| (f64::from_bits(work.0), *number));
+        match leaves {
+            Some((work, number)) if now + (work - done) / speed <= next => {
+                now += (work - done) / speed;
+                done = work;
+                stays[number].1 = now;
+                there.pop();
+                left += 1;
+            }
+            _ => {
+                done += if there.is_empty() { 0.0 } else { (next - now) * speed };
+                now = next;
+                let work = done + exponential(&mut random, DEMAND);
+                there.push((std::cmp::Reverse(work.to_bits()), stays.len()));
+                stays.push((now, f64::INFINITY));
+                next += exponential(&mut random, between);
+            }
+        }
+    }
+    stays.retain(|(_, end)| end.is_finite());
+    stays
+}
+
+/// The requests as server spans whose times count in steps of so many nanoseconds.
+fn spans(stays: &[(f64, f64)], step: u64, keep: impl Fn(u128) -> bool) -> String {
+    let mut random = Random::new(99);
+    let mut text = String::new();
+    let at = |seconds: f64| 1_700_000_000_000_000_000 + ((seconds * 1e9) as u64 + 1) / step * step;
+    for (start, end) in stays {
+        let id = (u128::from(random.next()) << 64) | u128::from(random.next());
+        if keep(id) {
+            let _ = writeln!(
+                text,
+                "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"host\"}}}}]}},\
+                 \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{id:032x}\",\"spanId\":\"0000000000000001\",\"name\":\"serve\",\"kind\":2,\
+                 \"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\"}}]}}]}}]}}",
+                at(*start),
+                at(*end)
+            );
+        }
+    }
+    text
+}
+
+fn completed(text: &str, configuration: &str) -> (Model, Origins) {
+    let (configuration, _) = Configuration::parse(&"t.toml".into(), configuration).expect("it is sound");
+    let (model, _, origins) =
+        complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");
+    (model, origins)
+}
+
+fn servers(model: &Model) -> Multiplicity {
+    model.processors[model.processor_named("host").expect("it is there").index()].multiplicity
+}
+
+fn demand(model: &Model) -> f64 {
+    let of = |body: &Body| match body {
+        Body::Phases(phases) => phases.iter().map(|work| work.demand).sum::<f64>(),
+        Body::Activities(_) => panic!("one request is no graph"),
+    };
+    model.entries.iter().map(|entry| of(&entry.body)).sum()
+}
+
+/// By how much the predicted responses are off, relative to the traced ones, at most.
+fn miss(model: &Model, origins: &Origins) -> f64 {
+    let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
+    let scenarios = ScenarioResult::all(model, &results, origins);
+    let miss = |own: &ScenarioResult<'_>| {
+        own.response.map_or(f64::INFINITY, |own_response| {
+            (own_response / own.origin.observed_response.expect("spans have times") - 1.0).abs()
+        })
+    };
+    scenarios.iter().map(miss).fold(0.0, f64::max)
+}
+
+#[test]
+fn servers_and_demands_are_found_again() {
+    let (mut right, mut all) = (0, 0);
+    for servers_there in [1, 2, 4, 8] {
+        for busy in [0.3, 0.5, 0.8] {
+            if servers_there == 8 && busy < 0.5 {
+                continue;
+            }
+            for seed in [1, 2] {
+                let text = spans(&station(seed, servers_there, busy, 4000), 1000, |_| true);
+                let (model, _) = completed(&text, "");
+                all += 1;
+                if servers(&model) == Multiplicity::Finite(servers_there) {
+                    right += 1;
+                    let demand = demand(&model);
+                    assert!((demand / DEMAND - 1.0).abs() < 0.05, "{servers_there} at {busy}: {demand}");
+                }
+            }
+        }
+    }
+    assert!(right * 10 >= all * 9, "{right} of {all}");
+}
+
+#[test]
+fn a_model_responds_as_traced_at_the_traced_load() {
+    for (servers, busy) in [(1, 0.2), (1, 0.7), (2, 0.6), (4, 0.8)] {
+        let (model, origins) = completed(&spans(&station(5, servers, busy, 8000), 1000, |_| true), "");
+        let miss = miss(&model, &origins);
+        assert!(miss < 0.1, "{servers} at {busy}: off by {miss}");
+    }
+}
+
+#[test]
+fn sampled_traces_tell_the_demand_still() {
+    for (servers_there, busy) in [(1, 0.5), (1, 0.8), (2, 0.7)] {
+        let text = spans(&station(7, servers_there, busy, 12_000), 1000, |id| (id as u64) << 1 < u64::MAX / 10 * 3);
+        let (model, origins) = completed(&text, &format!("[processor.host]\nmultiplicity = {servers_there}\n"));
+        let (demand, miss) = (demand(&model), miss(&model, &origins));
+        assert!(
+            (demand / DEMAND - 1.0).abs() < 0.15 && miss < 0.05,
+            "{servers_there} at {busy}: {demand}, off by {miss}"
+        );
+    }
+}
+
+#[test]
+fn lost_spans_and_coarse_clocks_change_little() {
+    let stays = station(3, 2, 0.6, 6000);
+    let whole = demand(&completed(&spans(&stays, 1000, |_| true), "").0);
+    for (what, text) in [
+        ("1 % lost", spans(&stays, 1000, |id| id % 100 != 0)),
+        ("5 % lost", spans(&stays, 1000, |id| id % 20 != 0)),
+        ("milliseconds", spans(&stays, 1_000_000, |_| true)),
+    ] {
+        let (model, _) = completed(&text, "");
+        assert_eq!(servers(&model), Multiplicity::Finite(2), "{what}");
+        let demand = demand(&model);
+        assert!((demand / whole - 1.0).abs() < 0.05, "{what}: {demand} for {whole}");
+    }
+}
+
+#[test]
+fn the_configuration_tells_of_the_traced_system_and_questions_do_not() {
+    let text = spans(&station(2, 2, 0.7, 4000), 1000, |_| true);
+    let one = demand(&completed(&text, "[processor.host]\nmultiplicity = 1\n").0);
+    let infinite = completed(&text, "[defaults]\nmultiplicity = \"infinite\"\n").0;
+    let two = demand(&completed(&text, "").0);
+    assert!(one < 0.8 * two && two < 0.8 * demand(&infinite), "{one}, {two}, {}", demand(&infinite));
+    let subject = Subject::of_traces(reduced("t.jsonl", text.as_bytes()), &"t.toml".into(), "", false).expect("sound");
+    let change = subject.change("processor.host.multiplicity=8").expect("it is a parameter");
+    let asked = subject.ask(&[change]).expect("it takes that");
+    assert_eq!((servers(&asked.model), demand(&asked.model)), (Multiplicity::Finite(8), two));
+}
+
+#[test]
+fn times_without_length_and_bursts_are_no_panic() {
+    let zero: Vec<(f64, f64)> = (0..200).map(|number| (f64::from(number) * 0.01, f64::from(number) * 0.01)).collect();
+    let (model, _) = completed(&spans(&zero, 1000, |_| true), "[demand]\ndefault = \"1 ms\"\n");
+    assert_eq!(servers(&model), Multiplicity::Finite(1));
+    // All at once, and all of one length.
+    let burst: Vec<(f64, f64)> =
+        (0..3000).map(|number| (f64::from(number) * 1e-7, 1.0 + f64::from(number) * 1e-7)).collect();
+    completed(&spans(&burst, 1, |_| true), "");
+}
+
+#[test]
+fn customers_who_wait_are_told_from_open_arrivals() {
+    // Six customers at one server, who think for 20 ms on the mean.
+    let mut random = Random::new(4);
+    let mut wakes: Vec<f64> = (0..6).map(|_| exponential(&mut random, 0.02)).collect();
+    let mut there: Vec<(f64, f64, usize)> = Vec::new();
+    let mut stays = Vec::new();
+    let mut now = 0.0;
+    while stays.len() < 6000 {
+        let wake = (0..6).min_by(|left, right| wakes[*left].total_cmp(&wakes[*right])).expect("there are six");
+        let first = (0..there.len()).min_by(|left, right| there[*left].1.total_cmp(&there[*right].1));
+        let ends = first.map_or(f64::INFINITY, |first| now + there[first].1 * there.len() as f64);
+        let until = ends.min(wakes[wake]);
+        let served = (until - now) / there.len().max(1) as f64;
+        for own in &mut there {
+            own.1 -= served;
+        }
+        now = until;
+        match first {
+            Some(first) if ends < wakes[wake] => {
+                let (start, _, who) = there.remove(first);
+                stays.push((start, now));
+                wakes[who] = now + exponential(&mut random, 0.02);
+            }
+            _ => {
+                there.push((now, exponential(&mut random, DEMAND), wake));
+                wakes[wake] = f64::INFINITY;
+            }
+        }
+    }
+    let (model, origins) = completed(&spans(&stays, 1000, |_| true), "");
+    assert!(
+        matches!(origins.scenarios[0].load, Load::Closed { population: 5..=8, .. }),
+        "{:?}",
+        origins.scenarios[0].load
+    );
+    let (demand, miss) = (demand(&model), miss(&model, &origins));
+    assert!((demand / DEMAND - 1.0).abs() < 0.05 && miss < 0.03, "{demand}, off by {miss}");
+}
+
+#[test]
+#[ignore = "needs the reference data, ../shared"]
+fn shared_traces_respond_as_traced_at_their_own_load() {
+    for load in ["hotel-load25", "hotel-load50", "hotel-load75", "hotel-load100", "media-load25", "media-load75"] {
+        let file = shared(&format!("traces/jaeger/traceweaver/{load}.json.gz"));
+        let sub = reduced(load, &std::fs::read(file).expect("a file"));
+        let (model, _, origins) = complete(&sub, &Configuration::default()).expect("there are operations");
+        let miss = miss(&model, &origins);
+        println!("{load}: off by {:.1} %", 100.0 * miss);
+        assert!(miss < 0.05, "{load}: off by {miss}");
+    }
+}
