@@ -7,6 +7,7 @@
 //! chance would have it, since they begin together.
 
 use crate::layered::chains::{ClientKind, Decomposition};
+use crate::layered::fork_join::Shared;
 use crate::layered::submodels::Layer;
 
 /// By chain of another client: what part of a client's activity is on behalf of one of the customers or threads in it, who
@@ -38,7 +39,7 @@ pub(crate) struct Overlap<'a> {
     /// By chain, where there are branches.
     pub activity: &'a [Activity],
     /// By first chain of the branches: whether what the fork takes is known.
-    pub together: &'a [Option<(f64, f64)>],
+    pub together: &'a [Option<Shared>],
 }
 
 /// More pairs of chains than this are left alone: in so large a layer each is a small part.

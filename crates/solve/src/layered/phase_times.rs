@@ -4,6 +4,7 @@
 //! geometric or exact. Sequences add up; variances do so as if parts were independent.
 
 use crate::layered::chains::{Decomposition, Item, NONE};
+use crate::layered::fork_join::{Ends, Shared};
 use crate::mva::Stay;
 use crate::numeric::order_statistics::{left_after, order_statistic};
 use crate::prepare::activities::Parallel;
@@ -52,9 +53,8 @@ pub(crate) struct Waits {
     pub service: Vec<Phases>,
     /// By chain and slot: how much longer a visit takes because of other branches of the same fork.
     pub longer: Vec<Vec<f64>>,
-    /// By first chain of the branches: the time until enough branches have ended, and until all have, of a fork whose
-    /// branches share servers.
-    pub together: Vec<Option<(f64, f64)>>,
+    /// By first chain of the branches: what a fork takes whose branches share servers.
+    pub together: Vec<Option<Shared>>,
     /// By station: seconds for which requests wait for threads longer as these queue for what is below them.
     pub thread_queueing: Vec<f64>,
 }
@@ -148,14 +148,17 @@ fn chain_times(
                     let pairs: Vec<(f64, f64)> = left.iter().map(|time| (time.mean, time.variance)).collect();
                     let enough = parallel.quorum.unwrap_or(pairs.len());
                     let (mean, variance) = order_statistic(&pairs, enough);
-                    let known = waits.together[first_chain];
-                    let mean = known.map_or(mean, |known| known.0);
+                    let known = waits.together[first_chain].map(|shared| {
+                        let all = order_statistic(&pairs, pairs.len()).0;
+                        shared.with(Ends { until: mean, all })
+                    });
+                    let mean = known.map_or(mean, |known| known.until);
                     result.items[index] = mean;
                     phases[parallel.phase].add(Time { mean, variance }.times(parallel.visits));
                     if enough < pairs.len() {
                         // The thread is not free before the last branch has ended, though nobody waits for it.
                         let (all, spread) = order_statistic(&pairs, pairs.len());
-                        let all = known.map_or(all, |known| known.1);
+                        let all = known.map_or(all, |known| known.all);
                         let left = Time { mean: (all - mean).max(0.0), variance: (spread - variance).max(0.0) };
                         let end = ends.last().copied().unwrap_or_default();
                         let join = parallel

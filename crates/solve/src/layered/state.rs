@@ -236,8 +236,8 @@ impl<'a> Solver<'a> {
         // Inner forks come after those in which they are.
         for fork in self.forks[client].iter_mut().rev() {
             let found = fork.solve(self.plan, self.decomposition, &self.waits, &self.times);
-            let before = self.waits.together[fork.first_chain].replace((found.until, found.all));
-            change = change.max(relative(before.map_or(0.0, |before| before.1), found.all));
+            let before = self.waits.together[fork.first_chain].replace(found.shared);
+            change = change.max(relative(before.map_or(0.0, |before| before.ends.all), found.shared.ends.all));
             for (chain, slot, longer) in found.longer {
                 self.waits.longer[chain][slot as usize] = longer;
             }

@@ -126,7 +126,7 @@ fn relative(next: f64, point: f64) -> f64 {
 }
 
 /// Solves a small system of equations in place; zero for what they leave open.
-fn eliminate(matrix: &mut [Vec<f64>]) -> Vec<f64> {
+pub(crate) fn eliminate(matrix: &mut [Vec<f64>]) -> Vec<f64> {
     let count = matrix.len();
     for pivot in 0..count {
         let best =

@@ -16,6 +16,7 @@ use crate::layered::chains::{Decomposition, Item};
 use crate::layered::fork_join::places::{Places, Process, speed};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
+use crate::numeric::order_statistics::order_statistic;
 use crate::prepare::plan::ModelPlan;
 
 /// A fork with more states is left to the approximation by independent branches.
@@ -31,8 +32,9 @@ pub(crate) struct SharedFork {
     branches: Vec<Branch>,
     /// Servers of each shared station.
     servers: Vec<f64>,
-    /// Where the iteration ended last, by state.
+    /// Where the iterations ended last, by state: with the servers that there are, and with enough of them.
     kept: Vec<f64>,
+    kept_alone: Vec<f64>,
 }
 
 /// What a branch does, as places with a way between them that has no memory.
@@ -142,14 +144,54 @@ fn shared_fork(
         branches.push(Branch { chain: number, parts });
     }
     let servers = shared.iter().map(|number| station(plan, decomposition, *number).servers).collect();
-    Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new() })
+    Some(SharedFork { first_chain, enough: count, branches, servers, kept: Vec::new(), kept_alone: Vec::new() })
 }
 
-/// What a fork takes.
-pub(crate) struct Together {
-    /// Mean time until enough branches have ended, and until all have.
+/// Mean times until enough branches of a fork have ended, and until all have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ends {
     pub until: f64,
     pub all: f64,
+}
+
+/// What a fork takes by the process of its branches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shared {
+    /// With the servers that there are.
+    pub ends: Ends,
+    /// With a server for each branch.
+    alone: Ends,
+    /// What independent branches take whose means and variances are those of the process.
+    independent: Ends,
+}
+
+/// Where branches hold each other up by this part of what they take, their process alone tells how long that is.
+const HELD_UP: f64 = 0.1;
+
+impl Shared {
+    /// What the fork takes, given what it takes with independent branches. The process knows branches by means alone, and gives delays
+    /// that vary little the variance of exponential ones. Where hardly anything is held up, what that makes of independent branches
+    /// is put right: so more servers lead to where there is no limit, and not to a jump.
+    pub fn with(&self, independent: Ends) -> Ends {
+        let corrected = |shared: f64, alone: f64, taken: f64, independent: f64| {
+            if shared <= 0.0 || taken <= 0.0 {
+                return shared;
+            }
+            let held_up = (shared - alone).max(0.0) / shared;
+            let weight = (1.0 - held_up / HELD_UP).max(0.0);
+            shared * (1.0 - weight * (1.0 - independent / taken))
+        };
+        let (shared, alone, taken) = (self.ends, self.alone, self.independent);
+        Ends {
+            until: corrected(shared.until, alone.until, taken.until, independent.until),
+            all: corrected(shared.all, alone.all, taken.all, independent.all),
+        }
+    }
+}
+
+/// What a fork takes, and what its branches do to each other.
+pub(crate) struct Together {
+    pub shared: Shared,
     /// Chain, slot, and how much longer a visit takes because of other branches.
     pub longer: Vec<(usize, u32, f64)>,
 }
@@ -173,15 +215,21 @@ impl SharedFork {
             .collect();
         let process = Process::new(&branches, &self.servers);
         process.times(&mut self.kept);
-        let mut until = 0.0;
+        let enough = vec![f64::INFINITY; self.servers.len()];
+        let without = Process::new(&branches, &enough);
+        without.times(&mut self.kept_alone);
+        let alone = self.ends(&without, &self.kept_alone, branches.len());
+        let ends = self.ends(&process, &self.kept, branches.len());
+        let moments: Option<Vec<(f64, f64)>> = branches.iter().map(Places::moments).collect();
+        let independent = moments.map(|moments| Ends {
+            until: order_statistic(&moments, self.enough).0,
+            all: order_statistic(&moments, moments.len()).0,
+        });
         let mut stays: Vec<Vec<f64>> = branches.iter().map(|branch| vec![0.0; branch.rate.len()]).collect();
         let mut served = stays.clone();
         let mut at = vec![0; branches.len()];
         for (state, time) in self.kept.iter().enumerate() {
             process.places(state, &mut at);
-            if at.iter().filter(|place| **place == 0).count() < self.enough {
-                until += time;
-            }
             for (number, place) in at.iter().enumerate() {
                 stays[number][*place] += time;
                 served[number][*place] += time * speed(&branches, &at, number, &self.servers);
@@ -204,7 +252,20 @@ impl SharedFork {
                 }
             }
         }
-        Together { until, all: self.kept.iter().sum(), longer }
+        Together { shared: Shared { ends, alone, independent: independent.unwrap_or_default() }, longer }
+    }
+
+    /// When branches have ended, given the time in each state of their process.
+    fn ends(&self, process: &Process, times: &[f64], branches: usize) -> Ends {
+        let mut at = vec![0; branches];
+        let mut until = 0.0;
+        for (state, time) in times.iter().enumerate() {
+            process.places(state, &mut at);
+            if at.iter().filter(|place| **place == 0).count() < self.enough {
+                until += time;
+            }
+        }
+        Ends { until, all: times.iter().sum() }
     }
 }
 

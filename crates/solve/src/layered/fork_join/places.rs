@@ -1,7 +1,11 @@
 //! The process of a fork: each branch is at one of its places, until all have ended.
 
 use crate::layered::chains::NONE;
+use crate::numeric::anderson::eliminate;
 use crate::numeric::sparse_ctmc::AbsorbingChain;
+
+/// Branches with more places than these have no moments of their own.
+const MOST_PLACES: usize = 64;
 
 /// A part with numbers: rounds of a delay and a visit of the own place.
 pub(super) struct Loop {
@@ -63,6 +67,32 @@ impl Places {
             places.add(part);
         }
         places
+    }
+
+    /// Mean and variance of the time that the branch takes by itself; `None` where it has very many places.
+    pub fn moments(&self) -> Option<(f64, f64)> {
+        let count = self.rate.len() - 1;
+        if count > MOST_PLACES {
+            return None;
+        }
+        // Of what comes after each place but the end: m = b + P m, for b = 1/rate and then 2 m/rate.
+        let solve = |right: &dyn Fn(usize) -> f64| {
+            let row = |place: usize| {
+                let mut row = vec![0.0; count + 1];
+                row[place] = 1.0;
+                row[count] = right(place);
+                self.next[place + 1].iter().filter(|way| way.0 > 0).for_each(|way| row[way.0 - 1] -= way.1);
+                row
+            };
+            eliminate(&mut (0..count).map(row).collect::<Vec<_>>())
+        };
+        let rate = |place: usize| self.rate[place + 1];
+        let first = solve(&|place| 1.0 / rate(place));
+        let second = solve(&|place| 2.0 * first[place] / rate(place));
+        let from_start =
+            |of: &[f64]| -> f64 { self.start.iter().filter(|way| way.0 > 0).map(|way| way.1 * of[way.0 - 1]).sum() };
+        let (mean, square) = (from_start(&first), from_start(&second));
+        Some((mean, (square - mean * mean).max(0.0)))
     }
 
     fn push(&mut self, place: &Place) -> usize {
@@ -219,6 +249,15 @@ mod tests {
         let branches = [vec![alone(0, 1.0, 1.0)], vec![alone(0, 1.0, 0.5)]];
         // 1 + 1/2 − 1/(1 + 2).
         assert!((until(&branches, 2.0) - (1.5 - 1.0 / 3.0)).abs() < 1e-8);
+    }
+
+    #[test]
+    fn a_branch_has_the_moments_of_its_places() {
+        // Two exponentials in a row, and a geometric number of them.
+        let row = Places::new(&[alone(0, 1.0, 0.4), alone(0, 1.0, 0.6)]).moments().expect("it is small");
+        assert!((row.0 - 1.0).abs() < 1e-12 && (row.1 - 0.52).abs() < 1e-12, "{row:?}");
+        let again = Places::new(&[alone(0, 5.0, 0.2)]).moments().expect("it is small");
+        assert!((again.0 - 1.0).abs() < 1e-12 && (again.1 - 1.0).abs() < 1e-12, "{again:?}");
     }
 
     #[test]
