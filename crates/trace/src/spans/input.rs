@@ -24,7 +24,8 @@ pub trait Format {
 /// Reads all documents of an input.
 ///
 /// Where the first line is a whole document and more lines follow, each line is one, and a line that cannot be parsed is
-/// counted and left out. Otherwise documents follow each other, and one that cannot be parsed ends the reading.
+/// counted and left out. Otherwise documents follow each other, and one that cannot be parsed ends the reading. Of a document that
+/// is cut off, the spans before its end are used, and the loss is counted.
 pub fn documents<F: Format>(builder: &mut Builder<'_>, input: impl Read, strict: bool) -> Result<(), Diagnostics> {
     let mut input = input;
     let mut head = Vec::new();
@@ -40,9 +41,9 @@ pub fn documents<F: Format>(builder: &mut Builder<'_>, input: impl Read, strict:
         return lines::<F>(builder, BufReader::new(rest), strict);
     }
     if whole {
-        follow::<F, _>(builder, serde_json::Deserializer::from_slice(head))
+        follow::<F, _>(builder, serde_json::Deserializer::from_slice(head), strict)
     } else {
-        follow::<F, _>(builder, serde_json::Deserializer::from_reader(BufReader::new(head.chain(input))))
+        follow::<F, _>(builder, serde_json::Deserializer::from_reader(BufReader::new(head.chain(input))), strict)
     }
 }
 
@@ -63,11 +64,23 @@ fn a_document_a_line<F: Format>(file: &str, head: &[u8]) -> bool {
 fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
     builder: &mut Builder<'_>,
     mut deserializer: serde_json::Deserializer<R>,
+    strict: bool,
 ) -> Result<(), Diagnostics> {
     while deserializer.end().is_err() {
-        F::document(builder, &mut deserializer).map_err(|error| {
-            syntax(&builder.file, &error, 0).with_note(format!("{} spans were read before", builder.report.records))
-        })?;
+        let Err(error) = F::document(builder, &mut deserializer) else { continue };
+        let read = builder.report.records;
+        builder.ends_early();
+        let finding = syntax(&builder.file, &error, 0).with_note(format!("{read} spans were read before"));
+        let used = builder.spans.spans.len();
+        if strict || error.classify() != Category::Eof || used == 0 {
+            return Err(finding.into());
+        }
+        let severity = dyelog_diagnostic::Severity::Warning;
+        builder.report.count("document that ends too early", || Diagnostic {
+            severity,
+            ..finding.with_note(format!("{used} of them are used; what came after is lost"))
+        });
+        return Ok(());
     }
     Ok(())
 }
