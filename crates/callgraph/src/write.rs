@@ -17,7 +17,7 @@ fn list<T: ToString>(values: &[T]) -> String {
 
 /// A summary as JSON: groups, nodes, links and damage. Times are nanoseconds; vectors have a coordinate for each group.
 pub fn json(profile: &Profile, graph: &Graph) -> String {
-    let mut out = String::from("{\"version\":1,\"measure\":");
+    let mut out = String::from("{\"dyelog-profile\":1,\"measure\":");
     out.push_str(if profile.wall { "\"wall\"" } else { "\"cpu\"" });
     let _ = write!(out, ",\"operations\":{},\"cancelled\":{},\"groups\":[", profile.operations, profile.cancelled);
     for (place, group) in graph.groups.iter().enumerate() {
