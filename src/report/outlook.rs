@@ -55,7 +55,7 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
 }
 
 /// A line in lines so wide, where its words allow.
-fn broken(line: &str, width: usize) -> String {
+pub(super) fn broken(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
     for word in line.split(' ') {

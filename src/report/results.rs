@@ -6,6 +6,7 @@ use crate::lqn::terms::{kind, later_phase, multiplicity};
 use crate::lqn::{ActivityId, EntryId, Model, Multiplicity, Scheduling, TaskId};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
+use crate::report::outlook::broken;
 use crate::report::table::{Cell, Table};
 use crate::report::{Look, Tone, names};
 use crate::study::ScenarioResult;
@@ -36,7 +37,7 @@ pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: i
     section(&percentiles(model, results));
     if results.convergence.converged {
         text.push('\n');
-        text.push_str(&convergence(results));
+        convergence(results).lines().for_each(|line| text.push_str(&broken(line, look.width)));
     }
     text
 }
