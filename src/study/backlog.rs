@@ -43,7 +43,9 @@ pub fn beside_backlogs(
         return Ok(None);
     }
     let mut parts = vec![1.0; model.tasks.len()];
-    consumers.iter().for_each(|task| parts[task.index()] = FEW);
+    for task in &consumers {
+        parts[task.index()] = FEW;
+    }
     let mut backlogs = Vec::new();
     for _ in 0..ROUNDS {
         let results = solver(&with_parts(model, &parts))?;
@@ -73,7 +75,9 @@ fn consumers(model: &Model) -> Vec<TaskId> {
         }
     }
     for entry in &model.entries {
-        entry.forwarding.iter().for_each(|to| waited_for[task(to.to)] = true);
+        for to in &entry.forwarding {
+            waited_for[task(to.to)] = true;
+        }
         waited_for[entry.task.index()] |= entry.open_arrival_rate.is_some();
     }
     let is_consumer = |id: &TaskId| {

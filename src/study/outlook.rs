@@ -97,10 +97,14 @@ fn first_to_saturate(model: &Model, results: &Results) -> Option<FirstToSaturate
     let closed = bounds(model).ok()?;
     for source in &closed {
         let throughput = results.tasks[source.task.index()].throughput;
-        source.limits.iter().for_each(|limit| ask(limit.resource, throughput / limit.throughput()));
+        for limit in &source.limits {
+            ask(limit.resource, throughput / limit.throughput());
+        }
     }
     let (_, rooms) = arrivals(model).ok()?;
-    rooms.iter().for_each(|room| ask(room.resource, room.utilization));
+    for room in &rooms {
+        ask(room.resource, room.utilization);
+    }
     let most = asked.into_iter().reduce(|most, own| if own.1 > most.1 { own } else { most });
     let (resource, busy) = most.filter(|(_, busy)| *busy > 0.0)?;
     let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy };

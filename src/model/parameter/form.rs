@@ -91,21 +91,19 @@ fn kind(path: &Path) -> Result<Option<Kind>, Diagnostic> {
     let full = in_full(path);
     match full.names()[..] {
         ["scenario" | "profile", _, key] => keyed(key, &[SCENARIO]),
-        ["profile", _, "scenario", _] => Ok(Some(Kind::Number)),
         ["processor", _, key] => keyed(key, &[PROCESSOR]),
         ["task", _, key] => keyed(key, &[TASK, MODEL_TASK]),
         ["defaults", key] => keyed(key, &[DEFAULTS]),
         ["entry", _, key] => keyed(key, &[ENTRY]),
         ["demand", ..] | ["activity", _, _, "demand"] => Ok(Some(Kind::Time)),
-        ["call", _, _, "mean"] => Ok(Some(Kind::Number)),
-        ["parameters", _] => Ok(None),
+        ["call", _, _, "mean"] | ["profile", _, "scenario", _] => Ok(Some(Kind::Number)),
+        ["parameters", _] | [] => Ok(None),
         [table, ..] if TABLES.contains(&table) => {
             Err(none(path).with_hint("`--list` shows the parameters that there are"))
         }
         [table, ..] => Err(none(path)
             .with_note(format!("parameters begin with {}", listed(TABLES.iter().copied())))
             .with_similar(table, TABLES)),
-        [] => Ok(None),
     }
 }
 

@@ -3,12 +3,13 @@
 use crate::diagnostic::quantity::number;
 use crate::model::parameter::{Kind, Value};
 use crate::report::plot::{Plot, Scale, Series};
+use crate::study::figure::Figure;
 use crate::study::sweep::{State, Table, Varied};
 
 /// The plots of a sweep: the first parameter along the horizontal axis. None where nothing was varied.
 pub fn plots(table: &Table) -> Vec<Plot> {
     let Some((across, others)) = table.axes.split_first() else { return Vec::new() };
-    let mut quantities: Vec<_> = table.measures.iter().map(|measure| measure.quantity()).collect();
+    let mut quantities: Vec<_> = table.measures.iter().map(Figure::quantity).collect();
     quantities.sort_unstable();
     quantities.dedup();
     let (places, scale) = positions(across);
