@@ -30,6 +30,9 @@ pub struct Cli {
     /// When to use colour; `auto` is on a terminal, and heeds NO_COLOR, CLICOLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, global = true)]
     pub color: Color,
+    /// Show warnings and errors only, no notes
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
 }
 
 /// The subcommands.
@@ -240,11 +243,14 @@ pub struct SourceArguments {
     pub config: Option<PathBuf>,
 }
 
+/// The argument that names the file to write.
+pub const OUTPUT_FILE: &str = "output_file";
+
 /// Where the output goes.
 #[derive(Clone, Debug, Args)]
 pub struct OutputArguments {
     /// Write to this file, which appears only when it is complete
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(id = OUTPUT_FILE, short, long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 

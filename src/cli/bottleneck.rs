@@ -1,6 +1,7 @@
 //! `dyelog bottleneck`.
 
 use clap::Args;
+use dyelog::model::parameter::check_change;
 use dyelog::report;
 use dyelog::solve::SolveOptions;
 use dyelog::study::bottleneck::bottlenecks_observed;
@@ -32,6 +33,7 @@ pub struct Arguments {
 
 /// Tells what limits a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    whatif::well_formed([whatif::gather(arguments.set.iter().map(|text| check_change(text)))])?;
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
     for questioned in &mut subjects {
         whatif::set(&mut questioned.subject, &arguments.set, terminal)?;

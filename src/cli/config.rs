@@ -19,7 +19,7 @@ use crate::cli::{Outcome, input, source};
 pub enum Command {
     /// Write a commented configuration to start from, with what traces show and what is taken where they do not
     Init(InitArguments),
-    /// Report what is wrong with a configuration; exits with 1 where there is an error
+    /// Report what is wrong with a configuration; exits with 1 where there is an error or a warning
     Check(CheckArguments),
 }
 
@@ -88,6 +88,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     let text: Arc<str> = input::text(&arguments.file)?.into();
     terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     let (configuration, mut findings) = Configuration::read(&name, &text);
+    let accept = configuration.accept.clone();
     let misread = findings.iter().any(|finding| finding.severity == Severity::Error);
     if !arguments.traces.is_empty() {
         let sub = source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.0;
@@ -100,8 +101,11 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
             findings.extend(told.map_or_else(|Diagnostics(found)| found, |(_, found, _)| found));
         }
     }
+    // As solving would: what is accepted is not told of.
+    findings.retain(|finding| finding.severity == Severity::Error || !accept.contains(finding.code.0));
     let text = if findings.is_empty() { "nothing to say\n".to_owned() } else { terminal.render(&findings) };
     output::write(&OutputArguments { output: None }, &text)?;
-    let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
+    // What is ignored is as wrong as what cannot be read: the model would not be the one that was meant.
+    let wrong = findings.iter().any(|finding| finding.severity != Severity::Note);
     Ok(if wrong { Exit::Finding } else { Exit::Ok })
 }

@@ -274,7 +274,7 @@ fn nothing(arguments: &OperationArguments, set_aside: u64, scenarios: &[Arc<str>
 /// Writes a picture and says what is not in it.
 fn write(drawn: &Drawn, output: &OutputArguments, terminal: &Terminal) -> Result<(), Failure> {
     for note in &drawn.notes {
-        terminal.say(&format!("note: {note}\n"));
+        terminal.remark(note);
     }
     let mut output = Output::open(output)?;
     output.text(&drawn.text)?;

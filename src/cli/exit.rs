@@ -13,7 +13,8 @@ pub enum Exit {
     Finding = 1,
     /// The arguments or an input cannot be used; the reasons are on standard error. Nothing was written under `-o`.
     Input = 2,
-    /// A solver stopped before it met its bound. What it has is written, and marked as not converged.
+    /// A solver stopped before it met its bound. What it has is written, and marked as not converged. Or a consumer of asynchronous
+    /// messages gets more than it serves: its backlog is told, and what is written is beside it.
     NotConverged = 3,
     /// A defect of `dyelog` itself.
     Bug = 70,

@@ -7,13 +7,11 @@ use clap::{Args, Command, ValueEnum};
 use clap_mangen::Man;
 use dyelog::diagnostic::{Diagnostic, Place};
 
-use crate::cli::args::OutputArguments;
+use crate::cli::args::{OUTPUT_FILE, OutputArguments};
 use crate::cli::exit::Exit;
+use crate::cli::groups::{self, WIDTH};
 use crate::cli::output::Output;
 use crate::cli::{Failure, Outcome, codes};
-
-/// Columns of the help texts in the reference.
-const WIDTH: usize = 100;
 
 /// Arguments of `dyelog man`.
 #[derive(Debug, Args)]
@@ -25,7 +23,7 @@ const WIDTH: usize = 100;
 pub struct Arguments {
     /// A folder for the pages of all commands, made if it is not there; without it, the page of `dyelog` goes to standard
     /// output
-    #[arg(value_name = "DIR", conflicts_with = "output")]
+    #[arg(value_name = "DIR", conflicts_with = OUTPUT_FILE)]
     folder: Option<PathBuf>,
     /// The form
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Roff, conflicts_with = "folder")]
@@ -45,7 +43,7 @@ enum Format {
 
 /// Writes manual pages.
 pub fn run(arguments: &Arguments) -> Outcome {
-    let mut root = crate::cli::command();
+    let mut root = groups::grouped(crate::cli::command(), WIDTH);
     root.build();
     if let Some(folder) = &arguments.folder {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;

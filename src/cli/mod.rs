@@ -22,6 +22,7 @@ mod draw;
 mod exit;
 mod explain;
 mod fact;
+mod groups;
 mod impact;
 mod input;
 mod interrupt;
@@ -46,19 +47,21 @@ mod source;
 mod study;
 mod terminal;
 mod test;
+mod told;
 mod trace;
 mod whatif;
 mod why_not;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ColorChoice, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches};
 use dyelog::diagnostic::{Diagnostic, Diagnostics};
 use dyelog::pipeline::codes;
 
-use self::args::{Cli, Command};
+use self::args::{Cli, Command, OUTPUT_FILE};
 use self::exit::Exit;
 use self::terminal::Terminal;
 
@@ -96,10 +99,10 @@ pub fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Input.into() } else { Exit::Ok.into() };
         }
     };
-    let mut terminal = Terminal::new(arguments.color);
+    let mut terminal = Terminal::new(arguments.cli.color, arguments.cli.quiet);
     panic::set_hook(Box::new(terminal::report_panic));
     // The hook has told the story; all that is left is to say it in the exit code.
-    panic::catch_unwind(AssertUnwindSafe(|| run(&arguments.command, &mut terminal))).unwrap_or(Exit::Bug).into()
+    panic::catch_unwind(AssertUnwindSafe(|| run(&arguments, &mut terminal))).unwrap_or(Exit::Bug).into()
 }
 
 /// The whole command line, as clap knows it.
@@ -107,10 +110,27 @@ fn command() -> clap::Command {
     Cli::command()
 }
 
-fn parse() -> Result<Cli, clap::Error> {
-    let mut command = command().color(help_color(std::env::args_os()));
+/// The arguments, and the file that they name to be written.
+struct Parsed {
+    cli: Cli,
+    output: Option<PathBuf>,
+}
+
+fn parse() -> Result<Parsed, clap::Error> {
+    let width = terminal::width().min(groups::WIDTH);
+    let mut command = groups::grouped(command(), width).color(help_color(std::env::args_os()));
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok(Parsed { cli, output: output_file(&matches) })
+}
+
+/// What `-o` names, of whichever command. It is looked at before any work is done.
+fn output_file(matches: &ArgMatches) -> Option<PathBuf> {
+    let mut innermost = matches;
+    while let Some((_, inner)) = innermost.subcommand() {
+        innermost = inner;
+    }
+    innermost.try_get_one::<PathBuf>(OUTPUT_FILE).ok().flatten().cloned()
 }
 
 /// Whether help and complaints about arguments have colour, which is asked for by one of these arguments.
@@ -127,8 +147,22 @@ fn help_color(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
     }
 }
 
-fn run(command: &Command, terminal: &mut Terminal) -> Exit {
-    let outcome = match command {
+fn run(arguments: &Parsed, terminal: &mut Terminal) -> Exit {
+    let writable = arguments.output.as_deref().map_or(Ok(()), output::check);
+    let outcome = writable.and_then(|()| dispatch(&arguments.cli.command, terminal));
+    terminal.say_accepted();
+    match outcome {
+        Ok(exit) => exit,
+        Err(Failure::Closed) => Exit::Ok,
+        Err(Failure::Input(diagnostics)) => {
+            terminal.report(&diagnostics);
+            Exit::Input
+        }
+    }
+}
+
+fn dispatch(command: &Command, terminal: &mut Terminal) -> Outcome {
+    match command {
         Command::Model(arguments) => model::run(arguments, terminal),
         Command::Solve(arguments) => solve::run(arguments, terminal),
         Command::Search(arguments) => search::run(arguments, terminal),
@@ -154,13 +188,5 @@ fn run(command: &Command, terminal: &mut Terminal) -> Exit {
         Command::Coverage(arguments) => coverage::run(arguments, terminal),
         Command::Completions(arguments) => completions::run(arguments),
         Command::Man(arguments) => man::run(arguments),
-    };
-    match outcome {
-        Ok(exit) => exit,
-        Err(Failure::Closed) => Exit::Ok,
-        Err(Failure::Input(diagnostics)) => {
-            terminal.report(&diagnostics);
-            Exit::Input
-        }
     }
 }

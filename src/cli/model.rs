@@ -9,7 +9,7 @@ use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input, source};
+use crate::cli::{Failure, Outcome, codes, input, source};
 
 /// Arguments of `dyelog model`.
 #[derive(Debug, Args)]
@@ -46,24 +46,25 @@ enum Format {
 }
 
 impl Arguments {
-    fn form(&self) -> Format {
-        let extension = self.output.output.as_deref().and_then(|path| path.extension()).and_then(|name| name.to_str());
-        self.format.unwrap_or(match extension {
-            Some("lqnx" | "xml") => Format::Lqnx,
-            Some("json") => Format::Json,
-            Some("txt") => Format::Text,
-            _ => Format::Lqn,
-        })
+    fn form(&self) -> Result<Format, Failure> {
+        let forms: [(&[&str], Format); 4] = [
+            (&["lqn"], Format::Lqn),
+            (&["lqnx", "xml"], Format::Lqnx),
+            (&["json"], Format::Json),
+            (&["txt"], Format::Text),
+        ];
+        output::form_of(self.format, &self.output, &forms)
     }
 }
 
 /// Makes a model of traces, or puts a model into another language.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    if arguments.form() == Format::Submodel {
+    let form = arguments.form()?;
+    if form == Format::Submodel {
         return submodel(arguments, terminal);
     }
     let source = source::load(&arguments.source, terminal)?;
-    let text = match arguments.form() {
+    let text = match form {
         Format::Lqn => Language::Lqn.write(&source.model),
         Format::Lqnx => Language::Lqnx.write(&source.model),
         Format::Json => Language::Json.write(&source.model),

@@ -38,6 +38,37 @@ pub fn write(arguments: &OutputArguments, text: &str) -> Result<(), Failure> {
     output.finish()
 }
 
+/// Refuses a file that cannot be written, before any work is done for it; leaves nothing behind.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    // A pipe ends for its reader when it is opened and closed; a device may do anything.
+    let direct = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    if direct || path == Path::new("-") {
+        return Ok(());
+    }
+    open(path).map(drop).map_err(|error| unwritable(&path.display().to_string(), &error).into())
+}
+
+/// The form that was asked for, else that of the output file's ending; `forms` gives the endings of each, the first of which
+/// is that of a file without one.
+pub fn form_of<F: Copy>(given: Option<F>, arguments: &OutputArguments, forms: &[(&[&str], F)]) -> Result<F, Failure> {
+    if let Some(form) = given {
+        return Ok(form);
+    }
+    let usual = forms[0].1;
+    let Some(path) = arguments.output.as_deref() else { return Ok(usual) };
+    let Some(ending) = path.extension() else { return Ok(usual) };
+    let ending = ending.to_string_lossy().to_lowercase();
+    let own = forms.iter().find(|(endings, _)| endings.contains(&&*ending)).map(|(_, form)| *form);
+    own.ok_or_else(|| {
+        let known: Vec<String> = forms.iter().flat_map(|(own, _)| *own).map(|own| format!("`.{own}`")).collect();
+        let place = Place::File { file: path.display().to_string().into() };
+        Diagnostic::error(codes::OTHER_NAME, place, format!("`.{ending}` is the ending of no form that can be written"))
+            .with_note(format!("the endings are {}", known.join(", ")))
+            .with_hint("name the form by `--format`")
+            .into()
+    })
+}
+
 /// Endings of files by which programs tell their format.
 const ENDINGS: [&str; 16] =
     ["svg", "png", "jpg", "jpeg", "gif", "webp", "bmp", "pdf", "ps", "eps", "dot", "gv", "json", "csv", "html", "htm"];

@@ -1,7 +1,9 @@
 //! `dyelog report`.
 
+use std::io::IsTerminal;
+
 use clap::Args;
-use dyelog::diagnostic::Diagnostics;
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::lqn::Model;
 use dyelog::report::html::{self, Chart, Limit, Made, Report};
 use dyelog::solve::{SolveOptions, solve};
@@ -15,7 +17,7 @@ use crate::cli::output;
 use crate::cli::progress::{Iterations, Progress};
 use crate::cli::source::{self, Source};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, input};
+use crate::cli::{Outcome, codes, input};
 
 /// Arguments of `dyelog report`.
 #[derive(Debug, Args)]
@@ -41,6 +43,13 @@ pub struct Arguments {
 
 /// Writes a report.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    if arguments.output.output.is_none() && std::io::stdout().is_terminal() {
+        let message = "a page of HTML is nothing to read on a terminal";
+        let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
+        return Err(finding
+            .with_hint("name a file by `-o report.html`, or `-o -` to have it here all the same")
+            .into());
+    }
     let mut source = source::load(&arguments.source, terminal)?;
     let doubtful = source.doubtful_but_sound()?;
     source.findings.extend(doubtful);

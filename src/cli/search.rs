@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::{ArgGroup, Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::model::codes;
-use dyelog::model::parameter::{Path, Subject};
+use dyelog::model::parameter::{Path, Subject, check_axis, check_bounds, check_change};
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, SimulateOptions};
 use dyelog::study::search::{
@@ -117,6 +117,13 @@ enum Solver {
 
 /// Searches.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let sought = arguments.largest.iter().chain(&arguments.smallest);
+    whatif::well_formed([
+        whatif::gather(arguments.set.iter().map(|text| check_change(text))),
+        whatif::gather(arguments.goal.iter().map(|text| Goal::check(text))),
+        whatif::gather(sought.map(|text| check_bounds(text))),
+        whatif::gather(arguments.cheapest.iter().map(|text| check_axis(text))),
+    ])?;
     let mut subjects = source::subjects(&[&arguments.source.files], &arguments.source, terminal)?;
     for questioned in &mut subjects {
         whatif::set(&mut questioned.subject, &arguments.set, terminal)?;

@@ -16,7 +16,7 @@ use dyelog::trace::spans::write::write_otlp;
 use dyelog::trace::{Operation, TraceNames, angio};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::progress::Progress;
 use crate::cli::solve::{Format, tell};
 use crate::cli::source;
@@ -175,7 +175,7 @@ fn write_trace(arguments: &Arguments, model: &Model, path: &Path, terminal: &mut
     output.finish()?;
     let traced = traced?;
     if !traced.complete {
-        terminal.say(&format!("note: {} operations were traced, not {operations}\n", traced.operations));
+        terminal.remark(&format!("{} operations were traced, not {operations}", traced.operations));
     }
     Ok(())
 }
@@ -218,13 +218,16 @@ fn write_messages(model: &Model, options: &TraceOptions, output: &mut dyn Write)
 
 /// Simulates a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = Format::chosen(arguments.format, &arguments.output)?;
+    arguments.trace.as_deref().map_or(Ok(()), output::check)?;
     let source = source::load(&arguments.source, terminal)?;
     // Before anything is written.
     source.doubtful_but_sound()?;
     if let Some(path) = &arguments.trace {
         write_trace(arguments, &source.model, path, terminal)?;
     }
-    let options = arguments.simulation.options(arguments.source.reduce.thread_count());
+    let threads = arguments.source.reduce.thread_count();
+    let options = arguments.simulation.options(threads);
     let mut clock = Clock {
         begun: Instant::now(),
         limit: arguments.simulation.time,
@@ -234,5 +237,5 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let options = SolveOptions::from(options);
     let solved = source.solve(|model| Ok(solve(model, &options, None, &mut clock)?.results));
     clock.progress.done();
-    tell(&source, &solved?, arguments.format, &arguments.output, terminal)
+    tell(&source, &solved?, format, threads, &arguments.output, terminal)
 }

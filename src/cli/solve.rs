@@ -1,18 +1,20 @@
 //! `dyelog solve`.
 
 use clap::{Args, ValueEnum};
+use dyelog::diagnostic::quantity::number;
 use dyelog::lqn::xml;
 use dyelog::pipeline::Solution;
 use dyelog::report;
 use dyelog::solve::{LayeredOptions, Method, SolveOptions, solve};
+use dyelog::study::outlook::outlook;
 
-use crate::cli::Outcome;
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::progress::Iterations;
 use crate::cli::source::{self, Source};
 use crate::cli::terminal::Terminal;
+use crate::cli::{Failure, Outcome};
 
 /// Arguments of `dyelog solve`.
 #[derive(Debug, Args)]
@@ -70,19 +72,20 @@ pub enum Format {
 
 impl Format {
     /// The form that was asked for, else that of the output file's extension.
-    fn chosen(given: Option<Self>, output: &OutputArguments) -> Self {
-        let extension = output.output.as_deref().and_then(|path| path.extension()).and_then(|name| name.to_str());
-        given.unwrap_or(match extension {
-            Some("json") => Self::Json,
-            Some("csv") => Self::Csv,
-            Some("lqxo" | "lqnx" | "xml") => Self::Lqxo,
-            _ => Self::Text,
-        })
+    pub fn chosen(given: Option<Self>, output: &OutputArguments) -> Result<Self, Failure> {
+        let forms: [(&[&str], Self); 4] = [
+            (&["txt"], Self::Text),
+            (&["json"], Self::Json),
+            (&["csv"], Self::Csv),
+            (&["lqxo", "lqnx", "xml"], Self::Lqxo),
+        ];
+        output::form_of(given, output, &forms)
     }
 }
 
 /// Solves a model.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    let format = Format::chosen(arguments.format, &arguments.output)?;
     let source = source::load(&arguments.source, terminal)?;
     let mut options = SolveOptions { method: arguments.solver.method(), ..SolveOptions::default() };
     options.layered.states = arguments.states;
@@ -93,14 +96,15 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         progress.done();
         Ok(solved?.results)
     })?;
-    tell(&source, &solution, arguments.format, &arguments.output, terminal)
+    tell(&source, &solution, format, options.simulation.threads, &arguments.output, terminal)
 }
 
 /// Tells what a solver made of a model, and what is doubtful about it.
 pub fn tell(
     source: &Source,
     solution: &Solution,
-    format: Option<Format>,
+    format: Format,
+    threads: usize,
     output: &OutputArguments,
     terminal: &mut Terminal,
 ) -> Outcome {
@@ -108,18 +112,33 @@ pub fn tell(
     let results = &solution.results;
     terminal.report(&solution.doubtful);
     terminal.report(&solution.unlike_traced);
-    for doubt in &results.caveats {
-        terminal.say(&format!("note: {doubt}\n"));
+    for backlog in &solution.backlogs {
+        let name = &model.tasks[backlog.task.index()].name;
+        terminal.say(&format!(
+            "overloaded: `{name}` gets {} messages a second and serves {}: its backlog grows by {}/s; all else is solved as if it kept up\n",
+            number(backlog.arrivals),
+            number(backlog.served),
+            number(backlog.arrivals - backlog.served)
+        ));
     }
-    let text = match Format::chosen(format, output) {
-        Format::Text => report::results::text(model, results, origins, terminal.look(output)),
-        Format::Json => report::json::results(model, results, origins),
+    for doubt in &results.caveats {
+        terminal.remark(doubt);
+    }
+    let outlook = || outlook(model, results, origins, threads);
+    let text = match format {
+        Format::Text => {
+            let look = terminal.look(output);
+            report::outlook::text(model, &outlook(), look)
+                + "\n"
+                + &report::results::text(model, results, origins, look)
+        }
+        Format::Json => report::json::solved(model, results, origins, &outlook()),
         Format::Csv => report::csv::results(model, results, origins),
         Format::Lqxo => xml::write_solved(model, results),
     };
     output::write(output, &text)?;
     if results.convergence.converged {
-        return Ok(Exit::Ok);
+        return Ok(if solution.backlogs.is_empty() { Exit::Ok } else { Exit::NotConverged });
     }
     let precision = results.convergence.residual;
     if results.simulated.is_some() && !results.convergence.saturated && precision.is_finite() {

@@ -1,7 +1,7 @@
 //! Words for people, on standard error.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use dyelog::trace::ReadReport;
 
 use crate::cli::args::{Color, OutputArguments};
 use crate::cli::progress::Progress;
+use crate::cli::told::Told;
 
 /// Where words go, and what is needed to draw them.
 pub struct Terminal {
@@ -23,11 +24,13 @@ pub struct Terminal {
     pub sources: Sources,
     /// What was said, where it is kept and not shown.
     heard: Option<RefCell<String>>,
+    /// What was told already, and what is not wanted.
+    told: RefCell<Told>,
 }
 
 impl Terminal {
     /// The terminal on standard error.
-    pub fn new(color: Color) -> Self {
+    pub fn new(color: Color, quiet: bool) -> Self {
         let renderer = |stream: ColorChoice| Renderer {
             color: match color {
                 Color::Always => true,
@@ -40,12 +43,13 @@ impl Terminal {
             output: renderer(AutoStream::choice(&std::io::stdout())),
             sources: Sources::new(),
             heard: None,
+            told: RefCell::new(Told::new(quiet)),
         }
     }
 
     /// One that keeps what it gets, without colour.
     pub fn that_listens() -> Self {
-        Self { heard: Some(RefCell::default()), ..Self::new(Color::Never) }
+        Self { heard: Some(RefCell::default()), ..Self::new(Color::Never, false) }
     }
 
     /// What a terminal that listens was told.
@@ -55,7 +59,21 @@ impl Terminal {
 
     /// Shows diagnostics, in the order of their places, and how many there are.
     pub fn report(&self, diagnostics: &[Diagnostic]) {
-        self.say(&self.errors.render_all(diagnostics, &self.sources));
+        let fresh = self.told.borrow_mut().fresh(diagnostics);
+        self.say(&self.errors.render_all(&fresh, &self.sources));
+    }
+
+    /// Shows a remark, which nobody who wants quiet misses.
+    pub fn remark(&self, text: &str) {
+        if !self.told.borrow().quiet {
+            self.say(&format!("note: {text}\n"));
+        }
+    }
+
+    /// Says how many findings were not shown since the configuration accepts them.
+    pub fn say_accepted(&self) {
+        let accepted = self.told.borrow().accepted();
+        self.say(&accepted);
     }
 
     /// What text for people may look like where the output goes: a file takes it whole and plain.
@@ -131,11 +149,20 @@ impl Listener for Terminal {
         self.report_kinds(read, |finding| finding.severity != Severity::Note);
     }
 
+    fn accepted(&mut self, codes: &BTreeSet<String>) {
+        self.told.borrow_mut().accept(codes);
+    }
+
     fn words(&mut self, text: &str) {
-        self.say(text);
+        if !self.told.borrow().quiet {
+            self.say(text);
+        }
     }
 
     fn reading(&mut self, inputs: &[Input]) -> Arc<dyn Meter> {
+        if self.told.borrow().quiet {
+            return Arc::new(());
+        }
         Arc::new(Progress::reading_length(inputs.iter().map(Input::length).sum()))
     }
 }
@@ -163,7 +190,7 @@ pub fn report_panic(info: &PanicHookInfo<'_>) {
 }
 
 /// How wide text on standard output may be: as wide as the terminal, and as it likes elsewhere.
-fn width() -> usize {
+pub fn width() -> usize {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
         return usize::MAX;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use dyelog::diagnostic::{Diagnostics, Severity};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::report;
 use dyelog::trace::messages::{MessageStat, MessageStep, Messages, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
@@ -129,8 +129,14 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
     };
     output::write(&arguments.output, &text)?;
     let damaged = quality.restored + quality.set_aside > 0 || !quality.doubtful.is_empty();
-    let left_out = read.findings.iter().any(|finding| finding.severity != Severity::Note);
-    Ok(if damaged || left_out { Exit::Finding } else { Exit::Ok })
+    Ok(if damaged || loses(&read) { Exit::Finding } else { Exit::Ok })
+}
+
+/// Whether anything of the input was lost, left out or guessed. What was put right leaves all there is.
+fn loses(read: &ReadReport) -> bool {
+    let doubtful =
+        |finding: &Diagnostic| finding.severity != Severity::Note && !trace::codes::PUT_RIGHT.contains(&finding.code);
+    read.findings.iter().any(doubtful)
 }
 
 /// Writes operations as they come.
@@ -178,8 +184,7 @@ fn messages_of(input: &TraceArguments, progress: &Progress, sink: &mut dyn StepS
 /// Tells which messages are whole, and what is wrong with the others.
 fn checked_messages(arguments: &CheckArguments, figures: &Messages, read: &ReadReport) -> Outcome {
     output::write(&arguments.output, &about_messages(arguments.format, figures, read))?;
-    let left_out = read.findings.iter().any(|finding| finding.severity != Severity::Note);
-    Ok(if left_out { Exit::Finding } else { Exit::Ok })
+    Ok(if loses(read) { Exit::Finding } else { Exit::Ok })
 }
 
 /// Figures of messages, and what was left out.
@@ -188,7 +193,9 @@ fn about_messages(form: Form, figures: &Messages, read: &ReadReport) -> String {
         Form::Text => format!("messages\n{}{}", figures.text(), report::trace::counted_text(read)),
         Form::Json => {
             let reading = report::trace::counted_json(read);
-            report::json::pretty(&serde_json::json!({ "version": 1, "messages": figures.json(), "reading": reading }))
+            report::json::pretty(
+                &serde_json::json!({ "dyelog-messages": 1, "messages": figures.json(), "reading": reading }),
+            )
         }
     }
 }

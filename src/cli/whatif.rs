@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::model::codes;
-use dyelog::model::parameter::{Path, Subject};
+use dyelog::model::parameter::{Path, Subject, check_axis, check_change};
 use dyelog::report::plot::{self, Ink};
 use dyelog::report::whatif;
-use dyelog::solve::SolveOptions;
+use dyelog::solve::{SimulateOptions, SolveOptions};
 use dyelog::study::effect;
-use dyelog::study::figure::Measure;
+use dyelog::study::figure::{Figure, Measure};
 use dyelog::study::sweep::{Question, State, SweepOptions, Table};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -46,7 +46,9 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// A figure to show in place of response times and throughputs: `scenario.S`, `profile.P`, `task.T`, `entry.E` or `processor.P`,
-    /// followed by `.response`, `.throughput`, `.utilization` or `.service` where it is not the usual one; may be repeated
+    /// followed by `.response`, `.throughput`, `.utilization` or `.service` where it is not the usual one; `response`, `throughput` and
+    /// `p95` alone are those of all loads, `utilization` that of all processors. Percentiles, as `scenario.S.p95`, are simulated; may be
+    /// repeated
     #[arg(long, value_name = "FIGURE")]
     show: Vec<String>,
     /// Another trace or model to ask the same of, side by side; may be repeated
@@ -85,6 +87,11 @@ enum Format {
 
 /// Asks what if.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
+    well_formed([
+        gather(arguments.set.iter().map(|text| check_change(text))),
+        gather(arguments.vary.iter().map(|text| check_axis(text))),
+        gather(arguments.show.iter().map(|text| Figure::check(text))),
+    ])?;
     let own = &arguments.source.files[..];
     let sets: Vec<&[PathBuf]> = [own].into_iter().chain(arguments.against.chunks(1)).collect();
     let subjects = source::subjects(&sets, &arguments.source, terminal)?;
@@ -129,6 +136,12 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     output.text(&text)?;
     output.finish()?;
     Ok(verdict(&table, terminal))
+}
+
+/// Refuses arguments that no model could make sense of, before one is read or made.
+pub fn well_formed(checked: impl IntoIterator<Item = (Vec<()>, Vec<Diagnostic>)>) -> Result<(), Failure> {
+    let errors: Vec<Diagnostic> = checked.into_iter().flat_map(|(_, errors)| errors).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Failure::Input(errors)) }
 }
 
 /// Makes the changes that hold for all points, and reports those that make no difference and what they bring up.
@@ -190,8 +203,9 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
         .map(|(path, _)| path)
         .chain(axes.iter().map(|(path, _)| path).filter(|path| set.contains(&path.to_string())));
     errors.extend(given_twice(twice));
-    let (mut measures, mut wrong) =
-        gather(arguments.show.iter().map(|text| Measure::parse(text, &base.model, base.origins.as_ref())));
+    let (measures, mut wrong) =
+        gather(arguments.show.iter().map(|text| Figure::parse(text, &base.model, base.origins.as_ref())));
+    let mut measures: Vec<Figure> = measures.into_iter().flatten().collect();
     errors.append(&mut wrong);
     for (name, other) in &subjects[1..] {
         let missing = axes.iter().filter_map(|(path, _)| other.parameter(path).err());
@@ -203,17 +217,15 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
     if measures.is_empty() {
         for (_, subject) in subjects {
             for measure in Measure::usual(&subject.base().model, subject.base().origins.as_ref()) {
-                if !measures.contains(&measure) {
-                    measures.push(measure);
+                let figure = Figure::Mean(measure);
+                if !measures.contains(&figure) {
+                    measures.push(figure);
                 }
             }
         }
     }
-    let options = SweepOptions {
-        solver: SolveOptions::default(),
-        threads: arguments.source.reduce.thread_count(),
-        warm: !arguments.cold,
-    };
+    let threads = arguments.source.reduce.thread_count();
+    let options = SweepOptions { solver: solver(&measures), threads, warm: !arguments.cold };
     let question = Question { axes, measures, options };
     let count = question.grid().len();
     if count > MOST {
@@ -227,6 +239,17 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
     let table = question.ask(subjects, &|| progress.advance(1));
     progress.done();
     Ok(table)
+}
+
+/// How points are solved: in layers, unless a percentile is asked for, which only a simulation tells.
+fn solver(figures: &[Figure]) -> SolveOptions {
+    let mut parts: Vec<f64> = figures.iter().filter_map(Figure::part).collect();
+    if parts.is_empty() {
+        return SolveOptions::default();
+    }
+    parts.sort_by(f64::total_cmp);
+    parts.dedup();
+    SolveOptions::from(SimulateOptions { parts, ..SimulateOptions::default() })
 }
 
 /// Tells of points that cannot be relied on.

@@ -1,5 +1,6 @@
 //! Who hears what there is to say while inputs are read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
@@ -24,6 +25,9 @@ pub trait Listener {
     fn left_out(&mut self, read: &ReadReport) {
         self.findings(&read.findings);
     }
+
+    /// Codes of notes and warnings that the configuration accepts, so that they need no telling.
+    fn accepted(&mut self, _codes: &BTreeSet<String>) {}
 
     /// Words for people, lines with their ends.
     fn words(&mut self, _text: &str) {}

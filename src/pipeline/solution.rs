@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::lqn::model::Model;
 use crate::lqn::results::Results;
 use crate::pipeline::source::Source;
+use crate::study::backlog::{Backlog, beside_backlogs};
 use crate::study::{self, ScenarioResult};
 
 /// What a solver made of a model.
@@ -16,6 +17,8 @@ pub struct Solution {
     pub doubtful: Vec<Diagnostic>,
     /// Where predictions differ from what was traced, at the load that was traced.
     pub unlike_traced: Vec<Diagnostic>,
+    /// Consumers of asynchronous messages that get more than they serve. The results are those beside their growing backlogs.
+    pub backlogs: Vec<Backlog>,
 }
 
 impl Source {
@@ -23,10 +26,16 @@ impl Source {
     ///
     /// # Errors
     /// When the model makes no sense to a solver, or the solver refuses it; with all that is doubtful about the model.
-    pub fn solve(&self, solver: impl FnOnce(&Model) -> Result<Results, Diagnostics>) -> Result<Solution, Diagnostics> {
+    pub fn solve(
+        &self,
+        mut solver: impl FnMut(&Model) -> Result<Results, Diagnostics>,
+    ) -> Result<Solution, Diagnostics> {
         let mut doubtful = self.doubtful_but_sound()?;
-        let results = match solver(&self.model) {
-            Ok(results) => results,
+        let (results, backlogs) = match solver(&self.model) {
+            Ok(results) if results.convergence.saturated => {
+                beside_backlogs(&self.model, &mut solver)?.unwrap_or((results, Vec::new()))
+            }
+            Ok(results) => (results, Vec::new()),
             Err(Diagnostics(found)) => {
                 doubtful.extend(found);
                 return Err(Diagnostics(doubtful));
@@ -36,7 +45,7 @@ impl Source {
         let origins = self.origins.as_ref();
         let unlike_traced =
             origins.map(|origins| study::unlike_traced(&self.model, &results, origins)).unwrap_or_default();
-        Ok(Solution { results, doubtful, unlike_traced })
+        Ok(Solution { results, doubtful, unlike_traced, backlogs })
     }
 
     /// What the solution predicts for each scenario that was traced; nothing where the model was read from a file.

@@ -300,6 +300,7 @@ pub fn configuration(file: Option<&Input>, listener: &mut dyn Listener) -> Resul
     let text: Arc<str> = file.text()?.into();
     listener.source(Arc::clone(&name), Arc::clone(&text));
     let (configuration, findings) = Configuration::parse(&name, &text)?;
+    listener.accepted(&configuration.accept);
     listener.findings(&findings);
     Ok((configuration, Some((name, text))))
 }

@@ -90,7 +90,7 @@ pub fn json(agreement: &Agreement) -> String {
         .map(|(at_once, (requests, agreed))| json!({ "at_once": at_once, "requests": requests, "agreed": agreed }))
         .collect();
     pretty(&json!({
-        "version": 1,
+        "dyelog-comparison": 1,
         "operations": agreement.operations,
         "left_out": agreement.left_out,
         "requests": agreement.requests,

@@ -194,7 +194,7 @@ pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quali
         })
         .collect();
     let mut document = json!({
-        "version": 1,
+        "dyelog-query": 1,
         "scope": match scope {
             Scope::Operation => "operation",
             Scope::Trace => "trace",

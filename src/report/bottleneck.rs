@@ -6,6 +6,7 @@ use crate::diagnostic::quantity::number;
 use crate::lqn::Model;
 use crate::report::json::pretty;
 use crate::report::look::Look;
+use crate::report::names;
 use crate::report::table::Table;
 use crate::solve::bounds::{Limit, Resource};
 use crate::study::bottleneck::{BottleneckStep, Bottlenecks};
@@ -18,7 +19,7 @@ const SHOWN: usize = 5;
 pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     let mut text = String::new();
     for source in &found.sources {
-        let name = &model.tasks[source.task.index()].name;
+        let name = names::source(model, source.task);
         text.push_str(&format!(
             "{name}: response {} s without queueing, think time {} s",
             number(source.response),
@@ -78,7 +79,7 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             .sources
             .iter()
             .zip(&step.throughputs)
-            .map(|(source, rate)| format!("{} {}", model.tasks[source.task.index()].name, number(*rate)))
+            .map(|(source, rate)| format!("{} {}", names::source(model, source.task), number(*rate)))
             .collect();
         table.row(vec![
             order.to_owned(),
@@ -86,16 +87,22 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
             number(100.0 * step.utilization),
             if task { number(100.0 * step.processor_utilization) } else { String::new() },
             most.join(", "),
-            if step.converged { String::new() } else { "NOT CONVERGED".to_owned() },
+            match (step.converged, step.counted) {
+                (false, _) => "NOT CONVERGED",
+                (true, true) => "COUNTED",
+                (true, false) => "",
+            }
+            .to_owned(),
         ]);
     }
     if !table.is_empty() {
         text.push_str(&table.render(look));
         text.push_str("\neach is relieved before the next is looked for\n");
     }
-    if found.unsure {
-        let what = if found.steps.is_empty() { "what saturates" } else { "what comes next" };
-        text.push_str(&format!("{what} the solver could not tell: it did not converge, or found nothing saturated\n"));
+    if found.steps.iter().any(|step| step.counted) {
+        text.push_str(
+            "counted: from what each request asks for, without queueing; the solver showed nothing saturated\n",
+        );
     }
     text
 }
@@ -118,7 +125,7 @@ fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
 /// One JSON document, ending in a newline: `{"dyelog-bottlenecks": 1, "sources": [{"task", "population", "think_time",
 /// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
 /// "response", "limits"}], "rooms": [{"kind", "name", "utilization", "factor"}], "steps": [{"kind", "name",
-/// "utilization", "processor_utilization", "throughputs", "converged"}], "unsure"}`. Utilisations are parts of all servers.
+/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers.
 pub fn json(model: &Model, found: &Bottlenecks) -> String {
     let sources = found.sources.iter().map(|source| {
         json!({
@@ -151,6 +158,7 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
             "processor_utilization": step.processor_utilization,
             "throughputs": step.throughputs,
             "converged": step.converged,
+            "counted": step.counted,
         })
     });
     pretty(&json!({
@@ -159,7 +167,6 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
         "arrivals": arrivals.collect::<Value>(),
         "rooms": rooms.collect::<Value>(),
         "steps": steps.collect::<Value>(),
-        "unsure": found.unsure,
     }))
 }
 

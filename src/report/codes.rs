@@ -104,7 +104,7 @@ pub fn list(look: impl Into<Look>) -> String {
     text
 }
 
-/// Meanings as JSON, a list of objects.
+/// Meanings as JSON: `{"dyelog-codes": 1, "codes": […]}`.
 pub fn json(explanations: &[Explanation]) -> String {
     let example = |example: Example| json!({ "language": example.language, "text": example.text });
     let list: Value = explanations
@@ -120,7 +120,7 @@ pub fn json(explanations: &[Explanation]) -> String {
             })
         })
         .collect();
-    pretty(&list)
+    pretty(&json!({ "dyelog-codes": 1, "codes": list }))
 }
 
 /// The sections of a text: `## CODE title`, words, an example marked `bad` and one marked `good`.

@@ -22,7 +22,7 @@ pub fn csv(records: &[Record], names: &TraceNames) -> String {
     rows.finish()
 }
 
-/// A list of objects with the same names; `via` is a list, and `end` the time at which the reply arrived.
+/// `{"dyelog-interactions": 1, "interactions": […]}`: objects with the same names; `via` is a list, and `end` the time at which the reply arrived.
 pub fn json(records: &[Record], names: &TraceNames) -> String {
     let list: Value = records
         .iter()
@@ -38,7 +38,7 @@ pub fn json(records: &[Record], names: &TraceNames) -> String {
             })
         })
         .collect();
-    pretty(&list)
+    pretty(&json!({ "dyelog-interactions": 1, "interactions": list }))
 }
 
 /// A table, and how many there are of each kind.

@@ -8,10 +8,14 @@ use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, Task
 use crate::lqn::terms::kind;
 use crate::model::Origins;
 use crate::study::ScenarioResult;
+use crate::study::outlook::Outlook;
+
+/// The version of the form of results.
+const VERSION: u32 = 1;
 
 /// Results as one JSON document, ending in a newline.
 ///
-/// Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
+/// `dyelog-results` is the version of its form. Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
 /// `async` or `forward`. `method` says in words how the solver went about it, and `exact` whether that has no error of its own. Of a simulation every element has
 /// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
 /// times. `doubts` says in words what the solver left out or doubts. Where the model was made of traces, `scenarios` tells throughput and response time of each.
@@ -19,9 +23,17 @@ pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> S
     pretty(&document(model, results, origins))
 }
 
+/// The same, with what there is to know first under `outlook`.
+pub fn solved(model: &Model, results: &Results, origins: Option<&Origins>, outlook: &Outlook) -> String {
+    let mut document = document(model, results, origins);
+    document["outlook"] = crate::report::outlook::json(model, outlook);
+    pretty(&document)
+}
+
 /// The document of results.
 pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origins>) -> Value {
     let mut document = Map::new();
+    document.insert("dyelog-results".into(), json!(VERSION));
     document.insert("solver".into(), json!(results.solver));
     document.insert("converged".into(), json!(results.convergence.converged));
     document.insert("iterations".into(), json!(results.convergence.iterations));

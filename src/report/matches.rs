@@ -21,7 +21,7 @@ pub fn csv(matches: &[MatchRow]) -> String {
     rows.finish()
 }
 
-/// A list of objects with the same names, and what each match binds where that was kept: `nodes` and `variables` by name.
+/// `{"dyelog-matches": 1, "matches": […]}`: objects with the same names, and what each match binds where that was kept: `nodes` and `variables` by name.
 pub fn json(matches: &[MatchRow]) -> String {
     let list: Value = matches
         .iter()
@@ -52,7 +52,7 @@ pub fn json(matches: &[MatchRow]) -> String {
             object
         })
         .collect();
-    pretty(&list)
+    pretty(&json!({ "dyelog-matches": 1, "matches": list }))
 }
 
 /// A table, and how often each template matched.

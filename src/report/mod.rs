@@ -22,6 +22,8 @@ mod look;
 mod markup;
 pub mod matches;
 pub mod model;
+mod names;
+pub mod outlook;
 pub mod parquet;
 pub mod plan;
 pub mod plot;

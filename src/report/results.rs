@@ -3,23 +3,26 @@
 use crate::diagnostic::quantity::{counted, number};
 use crate::lqn::results::{Convergence, HalfWidths, Results, Simulated};
 use crate::lqn::terms::{kind, later_phase, multiplicity};
-use crate::lqn::{Model, Multiplicity, Scheduling};
+use crate::lqn::{ActivityId, EntryId, Model, Multiplicity, Scheduling, TaskId};
 use crate::model::Origins;
 use crate::report::model::demand_sources;
+use crate::report::outlook::broken;
 use crate::report::table::{Cell, Table};
-use crate::report::{Look, Tone};
+use crate::report::{Look, Tone, names};
 use crate::study::ScenarioResult;
 
 /// Results in tables. Where the model was made of traces its origins add the scenarios and the sources of demands. Where
-/// there is colour, it marks servers and threads that are (nearly) always busy.
+/// there is colour, it marks servers and threads that are (nearly) always busy. The method comes last, unless it did not converge.
 pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: impl Into<Look>) -> String {
     let look = look.into();
-    let tone = if results.convergence.converged { Tone::Plain } else { Tone::Alarm };
-    let mut text = look.paint(tone, convergence(results).trim_end());
-    text.push('\n');
+    let mut text = String::new();
+    if !results.convergence.converged {
+        text.push_str(&look.paint(Tone::Alarm, convergence(results).trim_end()));
+        text.push('\n');
+    }
     let mut section = |table: &Table| {
         if !table.is_empty() {
-            text.push('\n');
+            text.push_str(if text.is_empty() { "" } else { "\n" });
             text.push_str(&table.render(look));
         }
     };
@@ -32,6 +35,10 @@ pub fn text(model: &Model, results: &Results, origins: Option<&Origins>, look: i
     section(&activities(model, results));
     section(&calls(model, results));
     section(&percentiles(model, results));
+    if results.convergence.converged {
+        text.push('\n');
+        convergence(results).lines().for_each(|line| text.push_str(&broken(line, look.width)));
+    }
     text
 }
 
@@ -115,7 +122,7 @@ fn percentiles(model: &Model, results: &Results) -> Table {
     all.extend(headings.iter().map(String::as_str));
     let mut table = Table::new(&all);
     for percentiles in found {
-        let mut row = vec![model.entries[percentiles.entry.index()].name.to_string(), percentiles.count.to_string()];
+        let mut row = vec![names::entry(model, percentiles.entry).into_owned(), percentiles.count.to_string()];
         row.extend(percentiles.values.iter().map(|value| number(value.time)));
         table.row(row);
     }
@@ -190,8 +197,12 @@ fn tasks(model: &Model, results: &Results) -> Table {
         // Customers are always busy: they think or wait.
         let servers = if task.scheduling == Scheduling::Reference { Multiplicity::Infinite } else { task.multiplicity };
         table.row(vec![
-            Cell::from(&*task.name),
-            model.processors[task.processor.index()].name.to_string().into(),
+            names::task(model, TaskId::from(index)).into_owned().into(),
+            if task.scheduling == Scheduling::Reference {
+                String::new().into()
+            } else {
+                model.processors[task.processor.index()].name.to_string().into()
+            },
             multiplicity(task.multiplicity).into(),
             figure(result.throughput, half.map(|half| half.throughput)).into(),
             busy(result.utilization, half.map(|half| half.utilization), servers),
@@ -219,8 +230,8 @@ fn entries(model: &Model, results: &Results, origins: Option<&Origins>) -> Table
         let later = |phase: usize| if result.service[phase] == 0.0 { String::new() } else { service(phase) };
         let open = result.open_response.map(|open| figure(open, half.and_then(|half| half.open_response)));
         table.row(vec![
-            entry.name.to_string(),
-            model.tasks[entry.task.index()].name.to_string(),
+            names::entry(model, EntryId::from(index)).into_owned(),
+            names::task(model, entry.task).into_owned(),
             figure(result.throughput, half.map(|half| half.throughput)),
             service(0),
             later(1),
@@ -238,8 +249,8 @@ fn activities(model: &Model, results: &Results) -> Table {
     for (index, (activity, result)) in model.activities.iter().zip(&results.activities).enumerate() {
         let half = half_widths(results).map(|half| &half.activities[index]);
         table.row(vec![
-            activity.name.to_string(),
-            model.tasks[activity.task.index()].name.to_string(),
+            names::activity(model, ActivityId::from(index)).into_owned(),
+            names::task(model, activity.task).into_owned(),
             figure(result.throughput, half.map(|half| half.throughput)),
             figure(result.service, half.map(|half| half.service)),
         ]);
@@ -252,8 +263,8 @@ fn calls(model: &Model, results: &Results) -> Table {
     for (index, call) in results.calls.iter().enumerate() {
         let phase = later_phase(call.from).map_or_else(String::new, |phase| phase.to_string());
         table.row(vec![
-            model.caller(call.from).to_owned(),
-            model.entries[call.to.index()].name.to_string(),
+            names::caller(model, call.from).into_owned(),
+            names::entry(model, call.to).into_owned(),
             kind(call.kind).to_owned(),
             phase,
             figure(call.waiting, half_widths(results).map(|half| half.calls[index])),

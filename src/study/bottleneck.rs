@@ -34,6 +34,8 @@ pub struct BottleneckStep {
     pub throughputs: Vec<f64>,
     /// Whether the solver converged under that load.
     pub converged: bool,
+    /// Whether the solver showed nothing saturated, so that this is counted from what cycles ask of each resource, without queueing.
+    pub counted: bool,
 }
 
 /// What limits a model.
@@ -47,9 +49,6 @@ pub struct Bottlenecks {
     pub rooms: Vec<Room>,
     /// What saturates first as they grow in proportion, and what comes next when that is made infinite.
     pub steps: Vec<BottleneckStep>,
-    /// Whether there are further bounds of which the solver could not tell which comes next: it did not converge, or found
-    /// nothing saturated.
-    pub unsure: bool,
 }
 
 /// Finds what limits a model as its closed sources of load grow in proportion, and as its open arrivals do.
@@ -71,35 +70,25 @@ pub fn bottlenecks_observed(
 ) -> Result<Bottlenecks, Diagnostics> {
     let sources = bounds(model)?;
     let (arrivals, rooms) = arrivals(model)?;
-    let mut steps = Vec::new();
-    let mut unsure = false;
+    let mut steps: Vec<BottleneckStep> = Vec::new();
     let mut widened = model.clone();
     // Those that are made infinite further on need a greater load to show.
     while steps.len() < MOST_STEPS {
         let now = bounds(&widened)?;
         let Some(pushed) = overload_probe(&widened, &now) else { break };
         let results = solve(&pushed, options, None, observer)?.results;
-        if !(results.convergence.converged || steps.is_empty()) {
-            unsure = true;
-            break;
-        }
-        let Some(resource) = lowest(&pushed, &results) else {
-            // Something bounds the load, but what the solver makes of it does not get there.
-            unsure = true;
-            break;
+        let shown = results.convergence.converged || steps.is_empty();
+        let solved = shown
+            .then(|| lowest(&pushed, &results))
+            .flatten()
+            .map(|resource| seen(&pushed, &results, &sources, resource));
+        let mix = || match steps.last() {
+            Some(last) => last.throughputs.clone(),
+            None => sources.iter().map(|source| source.population / (source.response + source.think_time)).collect(),
         };
-        let busy = |resource: Resource| part(&pushed, &results, resource);
-        let processor = match resource {
-            Resource::Task(task) => Resource::Processor(pushed.tasks[task.index()].processor),
-            processor @ Resource::Processor(_) => processor,
-        };
-        steps.push(BottleneckStep {
-            resource,
-            utilization: busy(resource),
-            processor_utilization: busy(processor),
-            throughputs: sources.iter().map(|source| results.tasks[source.task.index()].throughput).collect(),
-            converged: results.convergence.converged,
-        });
+        let Some(step) = solved.or_else(|| counted(&pushed, &now, &mix())) else { break };
+        let resource = step.resource;
+        steps.push(step);
         match resource {
             Resource::Processor(id) => {
                 let processor = &mut widened.processors[id.index()];
@@ -113,7 +102,57 @@ pub fn bottlenecks_observed(
             }
         }
     }
-    Ok(Bottlenecks { sources, arrivals, rooms, steps, unsure })
+    Ok(Bottlenecks { sources, arrivals, rooms, steps })
+}
+
+/// The step at which the solver finds this resource saturated.
+fn seen(pushed: &Model, results: &Results, sources: &[SourceBounds], resource: Resource) -> BottleneckStep {
+    let busy = |resource: Resource| part(pushed, results, resource);
+    BottleneckStep {
+        resource,
+        utilization: busy(resource),
+        processor_utilization: busy(processor_of(pushed, resource)),
+        throughputs: sources.iter().map(|source| results.tasks[source.task.index()].throughput).collect(),
+        converged: results.convergence.converged,
+        counted: false,
+    }
+}
+
+/// The step at which a resource would be busy all the time, as throughputs grow in proportion and nothing queues: the one that they
+/// ask most of. `None` where they ask nothing of any that has a limit.
+fn counted(model: &Model, sources: &[SourceBounds], mix: &[f64]) -> Option<BottleneckStep> {
+    let mut asked: Vec<(Resource, f64)> = Vec::new();
+    for (source, throughput) in sources.iter().zip(mix) {
+        for limit in &source.limits {
+            let share = throughput * limit.seconds / limit.servers;
+            match asked.iter_mut().find(|(own, _)| *own == limit.resource) {
+                Some((_, busy)) => *busy += share,
+                None => asked.push((limit.resource, share)),
+            }
+        }
+    }
+    let most = asked.iter().copied().fold(None, |most: Option<(Resource, f64)>, own| match most {
+        Some(most) if own.1 <= most.1 + SAME => Some(most),
+        _ => Some(own),
+    });
+    let (resource, busy) = most.filter(|(_, busy)| *busy > 0.0)?;
+    let processor = processor_of(model, resource);
+    let of_processor = asked.iter().find(|(own, _)| *own == processor).map_or(0.0, |(_, busy)| *busy);
+    Some(BottleneckStep {
+        resource,
+        utilization: 1.0,
+        processor_utilization: of_processor / busy,
+        throughputs: mix.iter().map(|throughput| throughput / busy).collect(),
+        converged: true,
+        counted: true,
+    })
+}
+
+fn processor_of(model: &Model, resource: Resource) -> Resource {
+    match resource {
+        Resource::Task(task) => Resource::Processor(model.tasks[task.index()].processor),
+        processor @ Resource::Processor(_) => processor,
+    }
 }
 
 /// The model under a load far beyond its bounds; `None` where nothing bounds it.

@@ -185,12 +185,15 @@ impl Values<'_> {
     }
 }
 
+/// Sections of results that tell of no element of the model: the version of the form, what a solver says of its own results, and
+/// what is told there a second time.
+const APART: [&str; 3] = ["dyelog-results", "doubts", "outlook"];
+
 /// The elements of results, as `dyelog solve --format json` writes them; `None` where the document is none.
 pub fn results(document: &Value) -> Option<Elements> {
     let sections = document.as_object().filter(|document| document.contains_key("solver"))?;
     let mut all = Listing(Elements::new());
-    // What a solver says of its own results is no element of the model.
-    for (section, value) in sections.iter().filter(|(section, _)| *section != "doubts") {
+    for (section, value) in sections.iter().filter(|(section, _)| !APART.contains(&section.as_str())) {
         let Some(rows) = value.as_array() else {
             match section.as_str() {
                 // Who found the results and in how many steps is nobody's concern.

@@ -4,7 +4,9 @@
 //! - [`effect`] tells which changes make no difference.
 //! - [`search`] finds the value, or the cheapest choice, that meets goals.
 //! - [`bottleneck`] tells what limits a model.
+//! - [`backlog`] solves the rest of a model whose consumers of asynchronous messages are overloaded.
 //! - [`headroom`] follows each source of load up to saturation.
+//! - [`outlook`] tells what there is to know first of a solution.
 //! - [`impact`] tells what a change of processor time does to responses and saturation.
 //! - [`scenario`] holds predictions against what was traced.
 //! - [`comparison`] tells what differs between two models or two sets of results.
@@ -12,6 +14,7 @@
 //! - [`agreement`] tells how far messages alone lead to the interactions that templates see.
 
 pub mod agreement;
+pub mod backlog;
 pub mod bottleneck;
 pub mod comparison;
 pub mod effect;
@@ -19,6 +22,7 @@ pub mod figure;
 pub mod golden;
 pub mod headroom;
 pub mod impact;
+pub mod outlook;
 pub mod scenario;
 pub mod search;
 pub mod sweep;

@@ -3,8 +3,10 @@
 use crate::diagnostic::quantity::{number, time};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
-use crate::lqn::{Body, Model};
+use crate::lqn::{Body, EntryId, Model};
 use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
+use crate::solve::bounds::{Resource, arrivals, bounds};
+use crate::study::bottleneck::busiest;
 
 /// A scenario with its results.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,12 +61,17 @@ const AS_TRACED: f64 = 0.05;
 /// Where the model, at the load that was traced, does not respond as the traces did: a model that cannot tell what was seen should
 /// not be trusted with what was not. A configured load is that of the traces where as many operations come of it.
 pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec<Diagnostic> {
+    let scenarios = ScenarioResult::all(model, results, origins);
+    // The traces do not tell how one scenario responds under another load of the others.
+    if !scenarios.iter().all(has_traced_load) {
+        return Vec::new();
+    }
     let finding = |scenario: ScenarioResult<'_>| {
         let origin = scenario.origin;
         let (predicted, traced) = (scenario.response?, origin.observed_response?);
         let load = match (origin.reason, origin.observed_rate) {
             (LoadReason::Observed, _) => "at the traced load".to_owned(),
-            (LoadReason::Configured, Some(rate)) if is_about(scenario.throughput, rate) => {
+            (LoadReason::Configured, Some(rate)) => {
                 let (own, rate) = (number(scenario.throughput), number(rate));
                 format!("though the configured load, {own} operations a second, is about the traced one, {rate}")
             }
@@ -96,10 +103,35 @@ pub fn unlike_traced(model: &Model, results: &Results, origins: &Origins) -> Vec
                 Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint),
             );
         }
-        let (why, hint) = if predicted < traced { below(model, origins) } else { above(origins) };
-        Some(Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message).with_note(why).with_hint(hint))
+        let finding = Diagnostic::warning(codes::UNLIKE_TRACED, Place::Nowhere, message);
+        if predicted < traced {
+            let (why, hint) = below(model, origins);
+            return Some(finding.with_note(why).with_hint(hint));
+        }
+        Some(above(finding, model, results, origins, alone(model, origin), traced))
     };
-    ScenarioResult::all(model, results, origins).into_iter().filter_map(finding).collect()
+    scenarios.into_iter().filter_map(finding).collect()
+}
+
+/// Whether a scenario has as many operations as were traced.
+fn has_traced_load(scenario: &ScenarioResult<'_>) -> bool {
+    match (scenario.origin.reason, scenario.origin.observed_rate) {
+        (LoadReason::Observed, _) => true,
+        (LoadReason::Configured, Some(rate)) => is_about(scenario.throughput, rate),
+        _ => false,
+    }
+}
+
+/// The response of a scenario that has the system to itself.
+fn alone(model: &Model, origin: &ScenarioOrigin) -> Option<f64> {
+    if let Some(customer) = origin.customer {
+        return bounds(model).ok()?.iter().find(|source| source.task == customer).map(|source| source.response);
+    }
+    let (open, _) = arrivals(model).ok()?;
+    let response = |(entry, requests): &(EntryId, f64)| {
+        open.iter().find(|bounds| bounds.entry == *entry).map(|bounds| requests * bounds.response)
+    };
+    origin.first.iter().map(response).sum()
 }
 
 fn is_about(value: f64, traced: f64) -> bool {
@@ -138,18 +170,44 @@ fn below(model: &Model, origins: &Origins) -> (&'static str, &'static str) {
     }
 }
 
-/// Why a prediction may be too high, and what to do about it.
-fn above(origins: &Origins) -> (&'static str, &'static str) {
-    if origins.entries.iter().any(|entry| entry.own_time != OwnTime::WHOLE) {
-        return (
-            "operations met fewer others in the traces than arrivals at random do",
-            "set `population` and `think_time` of the scenario where customers wait for their response",
-        );
+/// Why a prediction is too high: what the scenario takes without any queueing tells whether queueing is why.
+fn above(
+    finding: Diagnostic,
+    model: &Model,
+    results: &Results,
+    origins: &Origins,
+    alone: Option<f64>,
+    traced: f64,
+) -> Diagnostic {
+    let Some(alone) = alone else { return finding };
+    if alone > traced && !is_about(alone, traced) {
+        let why = format!("queueing is not why: without any the model takes {}", time(alone));
+        let finding = finding.with_note(why);
+        return if comes_from(origins, DemandSource::Function) {
+            finding.with_hint("see to the functions under `[demand]`: they ask for more than what was traced")
+        } else {
+            finding
+        };
     }
-    let why = if comes_from(origins, DemandSource::Exclusive) {
-        "exclusive time includes the queueing there was, and counts in full as processor time"
-    } else {
-        "the model queues more than the system did"
+    if origins.entries.iter().any(|entry| entry.own_time != OwnTime::WHOLE) {
+        return finding
+            .with_note("operations met fewer others in the traces than arrivals at random do")
+            .with_hint("set `population` and `think_time` of the scenario where customers wait for their response");
+    }
+    let Some(busy) = busiest(model, results) else { return finding };
+    let name = match busy.resource {
+        Resource::Processor(id) => format!("processor `{}`", model.processors[id.index()].name),
+        Resource::Task(id) => format!("the threads of `{}`", model.tasks[id.index()].name),
     };
-    (why, "set the servers of processors (`multiplicity`), or trace under light load")
+    let percent = (100.0 * busy.part).round();
+    let finding = finding.with_note(format!(
+        "the model queues, most of all for {name}, {percent} % busy; without, it takes {}",
+        time(alone)
+    ));
+    let finding = if comes_from(origins, DemandSource::Exclusive) {
+        finding.with_note("exclusive time includes the queueing there was, and counts in full as processor time")
+    } else {
+        finding
+    };
+    finding.with_hint("set the servers of processors (`multiplicity`), or trace under light load")
 }

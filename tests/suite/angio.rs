@@ -335,9 +335,11 @@ fn compressed_input_is_unpacked_and_damage_to_it_is_told() {
     for packed in [&gzip, &zstd] {
         assert_eq!(read_from(None, true, &packed[..]).report().operations, 3000);
         for end in [5, 30, packed.len() / 2, packed.len() - 1] {
-            let errors = read_from(None, false, &packed[..end]).report.expect_err("it is not complete");
+            let errors = read_from(None, true, &packed[..end]).report.expect_err("it is not complete");
             assert_eq!(errors.0[0].code.0, "T002", "{errors:?}");
         }
+        let errors = read_from(None, false, &packed[..5]).report.expect_err("there is nothing in it");
+        assert_eq!(errors.0[0].code.0, "T002", "{errors:?}");
         let mut damaged = packed.clone();
         for byte in &mut damaged[20..] {
             *byte ^= 0x55;
@@ -345,6 +347,11 @@ fn compressed_input_is_unpacked_and_damage_to_it_is_told() {
         let errors = read_from(None, false, &damaged[..]).report.expect_err("it is damaged");
         assert!(matches!(errors.0[0].code.0, "T002" | "T004"), "{errors:?}");
     }
+    // The good part is used, and what is lost is told.
+    let half = read_from(None, false, &gzip[..gzip.len() / 2]);
+    let report = half.report();
+    assert!((100..3000).contains(&report.operations), "{}", report.operations);
+    assert_eq!(report.counted.get("archive that ends too early"), Some(&1), "{:?}", report.counted);
     // Two archives one after the other are one file.
     let twice = [gzip.clone(), gzip].concat();
     assert_eq!(read_from(None, true, &twice[..]).report().operations, 6000);

@@ -506,3 +506,44 @@ fn results_colour_tasks_and_processors() {
     assert!(drawn.out.contains("name u1\" points") && drawn.out.contains("proc u2"), "colours");
     assert!(drawn.out.contains("% busy</text>"), "and numbers");
 }
+
+/// Colours warn where text does, from 80 % on: what is far from its limit is cool.
+#[test]
+fn colours_warn_of_what_is_near_its_limit() {
+    let drawn = run(&["draw", "lqn", "traces/shop.otlp.jsonl", "--config", "examples/shop/shop.toml", "--results"]);
+    let colour = |class: &str| {
+        let (_, rest) = drawn.out.split_once(&format!(".{class}{{fill:#")).expect("the class has a colour");
+        u32::from_str_radix(&rest[..6], 16).expect("it is a colour")
+    };
+    let warm = |class: &str| colour(class) >> 16 > (colour(class) & 0xff) + 0x60;
+    assert_eq!(["u1", "u2", "u3", "u5", "u6"].map(warm), [false, false, false, true, true]);
+    assert!(drawn.out.contains("below 95%") && drawn.out.contains("95% and more"), "the key tells");
+}
+
+/// In a chart with times, what happens later stands lower, and branches that ran at once lie beside each other.
+#[test]
+fn a_chart_has_the_times_of_its_events() {
+    let text = "operation s run=1\n\
+        s,1,1,Be | web,1 t=0\ns,1,2,Ac | web,2 t=0\ns,1,3,Fk(s,2) | web,3 t=0.001\ns,1,4,Fk(s,3) | web,4 t=0.001\n\
+        s,2,1,Be | web,5 t=0.001\ns,2,2,Ac | web,6 t=0.001\ns,2,3,Ac | a,1 op=\"A\" t=0.002\ns,2,4,Ac | a,2 t=0.008\n\
+        s,2,5,Ac | web,7 t=0.009\ns,2,6,Ed | web,8 t=0.009\n\
+        s,3,1,Be | web,9 t=0.001\ns,3,2,Ac | web,10 t=0.001\ns,3,3,Ac | b,1 op=\"B\" t=0.003\ns,3,4,Ac | b,2 t=0.006\n\
+        s,3,5,Ac | web,11 t=0.007\ns,3,6,Ed | web,12 t=0.007\n\
+        s,1,5,Jn(s,2) | web,13 t=0.009\ns,1,6,Jn(s,3) | web,14 t=0.009\ns,1,7,Ed | web,15 t=0.010\n";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("parallel.angio");
+    fs::write(&file, text).expect("the folder is writable");
+    let drawn = run(&["draw", "msc", &file.display().to_string()]);
+    assert_eq!(drawn.code, 0, "{}", drawn.err);
+    assert_tidy(&drawn.out, "branches");
+    let place = |label: &str| {
+        let (before, _) = drawn.out.split_once(&format!(">{label}</text>")).unwrap_or_else(|| panic!("no {label}"));
+        let (_, tag) = before.rsplit_once("<text").expect("a text");
+        let (_, y) = tag.split_once(" y=\"").expect("a place");
+        y.split('"').next().and_then(|y| y.parse::<f64>().ok()).expect("a number")
+    };
+    let times = ["0.00", "1.00", "2.00", "3.00", "6.00", "7.00", "8.00", "9.00", "10.00"].map(place);
+    assert!(times.is_sorted_by(|above, below| above < below), "{times:?}");
+    // B begins before A ends, as in the trace.
+    assert!(place("A") < place("B") && place("B") < place("8.00"), "{}", drawn.out);
+}

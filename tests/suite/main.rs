@@ -1,6 +1,7 @@
 //! Integration tests: one binary, a module a subject.
 
 mod angio;
+mod arguments;
 mod book_console;
 mod browser;
 mod call_graph;

@@ -271,7 +271,7 @@ fn the_gate_counts_what_it_sets_aside() {
       line 39: thread 2 misses the counters 3 to 8 before this event [T028]
       no event is restored: more than one event is lost
     ");
-    assert_eq!(report.json()["version"], 1);
+    assert_eq!(report.json()["dyelog-quality"], 1);
     assert_eq!(report.json()["findings"]["T028"]["operations"], 2);
 
     let mut nothing = |_: &TraceNames, _: Operation| ControlFlow::Continue(());

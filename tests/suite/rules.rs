@@ -312,7 +312,7 @@ fn json_tells_lines_and_columns() {
     let diagnostics = parse(text).1;
     insta::assert_json_snapshot!(Report::new(&diagnostics, &sources), @r#"
     {
-      "version": 1,
+      "dyelog-diagnostics": 1,
       "errors": 1,
       "warnings": 0,
       "notes": 0,

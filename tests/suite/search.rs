@@ -379,10 +379,10 @@ fn what_is_no_question_has_a_code_and_a_hint() {
         (vec!["--largest", population, "--goal", "response = 3"], "M046", "has no `<`"),
         (vec!["--largest", population, "--goal", "response < 3 cows"], "M046", "is not a unit"),
         (vec!["--largest", population, "--goal", "task.NumTrans < 3"], "M045", "did you mean"),
-        (vec!["--largest", population, "--goal", "task.NumTrans1.p95 < 3"], "M046", "percentiles are told of"),
+        (vec!["--largest", population, "--goal", "task.NumTrans1.p95 < 3"], "M045", "percentiles are told of"),
         (vec!["--largest", "scenario.setup.population", "--goal", goal], "M041", "did you mean"),
         (vec!["--largest", "task.NumTrans1.processor", "--goal", goal], "M047", "--cheapest"),
-        (vec!["--largest", population, "--goal", "p200 < 1"], "M046", "between 0 and 100"),
+        (vec!["--largest", population, "--goal", "p200 < 1"], "M045", "between 0 and 100"),
         (vec!["--largest", population, "--goal", "respones < 1"], "M045", "did you mean `response`"),
         (
             vec!["--largest", population, "--set", "scenario.set-up.population=3", "--goal", goal],

@@ -55,6 +55,14 @@ fn tables_fit_the_terminal() {
 }
 
 #[test]
+fn a_page_goes_to_a_file_and_not_to_the_terminal() {
+    let line = "(dyelog report no-such-trace; echo code $?; dyelog report traces/rpc.angio | head -c 15)";
+    let Some(shown) = at_terminal(80, line) else { return };
+    assert!(shown.contains("C005") && shown.contains("code 2") && !shown.contains("C001"), "{shown}");
+    assert!(shown.contains("<!DOCTYPE html>"), "{shown}");
+}
+
+#[test]
 fn files_and_pipes_get_tables_whole_and_plain() {
     let Some(shown) = at_terminal(60, &format!("{SOLVE} 2>/dev/null | cat")) else { return };
     assert!(!shown.contains('…') && !shown.contains('\u{1b}'), "{shown}");
@@ -94,8 +102,9 @@ fn what_is_saturated_stands_out() {
     let output = Command::new(PROGRAM).args(["solve", "--color", "always"]).arg(&model).output().expect("it runs");
     let shown = String::from_utf8_lossy(&output.stdout);
     let alarmed: Vec<&str> = shown.lines().filter(|line| line.contains("\u{1b}[1;31m")).collect();
-    assert_eq!(alarmed.len(), 2, "the processor and the server, not the customers:\n{shown}");
-    assert!(alarmed[0].starts_with("cpu") && alarmed[1].starts_with("server"), "{shown}");
+    assert_eq!(alarmed.len(), 3, "the answer, the processor and the server, not the customers:\n{shown}");
+    assert!(alarmed[0].contains("saturated: processor cpu"), "{shown}");
+    assert!(alarmed[1].starts_with("cpu") && alarmed[2].starts_with("server"), "{shown}");
 }
 
 /// A trace that takes a while: the same operation very often, said slowly.

@@ -35,7 +35,7 @@ fn codes_are_explained() {
     assert!(text.out.starts_with("R070: A thread that nothing goes on with\n"), "{}", text.out);
     let json = run(&["explain", "--list", "--format", "json"]);
     let list: Value = serde_json::from_str(&json.out).expect("it is JSON");
-    assert!(list.as_array().is_some_and(|list| list.iter().any(|entry| entry["code"] == "R070")));
+    assert!(list["codes"].as_array().is_some_and(|list| list.iter().any(|entry| entry["code"] == "R070")));
     assert!(run(&["explain", "--list"]).out.contains("R070"));
     for (subject, told) in [("R999", "there is no code"), ("nonsense", "is no code"), ("RO70", "did you mean `R070`?")]
     {

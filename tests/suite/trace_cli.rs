@@ -22,7 +22,10 @@ fn check_tells_damage_by_its_exit_code() {
     let (code, report, _) = dyelog(&["trace", "check", "traces/lost-reply.angio", "--format", "json"]);
     assert_eq!(code, 1);
     let report: serde_json::Value = serde_json::from_str(&report).expect("it is JSON");
-    assert_eq!((&report["version"], &report["restored"], &report["set_aside"]), (&1.into(), &1.into(), &1.into()));
+    assert_eq!(
+        (&report["dyelog-quality"], &report["restored"], &report["set_aside"]),
+        (&1.into(), &1.into(), &1.into())
+    );
     let (code, report, words) = dyelog(&["trace", "check", "traces/lost-reply.angio", "--strict"]);
     assert_eq!((code, report.as_str()), (2, ""));
     assert!(words.contains("T041"), "{words}");
@@ -85,7 +88,7 @@ fn stat_counts() {
     ");
     let (_, report, _) = dyelog(&["trace", "stat", "traces/figure-3.angio", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&report).expect("it is JSON");
-    assert_eq!((&report["version"], &report["all"]["operations"]), (&1.into(), &1.into()));
+    assert_eq!((&report["dyelog-stat"], &report["all"]["operations"]), (&1.into(), &1.into()));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn list<T: ToString>(values: &[T]) -> String {
 /// With critical paths there is `critical_path` as well: `{"operations", "untimed", "length", "nodes": [{"id", "time", "transit"}], "longest": {"chain",
 /// "stretches": [{"id", "begin", "end", "transit"}]}}`.
 pub fn json(profile: &Profile, graph: &Graph, critical: Option<&CriticalPaths>) -> String {
-    let mut out = String::from("{\"version\":1,\"measure\":");
+    let mut out = String::from("{\"dyelog-profile\":1,\"measure\":");
     out.push_str(if profile.wall { "\"wall\"" } else { "\"cpu\"" });
     let _ = write!(out, ",\"operations\":{},\"cancelled\":{},\"groups\":[", profile.operations, profile.cancelled);
     for (place, group) in graph.groups.iter().enumerate() {

@@ -8,9 +8,10 @@ use crate::{Code, Diagnostic, Place, Severity};
 /// The version of the JSON form; it grows when a field changes its meaning or goes, not when one is added.
 const VERSION: u32 = 1;
 
-/// What programs read: `{"version", "errors", "warnings", "notes", "diagnostics": […]}`.
+/// What programs read: `{"dyelog-diagnostics", "errors", "warnings", "notes", "diagnostics": […]}`.
 #[derive(Debug, Serialize)]
 pub struct Report<'d> {
+    #[serde(rename = "dyelog-diagnostics")]
     version: u32,
     errors: usize,
     warnings: usize,

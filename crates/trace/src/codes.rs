@@ -146,3 +146,7 @@ pub const OTHER_RECORD: Code = Code("T123");
 pub const CHAIN: Code = Code("T160");
 /// A call without an end or a time, so that its operation is left out.
 pub const DAMAGED_CALL: Code = Code("T161");
+
+/// Findings that tell how the input was put right, of which nothing was lost: what came twice, and clocks, counters and units
+/// that were corrected.
+pub const PUT_RIGHT: [Code; 6] = [RANKED_ANEW, REPEATED, DUPLICATE_SPAN, CLOCK_SKEW, OTHER_UNIT, TWICE];

@@ -11,7 +11,7 @@ use crate::spans::formats::{self, Piece};
 use crate::spans::{SpanFiles, SpanOptions};
 use crate::{Operation, SpanTree, TraceNames, Wanted, angio, calls, codes, messages, spans, unpack};
 use dyelog_callgraph::Input;
-use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
 
 /// Takes operations as they come out of a reader.
 pub trait Sink {
@@ -131,6 +131,8 @@ pub struct OpenTrace<'r> {
     input: unpack::Unpacked<'r>,
     format: Format,
     options: ReadOptions,
+    /// What of an archive could not be unpacked, once it was read so far.
+    damage: unpack::Found,
 }
 
 /// Opens a trace and looks at its format, as [`read`] does.
@@ -139,11 +141,14 @@ pub struct OpenTrace<'r> {
 /// When the input fails, is a damaged archive, is empty, or is of a format that is not known.
 pub fn open<'r>(file: &str, input: impl Read + Send + 'r, options: &ReadOptions) -> Result<OpenTrace<'r>, Diagnostics> {
     let mut input = unpack::open(input).map_err(|error| failed(file, &error))?;
+    let damage = if options.strict { unpack::Found::default() } else { input.as_far_as_it_goes() };
     let format = match options.format {
         Some(format) => format,
-        None => detect(file, input.head().map_err(|error| failed(file, &error))?)?,
+        // What little there is of a damaged archive may be nothing that anybody knows.
+        None => detect(file, input.head().map_err(|error| failed(file, &error))?)
+            .map_err(|found| damage.take().map_or(found, |damage| damaged(file, &damage).into()))?,
     };
-    Ok(OpenTrace { file: file.to_owned(), input, format, options: *options })
+    Ok(OpenTrace { file: file.to_owned(), input, format, options: *options, damage })
 }
 
 impl<'r> OpenTrace<'r> {
@@ -157,14 +162,15 @@ impl<'r> OpenTrace<'r> {
     /// # Errors
     /// As [`read`], and when the trace has messages in place of operations.
     pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        let Self { file, input, format, options } = self;
-        match format {
+        let Self { file, input, format, options, damage } = self;
+        let read = match format {
             Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
             Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
-            Format::Calls => calls::read(vec![Input::new(file, input)], options.strict, names, sink),
+            Format::Calls => calls::read(vec![Input::new(file.clone(), input)], options.strict, names, sink),
             format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
             format => spans::read(format, &file, input, spans_options(options), names, sink),
-        }
+        };
+        cut_off(read, &file, &damage)
     }
 
     /// Whether it has spans, each file some of them, of which [`OpenTrace::spans`] makes one trace with those of other files.
@@ -177,9 +183,11 @@ impl<'r> OpenTrace<'r> {
     /// # Errors
     /// As [`read`], and when it has no spans.
     pub fn spans(self, files: &mut SpanFiles, names: &mut TraceNames) -> Result<(), Diagnostics> {
-        let Self { file, input, format, .. } = self;
+        let Self { file, input, format, damage, .. } = self;
         let format = formats::of(format).ok_or_else(|| mixed(&file, "has no spans"))?;
-        files.read(&file, format, input, names)
+        let read = files.read(&file, format, input, names);
+        files.add_report(cut_off(read.map(|()| ReadReport::default()), &file, &damage)?);
+        Ok(())
     }
 
     /// Whether operations of this format lie in several files at once, which [`read_together`] reads as one trace.
@@ -192,9 +200,10 @@ impl<'r> OpenTrace<'r> {
     /// # Errors
     /// When it is no trace of messages, or lacks what is needed to read it.
     pub fn messages(self) -> Result<Box<dyn messages::Source + 'r>, Diagnostics> {
-        let Self { file, input, format, options } = self;
-        messages::source(&file, input, format, options.strict)?
-            .ok_or_else(|| mixed(&file, "has operations, and no bare messages").into())
+        let Self { file, input, format, options, damage } = self;
+        let source = messages::source(&file, input, format, options.strict)?
+            .ok_or_else(|| mixed(&file, "has operations, and no bare messages"))?;
+        Ok(Box::new(FarAsItGoes { source, damage }))
     }
 }
 
@@ -205,7 +214,7 @@ impl<'r> OpenTrace<'r> {
 /// As [`read`], and when one of them is a trace of its own.
 pub fn read_together(
     traces: Vec<OpenTrace<'_>>,
-    mut spans: SpanFiles,
+    spans: SpanFiles,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
@@ -215,6 +224,17 @@ pub fn read_together(
     if !faults.is_empty() {
         return Err(Diagnostics(faults));
     }
+    let damages: Vec<_> = traces.iter().map(|trace| (trace.file.clone(), trace.damage.clone())).collect();
+    let read = read_pieces(traces, spans, names, sink);
+    damages.iter().fold(read, |read, (file, damage)| cut_off(read, file, damage))
+}
+
+fn read_pieces(
+    traces: Vec<OpenTrace<'_>>,
+    mut spans: SpanFiles,
+    names: &mut TraceNames,
+    sink: &mut dyn Sink,
+) -> Result<ReadReport, Diagnostics> {
     let mut by_format: BTreeMap<Format, Vec<OpenTrace<'_>>> = BTreeMap::new();
     for trace in traces {
         by_format.entry(trace.format).or_default().push(trace);
@@ -268,9 +288,68 @@ pub(crate) fn spans_options(options: ReadOptions) -> SpanOptions {
 pub(crate) fn failed(file: &str, error: &io::Error) -> Diagnostic {
     let place = Place::File { file: file.into() };
     if let Some(damage) = unpack::damage(error) {
-        return Diagnostic::error(codes::BAD_ARCHIVE, place, damage.to_string())
-            .with_note(damage.reason.clone())
-            .with_hint("is the file complete? Copy it again, or unpack what can be unpacked and read that");
+        return damaged(file, damage);
     }
     Diagnostic::error(codes::UNREADABLE, place, format!("the input cannot be read further: {error}"))
+}
+
+fn damaged(file: &str, damage: &unpack::Damage) -> Diagnostic {
+    Diagnostic::error(codes::BAD_ARCHIVE, Place::File { file: file.into() }, damage.to_string())
+        .with_note(damage.reason.clone())
+        .with_hint("is the file complete? Copy it again")
+}
+
+/// Messages of an archive that may end before it is complete.
+struct FarAsItGoes<'r> {
+    source: Box<dyn messages::Source + 'r>,
+    damage: unpack::Found,
+}
+
+impl messages::Source for FarAsItGoes<'_> {
+    fn next(&mut self, names: &mut TraceNames) -> Result<Option<messages::Raw>, Diagnostics> {
+        let next = self.source.next(names)?;
+        if next.is_none()
+            && let Some(damage) = self.damage.take()
+        {
+            let file = Arc::clone(self.source.file());
+            count_damage(self.source.report(), damaged(&file, &damage));
+        }
+        Ok(next)
+    }
+
+    fn report(&mut self) -> &mut ReadReport {
+        self.source.report()
+    }
+
+    fn file(&self) -> &Arc<str> {
+        self.source.file()
+    }
+}
+
+fn count_damage(report: &mut ReadReport, finding: Diagnostic) {
+    report.count("archive that ends too early", || Diagnostic {
+        severity: Severity::Warning,
+        ..finding.with_note("what could be unpacked is used; what came after is lost")
+    });
+}
+
+/// What was read of a trace, with a word on the archive that ended before it was complete.
+fn cut_off(
+    read: Result<ReadReport, Diagnostics>,
+    file: &str,
+    damage: &unpack::Found,
+) -> Result<ReadReport, Diagnostics> {
+    let Some(damage) = damage.take() else { return read };
+    let finding = damaged(file, &damage);
+    match read {
+        Ok(mut report) => {
+            count_damage(&mut report, finding);
+            Ok(report)
+        }
+        // What is wrong with the rest follows from that.
+        Err(mut found) => {
+            found.0.insert(0, finding);
+            Err(found)
+        }
+    }
 }

@@ -112,9 +112,9 @@ impl TraceStat {
         text
     }
 
-    /// The counts as JSON, versioned.
+    /// The counts as JSON; `dyelog-stat` is the version of their form.
     pub fn json(&self) -> serde_json::Value {
-        versioned(Self::VERSION, self)
+        versioned("dyelog-stat", Self::VERSION, self)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::MultiGzDecoder;
 
@@ -20,6 +21,23 @@ pub(crate) struct Unpacked<'a> {
     given: usize,
     looked: bool,
     inner: Inner<'a>,
+    /// Where damage is put down, and is the end of the content and no error.
+    damage: Option<Found>,
+}
+
+/// The damage that was found, if any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found(Arc<Mutex<Option<Damage>>>);
+
+impl Found {
+    fn put(&self, damage: Damage) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
+    }
+
+    /// The damage; nobody gets it twice.
+    pub(crate) fn take(&self) -> Option<Damage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 type Peeked<'a> = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send + 'a>>;
@@ -78,10 +96,27 @@ pub(crate) fn open<'a>(input: impl Read + Send + 'a) -> io::Result<Unpacked<'a>>
     } else {
         Inner::Plain(peeked)
     };
-    Ok(Unpacked { head: Vec::new(), given: 0, looked: false, inner })
+    Ok(Unpacked { head: Vec::new(), given: 0, looked: false, inner, damage: None })
 }
 
 impl Unpacked<'_> {
+    /// Takes what can be unpacked of a damaged archive as the whole of it; the damage is found in what is given back.
+    pub(crate) fn as_far_as_it_goes(&mut self) -> Found {
+        self.damage.get_or_insert_default().clone()
+    }
+
+    fn read_inner(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(found) = &self.damage else { return self.inner.read(buffer) };
+        self.inner.read(buffer).or_else(|error| match error.downcast::<Damage>() {
+            Ok(damage) => {
+                found.put(damage);
+                self.inner = Inner::Plain(Cursor::new(Vec::new()).chain(Box::new(io::empty())));
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        })
+    }
+
     /// The first bytes of the content, at most [`HEAD`]; they are read again afterwards.
     pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
         if !self.looked {
@@ -89,7 +124,10 @@ impl Unpacked<'_> {
             self.head = vec![0; HEAD];
             let mut filled = 0;
             while filled < HEAD {
-                match self.inner.read(&mut self.head[filled..]) {
+                let mut head = std::mem::take(&mut self.head);
+                let read = self.read_inner(&mut head[filled..]);
+                self.head = head;
+                match read {
                     Ok(0) => break,
                     Ok(count) => filled += count,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -125,7 +163,7 @@ impl Read for Unpacked<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let kept = &self.head[self.given..];
         if kept.is_empty() {
-            return self.inner.read(buffer);
+            return self.read_inner(buffer);
         }
         let count = kept.len().min(buffer.len());
         buffer[..count].copy_from_slice(&kept[..count]);

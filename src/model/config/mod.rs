@@ -30,7 +30,7 @@ pub use expression::Expression;
 pub use quantity::{Dimension, Quantity};
 pub(super) use reader::scheduling_name;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Place;
 use crate::lqn::{Multiplicity, Scheduling};
@@ -54,6 +54,8 @@ pub struct Configuration {
     pub profiles: BTreeMap<String, ProfileSettings>,
     /// `[processor_groups]`: processors that call graphs take as one, in the order in which they are written.
     pub processor_groups: Vec<(String, Vec<String>)>,
+    /// `accept`: codes of notes and warnings that are known and need no telling.
+    pub accept: BTreeSet<String>,
 }
 
 /// What holds for tasks and processors without a setting of their own.

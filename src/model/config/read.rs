@@ -1,6 +1,6 @@
 //! Reading of configuration files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toml::de::DeTable;
@@ -67,6 +67,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
     let mut configuration = Configuration::default();
     for (key, item) in document {
         match key.get_ref().as_ref() {
+            "accept" => configuration.accept = accepted(reader, item),
             "defaults" => configuration.defaults = defaults(reader, item),
             "scenario" => configuration.scenarios = named(reader, item, "`scenario`", scenario),
             "processor" => configuration.processors = named(reader, item, "`processor`", processor),
@@ -77,6 +78,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
             "processor_groups" => configuration.processor_groups = processor_groups(reader, item),
             _ => {
                 let known = [
+                    "accept",
                     "defaults",
                     "scenario",
                     "profile",
@@ -91,6 +93,31 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
         }
     }
     configuration
+}
+
+/// Codes of notes and warnings, such as `M030`.
+fn accepted(reader: &mut Reader<'_>, item: &Item<'_>) -> BTreeSet<String> {
+    let codes = reader.texts(item, "`accept`");
+    let is_code = |code: &str| {
+        let (letter, digits) = code.split_at_checked(1).unwrap_or_default();
+        letter.chars().all(|letter| letter.is_ascii_uppercase())
+            && digits.len() == 3
+            && digits.chars().all(|digit| digit.is_ascii_digit())
+    };
+    for code in codes.iter().filter(|code| !is_code(code)) {
+        let message = format!("`{}` is no code of a finding", clipped(code));
+        let place = reader.place(item.span());
+        let finding = Diagnostic::error(codes::VALUE, place, message);
+        reader
+            .findings
+            .push(finding.with_hint("codes look like `M030`; they stand in the brackets behind `note` or `warning`"));
+    }
+    codes.into_iter().collect()
+}
+
+/// As much of a text as is worth showing.
+fn clipped(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// A table of named things.

@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::lqn::{Multiplicity, TaskId};
 use crate::model::config::{Dimension, Setting, units};
+use crate::model::parameter::form::{DEFAULTS, PROCESSOR, SCENARIO, TASK};
 use crate::model::parameter::{Kind, Path, Value};
 use crate::model::{Configuration, Load, LoadReason, Origins, ScenarioOrigin, codes};
 
@@ -146,7 +147,7 @@ impl Settings {
         let mut known = Vec::new();
         let mut add = |names: &[&str], kind: Kind| known.push((Path::of(names), kind));
         for scenario in &origins.scenarios {
-            for (key, kind) in [("population", Kind::Count), ("think_time", Kind::Time), ("rate", Kind::Rate)] {
+            for &(key, kind) in SCENARIO {
                 add(&[scenario.table(), &scenario.name, key], kind);
             }
             for (member, _) in &scenario.members {
@@ -157,33 +158,19 @@ impl Settings {
         let hosts = services().map(|(number, _)| &*model.processors[model.tasks[number].processor.index()].name);
         let processors: BTreeSet<&str> = hosts.chain(self.keys("processor")).collect();
         for processor in processors {
-            for (key, kind) in [
-                ("multiplicity", Kind::Servers),
-                ("speed", Kind::Number),
-                ("scheduling", Kind::Word),
-                ("quantum", Kind::Time),
-                ("replicas", Kind::Count),
-            ] {
+            for &(key, kind) in PROCESSOR {
                 add(&["processor", processor, key], kind);
             }
         }
         let tasks: BTreeSet<&str> = services().map(|(_, task)| &*task.identifier).collect();
         for task in &tasks {
-            for (key, kind) in [
-                ("threads", Kind::Servers),
-                ("processor", Kind::Word),
-                ("priority", Kind::Whole),
-                ("replicas", Kind::Count),
-                ("scheduling", Kind::Word),
-                ("network", Kind::Time),
-            ] {
+            for &(key, kind) in TASK {
                 add(&["task", task, key], kind);
             }
         }
-        for (key, kind) in [("threads", Kind::Servers), ("multiplicity", Kind::Servers), ("scheduling", Kind::Word)] {
+        for &(key, kind) in DEFAULTS {
             add(&["defaults", key], kind);
         }
-        add(&["defaults", "network"], Kind::Time);
         add(&["demand", "default"], Kind::Time);
         let services = || sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
         let works = services().flat_map(|entry| entry.work.values().map(move |work| (entry.task, work)));

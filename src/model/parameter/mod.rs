@@ -9,12 +9,14 @@ mod axis;
 mod bounds;
 mod configuration;
 mod elements;
+mod form;
 mod path;
 mod subject;
 mod value;
 
 pub use axis::Axis;
 pub use bounds::{Among, Bounds};
+pub use form::{check_axis, check_bounds, check_change};
 pub use path::Path;
 pub use subject::{Asked, Change, Subject};
 pub use value::{Kind, Value};

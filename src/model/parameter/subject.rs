@@ -262,7 +262,7 @@ fn kind_of(change: &Change) -> Kind {
 }
 
 /// The path and the rest of `PATH=…`.
-fn assignment(text: &str) -> Result<(Path, &str), Diagnostic> {
+pub(super) fn assignment(text: &str) -> Result<(Path, &str), Diagnostic> {
     let (path, rest) = Path::split(text)?;
     match rest.strip_prefix('=') {
         Some(rest) => Ok((path, rest)),
@@ -271,7 +271,7 @@ fn assignment(text: &str) -> Result<(Path, &str), Diagnostic> {
     }
 }
 
-fn not_taken(path: &Path, why: &str) -> Diagnostic {
+pub(super) fn not_taken(path: &Path, why: &str) -> Diagnostic {
     Diagnostic::error(codes::PARAMETER_VALUE, Place::Nowhere, format!("`{path}` does not take that value: {why}"))
 }
 

@@ -16,6 +16,7 @@ pub mod toeg;
 
 mod style;
 mod svg;
+mod time_axis;
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use crate::report::draw::Drawn;
 use crate::report::draw::operation::{MessageKind, OperationOptions, OperationView, Shown};
 use crate::report::draw::svg::{Anchor, Path, Svg};
 use crate::report::draw::text::{NAME, PLAIN, SMALL, clip};
+use crate::report::draw::time_axis::{Axis, UNIT};
 use crate::tlc::driver::STRAY;
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId};
@@ -43,6 +44,8 @@ struct Chart<'a> {
     /// The line of each node, and where that is.
     line: FxHashMap<NodeId, usize>,
     heights: Vec<f64>,
+    /// The axis of time, where all nodes have a time.
+    axis: Option<Axis>,
     messages: Vec<Message>,
     /// The middle of each lifeline.
     x: Vec<f64>,
@@ -56,13 +59,15 @@ struct Chart<'a> {
 
 /// An operation as a message sequence chart.
 pub fn svg(view: &OperationView<'_>, options: &OperationOptions) -> Drawn {
-    let shown = Shown::new(view, options.limit);
+    let shown = Shown::in_time(view, options.limit);
+    let axis = Axis::new(view, &shown, STEP);
     let mut chart = Chart {
         view,
         shown: &shown,
         column: FxHashMap::default(),
         line: FxHashMap::default(),
         heights: Vec::new(),
+        axis,
         messages: Vec::new(),
         x: Vec::new(),
         depth: vec![0; view.outcome.entries.len()],
@@ -73,6 +78,7 @@ pub fn svg(view: &OperationView<'_>, options: &OperationOptions) -> Drawn {
     chart.lines();
     let right = chart.columns();
     let bottom = chart.heights.last().copied().unwrap_or(MARGIN + HEAD) + 22.0;
+    chart.times(bottom);
     chart.lifelines(bottom);
     chart.bars();
     for number in 0..chart.messages.len() {
@@ -94,7 +100,7 @@ pub fn svg(view: &OperationView<'_>, options: &OperationOptions) -> Drawn {
 }
 
 impl Chart<'_> {
-    /// Gives each node a line: a message that is received directly after it was sent lies on one.
+    /// Gives each node a line: a message that is received directly after it was sent lies on one, and takes no time where there is any.
     fn lines(&mut self) {
         let columns: FxHashMap<_, usize> =
             self.shown.tasks.iter().enumerate().map(|(column, &task)| (task, column)).collect();
@@ -107,14 +113,16 @@ impl Chart<'_> {
             let message = self.shown.message(self.view, node).filter(|(from, _)| self.shown.drawn[*from as usize]);
             match message {
                 // Who passes on at once what came in does so on a line of its own: a line has one arrow.
-                Some((from, _)) if from == last && self.shown.message(self.view, from).is_none() => {
+                Some((from, _)) if from == last && self.is_at_once(from, node) => {
                     let line = self.heights.len() - 1;
                     self.heights[line] += ABOVE;
                     y += ABOVE;
                     self.line.insert(node, line);
                 }
                 _ => {
-                    y += STEP + if message.is_some() { ABOVE } else { 0.0 };
+                    let needed = STEP + if message.is_some() { ABOVE } else { 0.0 };
+                    let passed = self.axis.as_mut().map_or(0.0, |axis| axis.passes_to(event.time));
+                    y += needed.max(passed);
                     self.line.insert(node, self.heights.len());
                     self.heights.push(y);
                 }
@@ -125,6 +133,13 @@ impl Chart<'_> {
             }
             last = node;
         }
+    }
+
+    /// Whether a message may lie on one line: it took no time, as far as is known, and its sender has the line for itself.
+    fn is_at_once(&self, from: NodeId, to: NodeId) -> bool {
+        let (from_event, to_event) = (self.view.toeg.event(from), self.view.toeg.event(to));
+        let at_once = self.axis.is_none() || to_event.time <= from_event.time;
+        at_once && self.shown.message(self.view, from).is_none()
     }
 
     /// What is written at a message.
@@ -174,7 +189,8 @@ impl Chart<'_> {
                 room[column] = room[column].max(SMALL.width(&words) + 2.0 * beside);
             }
         }
-        let mut x = MARGIN + heads.first().copied().unwrap_or(0.0) / 2.0;
+        let axis = self.axis.as_ref().map_or(0.0, |axis| axis.width);
+        let mut x = MARGIN + axis + heads.first().copied().unwrap_or(0.0) / 2.0;
         for gap in &room {
             self.x.push(x);
             x += gap;
@@ -231,6 +247,22 @@ impl Chart<'_> {
             });
         }
         spans
+    }
+
+    /// The axis of time, at the left: each line has its time, and where there is room its distance goes with the time that passes.
+    fn times(&mut self, bottom: f64) {
+        let Some(axis) = self.axis.take() else { return };
+        let right = MARGIN + axis.width - 16.0;
+        let top = MARGIN + (HEAD - SMALL.height()) / 2.0;
+        self.svg.text((right - 8.0, top), Anchor::End, SMALL, "dim", UNIT);
+        self.svg.path("lifeline", &Path::from(right, MARGIN + HEAD).line(right, bottom));
+        for (label, &y) in axis.labels().iter().zip(&self.heights) {
+            if !label.is_empty() {
+                self.svg.path("lifeline", &Path::from(right - 5.0, y).line(right, y));
+                self.svg.text((right - 8.0, y - SMALL.height() / 2.0), Anchor::End, SMALL, "dim", label);
+            }
+        }
+        self.axis = Some(axis);
     }
 
     fn lifelines(&mut self, bottom: f64) {

@@ -80,10 +80,20 @@ pub(super) struct Shown {
 }
 
 impl Shown {
+    /// In an order in which what is received directly after it was sent stands beside that.
     pub fn new(view: &OperationView<'_>, limit: usize) -> Self {
+        Self::in_order(view, limit, Order::Causal)
+    }
+
+    /// In the order of time, where all nodes have one.
+    pub fn in_time(view: &OperationView<'_>, limit: usize) -> Self {
+        Self::in_order(view, limit, if timed(view.toeg) { Order::Time } else { Order::Causal })
+    }
+
+    fn in_order(view: &OperationView<'_>, limit: usize, by: Order) -> Self {
         let toeg = view.toeg;
         let level = levels(toeg);
-        let mut order = schedule(toeg, &level);
+        let mut order = schedule(toeg, &level, by);
         order.truncate(limit.max(1));
         let mut drawn = vec![false; toeg.len()];
         let mut seen = BTreeSet::new();
@@ -136,8 +146,22 @@ impl Shown {
     }
 }
 
+/// What the order of nodes goes by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Causes before effects; what comes after in a task is an effect.
+    Causal,
+    /// Time. Branches of a task that ran at once are no effects of each other, however its events were numbered.
+    Time,
+}
+
+/// Whether all nodes have a time.
+pub(super) fn timed(toeg: &Toeg) -> bool {
+    (0..toeg.len() as NodeId).all(|node| toeg.event(node).time.is_finite())
+}
+
 /// What a node causes.
-fn effects(toeg: &Toeg, node: NodeId, mut each: impl FnMut(NodeId)) {
+fn effects(toeg: &Toeg, node: NodeId, by: Order, mut each: impl FnMut(NodeId)) {
     let mut give = |target: NodeId| {
         if target != NONE {
             each(target);
@@ -148,26 +172,28 @@ fn effects(toeg: &Toeg, node: NodeId, mut each: impl FnMut(NodeId)) {
         Kind::End => give(toeg.thread_of(node).join),
         _ => {}
     }
-    give(toeg.next_in_task(node));
+    if by == Order::Causal {
+        give(toeg.next_in_task(node));
+    }
     give(toeg.next_in_thread(node));
 }
 
 /// How many causes each node waits for.
-fn causes(toeg: &Toeg) -> Vec<u8> {
+fn causes(toeg: &Toeg, by: Order) -> Vec<u8> {
     let mut waiting = vec![0; toeg.len()];
     for node in 0..toeg.len() as NodeId {
-        effects(toeg, node, |target| waiting[target as usize] += 1);
+        effects(toeg, node, by, |target| waiting[target as usize] += 1);
     }
     waiting
 }
 
 /// The longest path of causes to each node.
 fn levels(toeg: &Toeg) -> Vec<u32> {
-    let mut waiting = causes(toeg);
+    let mut waiting = causes(toeg, Order::Causal);
     let mut level = vec![0; toeg.len()];
     let mut ready = vec![toeg.root()];
     while let Some(node) = ready.pop() {
-        effects(toeg, node, |target| {
+        effects(toeg, node, Order::Causal, |target| {
             let target = target as usize;
             level[target] = level[target].max(level[node as usize] + 1);
             waiting[target] -= 1;
@@ -181,8 +207,8 @@ fn levels(toeg: &Toeg) -> Vec<u32> {
 
 /// Nodes, causes first: in the order of time where all have one, else of levels; and what is received directly after it was sent,
 /// where nothing else has to come before.
-fn schedule(toeg: &Toeg, level: &[u32]) -> Vec<NodeId> {
-    let timed = (0..toeg.len() as NodeId).all(|node| toeg.event(node).time.is_finite());
+fn schedule(toeg: &Toeg, level: &[u32], by: Order) -> Vec<NodeId> {
+    let timed = timed(toeg);
     let key = |node: NodeId| {
         let event: &Event = toeg.event(node);
         let time = if timed { event.time } else { 0.0 };
@@ -191,7 +217,7 @@ fn schedule(toeg: &Toeg, level: &[u32]) -> Vec<NodeId> {
         let bits = if bits >> 63 == 1 { !bits } else { bits | (1 << 63) };
         (bits, level[node as usize], event.thread, event.index, node)
     };
-    let mut waiting = causes(toeg);
+    let mut waiting = causes(toeg, by);
     let mut ready = BTreeSet::from([key(toeg.root())]);
     let mut order = Vec::with_capacity(toeg.len());
     let mut received = NONE;
@@ -205,11 +231,12 @@ fn schedule(toeg: &Toeg, level: &[u32]) -> Vec<NodeId> {
         };
         order.push(node);
         received = NONE;
-        effects(toeg, node, |target| {
+        effects(toeg, node, by, |target| {
             waiting[target as usize] -= 1;
             if waiting[target as usize] == 0 {
                 ready.insert(key(target));
-                if Shown::cause(toeg, target) == node && toeg.event(target).task != toeg.event(node).task {
+                let at_once = by == Order::Causal || toeg.event(target).time <= toeg.event(node).time;
+                if at_once && Shown::cause(toeg, target) == node && toeg.event(target).task != toeg.event(node).task {
                     received = target;
                 }
             }

@@ -37,12 +37,12 @@ pub(super) const STYLE: &str = r#".dyelog{color:#1f2933}
 .dyelog .reply{stroke-dasharray:3 3}.dyelog .unknown{stroke:#b42318;stroke-dasharray:2 4}
 .dyelog .halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}
 .dyelog .k0{fill:#f5c45e}.dyelog .k1{fill:#8fd0f5}.dyelog .k2{fill:#6fcfae}.dyelog .k3{fill:#f4ec7a}.dyelog .k4{fill:#8fb4ea}.dyelog .k5{fill:#f2a07b}.dyelog .k6{fill:#e3b0cf}
-.dyelog .u1{fill:#fff7bc}.dyelog .u2{fill:#fec44f}.dyelog .u3{fill:#fe9929}.dyelog .u4{fill:#e66f1c}.dyelog .u5{fill:#8c2d04}
+.dyelog .u1{fill:#eef3f8}.dyelog .u2{fill:#d3e2f0}.dyelog .u3{fill:#b0cce4}.dyelog .u4{fill:#fde9a9}.dyelog .u5{fill:#f59d3d}.dyelog .u6{fill:#9b2226}
 .dyelog .band path{stroke-width:9;stroke-opacity:.38;stroke-linejoin:round;stroke-linecap:round}
 .dyelog .b0{stroke:#0072b2}.dyelog .b1{stroke:#e69f00}.dyelog .b2{stroke:#009e73}.dyelog .b3{stroke:#cc79a7}.dyelog .b4{stroke:#d55e00}.dyelog .b5{stroke:#56b4e9}
 .dyelog.template text{paint-order:stroke;stroke:#fff;stroke-width:3.5px;stroke-linejoin:round}
 .dyelog .frame{fill:none;stroke:#7b8794;stroke-width:1;stroke-dasharray:5 4}
-.dyelog .on1{fill:#1f2933}.dyelog .on5{fill:#fff}
+.dyelog .on1{fill:#1f2933}.dyelog .on6{fill:#fff}
 @media (prefers-color-scheme:dark){
 .dyelog{color:#e4e7eb}
 .dyelog .dim{fill:#a8b3bf}
@@ -71,6 +71,6 @@ pub(super) const STYLE: &str = r#".dyelog{color:#1f2933}
 .dyelog .full{fill:#cbd5df;stroke:#cbd5df}
 .dyelog .open{stroke:#cbd5df}
 .dyelog .small{fill:#86a5be}
-.dyelog .u1{fill:#fff7bc}.dyelog .u2{fill:#fec44f}.dyelog .u3{fill:#fe9929}.dyelog .u4{fill:#e66f1c}.dyelog .u5{fill:#8c2d04}
+.dyelog .u1{fill:#eef3f8}.dyelog .u2{fill:#d3e2f0}.dyelog .u3{fill:#b0cce4}.dyelog .u4{fill:#fde9a9}.dyelog .u5{fill:#f59d3d}.dyelog .u6{fill:#9b2226}
 }
 "#;

@@ -7,6 +7,7 @@ use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{percent, rate, things};
 use crate::report::markup::Markup;
+use crate::report::names;
 use crate::solve::bounds::Resource;
 use crate::study::bottleneck::Bottlenecks;
 use crate::study::headroom::{Occupancy, by_occupancy};
@@ -83,7 +84,7 @@ fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
     for (place, step) in found.steps.iter().enumerate() {
         table.row(|| {
             let most = found.sources.iter().zip(&step.throughputs).map(|(source, throughput)| {
-                let name = &report.model.tasks[source.task.index()].name;
+                let name = names::source(report.model, source.task);
                 format!("{name}: {}", rate(*throughput))
             });
             let most = most.collect::<Vec<_>>().join(", ");
@@ -96,16 +97,15 @@ fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
                 } else {
                     Cell::Blank
                 },
-                Cell::Text(if step.converged { most } else { format!("{most} (the solver did not converge)") }),
+                Cell::Text(match (step.converged, step.counted) {
+                    (false, _) => format!("{most} (the solver did not converge)"),
+                    (true, true) => format!("{most} (counted without queueing)"),
+                    (true, false) => most,
+                }),
             ]
         });
     }
     table.write(html);
-    if found.unsure {
-        let what = if found.steps.is_empty() { "What saturates" } else { "What comes next" };
-        let words = format!("{what} the solver could not tell: it did not converge, or found nothing saturated.");
-        html.element("p", &[], &words);
-    }
 }
 
 /// What gives way first.

@@ -8,6 +8,7 @@ use crate::report::html::Report;
 use crate::report::html::table::{Cell, Table};
 use crate::report::html::units::{rate, time};
 use crate::report::markup::Markup;
+use crate::report::names;
 use crate::report::results::only_sources;
 
 /// Utilisations, throughputs and times.
@@ -77,7 +78,7 @@ fn tasks(report: &Report<'_>, html: &mut Markup) {
         let is_load = task.scheduling == Scheduling::Reference;
         table.row(|| {
             vec![
-                Cell::Name(task.name.to_string()),
+                Cell::Name(names::task(model, place.into()).into_owned()),
                 if is_load {
                     Cell::from("customers")
                 } else {
@@ -114,8 +115,8 @@ fn entries(report: &Report<'_>, html: &mut Markup) {
         let result = &results[place];
         table.row(|| {
             vec![
-                Cell::Name(entry.name.to_string()),
-                Cell::Name(model.tasks[entry.task.index()].name.to_string()),
+                Cell::Name(names::entry(model, place.into()).into_owned()),
+                Cell::Name(names::task(model, entry.task).into_owned()),
                 per_second(result.throughput),
                 seconds(result.service[0]),
                 seconds(result.service[1]),
@@ -136,8 +137,8 @@ fn activities(report: &Report<'_>, html: &mut Markup) {
         let result = &results[place];
         table.row(|| {
             vec![
-                Cell::Name(activity.name.to_string()),
-                Cell::Name(model.tasks[activity.task.index()].name.to_string()),
+                Cell::Name(names::activity(model, place.into()).into_owned()),
+                Cell::Name(names::task(model, activity.task).into_owned()),
                 per_second(result.throughput),
                 Cell::Quantity(time(result.service), result.service),
             ]
@@ -159,8 +160,8 @@ fn calls(report: &Report<'_>, html: &mut Markup) {
         };
         table.row(|| {
             vec![
-                Cell::Name(model.caller(call.from).to_owned()),
-                Cell::Name(model.entries[call.to.index()].name.to_string()),
+                Cell::Name(names::caller(model, call.from).into_owned()),
+                Cell::Name(names::entry(model, call.to).into_owned()),
                 Cell::from(kind(call.kind)),
                 phase,
                 Cell::Quantity(time(call.waiting), call.waiting),

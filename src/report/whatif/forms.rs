@@ -21,7 +21,7 @@ pub fn text(table: &Table, look: Look) -> String {
         let unit = axis.kind.unit();
         headings.push(if unit.is_empty() { format!(">{}", axis.path) } else { format!(">{} ({unit})", axis.path) });
     }
-    headings.extend(table.measures.iter().map(|measure| format!(">{measure} ({})", measure.quantity.unit())));
+    headings.extend(table.measures.iter().map(|measure| format!(">{measure} ({})", measure.unit())));
     headings.push("STATE".to_owned());
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     let mut drawn = Drawn::new(&headings);
@@ -83,8 +83,7 @@ pub fn json(table: &Table) -> String {
     let axes = table.axes.iter().map(|axis| {
         json!({ "path": axis.path, "unit": axis.kind.unit(), "values": axis.values.iter().map(value).collect::<Json>() })
     });
-    let measures =
-        table.measures.iter().map(|measure| json!({ "name": measure.to_string(), "unit": measure.quantity.unit() }));
+    let measures = table.measures.iter().map(|measure| json!({ "name": measure.to_string(), "unit": measure.unit() }));
     let points = table.points.iter().map(|point| {
         let mut document = json!({
             "model": table.subjects[point.subject],

@@ -3,12 +3,13 @@
 use crate::diagnostic::quantity::number;
 use crate::model::parameter::{Kind, Value};
 use crate::report::plot::{Plot, Scale, Series};
+use crate::study::figure::Figure;
 use crate::study::sweep::{State, Table, Varied};
 
 /// The plots of a sweep: the first parameter along the horizontal axis. None where nothing was varied.
 pub fn plots(table: &Table) -> Vec<Plot> {
     let Some((across, others)) = table.axes.split_first() else { return Vec::new() };
-    let mut quantities: Vec<_> = table.measures.iter().map(|measure| measure.quantity).collect();
+    let mut quantities: Vec<_> = table.measures.iter().map(Figure::quantity).collect();
     quantities.sort_unstable();
     quantities.dedup();
     let (places, scale) = positions(across);
@@ -16,7 +17,7 @@ pub fn plots(table: &Table) -> Vec<Plot> {
         .into_iter()
         .map(|quantity| {
             let measures: Vec<usize> =
-                (0..table.measures.len()).filter(|number| table.measures[*number].quantity == quantity).collect();
+                (0..table.measures.len()).filter(|number| table.measures[*number].quantity() == quantity).collect();
             let mut series: Vec<(Vec<usize>, Series)> = Vec::new();
             for point in &table.points {
                 for &measure in &measures {
@@ -33,7 +34,7 @@ pub fn plots(table: &Table) -> Vec<Plot> {
             }
             let alone = &table.measures[measures[0]];
             let subject =
-                if measures.len() == 1 { format!("{} {}: ", alone.element, alone.name) } else { String::new() };
+                if measures.len() == 1 { format!("{} {}: ", alone.element(), alone.name()) } else { String::new() };
             let unit = across.kind.unit();
             Plot {
                 x: if unit.is_empty() { across.path.clone() } else { format!("{} ({unit})", across.path) },
@@ -74,7 +75,7 @@ fn positions(axis: &Varied) -> (Vec<f64>, Scale) {
 fn label(table: &Table, key: &[usize], others: &[Varied], several: bool) -> String {
     let mut parts = Vec::new();
     if several {
-        parts.push(table.measures[key[0]].name.clone());
+        parts.push(table.measures[key[0]].name().to_owned());
     }
     for (axis, at) in others.iter().zip(&key[2..]) {
         let value = match &axis.values[*at] {
@@ -88,5 +89,5 @@ fn label(table: &Table, key: &[usize], others: &[Varied], several: bool) -> Stri
     if table.subjects.len() > 1 {
         parts.push(table.subjects[key[1]].clone());
     }
-    if parts.is_empty() { table.measures[key[0]].name.clone() } else { parts.join(", ") }
+    if parts.is_empty() { table.measures[key[0]].name().to_owned() } else { parts.join(", ") }
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::diagnostic::quantity::{number, significant};
+use crate::diagnostic::quantity::significant;
 use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::Model;
 use crate::lqn::results::Results;
-use crate::lqn::{EntryId, Model, Multiplicity, Scheduling};
-use crate::model::parameter::{Kind, Path};
-use crate::model::{Load, Origins, codes};
-use crate::study::figure::{Measure, Quantity};
+use crate::model::parameter::Kind;
+use crate::model::{Origins, codes};
+use crate::study::figure::{Figure, Measure, Quantity, percentile, servers};
 use crate::study::search::Verdict;
 
 /// What a solver leaves open, relative to a figure: one that is as near to its bound is taken to be there.
@@ -65,36 +65,6 @@ fn is_level(value: f64, bound: f64) -> bool {
     (value - bound).abs() <= OPEN * bound.abs()
 }
 
-/// What a goal is about.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Figure {
-    /// A mean.
-    Mean(Measure),
-    /// The busy part of all servers or threads.
-    Part(Measure),
-    /// A percentile of response times, which only a simulation tells.
-    Percentile {
-        /// `scenario`, `task` or `entry`.
-        element: &'static str,
-        /// Its name.
-        name: String,
-        /// The part of all responses, as 0.95.
-        part: f64,
-    },
-}
-
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mean(measure) | Self::Part(measure) => measure.fmt(f),
-            Self::Percentile { element, name, part } => {
-                // The name is quoted where it has to be; the percentile may have a point of its own.
-                write!(f, "{}.p{}", Path::of(&[element, name]), number(100.0 * part))
-            }
-        }
-    }
-}
-
 /// A figure and its bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
@@ -147,16 +117,13 @@ impl Goal {
     /// When it cannot be read, or there is no such figure.
     pub fn parse(text: &str, model: &Model, origins: Option<&Origins>) -> Result<Vec<Self>, Diagnostic> {
         let (figure, relation, bound) = split(text).ok_or_else(|| refused(text, "it has no `<`, `<=`, `>` or `>=`"))?;
-        let figures = figures(figure.trim(), model, origins)?;
+        let figures = Figure::parse(figure.trim(), model, origins)?;
         let goals = figures.into_iter().map(|figure| Self::bounded(figure, relation, bound.trim()));
         goals.collect::<Result<_, _>>().map_err(|why| refused(text, &why))
     }
 
     fn bounded(figure: Figure, relation: Relation, bound: &str) -> Result<Self, String> {
-        let (kind, quantity) = match &figure {
-            Figure::Percentile { .. } => (Kind::Time, Quantity::Response),
-            Figure::Mean(measure) | Figure::Part(measure) => (kind(measure.quantity), measure.quantity),
-        };
+        let quantity = figure.quantity();
         if let (Quantity::Utilization, Some(percent), Figure::Mean(measure)) =
             (quantity, bound.strip_suffix('%'), &figure)
         {
@@ -164,19 +131,30 @@ impl Goal {
             let bound = Kind::Number.check(percent / 100.0)?;
             return Ok(Self { figure: Figure::Part(measure.clone()), relation, bound });
         }
-        match kind.parse(bound)? {
+        match kind(quantity).parse(bound)? {
             crate::model::parameter::Value::Number(bound) => Ok(Self { figure, relation, bound }),
             _ => Err(format!("`{bound}` is no bound: give a number")),
         }
     }
 
+    /// Reads the form of a goal, before there is a model.
+    ///
+    /// # Errors
+    /// When no model could have it.
+    pub fn check(text: &str) -> Result<(), Diagnostic> {
+        let (figure, _, bound) = split(text).ok_or_else(|| refused(text, "it has no `<`, `<=`, `>` or `>=`"))?;
+        Figure::check(figure.trim())?;
+        let bound = bound.trim();
+        let number = bound.strip_suffix('%').map_or(bound, str::trim);
+        if Kind::Number.parse(number).is_ok() || Kind::Rate.parse(number).is_ok() {
+            return Ok(());
+        }
+        Kind::Time.parse(number).map(drop).map_err(|why| refused(text, &why))
+    }
+
     /// Its unit.
     pub fn unit(&self) -> &'static str {
-        match &self.figure {
-            Figure::Percentile { .. } => "s",
-            Figure::Part(_) => "part",
-            Figure::Mean(measure) => measure.quantity.unit(),
-        }
+        self.figure.unit()
     }
 
     /// A value of the figure, with its unit, for people.
@@ -201,10 +179,7 @@ impl Goal {
 
     /// The part of all responses, if it is about a percentile.
     pub fn part(&self) -> Option<f64> {
-        match self.figure {
-            Figure::Percentile { part, .. } => Some(part),
-            _ => None,
-        }
+        self.figure.part()
     }
 
     /// How results stand to it.
@@ -252,92 +227,11 @@ fn split(text: &str) -> Option<(&str, Relation, &str)> {
     None
 }
 
-/// The figures that a text names.
-fn figures(text: &str, model: &Model, origins: Option<&Origins>) -> Result<Vec<Figure>, Diagnostic> {
-    let path = Path::parse(text)?;
-    // A percentile may have a point in it: `p99.9`.
-    let names = path.names();
-    let last = match &names[..] {
-        [_, _, rest @ ..] if !rest.is_empty() => rest.join("."),
-        _ => names.join("."),
-    };
-    let part = percent(&last).map(|percent| percent / 100.0);
-    if part.is_some_and(|part| !(part > 0.0 && part < 1.0)) {
-        return Err(refused(text, "percentiles lie between 0 and 100"));
-    }
-    let whole = names.join(".");
-    if names.len() == 1 || percent(&whole).is_some() {
-        let found = of_all(&whole, part, model, origins);
-        if !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    if let [element, name, _, ..] = &names[..]
-        && let Some(part) = part
-    {
-        let known = Measure::known(model, origins);
-        let found = known.iter().find(|own| own.element == *element && own.name == *name && own.element != "processor");
-        if let Some(found) = found {
-            if entry_of(found.element, &found.name, model, origins).is_none() {
-                return Err(refused(text, "there are no response times of its own to be seen")
-                    .with_note("percentiles are told of entries, of reference tasks of one entry, and of scenarios that begin with one request"));
-            }
-            return Ok(vec![Figure::Percentile { element: found.element, name: found.name.clone(), part }]);
-        }
-    }
-    let alone = [Quantity::Response, Quantity::Throughput, Quantity::Utilization].map(Quantity::name);
-    Measure::parse(text, model, origins).map(|measure| vec![Figure::Mean(measure)]).map_err(|error| match names[..] {
-        [quantity] => error.with_similar(quantity, alone),
-        _ => error,
-    })
-}
-
-/// The figures that a quantity alone stands for.
-fn of_all(quantity: &str, part: Option<f64>, model: &Model, origins: Option<&Origins>) -> Vec<Figure> {
-    let usual = || Measure::usual(model, origins).into_iter();
-    if quantity == Quantity::Utilization.name() {
-        let limited = model.processors.iter().filter(|processor| {
-            processor.scheduling != Scheduling::Delay && processor.multiplicity != Multiplicity::Infinite
-        });
-        let measure =
-            |name: &str| Measure { element: "processor", name: name.to_owned(), quantity: Quantity::Utilization };
-        return limited.map(|processor| Figure::Mean(measure(&processor.name))).collect();
-    }
-    if let Some(part) = part {
-        let sources = usual().filter(|measure| measure.quantity == Quantity::Response);
-        return sources
-            .map(|measure| Figure::Percentile { element: measure.element, name: measure.name, part })
-            .collect();
-    }
-    usual().filter(|measure| measure.quantity.name() == quantity).map(Figure::Mean).collect()
-}
-
-/// The number of `p95` or `p99.9`.
-fn percent(text: &str) -> Option<f64> {
-    text.strip_prefix('p')?.parse().ok()
-}
-
 fn kind(quantity: Quantity) -> Kind {
     match quantity {
         Quantity::Response | Quantity::Service => Kind::Time,
         Quantity::Throughput => Kind::Rate,
         Quantity::Utilization => Kind::Number,
-    }
-}
-
-/// The servers of a processor or the threads of a task; of an entry, those of its task.
-fn servers(measure: &Measure, model: &Model) -> f64 {
-    let multiplicity = match measure.element {
-        "processor" => model.processor_named(&measure.name).map(|id| model.processors[id.index()].multiplicity),
-        "task" => model.task_named(&measure.name).map(|id| model.tasks[id.index()].multiplicity),
-        _ => {
-            let entry = model.entry_named(&measure.name).map(|id| &model.entries[id.index()]);
-            entry.map(|entry| model.tasks[entry.task.index()].multiplicity)
-        }
-    };
-    match multiplicity {
-        Some(Multiplicity::Finite(servers)) => f64::from(servers),
-        _ => f64::INFINITY,
     }
 }
 
@@ -361,47 +255,6 @@ fn half_width(measure: &Measure, model: &Model, results: &Results, origins: Opti
     let (here, there) = (measure.of(model, results, origins)?, measure.of(model, &moved, origins)?);
     let width = (there - here).abs();
     Some(if width.is_nan() { f64::INFINITY } else { width })
-}
-
-/// The entry whose responses are those of an element.
-fn entry_of(element: &str, name: &str, model: &Model, origins: Option<&Origins>) -> Option<EntryId> {
-    let only = |task: crate::lqn::TaskId| match model.tasks[task.index()].entries[..] {
-        [entry] if model.tasks[task.index()].scheduling == Scheduling::Reference => Some(entry),
-        _ => None,
-    };
-    match element {
-        "entry" => model.entry_named(name),
-        "task" => only(model.task_named(name)?),
-        _ => {
-            let mut scenarios = origins?.scenarios.iter();
-            let scenario = scenarios.find(|own| own.table() == element && *own.name == *name)?;
-            match (scenario.load, scenario.customer, &scenario.first[..]) {
-                (Load::Closed { .. }, Some(task), _) => only(task),
-                (Load::Open { .. }, _, [(entry, requests)]) if (requests - 1.0).abs() < 1e-9 => Some(*entry),
-                _ => None,
-            }
-        }
-    }
-}
-
-fn percentile(
-    element: &str,
-    name: &str,
-    part: f64,
-    model: &Model,
-    results: &Results,
-    origins: Option<&Origins>,
-) -> (Option<f64>, Option<f64>) {
-    let found = || {
-        let entry = entry_of(element, name, model, origins)?;
-        let all = &results.simulated.as_ref()?.percentiles;
-        let own = all.iter().find(|percentiles| percentiles.entry == entry)?;
-        own.values.iter().find(|value| (value.part - part).abs() < 1e-12)
-    };
-    match found() {
-        Some(found) => (Some(found.time), Some(found.half_width.unwrap_or(f64::INFINITY))),
-        None => (None, None),
-    }
 }
 
 fn refused(text: &str, why: &str) -> Diagnostic {

@@ -13,7 +13,9 @@ pub use alternatives::{Alternative, alternatives, choices, idle_costs};
 pub use bisection::{Aim, Verdict};
 pub use cost::Cost;
 pub use evaluation::{Busy, Evaluation, Evaluator, Method};
-pub use goal::{Figure, Goal, Reached, Relation};
+pub use goal::{Goal, Reached, Relation};
+
+pub use crate::study::figure::Figure;
 pub use questions::Along;
 
 use crate::model::parameter::{Kind, Value};

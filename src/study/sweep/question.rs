@@ -4,7 +4,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
 use crate::study::effect::no_difference;
-use crate::study::figure::Measure;
+use crate::study::figure::Figure;
 use crate::study::sweep::{Grid, Point, State, SweepOptions, Table, Varied, sweep};
 
 /// Which parameters are varied, and what is read.
@@ -13,7 +13,7 @@ pub struct Question {
     /// The parameters with their values: every value of the one with every value of the others.
     pub axes: Vec<(Path, Axis)>,
     /// The figures.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<Figure>,
     /// How points are solved.
     pub options: SweepOptions,
 }
@@ -72,7 +72,7 @@ impl Question {
     fn read(&self, asked: &Asked, results: &Results) -> (Vec<Option<f64>>, State) {
         let state =
             if results.convergence.converged { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
-        let figure = |measure: &Measure| {
+        let figure = |measure: &Figure| {
             // Where more arrives than is served, figures grow for as long as one looks: there are none.
             if results.convergence.saturated {
                 return None;

@@ -1,7 +1,7 @@
 //! What a sweep finds: figures of each point, and how far they can be relied on.
 
 use crate::model::parameter::{Kind, Value};
-use crate::study::figure::Measure;
+use crate::study::figure::Figure;
 
 /// What a sweep found.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,7 @@ pub struct Table {
     /// What stands side by side: names of the subjects, one where nothing does.
     pub subjects: Vec<String>,
     /// What was asked for.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<Figure>,
     /// Subject by subject, points in the order of their numbers.
     pub points: Vec<Point>,
 }

@@ -52,7 +52,7 @@ fn several_relations_go_into_a_folder_or_one_document() {
     assert!(std::fs::read_to_string(format!("{path}/b.csv")).expect("a file each").starts_with("scenario,run,S,T\n"));
     let (_, out, _) = query(&[&rules[..], &[SHOP, "--format", "json"]].concat());
     let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(document["version"], 1);
+    assert_eq!(document["dyelog-query"], 1);
     assert_eq!(document["operations"]["asked"], 200);
     assert_eq!(document["relations"][0]["rows"].as_array().map(Vec::len), Some(200));
     assert_eq!(document["relations"][1]["columns"], serde_json::json!(["scenario", "run", "S", "T"]));
@@ -111,7 +111,7 @@ fn matches_as_json_tell_what_they_bind() {
         .expect("it runs");
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let forwarding =
-        rows.as_array().into_iter().flatten().find(|row| row["template"] == "forwarding").expect("a match");
+        rows["matches"].as_array().into_iter().flatten().find(|row| row["template"] == "forwarding").expect("a match");
     assert!(forwarding["nodes"]["f[2]"]["thread"].is_u64(), "{forwarding}");
     assert_eq!(forwarding["variables"]["n"], 2, "{forwarding}");
 }

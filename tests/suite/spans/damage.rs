@@ -209,3 +209,65 @@ fn times_in_another_unit_are_told_of() {
     assert!(!span("1771190203988000000", "1771190203999000000"), "nanoseconds");
     assert!(!span("1000", "2000"), "from the start of a program");
 }
+
+/// What is read of a text that is cut off after so many bytes: spans given out and what was counted, or the first code.
+fn cut_off(text: &str, end: usize, strict: bool) -> Result<(usize, u64), &'static str> {
+    let (mut spans, mut names) = (0, TraceNames::new());
+    let mut sink = |_: &TraceNames, operation: Operation| {
+        let dyelog::trace::Origins::Items(items) = &operation.origins else { unreachable!("these are spans") };
+        spans += items.iter().filter(|item| item.service.is_some()).count();
+        assert!(items.iter().all(|item| item.service.is_some()), "a span of nobody");
+        ControlFlow::Continue(())
+    };
+    let options = ReadOptions { strict, ..ReadOptions::default() };
+    match read("cut", &text.as_bytes()[..end], &options, &mut names, &mut sink) {
+        Ok(report) => Ok((spans, report.counted.get("document that ends too early").copied().unwrap_or(0))),
+        Err(found) => Err(found.0[0].code.0),
+    }
+}
+
+/// Of a document that is cut off the spans before its end are used, those alone of which it is known who recorded them.
+#[test]
+fn the_good_part_of_a_document_that_is_cut_off_is_used() {
+    let span = |trace: u32, id: u32| {
+        format!(
+            r#"{{"traceId":"{trace:032x}","spanId":"{id:016x}","name":"n","kind":2,"startTimeUnixNano":"{id}000","endTimeUnixNano":"{id}900"}}"#
+        )
+    };
+    let own =
+        |service: &str| format!(r#"{{"attributes":[{{"key":"service.name","value":{{"stringValue":"{service}"}}}}]}}"#);
+    let spans: Vec<String> = (1..=4).map(|number| span(number, number)).collect();
+    let before = format!(
+        r#"{{"resourceSpans":[{{"resource":{},"scopeSpans":[{{"spans":[{}]}}]}}]}}"#,
+        own("web"),
+        spans.join(",")
+    );
+    let behind = format!(
+        r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}],"resource":{}}},{{"scopeSpans":[{{"spans":[{}]}}],"resource":{}}}]}}"#,
+        spans[..2].join(","),
+        own("web"),
+        spans[2..].join(","),
+        own("db")
+    );
+    let jaeger = |number: u32| {
+        format!(
+            r#"{{"traceID":"{number:x}","spans":[{{"traceID":"{number:x}","spanID":"{number:x}","operationName":"o","processID":"p","startTime":{number}0,"duration":5}}],"processes":{{"p":{{"serviceName":"web"}}}}}}"#
+        )
+    };
+    let traces = format!(r#"{{"data":[{}]}}"#, (1..=4).map(jaeger).collect::<Vec<_>>().join(","));
+    for text in [&before, &behind, &traces] {
+        assert_eq!(cut_off(text, text.len(), false), Ok((4, 0)));
+        assert_eq!(cut_off(text, text.len() - 1, true), Err("T101"));
+        let mut most = 0;
+        for end in 1..text.len() {
+            match cut_off(text, end, false) {
+                Ok((spans, told)) => {
+                    assert!(told == 1 && spans >= most, "{spans} spans of {end} bytes after {most}");
+                    most = spans;
+                }
+                Err(code) => assert!(most == 0 && matches!(code, "T101" | "T004" | "T102" | "T003"), "{end}: {code}"),
+            }
+        }
+        assert!(most >= 3, "{most} spans of\n{text}");
+    }
+}

@@ -198,9 +198,9 @@ impl QualityReport {
         text
     }
 
-    /// The report as JSON, versioned.
+    /// The report as JSON; `dyelog-quality` is the version of its form.
     pub fn json(&self) -> serde_json::Value {
-        versioned(Self::VERSION, self)
+        versioned("dyelog-quality", Self::VERSION, self)
     }
 }
 

@@ -266,6 +266,13 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The input ends in the middle: forgets spans of which it does not say any more who recorded them.
+    pub fn ends_early(&mut self) {
+        if let Some(first) = self.waiting.iter().map(|(index, _)| *index).min() {
+            self.truncate((first, self.spans.links.len()));
+        }
+    }
+
     /// The spans and what there is to say about them.
     pub fn finish_input(mut self) -> (Spans, ReadReport, Option<&'static str>) {
         let [attributes, resource, event] = [self.attributes, self.resource, self.event].map(|it| it.keeping);

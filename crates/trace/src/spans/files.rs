@@ -88,6 +88,11 @@ impl SpanFiles {
         Ok(())
     }
 
+    /// Takes in what else there is to say about the files.
+    pub(crate) fn add_report(&mut self, report: ReadReport) {
+        self.report.merge(report);
+    }
+
     /// Gives out the operations that the spans of all files form, in the order of their start.
     pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
         let Self { spans, report, options, .. } = self;

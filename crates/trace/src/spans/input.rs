@@ -17,9 +17,6 @@ const HELD: u64 = 64 << 20;
 
 /// What a document means.
 pub trait Format {
-    /// Whether what was read of a document that ends too early is good: each of its spans says all about itself.
-    const MAY_END_EARLY: bool = false;
-
     /// Reads one document into the builder.
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error>;
 }
@@ -27,7 +24,8 @@ pub trait Format {
 /// Reads all documents of an input.
 ///
 /// Where the first line is a whole document and more lines follow, each line is one, and a line that cannot be parsed is
-/// counted and left out. Otherwise documents follow each other, and one that cannot be parsed ends the reading.
+/// counted and left out. Otherwise documents follow each other, and one that cannot be parsed ends the reading. Of a document that
+/// is cut off, the spans before its end are used, and the loss is counted.
 pub fn documents<F: Format>(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
     let mut head = Vec::new();
     let file = Arc::clone(&builder.file);
@@ -71,15 +69,18 @@ fn follow<'de, F: Format, R: serde_json::de::Read<'de>>(
     while deserializer.end().is_err() {
         let Err(error) = F::document(builder, &mut deserializer) else { continue };
         let read = builder.report.records;
+        builder.ends_early();
         let finding = syntax(&builder.file, &error, 0).with_note(format!("{read} spans were read before"));
-        if strict || !F::MAY_END_EARLY || read == 0 || error.classify() != Category::Eof {
+        let used = builder.spans.spans.len();
+        if strict || error.classify() != Category::Eof || used == 0 {
             return Err(finding.into());
         }
-        builder.report.count("JSON that ends too early", || Diagnostic {
-            severity: dyelog_diagnostic::Severity::Warning,
-            ..finding.with_note("they are used")
+        let severity = dyelog_diagnostic::Severity::Warning;
+        builder.report.count("document that ends too early", || Diagnostic {
+            severity,
+            ..finding.with_note(format!("{used} of them are used; what came after is lost"))
         });
-        break;
+        return Ok(());
     }
     Ok(())
 }

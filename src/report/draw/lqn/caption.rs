@@ -45,7 +45,7 @@ pub(super) fn write(svg: &mut Svg, legend: &Legend<'_>, left: f64, top: f64, wid
         items.push((Sign::Arc { class: "use", head: None }, "runs on".to_owned()));
     }
     if legend.results {
-        let bounds = ["busy below 20%", "below 40%", "below 60%", "below 80%", "80% and more"];
+        let bounds = ["busy below 20%", "below 40%", "below 60%", "below 80%", "below 95%", "95% and more"];
         let colours =
             bounds.iter().enumerate().map(|(place, words)| (Sign::Colour(place as u8 + 1), (*words).to_owned()));
         items.extend(colours);

@@ -14,7 +14,7 @@ use crate::report::escape::escape;
 /// The most characters of a name.
 const NAME: usize = 60;
 /// Fill colours from idle to busy, as in the SVG.
-const COLOURS: [&str; 5] = ["#fff7bc", "#fec44f", "#fe9929", "#e66f1c", "#8c2d04"];
+const COLOURS: [&str; 6] = ["#eef3f8", "#d3e2f0", "#b0cce4", "#fde9a9", "#f59d3d", "#9b2226"];
 
 /// Writes what is in view.
 pub(super) fn write(view: &View<'_>, results: Option<&Results>, options: &LqnOptions) -> String {
@@ -35,7 +35,7 @@ pub(super) fn write(view: &View<'_>, results: Option<&Results>, options: &LqnOpt
         label.extend(busy.map(Busy::text));
         label.retain(|line| !line.is_empty());
         let fill = busy.and_then(Busy::class).map(|class| {
-            let font = if class == 5 { ", fontcolor=white" } else { "" };
+            let font = if class == 6 { ", fontcolor=white" } else { "" };
             format!(", style=filled, fillcolor=\"{}\"{font}", COLOURS[usize::from(class) - 1])
         });
         let _ = writeln!(

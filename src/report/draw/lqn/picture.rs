@@ -294,7 +294,7 @@ impl Picture<'_, '_> {
         }
         for one in &made.compartments {
             let on = match (one.entry, busy.and_then(Busy::class)) {
-                (None, Some(5)) => "on5",
+                (None, Some(6)) => "on6",
                 (None, Some(_)) => "on1",
                 _ => "",
             };
@@ -401,7 +401,7 @@ impl Picture<'_, '_> {
         let (rx, ry) = (made.width / 2.0, made.height / 2.0);
         self.svg.ellipse(&colour, (x + rx, y + ry), (rx, ry));
         let on = match class {
-            Some(5) => "on5",
+            Some(6) => "on6",
             Some(_) => "on1",
             None => "",
         };

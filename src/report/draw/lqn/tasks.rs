@@ -53,14 +53,15 @@ impl Busy {
         Self { servers, share }
     }
 
-    /// The class of its colour, from 1 to 5.
+    /// The class of its colour, from 1 to 6. What is far from its limit is cool: orange begins at 80 %, red at 95 %, as in text.
     pub fn class(self) -> Option<u8> {
         Some(match self.share? {
             share if share < 0.2 => 1,
             share if share < 0.4 => 2,
             share if share < 0.6 => 3,
             share if share < 0.8 => 4,
-            _ => 5,
+            share if share < 0.95 => 5,
+            _ => 6,
         })
     }
 

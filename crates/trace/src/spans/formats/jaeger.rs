@@ -106,17 +106,27 @@ impl<'r, 'n> Node<'r, 'n> {
         if self.span.id.is_some() {
             self.finish_span();
         } else if !self.processes.is_empty() {
-            let builder = self.builder;
-            for (index, key) in builder.waiting.drain(self.waiting..) {
-                let span = &mut builder.spans.spans[index];
-                if let Some(process) = self.processes.get(&key) {
-                    [span.service, span.instance, span.host] = process.names;
-                    if let Some(kept) = &mut builder.spans.kept {
-                        kept.belongs(index..index + 1, process.resource);
-                    }
-                }
+            let waiting = self.waiting;
+            let builder = self.name_processes();
+            builder.waiting.truncate(waiting);
+        }
+    }
+
+    /// Tells the spans that wait for the table of processes of whom they are; those of which it says nothing go on waiting.
+    fn name_processes(self) -> &'r mut Builder<'n> {
+        let builder = self.builder;
+        for (index, key) in builder.waiting.split_off(self.waiting) {
+            let Some(process) = self.processes.get(&key) else {
+                builder.waiting.push((index, key));
+                continue;
+            };
+            let span = &mut builder.spans.spans[index];
+            [span.service, span.instance, span.host] = process.names;
+            if let Some(kept) = &mut builder.spans.kept {
+                kept.belongs(index..index + 1, process.resource);
             }
         }
+        builder
     }
 
     fn finish_span(self) {
@@ -173,8 +183,13 @@ impl Elements for Node<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
         self.builder.open();
         let mut node = Node::new(self.builder);
-        let Some(shape) = seq.next_element_seed(ObjectOf(&mut node))? else { return Ok(false) };
-        node.finish();
+        let read = seq.next_element_seed(ObjectOf(&mut node));
+        if read.is_err() {
+            node.name_processes();
+        } else {
+            node.finish();
+        }
+        let Some(shape) = read? else { return Ok(false) };
         self.builder.expect(Shape::Object, shape, "trace or span");
         Ok(true)
     }

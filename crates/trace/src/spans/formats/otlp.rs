@@ -109,12 +109,13 @@ impl Elements for ResourceList<'_, '_> {
     fn element<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<bool, A::Error> {
         let first = self.builder.spans.spans.len();
         self.builder.resource.clear();
-        let Some(shape) = seq.next_element_seed(ObjectOf(&mut ResourceSpans { builder: self.builder }))? else {
-            return Ok(false);
-        };
-        self.builder.expect(Shape::Object, shape, "resourceSpans[]");
+        let read = seq.next_element_seed(ObjectOf(&mut ResourceSpans { builder: self.builder }));
         // The resource may stand behind its spans.
         let [service, instance, host] = self.builder.resource_names();
+        if read.is_err() && !service.is_some() {
+            // The input ends before it says of whom these spans are.
+            self.builder.truncate((first, self.builder.spans.links.len()));
+        }
         for span in &mut self.builder.spans.spans[first..] {
             if service.is_some() || !span.service.is_some() {
                 span.service = service;
@@ -123,6 +124,8 @@ impl Elements for ResourceList<'_, '_> {
         }
         let resource = self.builder.keep_resource();
         self.builder.belongs(first..self.builder.spans.spans.len(), resource);
+        let Some(shape) = read? else { return Ok(false) };
+        self.builder.expect(Shape::Object, shape, "resourceSpans[]");
         Ok(true)
     }
 }

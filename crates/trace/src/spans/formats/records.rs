@@ -23,8 +23,6 @@ pub(super) trait Records {
 pub(super) struct Documents<R>(PhantomData<R>);
 
 impl<R: Records> input::Format for Documents<R> {
-    const MAY_END_EARLY: bool = true;
-
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
         let mut node = Node::<R>::new(builder);
         let shape = EitherOf(&mut node).deserialize(deserializer)?;

@@ -50,8 +50,6 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 struct Zipkin;
 
 impl input::Format for Zipkin {
-    const MAY_END_EARLY: bool = true;
-
     fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
         let mut node = Node::new(builder);
         let shape = EitherOf(&mut node).deserialize(deserializer)?;

@@ -1,4 +1,4 @@
-//! Figures that a question asks for, by name.
+//! Means of elements, by name.
 
 use std::fmt;
 
@@ -104,10 +104,37 @@ impl Measure {
             let mut shown: Vec<String> = known.iter().map(ToString::to_string).collect();
             let few: Vec<String> = shown.iter().take(8).map(|name| format!("`{name}`")).collect();
             shown.extend(known.iter().map(|own| Path::of(&[own.element, &own.name]).to_string()));
-            Diagnostic::error(codes::UNKNOWN_FIGURE, Place::Nowhere, format!("there is no figure `{path}`"))
+            unknown(&path)
                 .with_note(format!("there are such as {}", few.join(", ")))
                 .with_similar(&path.to_string(), shown.iter().map(String::as_str))
         })
+    }
+
+    /// Reads the form of a mean, before there is a model.
+    ///
+    /// # Errors
+    /// When no model has it.
+    pub(super) fn check(path: &Path) -> Result<(), Diagnostic> {
+        let names = path.names();
+        let own = OF.iter().find(|(element, _)| names.first() == Some(element)).map(|(_, quantities)| *quantities);
+        let Some(quantities) = own else {
+            let listed =
+                format!("figures are those of {}", Self::elements().map(|name| format!("`{name}`")).join(", "));
+            return Err(unknown(path).with_note(listed).with_similar(names[0], Self::elements()));
+        };
+        let known: Vec<&str> = quantities.iter().map(|quantity| quantity.name()).collect();
+        match names[..] {
+            [_, _] => Ok(()),
+            [_, _, quantity] if known.contains(&quantity) => Ok(()),
+            _ => Err(unknown(path)
+                .with_note(format!("{} has {}", names[0], known.join(", ")))
+                .with_similar(names.last().copied().unwrap_or_default(), known)),
+        }
+    }
+
+    /// The kinds of elements.
+    pub(super) fn elements() -> [&'static str; 5] {
+        OF.map(|(element, _)| element)
     }
 
     /// All figures that there are.
@@ -173,4 +200,9 @@ fn response(model: &Model, results: &Results, task: TaskId) -> Option<f64> {
         Multiplicity::Finite(_) if own.scheduling == Scheduling::Reference => results.tasks[task.index()].response(),
         _ => None,
     }
+}
+
+/// That there is no such figure.
+pub(super) fn unknown(path: &Path) -> Diagnostic {
+    Diagnostic::error(codes::UNKNOWN_FIGURE, Place::Nowhere, format!("there is no figure `{path}`"))
 }

@@ -1,0 +1,146 @@
+//! What there is to know first of a solved model: how it responds, what saturates first, and how far the load can grow until then.
+
+use crate::lqn::results::Results;
+use crate::lqn::{Model, Multiplicity, Scheduling};
+use crate::model::Origins;
+use crate::solve::bounds::{Resource, arrivals, bounds};
+use crate::solve::{SimulateOptions, SolveOptions, solve};
+use crate::study::bottleneck::busiest;
+use crate::study::figure::{Figure, Measure, Quantity};
+
+/// The part of all responses whose longest is told.
+const PART: f64 = 0.95;
+
+/// Events of the simulation that tells percentiles.
+const EVENTS: u64 = 400_000;
+
+/// What is nearer to its bound than this part of it is taken to be there.
+const SHORT_OF: f64 = 0.98;
+
+/// Solutions that look for where threads saturate that wait for others.
+const SOLUTIONS: u32 = 6;
+
+/// What a source of load gets.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LoadOutlook {
+    /// Its scenario, or of a model that was not made of traces its task or entry.
+    pub name: String,
+    /// Operations per second.
+    pub throughput: f64,
+    /// The mean response, seconds.
+    pub response: Option<f64>,
+    /// The time within which 95 of 100 responses are there, seconds. It is simulated.
+    pub p95: Option<f64>,
+}
+
+/// What saturates first as all loads grow in proportion.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FirstToSaturate {
+    /// The resource.
+    pub resource: Resource,
+    /// The busy part of its servers or threads, without queueing.
+    pub busy: f64,
+    /// How many times the present load saturates it.
+    pub factor: f64,
+}
+
+/// What there is to know first.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Outlook {
+    /// By source of load.
+    pub loads: Vec<LoadOutlook>,
+    /// `None` where nothing has a limit.
+    pub first: Option<FirstToSaturate>,
+}
+
+/// What there is to know first of a model and its results. Percentiles of results that have none are simulated, on so many threads.
+pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, threads: usize) -> Outlook {
+    let steady = !results.convergence.saturated;
+    let simulated = match &results.simulated {
+        Some(_) => Some(results.clone()),
+        None if steady => simulated(model, threads),
+        None => None,
+    };
+    let of = |measure: &Measure| {
+        let figure = |quantity| Measure { quantity, ..measure.clone() }.of(model, results, origins);
+        let p95 = Figure::Percentile { element: measure.element, name: measure.name.clone(), part: PART };
+        LoadOutlook {
+            name: measure.name.clone(),
+            throughput: figure(Quantity::Throughput).unwrap_or_default(),
+            response: figure(Quantity::Response).filter(|_| steady),
+            p95: simulated.as_ref().and_then(|simulated| p95.of(model, simulated, origins)),
+        }
+    };
+    let usual = Measure::usual(model, origins);
+    let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
+    Outlook { loads, first: first_to_saturate(model, results) }
+}
+
+/// A short simulation.
+fn simulated(model: &Model, threads: usize) -> Option<Results> {
+    let options = SimulateOptions { events: EVENTS, parts: vec![PART], threads, ..SimulateOptions::default() };
+    let results = solve(model, &SolveOptions::from(options), None, &mut ()).ok()?.results;
+    (!results.convergence.saturated).then_some(results)
+}
+
+/// What saturates first as all loads grow in proportion, from what they ask of each resource. Threads that wait for others may all
+/// be busy sooner, which open arrivals show: then the solver tells when.
+fn first_to_saturate(model: &Model, results: &Results) -> Option<FirstToSaturate> {
+    let mut asked: Vec<(Resource, f64)> = Vec::new();
+    let mut ask = |resource: Resource, share: f64| match asked.iter_mut().find(|(own, _)| *own == resource) {
+        Some((_, busy)) => *busy += share,
+        None => asked.push((resource, share)),
+    };
+    let closed = bounds(model).ok()?;
+    for source in &closed {
+        let throughput = results.tasks[source.task.index()].throughput;
+        for limit in &source.limits {
+            ask(limit.resource, throughput / limit.throughput());
+        }
+    }
+    let (_, rooms) = arrivals(model).ok()?;
+    for room in &rooms {
+        ask(room.resource, room.utilization);
+    }
+    let most = asked.into_iter().reduce(|most, own| if own.1 > most.1 { own } else { most });
+    let (resource, busy) = most.filter(|(_, busy)| *busy > 0.0)?;
+    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy };
+    let pools = model
+        .tasks
+        .iter()
+        .any(|task| task.scheduling != Scheduling::Reference && matches!(task.multiplicity, Multiplicity::Finite(_)));
+    // Closed loads have a steady state whatever saturates.
+    let sooner = closed.is_empty() && pools && bound.factor > 1.0 && !results.convergence.saturated;
+    Some(if sooner { at_most(model, bound) } else { bound })
+}
+
+/// The bound, or where the model ceases to have a steady state below it.
+fn at_most(model: &Model, bound: FirstToSaturate) -> FirstToSaturate {
+    let solved = |factor: f64| {
+        let mut grown = model.clone();
+        for entry in &mut grown.entries {
+            entry.open_arrival_rate = entry.open_arrival_rate.map(|rate| rate * factor);
+        }
+        let results = solve(&grown, &SolveOptions::default(), None, &mut ()).ok()?.results;
+        results.convergence.converged.then_some(results)
+    };
+    if solved(SHORT_OF * bound.factor).is_some() {
+        return bound;
+    }
+    let (mut steady, mut beyond, mut last) = (1.0, bound.factor, None);
+    for _ in 0..SOLUTIONS {
+        let middle = f64::midpoint(steady, beyond);
+        match solved(middle) {
+            Some(results) => (steady, last) = (middle, Some(results)),
+            None => beyond = middle,
+        }
+    }
+    let limit = last.and_then(|results| busiest(model, &results));
+    match limit {
+        Some(busy) => FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady },
+        None => FirstToSaturate { factor: steady, ..bound },
+    }
+}
