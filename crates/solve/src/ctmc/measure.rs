@@ -1,6 +1,7 @@
 //! Results from the probabilities of states.
 
 use crate::prepare::assemble;
+use crate::prepare::caveats;
 use crate::prepare::plan::ModelPlan;
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, Results};
 
@@ -104,7 +105,7 @@ impl Measured {
                 }
             })
             .collect();
-        let caveats = plan.caveats.iter().cloned().chain(assemble::caveats_of_sources(plan)).collect();
+        let caveats = plan.caveats.iter().cloned().chain(caveats::of_sources(plan.model)).collect();
         Results {
             solver: "layered".into(),
             convergence,

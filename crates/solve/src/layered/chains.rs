@@ -283,8 +283,8 @@ impl Builder<'_, '_> {
                     self.chain.items.push(item);
                 }
             }
-            for &fork in &planned.shape.strands[strand].forks {
-                let parallel = &planned.shape.forks[fork];
+            for &fork in &planned.invocation.strands[strand].forks {
+                let parallel = &planned.invocation.forks[fork];
                 if !self.takes(branch, is_start, parallel.phase) {
                     continue;
                 }
@@ -373,7 +373,7 @@ fn queues(plan: &ModelPlan) -> Vec<bool> {
                 unbounded[plan.entries[forward.0.index()].task.index()] = true;
             }
         }
-        let width = plan.entries[index].shape.width();
+        let width = plan.entries[index].invocation.width();
         for call in entry.steps.iter().flatten().flat_map(|step| &plan.works[step.work].calls) {
             let target = plan.entries[call.to.index()].task.index();
             if call.synchronous {

@@ -6,8 +6,8 @@
 use crate::layered::chains::{Decomposition, Item, NONE};
 use crate::mva::Stay;
 use crate::numeric::order_statistics::{left_after, order_statistic};
-use crate::prepare::activities::Parallel;
 use crate::prepare::plan::{ModelPlan, PlannedWork};
+use dyelog_lqn::invocation::Parallel;
 
 /// Mean and variance of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,7 +133,7 @@ fn chain_times(
                     index = next;
                 }
                 Item::Fork { fork, first_chain } => {
-                    let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
+                    let parallel = &plan.entries[reach.entry.index()].invocation.forks[fork];
                     let branches: Vec<Time> = (0..parallel.branches.len())
                         .map(|branch| {
                             let mut total = Time::default();

@@ -207,7 +207,7 @@ impl<'a> Solver<'a> {
                 }
                 for index in reach.items.clone() {
                     if let Item::Fork { fork, .. } = chain.items[index] {
-                        let visits = self.plan.entries[reach.entry.index()].shape.forks[fork].visits;
+                        let visits = self.plan.entries[reach.entry.index()].invocation.forks[fork].visits;
                         waits += flow * visits * times.items[index];
                     }
                 }

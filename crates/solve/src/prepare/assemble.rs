@@ -1,10 +1,11 @@
 //! From the state of the layered solver to results, element by element.
 
-use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole, Task};
+use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole};
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
 use crate::layered::chains::{ClientKind, Item};
 use crate::layered::state::Solver;
+use crate::prepare::caveats as model_caveats;
 use crate::prepare::plan::ModelPlan;
 
 /// A sum of values by weight.
@@ -143,20 +144,6 @@ pub(crate) fn gives_back(role: Option<SemaphoreRole>) -> bool {
     matches!(role, Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock | SemaphoreRole::WriteUnlock))
 }
 
-/// What is taken for something simpler of sources that choose among entries.
-pub(crate) fn caveats_of_sources(plan: &ModelPlan) -> impl Iterator<Item = String> {
-    let several = |task: &&Task| {
-        let first = task.entries.first().map(|entry| plan.entries[entry.index()].task);
-        first.is_some_and(|task| plan.is_source(task)) && task.entries.len() > 1
-    };
-    plan.model.tasks.iter().filter(several).map(|task| {
-        format!(
-            "reference task `{}` has several entries; each cycle is taken to choose one of them at random",
-            task.name
-        )
-    })
-}
-
 struct Sums {
     phases: Vec<[Mean; 3]>,
     works: Vec<Mean>,
@@ -280,7 +267,7 @@ fn caveats(solver: &Solver, convergence: &Convergence) -> Vec<String> {
             convergence.residual
         ));
     }
-    caveats.extend(caveats_of_sources(solver.plan));
+    caveats.extend(model_caveats::of_sources(solver.plan.model));
     for entry in &solver.plan.entries {
         let task = &solver.plan.model.tasks[entry.task.index()];
         if solver.decomposition.queues[entry.task.index()] && task.scheduling == Scheduling::ProcessorSharing {

@@ -6,6 +6,8 @@
 mod graph;
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use dyelog_lqn::flow::ActivityGraph;
+use dyelog_lqn::invocation::Invocation;
 use dyelog_lqn::model::{
     Body, CallKind, CallOrder, EntryId, Model, Multiplicity, Scheduling, SemaphoreRole, TaskId, Work,
 };
@@ -13,8 +15,9 @@ use dyelog_lqn::results::Caller;
 
 use super::random::Times;
 use crate::codes;
-use crate::prepare::plan::is_source;
-use crate::prepare::{activities, check};
+use crate::prepare::caveats::{self, Answer};
+use crate::prepare::check;
+use crate::prepare::plan::without_meaning;
 use graph::Graph;
 
 /// No element.
@@ -251,7 +254,7 @@ impl<'a> SimulationProgram<'a> {
             forwards: Vec::new(),
             rows: Vec::new(),
             layout: Layout::default(),
-            caveats: caveats(model),
+            caveats: caveats::of_model(model, Answer::Simulation),
         };
         program.add_tasks()?;
         program.add_entries()?;
@@ -280,7 +283,7 @@ impl<'a> SimulationProgram<'a> {
             self.stations.extend(std::iter::repeat_n(station, copies));
         }
         for (index, task) in model.tasks.iter().enumerate() {
-            let source = is_source(model, TaskId::from(index));
+            let source = task.scheduling.is_source();
             let threads = if task.scheduling == Scheduling::Delay { NONE } else { count(task.multiplicity) };
             let acceptance = match task.scheduling {
                 Scheduling::HeadOfLine | Scheduling::PreemptivePriority => Acceptance::Priority,
@@ -291,7 +294,7 @@ impl<'a> SimulationProgram<'a> {
             let stations = model.processors[processor].replicas.max(1);
             // In the order of [`TaskPlan::of_role`]: what gives back has no need to wait.
             let of_roles = [threads, NONE, 1, NONE];
-            let roles = if is_lock(task.scheduling) { 4 } else { 1 };
+            let roles = if task.scheduling.is_lock() { 4 } else { 1 };
             let copies = task.replicas.max(1);
             customers += if source { copies as usize * threads as usize } else { 0 };
             if first + copies as usize > MOST || customers > MOST {
@@ -318,6 +321,7 @@ impl<'a> SimulationProgram<'a> {
     fn add_entries(&mut self) -> Result<(), Diagnostics> {
         let model = self.model;
         let mut errors = Vec::new();
+        let graph = ActivityGraph::new(model);
         self.layout.activities = model.entries.len() * ENTRY_SUMS;
         self.layout.calls = self.layout.activities + 2 * model.activities.len();
         let first_rows = self.add_rows();
@@ -336,15 +340,14 @@ impl<'a> SimulationProgram<'a> {
             }
             let (start, joins) = match &entry.body {
                 Body::Phases(phases) => (self.add_phases(phases, entry.task, first_rows.phases[index]), 0),
-                Body::Activities(start) => match activities::shape(model, EntryId::from(index)) {
-                    Err(found) => {
-                        errors.extend(found.0);
+                Body::Activities(start) => match Invocation::new(model, &graph, EntryId::from(index)) {
+                    Err(error) => {
+                        errors.push(without_meaning(model, EntryId::from(index), error));
                         (NONE, 0)
                     }
-                    Ok(shape) => {
-                        let caveats = shape.caveats.into_iter().filter(|caveat| caveat.contains("of other entries"));
-                        self.caveats.extend(caveats);
-                        Graph::new(self, EntryId::from(index), &first_rows.activities).add(*start)
+                    Ok(invocation) => {
+                        self.caveats.extend(caveats::of_invocation(&entry.name, &invocation, Answer::Simulation));
+                        Graph::new(self, EntryId::from(index), &first_rows.activities).add(&graph, *start)
                     }
                 },
             };
@@ -361,9 +364,10 @@ impl<'a> SimulationProgram<'a> {
                     .filter(|rate| *rate > 0.0)
                     .map_or(Times::Zero, |rate| Times::Exponential(1.0 / rate)),
                 priority: entry.priority.unwrap_or(0),
-                role: entry.semaphore.filter(|_| is_lock(task.scheduling)),
+                role: entry.semaphore.filter(|_| task.scheduling.is_lock()),
             });
         }
+        self.caveats.extend(caveats::of_sources(model));
         if errors.is_empty() { Ok(()) } else { Err(Diagnostics(errors)) }
     }
 
@@ -509,44 +513,4 @@ fn count(multiplicity: Multiplicity) -> u32 {
 fn too_large() -> Diagnostics {
     let message = format!("the model has more than {MOST} customers, copies or unfolded calls");
     Diagnostic::error(codes::SIZE, Place::Nowhere, message).into()
-}
-
-fn is_lock(scheduling: Scheduling) -> bool {
-    matches!(scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock)
-}
-
-/// What is taken for something simpler, in words.
-fn caveats(model: &Model) -> Vec<String> {
-    let mut caveats = Vec::new();
-    for processor in &model.processors {
-        if processor.scheduling == Scheduling::CompletelyFair {
-            caveats.push(format!(
-                "processor `{}`: shares of groups are left out; taken as processor sharing",
-                processor.name
-            ));
-        }
-    }
-    for (index, task) in model.tasks.iter().enumerate() {
-        let name = &task.name;
-        match task.scheduling {
-            Scheduling::Burst => caveats.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
-            Scheduling::Polling => caveats.push(format!("task `{name}`: polling is taken as first come, first served")),
-            Scheduling::PreemptivePriority => {
-                caveats.push(format!("task `{name}`: its queue is by priority; what it has begun is not pre-empted"));
-            }
-            Scheduling::ProcessorSharing | Scheduling::Random => {
-                caveats.push(format!("task `{name}`: its order of service is taken as first come, first served"));
-            }
-            _ => {}
-        }
-        if task.queue_length.is_some_and(|length| length > 0) {
-            caveats.push(format!("task `{name}`: the bound of its queue is left out"));
-        }
-        if is_source(model, TaskId::from(index)) && task.entries.len() > 1 {
-            caveats.push(format!(
-                "reference task `{name}` has several entries; each cycle is taken to choose one of them at random"
-            ));
-        }
-    }
-    caveats
 }

@@ -61,7 +61,7 @@ pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, clie
         for reach in &chain.reach {
             for item in &chain.items[reach.items.clone()] {
                 if let Item::Fork { fork, first_chain } = *item {
-                    let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
+                    let parallel = &plan.entries[reach.entry.index()].invocation.forks[fork];
                     let branches = parallel.branches.len();
                     // One that replies goes on beside others that began before.
                     if parallel.replying.is_some() {
