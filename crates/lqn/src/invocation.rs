@@ -232,7 +232,9 @@ impl<'a> Reduction<'a> {
                 for &(count, activity) in bodies {
                     self.arrive(activity, Arrival { visits: at.visits * count, ..at });
                 }
-                end.iter().for_each(|end| self.arrive(*end, at));
+                if let Some(end) = end {
+                    self.arrive(*end, at);
+                }
             }
             Some(Fork::And(activities)) => self.fork_all(at, activities),
         }

@@ -204,8 +204,12 @@ impl Steps<'_> {
             Some(Fork::And(activities)) => activities.iter().for_each(|id| follow(*id, Some(BranchKind::Parallel))),
             Some(Fork::Or(ways)) => ways.iter().for_each(|way| follow(way.1, Some(BranchKind::Alternative))),
             Some(Fork::Loop { bodies, end }) => {
-                bodies.iter().for_each(|body| follow(body.1, Some(BranchKind::Repeated)));
-                end.iter().for_each(|end| follow(*end, None));
+                for body in bodies {
+                    follow(body.1, Some(BranchKind::Repeated));
+                }
+                if let Some(end) = end {
+                    follow(*end, None);
+                }
             }
         }
     }
