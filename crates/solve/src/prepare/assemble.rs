@@ -3,7 +3,7 @@
 use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole};
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
-use crate::layered::chains::{ClientKind, Item};
+use crate::layered::chains::{ChainId, ClientId, ClientKind, Item};
 use crate::layered::state::Solver;
 use crate::prepare::caveats as model_caveats;
 use crate::prepare::plan::ModelPlan;
@@ -37,7 +37,7 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
         rows: vec![Mean::default(); plan.rows.len()],
         answers: vec![Mean::default(); model.entries.len()],
     };
-    for client in 0..solver.decomposition.clients.len() {
+    for client in solver.decomposition.clients.ids() {
         sums.add_client(solver, client);
     }
     sums.add_open(solver);
@@ -154,11 +154,11 @@ struct Sums {
 }
 
 impl Sums {
-    fn add_client(&mut self, solver: &Solver, client: usize) {
+    fn add_client(&mut self, solver: &Solver, client: ClientId) {
         let rate = solver.rates.throughputs[client];
         let found = &solver.decomposition.clients[client];
         let later = matches!(found.kind, ClientKind::Open { later: true, .. });
-        for number in found.chains.clone() {
+        for number in found.chains.ids() {
             let chain = &solver.decomposition.chains[number];
             let times = &solver.times[number];
             if times.entries.is_empty() {
@@ -188,7 +188,7 @@ impl Sums {
         }
     }
 
-    fn add_items(&mut self, solver: &Solver, number: usize, position: usize, weight: f64) {
+    fn add_items(&mut self, solver: &Solver, number: ChainId, position: usize, weight: f64) {
         let chain = &solver.decomposition.chains[number];
         let reach = &chain.reach[position];
         let stays = &solver.waits.all(number);
@@ -240,7 +240,7 @@ impl Sums {
 }
 
 /// Whether the chain executes the later phases of its entry.
-fn phase_runs_here(solver: &Solver, chain: usize, position: usize) -> bool {
+fn phase_runs_here(solver: &Solver, chain: ChainId, position: usize) -> bool {
     let found = &solver.decomposition.chains[chain];
     found.parent.is_none()
         && match solver.decomposition.clients[found.client].kind {

@@ -12,10 +12,11 @@
 mod places;
 mod rounds;
 
-use crate::layered::chains::{Decomposition, Item};
+use crate::layered::chains::{ChainId, ChainRange, ClientId, Decomposition, Item, StationId};
 use crate::layered::fork_join::places::{Places, Process, speed};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
+use crate::numeric::by_id::ById;
 use crate::prepare::plan::ModelPlan;
 
 /// A fork with more states is left to the approximation by independent branches.
@@ -25,7 +26,7 @@ const MOST_STATES: usize = 3000;
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFork {
     /// First chain of its branches.
-    pub first_chain: usize,
+    pub first_chain: ChainId,
     /// How many branches are waited for.
     enough: usize,
     branches: Vec<Branch>,
@@ -38,7 +39,7 @@ pub(crate) struct SharedFork {
 /// What a branch does, as places with a way between them that has no memory.
 #[derive(Clone, Debug)]
 struct Branch {
-    chain: usize,
+    chain: ChainId,
     parts: Vec<BranchPart>,
 }
 
@@ -54,9 +55,9 @@ struct BranchPart {
 }
 
 /// All forks of a client whose branches share servers, as far as they are small.
-pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: usize) -> Vec<SharedFork> {
+pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: ClientId) -> Vec<SharedFork> {
     let mut found = Vec::new();
-    for number in decomposition.clients[client].chains.clone() {
+    for number in decomposition.clients[client].chains.ids() {
         let chain = &decomposition.chains[number];
         for reach in &chain.reach {
             for item in &chain.items[reach.items.clone()] {
@@ -82,13 +83,14 @@ pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, clie
 fn shared_fork(
     plan: &ModelPlan,
     decomposition: &Decomposition,
-    first_chain: usize,
+    first_chain: ChainId,
     count: usize,
 ) -> Option<SharedFork> {
-    let range = first_chain..first_chain + count;
-    let visited =
-        |station: usize| range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count();
-    let mut shared: Vec<usize> =
+    let range = ChainRange { first: first_chain, count }.ids();
+    let visited = |station: StationId| {
+        range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count()
+    };
+    let mut shared: Vec<StationId> =
         range.clone().flat_map(|chain| decomposition.chains[chain].stations.iter().copied()).collect();
     shared.sort_unstable();
     shared.dedup();
@@ -151,7 +153,7 @@ pub(crate) struct Together {
     pub until: f64,
     pub all: f64,
     /// Chain, slot, and how much longer a visit takes because of other branches.
-    pub longer: Vec<(usize, u32, f64)>,
+    pub longer: Vec<(ChainId, u32, f64)>,
 }
 
 impl SharedFork {
@@ -161,7 +163,7 @@ impl SharedFork {
         plan: &ModelPlan,
         decomposition: &Decomposition,
         waits: &Waits,
-        times: &[ChainTimes],
+        times: &ById<ChainId, ChainTimes>,
     ) -> Together {
         let branches: Vec<Places> = self
             .branches
@@ -187,7 +189,7 @@ impl SharedFork {
                 served[number][*place] += time * speed(&branches, &at, number, &self.servers);
             }
         }
-        let mut longer: Vec<(usize, u32, f64)> = Vec::new();
+        let mut longer: Vec<(ChainId, u32, f64)> = Vec::new();
         for ((branch, chain), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
             let slots = decomposition.chains[chain.chain].stations.len() as u32;
             for slot in 0..slots {
@@ -213,7 +215,7 @@ fn visits_of(
     plan: &ModelPlan,
     decomposition: &Decomposition,
     waits: &Waits,
-    chain: usize,
+    chain: ChainId,
     slot: u32,
 ) -> Option<(f64, f64)> {
     let chain = &decomposition.chains[chain];
