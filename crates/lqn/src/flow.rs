@@ -46,12 +46,12 @@ pub struct ActivityGraph<'a> {
 impl<'a> ActivityGraph<'a> {
     /// The graphs of a model whose references all lead to something.
     pub fn new(model: &'a Model) -> Self {
-        let mut leaving = vec![None; model.activities.len()];
+        let mut leaving: Vec<Option<u32>> = vec![None; model.activities.len()];
         for (task, own) in model.tasks.iter().zip(0usize..) {
             for (precedence, number) in task.precedences.iter().zip(0u32..) {
                 for activity in precedence.join.activities() {
                     if model.activities[activity.index()].task.index() == own {
-                        leaving[activity.index()] = Some(number);
+                        leaving[activity.index()].get_or_insert(number);
                     }
                 }
             }
@@ -59,7 +59,7 @@ impl<'a> ActivityGraph<'a> {
         Self { model, leaving }
     }
 
-    /// The precedence by which an activity leads on, by position in its task; of several the last.
+    /// The precedence by which an activity leads on, by position in its task; of several the first.
     pub fn leaving(&self, activity: ActivityId) -> Option<usize> {
         self.leaving[activity.index()].map(|number| number as usize)
     }

@@ -34,6 +34,7 @@ pub enum StepWork {
 
 /// A point of a strand where branches run in parallel.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Parallel {
     /// The strand that waits.
     pub parent: usize,
@@ -41,7 +42,7 @@ pub struct Parallel {
     pub visits: f64,
     /// Phase of the parent.
     pub phase: usize,
-    /// Strands that are waited for.
+    /// The strands that it begins.
     pub branches: Vec<usize>,
     /// How many of them must end; `None` for all.
     pub quorum: Option<usize>,
@@ -53,6 +54,7 @@ pub struct Parallel {
 
 /// One strand.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Strand {
     /// The fork that begins it; none for the entry's own.
     pub begun_by: Option<usize>,
@@ -68,7 +70,7 @@ pub struct Strand {
 pub enum Simplification {
     /// A join names activities that only other entries reach: nobody waits for these.
     JoinOfOtherEntries,
-    /// A join names some branches of a fork only: the others run beside.
+    /// A join names some branches of a fork only: it is taken to wait for as many, whichever they are.
     JoinOfSomeBranches,
     /// A branch of a fork replies: what the other branches still have to do then is estimated.
     ReplyInBranch,
@@ -86,6 +88,7 @@ pub enum InvocationError {
 
 /// What one invocation of an entry does.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Invocation {
     /// Strand 0 is the entry's own.
     pub strands: Vec<Strand>,
@@ -302,12 +305,14 @@ impl<'a> Reduction<'a> {
         }
         let fork = begun(strands.first()).ok_or(InvocationError::JoinWithoutFork)?;
         let fork = &mut self.invocation.forks[fork];
-        if strands.len() < fork.branches.len() {
+        let joined = strands.len();
+        if joined < fork.branches.len() {
             self.invocation.simplifications.push(Simplification::JoinOfSomeBranches);
         }
         fork.joined = self.invocation.strands[fork.parent].steps.len();
-        fork.branches = strands.into_iter().collect();
-        fork.quorum = quorum.map(|count| count as usize).filter(|count| *count > 0 && *count < fork.branches.len());
+        let enough = quorum.map_or(joined, |count| count as usize);
+        let enough = if enough == 0 { joined } else { enough.min(joined) };
+        fork.quorum = (enough < fork.branches.len()).then_some(enough);
         Ok(Arrival { strand: fork.parent, visits: fork.visits, replied, reached: true })
     }
 
@@ -329,5 +334,44 @@ impl<'a> Reduction<'a> {
             steps.extend(before.into_iter().map(|step| StrandStep { visits: step.visits * visits, ..step }));
             strand = parent;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Invocation, Simplification};
+    use crate::flow::ActivityGraph;
+    use crate::{EntryId, parse_any};
+
+    fn invocation(activities: &str, flow: &str) -> Invocation {
+        let text = format!(
+            "G \"\" 1e-5 50 -1\nP 1\np c i\n-1\nT 1\nt w n serve -1 c\n-1\nE 1\na serve 1\nA serve start\n-1\n\
+             A w\ns start 1\n{activities}:\n{flow}\n-1\n"
+        );
+        let (model, _) = parse_any("test.lqn", &text).expect("the text is a model");
+        let graph = ActivityGraph::new(&model);
+        Invocation::new(&model, &graph, EntryId::from(0usize)).expect("it has a meaning")
+    }
+
+    #[test]
+    fn branches_that_a_join_leaves_out_are_executed() {
+        let found = invocation("s a 1\ns b 1\ns c 1\ns last 1\n", "start -> a & b & c;\na & b -> last");
+        assert_eq!(found.executions().len(), 5, "all activities: {found:?}");
+        assert!(found.executions().values().all(|times| (times - 1.0).abs() < 1e-12));
+        assert_eq!((found.forks[0].branches.len(), found.forks[0].quorum), (3, Some(2)));
+        assert_eq!(found.simplifications, [Simplification::JoinOfSomeBranches]);
+    }
+
+    #[test]
+    fn branches_of_two_forks_may_join_at_once() {
+        let activities = "s a 1\ns b 1\ns c 1\ns d 1\ns e 1\ns last 1\n";
+        let flow = "start -> 3*a, last;\na -> b & c;\nc -> d & e;\nb & d & e -> f";
+        let found = invocation(&format!("{activities}s f 1\n"), flow);
+        let executions = found.executions();
+        let mut times: Vec<f64> = executions.values().copied().collect();
+        times.sort_by(f64::total_cmp);
+        assert_eq!(times, [1.0, 1.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0], "the loop has its body three times");
+        assert_eq!(found.strands[0].steps.len(), 4, "`start`, `a`, `last` and `f` are the entry's own: {found:?}");
+        assert!(found.simplifications.is_empty());
     }
 }

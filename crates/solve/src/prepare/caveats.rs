@@ -73,7 +73,7 @@ pub(crate) fn of_invocation(name: &str, invocation: &Invocation, answer: Answer)
         // The simulator follows each branch by itself.
         (_, Answer::Simulation) => None,
         (Simplification::JoinOfSomeBranches, _) => {
-            Some("joins some branches of a fork only; the others are taken to run beside")
+            Some("joins some branches of a fork only; the join is taken to wait for as many, whichever end first")
         }
         (Simplification::ReplyInBranch, _) => {
             Some("replies in a branch of a fork; what is left of the other branches then is estimated")
