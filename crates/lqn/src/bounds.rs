@@ -33,6 +33,7 @@ impl Resource {
 
 /// The bound that one resource sets to one source of load.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Limit {
     /// The resource.
     pub resource: Resource,
@@ -56,6 +57,7 @@ impl Limit {
 
 /// The bounds of a closed source of load that has the system to itself.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SourceBounds {
     /// The reference task.
     pub task: TaskId,
@@ -85,6 +87,7 @@ impl SourceBounds {
 
 /// The bounds of the open arrivals at one entry that have the system to themselves.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ArrivalBounds {
     /// The entry.
     pub entry: EntryId,
@@ -98,6 +101,7 @@ pub struct ArrivalBounds {
 
 /// How far all open arrivals can grow in proportion before a resource is saturated.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Room {
     /// The resource.
     pub resource: Resource,

@@ -26,6 +26,7 @@ pub enum AnalysisError {
 
 /// Calls of one entry to another in an invocation.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MeanCalls {
     /// The target.
     pub to: EntryId,
@@ -37,6 +38,7 @@ pub struct MeanCalls {
 
 /// What an invocation of an entry does on average.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct MeanInvocation {
     /// Time at its processor, seconds; the processor's speed is taken into account.
     pub demand: f64,
@@ -55,6 +57,7 @@ impl MeanInvocation {
 
 /// For how long an invocation holds what, when nothing queues; seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct HoldingTime {
     /// Until the entry replies or forwards.
     pub first_phase: f64,
@@ -66,6 +69,7 @@ pub struct HoldingTime {
 
 /// The operational analysis of a model.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct OperationalAnalysis<'a> {
     /// The model.
     pub model: &'a Model,

@@ -9,6 +9,7 @@ use crate::{ActivityId, Fork, Join, Precedence, TaskId};
 
 /// What keeps a walk from reaching all that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FlowError {
     /// A precedence names an activity of another task.
     OtherTask(ActivityId),
@@ -33,6 +34,7 @@ pub enum BranchKind {
 
 /// A part of an invocation between a fork or loop and where its ways meet again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Branch {
     /// The branch that the fork lies in, by position; the first is its own.
     pub parent: usize,
@@ -74,6 +76,7 @@ pub enum Visit {
 
 /// All that some activities lead to, in an order in which it can happen.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Walk {
     /// Activities and precedences. What follows comes later.
     pub visits: Vec<Visit>,
@@ -220,7 +223,7 @@ impl Branch {
 }
 
 impl Walk {
-    /// How many activities the walk visits, and how many precedences.
+    /// How many activities and precedences the walk visits.
     pub fn len(&self) -> usize {
         self.visits.len()
     }

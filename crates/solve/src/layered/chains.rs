@@ -1,7 +1,7 @@
-//! Who circulates in the network: classes of clients and the chains they run in.
+//! The decomposition: clients, and the chains they run in.
 //!
-//! A task *queues* if requests can wait for its threads. Every other task is non-queueing: what it does is done by whoever
-//! calls it, so that infinite threads, and threads that outnumber all possible requests, leave a flat network. A
+//! A task *queues* if requests can wait for its threads. Every other task is non-queueing: its callers do its work, so that infinite
+//! threads, and threads that outnumber all possible requests, leave a flat network. A
 //! *client* is a set of like customers: the customers of a reference task, the threads of a task that queues, or a Poisson
 //! stream into a non-queueing entry. A client has a *chain* for what it does in sequence and one more for each branch of a
 //! fork that it runs into; a chain is one of the queueing networks.

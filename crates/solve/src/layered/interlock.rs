@@ -153,13 +153,13 @@ fn related(chain: ChainId, other: ChainId, decomposition: &Decomposition) -> Rel
     found.unwrap_or(Related::Not)
 }
 
-/// Who is sure to be nowhere else as the chain comes to a station, itself included, with the part of its visits for which
-/// that holds: whoever is blocked, or has just had the reply.
+/// The chains that are sure to be nowhere else as the chain comes to a station, itself included, with the part of its visits for which
+/// that holds. They are blocked, or have just had the reply.
 fn away<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
     held(chain, overlap, overlap.arriving)
 }
 
-/// Who is blocked while the chain is active, itself included, with the part of its activity for which that holds.
+/// The chains that are blocked while the chain is active, itself included, with the part of its activity for which that holds.
 fn behind<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
     held(chain, overlap, overlap.blocking)
 }

@@ -157,7 +157,7 @@ impl Solver<'_> {
                 let target = self.plan.entries[request.to.index()].task;
                 let Some(threads) = decomposition.threads_of[target].filter(|_| request.waits) else { continue };
                 let rate = self.rates.throughputs[client] * request.count;
-                // Whoever calls is blocked in any phase; those behind it only in the first.
+                // The caller is blocked in any phase, its own callers in the first only.
                 if decomposition.clients[client].population <= MOST_CUSTOMERS {
                     *sums[threads].entry(request.chain).or_default() += rate;
                 }

@@ -82,7 +82,7 @@ pub(super) fn product_form(network: &Network) -> bool {
     })
 }
 
-/// The network with processor sharing everywhere and nobody unseen, if [`solve`] can do that one.
+/// The network with processor sharing everywhere and without interlock, if [`solve`] can do that one.
 pub(super) fn nearest(network: &Network) -> Option<Network> {
     // Of thread queueing the neighbour knows nothing, and most of the wait may be that.
     if network.stations.iter().any(|station| station.thread_queueing != 0.0) {

@@ -161,7 +161,7 @@ const EXACT_WORK: f64 = 4e5;
 /// How much work one Linearizer iteration may take.
 const LINEARIZER_WORK: f64 = 2e3;
 
-/// Solves a network. `thorough` permits the costlier methods; iterations start from what the memory holds of them.
+/// Solves a network. `thorough` permits the costlier methods; iterations start from what `inner_starts` holds of them.
 pub(crate) fn solve(network: &Network, thorough: bool, inner_starts: &mut InnerStarts) -> Solution {
     inner_starts.rewind();
     let closed = network.chains.iter().any(|load| matches!(load, Load::Closed { .. }));

@@ -37,12 +37,12 @@ impl Queue {
         (busy / self.servers).clamp(0.0, 1.0).powf((2.0 * (self.servers + 1.0)).sqrt() - 1.0)
     }
 
-    /// How much longer than its service a request is there that does not find so many of those there.
-    pub fn slowdown(&self, unseen: f64) -> f64 {
-        let there = (self.there - unseen).max(0.0);
+    /// How much longer than its service a request is there from whose sight so many of those there are taken.
+    pub fn slowdown(&self, excluded: f64) -> f64 {
+        let there = (self.there - excluded).max(0.0);
         let waits = if self.threads {
             let all = if self.customers >= self.servers { self.all_busy(self.busy) } else { 0.0 };
-            let seen = if self.there > 0.0 { (1.0 - unseen / self.there).max(0.0) } else { 1.0 };
+            let seen = if self.there > 0.0 { (1.0 - excluded / self.there).max(0.0) } else { 1.0 };
             seen * (self.there - self.busy).max(0.0) + all
         } else if self.servers <= 1.0 || self.servers > MOST_SERVERS {
             there

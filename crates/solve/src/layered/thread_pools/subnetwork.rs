@@ -1,11 +1,11 @@
-//! What is below a pool of threads, as one of its requests finds it that comes to so many others of the same pool.
+//! The subnetwork of a flow-equivalent server: what a request of a thread pool finds below it beside so many others of the pool.
 //!
-//! That is a network of its own: the processors that a request needs, directly or through the tasks that it calls, and the
-//! threads of those tasks. It is followed by mean value analysis from one customer to the next (Reiser and Lavenberg 1980):
-//! exactly where threads do not run out and nobody else is there. Where threads of a task below run out before processors do,
-//! who waits for one is at no processor, and whoever has one finds no more of its kind than there are threads. Where a
-//! processor is exhausted first, threads hardly matter: who waits for one would wait at the processor instead. Others go on
-//! as they are, the less often the longer they take.
+//! It has the processors that a request needs, directly or through the tasks that it calls, and the threads of those tasks. Mean value
+//! analysis follows it from one customer to the next (Reiser and Lavenberg 1980). That is exact where threads do not run out and there is
+//! no background load. Where the threads of a task run out before processors do, a request that waits for one is at no processor, and
+//! one that has a thread finds no more of its kind than there are threads. Where a processor is exhausted first, threads hardly
+//! matter: a request that waits for one would wait at the processor instead. Background load stays as it is, and comes the less often the
+//! longer it takes.
 
 use std::collections::BTreeMap;
 
@@ -211,21 +211,21 @@ impl Subnetwork {
     /// For how long a participant is held by one execution, with those there that the last customers left.
     fn hold(&mut self, number: usize) {
         let part = &self.parts[number];
-        // Whoever has a thread finds no more of those who have one than there are.
+        // A request that has a thread finds no more of those that have one than there are threads.
         let inside = self.rate * part.works * part.held;
         let seen = if inside > 0.0 { ((part.threads - 1.0) / inside).clamp(0.0, 1.0) } else { 1.0 };
-        let unseen = part.scarce * (1.0 - seen);
+        let excluded = part.scarce * (1.0 - seen);
         let (mut served, mut called) = (part.served.clone(), part.called.clone());
         let mut time = 0.0;
         for served in &mut served {
-            let slowed = served.service * self.queues[served.queue].slowdown(unseen * served.there);
+            let slowed = served.service * self.queues[served.queue].slowdown(excluded * served.there);
             time += slowed;
             served.there = slowed;
         }
         for called in &mut called {
             let other = &self.parts[called.part];
             let held = other.held * other.works / other.calls.max(1e-300);
-            let longer = self.queues[other.queue].slowdown(unseen * called.there) - 1.0;
+            let longer = self.queues[other.queue].slowdown(excluded * called.there) - 1.0;
             let waits = held * longer * (other.scarce + (1.0 - other.scarce) * other.own_wait);
             time += called.calls * waits + called.works * other.held;
             called.there = called.calls * (waits + held);
@@ -294,8 +294,8 @@ impl Subnetwork {
 
 /// Finds out by how much the threads of tasks below a pool hold up more than what these need does anyway.
 ///
-/// Where one processor does all, whoever waits for a thread waits for it, too: without the bound of threads there would be a queue as
-/// long at the processor. With m threads that take A seconds by themselves, and C from one end to the next where they are many, that
+/// Where one processor does all, a request that waits for a thread waits for the processor: without the bound of threads there would be a
+/// queue as long there. With m threads that take A seconds by themselves, and C from one end to the next where they are many, that
 /// part is (A - C) / (A + (m - 1)·C): what n customers and a thread for each would do more than m do, if what is below were a delay and
 /// one queue.
 fn weigh(parts: &mut [Participant], queues: &[Queue]) {
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn one_processor_is_as_fast_with_any_number_of_threads() {
-        // Whoever waits for a thread waits for one who is at the processor.
+        // A request that waits for a thread waits for one that is at the processor.
         for threads in [1.0, 2.0, 5.0] {
             for (count, rate) in (1..).zip(rates(task(threads, 0.3, 0.7), 60)) {
                 assert!((rate - 1.0).abs() < 0.01, "{threads} threads, {count}: {rate}");

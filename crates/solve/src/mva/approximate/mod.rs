@@ -255,7 +255,7 @@ impl<'a> Problem<'a> {
                 }
                 for &index in &self.visitors[station] {
                     let chain = self.network.visits[index].chain;
-                    // Of a chain of nobody there is nothing to find: neither is it strained, nor does it have to settle.
+                    // A chain without customers needs no overload correction, and does not have to converge.
                     if !self.open[chain] && populations[chain] <= 0.0 {
                         continue;
                     }
