@@ -169,7 +169,7 @@ fn relations(template: &Template, scopes: &Scopes<'_>) -> BTreeMap<Arc<str>, Arc
     found
 }
 
-impl<'t> Planner<'t> {
+impl Planner<'_> {
     fn plan(&mut self, findings: &mut Findings<'_>) {
         let pattern = self.pattern;
         let glue = self.new_slot(&pattern.nodes[pattern.glue].name);
