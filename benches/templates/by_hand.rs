@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use dyelog::lqn::submodel::Interaction;
 use dyelog::names::Name;
 use dyelog::tlc::driver::{
-    ACTIVITY, AWAITED, Branch, Entry, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request, STRAY, THEN_NEXT_PHASE,
-    UNKNOWN,
+    ACTIVITY, AWAITED, Branch, Entry, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request, THEN_NEXT_PHASE,
+    UNKNOWN, UNOWNED,
 };
 use dyelog::tlc::matcher::PROCESSED;
 use dyelog::trace::toeg::NONE;
@@ -144,12 +144,12 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
         if before != NONE && self.toeg.event(before).thread == self.toeg.event(node).thread {
             return self.context_after(before);
         }
-        fresh(STRAY)
+        fresh(UNOWNED)
     }
 
     fn context_after(&self, node: NodeId) -> Context {
         let entry = match self.result.owner[node as usize] {
-            UNKNOWN => STRAY,
+            UNKNOWN => UNOWNED,
             entry => entry,
         };
         let next = self.result.flags[node as usize] & THEN_NEXT_PHASE != 0;

@@ -108,7 +108,7 @@ fn read(folder: &Path) -> anyhow::Result<Profile> {
         let path = entry?.path();
         inputs.push(Input::new(path.display().to_string(), File::open(&path)?));
     }
-    let options = Options { keep_calls: true, ..Options::default() };
+    let options = Options { keep_calls: usize::MAX, ..Options::default() };
     let profile = analyse(inputs, &options).map_err(|found| anyhow::anyhow!("{found:?}"))?;
     ensure!(profile.abnormal.is_empty(), "the records are damaged: {:?}", profile.abnormal);
     Ok(profile)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::datalog::value::Value;
 use crate::diagnostic::Diagnostics;
 use crate::tlc::Rules;
-use crate::tlc::driver::{Entry, STRAY};
+use crate::tlc::driver::{Entry, UNOWNED};
 use crate::tlc::explain::{Bound, Study, Variables};
 use crate::tlc::recognise::with_relations;
 use crate::trace::{NodeId, Toeg, TraceNames};
@@ -52,7 +52,7 @@ impl Matched {
                 One { template: Arc::clone(&study.plan(made).name), nodes: variables.nodes, values: values.collect() }
             });
             let matches = matches.collect();
-            let owners = (0..).zip(&study.outcome.owner).filter(|(_, owner)| **owner < STRAY);
+            let owners = (0..).zip(&study.outcome.owner).filter(|(_, owner)| **owner < UNOWNED);
             Self {
                 matches,
                 entries: study.outcome.entries.clone(),

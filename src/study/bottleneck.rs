@@ -107,7 +107,7 @@ pub fn bottlenecks_observed(
 
 /// The step at which the solver finds this resource saturated.
 fn seen(pushed: &Model, results: &Results, sources: &[SourceBounds], resource: Resource) -> BottleneckStep {
-    let busy = |resource: Resource| part(pushed, results, resource);
+    let busy = |resource: Resource| resource.utilization(pushed, results);
     BottleneckStep {
         resource,
         utilization: busy(resource),
@@ -173,21 +173,6 @@ fn overload_probe(model: &Model, sources: &[SourceBounds]) -> Option<Model> {
     Some(pushed)
 }
 
-/// The busy part of a resource's servers; zero where they have no limit.
-fn part(model: &Model, results: &Results, resource: Resource) -> f64 {
-    let (busy, multiplicity) = match resource {
-        Resource::Processor(id) => {
-            let processor = &model.processors[id.index()];
-            (results.processors[id.index()].utilization, processor.multiplicity)
-        }
-        Resource::Task(id) => {
-            let task = &model.tasks[id.index()];
-            (results.tasks[id.index()].utilization, task.multiplicity)
-        }
-    };
-    busy / multiplicity.servers()
-}
-
 /// A resource and how near it is to its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Busy {
@@ -203,13 +188,16 @@ pub struct Busy {
 /// nothing is busy that has a limit.
 pub fn busiest(model: &Model, results: &Results) -> Option<Busy> {
     if let Some(resource) = lowest(model, results) {
-        return Some(Busy { resource, part: part(model, results, resource), saturated: true });
+        return Some(Busy { resource, part: resource.utilization(model, results), saturated: true });
     }
     let processors = (0..model.processors.len()).map(|id| Resource::Processor(id.into()));
-    let tasks = (0..model.tasks.len()).map(TaskId::from).filter(|id| !is_source(model, *id)).map(Resource::Task);
+    let tasks = (0..model.tasks.len())
+        .map(TaskId::from)
+        .filter(|id| !model.tasks[id.index()].scheduling.is_source())
+        .map(Resource::Task);
     let mut most: Option<Busy> = None;
     for resource in processors.chain(tasks) {
-        let part = part(model, results, resource);
+        let part = resource.utilization(model, results);
         if part > most.map_or(0.0, |most| most.part + SAME) {
             most = Some(Busy { resource, part, saturated: false });
         }
@@ -217,18 +205,14 @@ pub fn busiest(model: &Model, results: &Results) -> Option<Busy> {
     most
 }
 
-fn is_source(model: &Model, task: TaskId) -> bool {
-    matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
-}
-
 /// The saturated resource that waits for no other saturated one; the busiest of several.
 fn lowest(model: &Model, results: &Results) -> Option<Resource> {
-    let saturated = |resource: Resource| part(model, results, resource) >= SATURATED;
+    let saturated = |resource: Resource| resource.utilization(model, results) >= SATURATED;
     let processors = (0..model.processors.len()).map(|id| Resource::Processor(id.into()));
     let busiest = |found: &mut dyn Iterator<Item = Resource>| {
         let mut best: Option<(f64, Resource)> = None;
         for resource in found.filter(|resource| saturated(*resource)) {
-            let busy = part(model, results, resource);
+            let busy = resource.utilization(model, results);
             if best.is_none_or(|(most, _)| busy > most + SAME) {
                 best = Some((busy, resource));
             }
@@ -241,7 +225,7 @@ fn lowest(model: &Model, results: &Results) -> Option<Resource> {
     }
     let tasks: Vec<TaskId> = (0..model.tasks.len())
         .map(TaskId::from)
-        .filter(|id| !is_source(model, *id))
+        .filter(|id| !model.tasks[id.index()].scheduling.is_source())
         .filter(|id| saturated(Resource::Task(*id)))
         .collect();
     let mut waits = vec![false; model.tasks.len()];

@@ -1,8 +1,15 @@
-//! Activity graphs: what comes before and after a precedence, and which precedences an entry's activities lead into.
+//! Activity graphs: what comes before and after a precedence, and the one walk along them.
+//!
+//! [`ActivityGraph::walk`] follows an invocation from its first activities in an order in which things can happen. What is made of
+//! that order differs: strands, steps of a simulation, a Markov chain, findings. The walk does not recurse, and costs what it reaches.
 
-use rustc_hash::FxHashMap;
+mod walk;
 
-use crate::{ActivityId, Fork, Join, Precedence, Task};
+use rustc_hash::FxHashSet;
+
+use crate::{ActivityId, Fork, Join, Model, Precedence, TaskId};
+
+pub use walk::{Branch, BranchKind, FlowError, Visit, Walk};
 
 impl Join {
     /// The activities on the left side.
@@ -28,41 +35,46 @@ impl Precedence {
     }
 }
 
-/// The activity graph of a task.
+/// The activity graphs of all tasks of a model.
 #[derive(Clone, Debug)]
 pub struct ActivityGraph<'a> {
-    task: &'a Task,
-    leaving: FxHashMap<ActivityId, usize>,
+    model: &'a Model,
+    /// By activity: the precedence of its task whose left side names it.
+    leaving: Vec<Option<u32>>,
 }
 
 impl<'a> ActivityGraph<'a> {
-    /// The graph of that task.
-    pub fn new(task: &'a Task) -> Self {
-        let mut leaving = FxHashMap::default();
-        for (number, precedence) in task.precedences.iter().enumerate() {
-            leaving.extend(precedence.join.activities().iter().map(|activity| (*activity, number)));
-        }
-        Self { task, leaving }
-    }
-
-    /// The precedence by which an activity leads on, by position in the task; of several the last.
-    pub fn leaving(&self, activity: ActivityId) -> Option<usize> {
-        self.leaving.get(&activity).copied()
-    }
-
-    /// How many of the activities that `start` leads to, itself included, lead into each precedence.
-    pub fn reached(&self, start: ActivityId) -> FxHashMap<usize, u32> {
-        let mut counts: FxHashMap<usize, u32> = FxHashMap::default();
-        let mut stack = vec![start];
-        while let Some(activity) = stack.pop() {
-            let Some(next) = self.leaving(activity) else { continue };
-            let count = counts.entry(next).or_default();
-            *count += 1;
-            // What a precedence leads to is followed once, so that a circle ends.
-            if *count == 1 {
-                stack.extend(self.task.precedences[next].followers());
+    /// The graphs of a model whose references all lead to something.
+    pub fn new(model: &'a Model) -> Self {
+        let mut leaving: Vec<Option<u32>> = vec![None; model.activities.len()];
+        for (task, own) in model.tasks.iter().zip(0usize..) {
+            for (precedence, number) in task.precedences.iter().zip(0u32..) {
+                for activity in precedence.join.activities() {
+                    if model.activities[activity.index()].task.index() == own {
+                        leaving[activity.index()].get_or_insert(number);
+                    }
+                }
             }
         }
-        counts
+        Self { model, leaving }
+    }
+
+    /// The precedence by which an activity leads on, by position in its task; of several the first.
+    pub fn leaving(&self, activity: ActivityId) -> Option<usize> {
+        self.leaving[activity.index()].map(|number| number as usize)
+    }
+
+    /// All activities that some of a task lead to, themselves included, whatever joins wait for.
+    pub fn reached(&self, task: TaskId, starts: &[ActivityId]) -> FxHashSet<ActivityId> {
+        let mut reached = FxHashSet::default();
+        let mut next = starts.to_vec();
+        while let Some(activity) = next.pop() {
+            if reached.insert(activity)
+                && let Some(number) = self.leaving(activity)
+            {
+                next.extend(self.model.tasks[task.index()].precedences[number].followers());
+            }
+        }
+        reached
     }
 }

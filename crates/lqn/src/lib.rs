@@ -4,6 +4,9 @@
 //! traces show, from which a complete model is made. [`parse_any`] reads and [`Language`] writes `.lqn` text, `.lqnx` XML
 //! and versioned JSON; [`lint`] finds what keeps a model from being solved.
 //!
+//! What can be said of a model without a solution: [`flow`] walks along activity graphs, [`invocation`] reduces them to strands,
+//! [`operational`] finds visit ratios and demands, and [`bounds`] what limits throughput.
+//!
 //! # Example
 //!
 //! ```
@@ -38,12 +41,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 mod builder;
 mod canonical;
 pub mod codes;
 pub mod digest;
 mod findings;
 pub mod flow;
+pub mod invocation;
 pub mod json;
 pub mod kept_ids;
 mod labels;
@@ -51,6 +56,7 @@ mod language;
 pub mod layout;
 pub mod lint;
 pub mod model;
+pub mod operational;
 mod places;
 pub mod results;
 pub mod saved;

@@ -143,6 +143,18 @@ pub enum Scheduling {
     ReadWriteLock,
 }
 
+impl Scheduling {
+    /// Whether a task with it makes its own load: it is a closed source.
+    pub fn is_source(self) -> bool {
+        matches!(self, Self::Reference | Self::Burst)
+    }
+
+    /// Whether a task with it is a semaphore or a lock.
+    pub fn is_lock(self) -> bool {
+        matches!(self, Self::Semaphore | Self::ReadWriteLock)
+    }
+}
+
 /// A processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Processor {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::aggregation::{Accepted, Aggregated, Aggregation};
 use crate::codes;
 use crate::forest::{Arrival, End, Forest, Found, NONE, Reply, Spent};
-use crate::loss_inference::{LossInference, Verdict};
+use crate::loss_inference::{LossInference, Origin, Verdict};
 use crate::record::{Link, Occurrence, Record, RecordKind};
 use crate::signatures::EntryMerge;
 use crate::timing::{Timestamp, Timing, duration};
@@ -229,12 +229,12 @@ impl<R: Replies> Same<R> {
             None => {
                 self.note_late(from, to);
                 if self.loss_inference.is_stray(kind, self.forest.is_busy(to)) {
-                    self.loss_inference.strays(kind, (step.file, step.line));
+                    self.loss_inference.strays(kind, Origin { file: step.file, line: step.line });
                     self.ignore(from, transit, to, timing.arrived);
                 } else {
                     self.loss_inference.asks(kind);
                     let timing = Timing { took: self.aggregation.on_way(names, to, &timing), ..timing };
-                    let origin = (step.file, step.line);
+                    let origin = Origin { file: step.file, line: step.line };
                     let request = Accepted { kind, label, time: timing.arrived, origin };
                     let visit = self.aggregation.accepts(names, to, request);
                     let number = self.message();
@@ -523,7 +523,7 @@ impl<R: Replies> StepSink for Same<R> {
             What::Other(Event::Begin(task, label)) => {
                 self.forest.ended(task);
                 self.take_found(names);
-                self.aggregation.begins(names, task, label, now, (step.file, step.line));
+                self.aggregation.begins(names, task, label, now, Origin { file: step.file, line: step.line });
             }
             What::Other(Event::Run(task)) => self.forest.running(task),
             What::Other(Event::Idle(task)) => {

@@ -29,7 +29,13 @@ const MOST: usize = 1 << 16;
 const IN_A_ROW: u32 = 3;
 
 /// A place in one of the files.
-pub type Origin = (u16, u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file, by position.
+    pub file: u16,
+    /// The line.
+    pub line: u32,
+}
 
 /// Messages of a kind.
 #[derive(Debug)]
@@ -228,7 +234,7 @@ impl LossInference {
             self.kinds.iter().filter(|kind| kind.stray + kind.turned + kind.unanswered > 0).collect();
         order.sort_by_key(|kind| [kind.from, kind.to, kind.label].map(|name| names.names.text(name)));
         let place = |origin: Option<Origin>| {
-            let file = origin.and_then(|(file, line)| Some((files.get(usize::from(file))?, line)));
+            let file = origin.and_then(|at| Some((files.get(usize::from(at.file))?, at.line)));
             file.map_or(Place::Nowhere, |(file, line)| at(file, line))
         };
         for kind in order {

@@ -156,7 +156,7 @@ pub fn layered_from(
     check::check(model)?;
     if let Some(copies) = replicas::unfold(model) {
         let (results, end) = one_by_one(&copies.model, options, start, observer)?;
-        return Ok((copies.fold(model, results), end));
+        return Ok((copies.aggregate(model, results), end));
     }
     let (mut results, end) = one_by_one(model, options, start, observer)?;
     replicas::of_one(model, &mut results);

@@ -71,7 +71,7 @@ pub const NEVER: Code = Code("R084");
 /// A node that no template matches.
 pub const UNMATCHED: Code = Code("R090");
 /// A thread that moves to another task with no request that a template recognises.
-pub const STRAY: Code = Code("R091");
+pub const UNOWNED: Code = Code("R091");
 /// A trigger that names a node of another label than the trace has there.
 pub const TRIGGER: Code = Code("R092");
 /// Matching an operation took more steps than a linear search may.

@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 
 use crate::driver::{
-    AWAITED, Branch, Context, Entry, EntryNumber, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request, STRAY,
-    THEN_NEXT_PHASE, UNKNOWN,
+    AWAITED, Branch, Context, Entry, EntryNumber, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request,
+    THEN_NEXT_PHASE, UNKNOWN, UNOWNED,
 };
-use crate::effects::{Cell, Consumed, Effect, Effects, TriggerPlace, Whose};
+use crate::effects::{Cell, Consumed, Effect, Effects, Owner, TriggerPlace};
 use crate::matcher::{Match, PROCESSED, label_field};
 use crate::plan::{ModelNode, ModelValue, Plan, Position, Slot, Value};
 use dyelog_diagnostic::names::Name;
@@ -76,14 +76,14 @@ impl<'a> Commit<'a> {
         if before != NONE && self.toeg.event(before).thread == event.thread {
             return self.context_after(before);
         }
-        Context::fresh(STRAY)
+        Context::fresh(UNOWNED)
     }
 
     /// The context of what follows a node in its visit.
     #[inline(always)]
     fn context_after(&self, node: NodeId) -> Context {
         let entry = match self.outcome.owner[node as usize] {
-            UNKNOWN => STRAY,
+            UNKNOWN => UNOWNED,
             entry => entry,
         };
         let next = self.outcome.flags[node as usize] & THEN_NEXT_PHASE != 0;
@@ -154,7 +154,7 @@ impl<'a> Commit<'a> {
         if now & AWAITED != 0 {
             self.release(node);
         }
-        if consumed.entry == Whose::Nobody {
+        if consumed.entry == Owner::Nobody {
             self.disowned(node);
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Commit<'a> {
         let previous = self.toeg.previous_in_thread(node);
         let told = previous != NONE
             && self.toeg.event(previous).task == self.toeg.event(node).task
-            && self.outcome.owner[previous as usize] == STRAY;
+            && self.outcome.owner[previous as usize] == UNOWNED;
         if !told {
             self.outcome.irregular.push((Irregularity::Stray, node));
         }
@@ -218,7 +218,7 @@ impl<'a> Commit<'a> {
                 self.new_entry(*cell, *interaction, *task, *accepted_at, this);
             }
             Effect::Request(from, to) => {
-                let at = if *from == Whose::Trigger { this.glue } else { NONE };
+                let at = if *from == Owner::Trigger { this.glue } else { NONE };
                 let request = Request { from: self.whose(*from, this), to: self.whose(*to, this), at };
                 self.outcome.requests.push(request);
             }
@@ -245,7 +245,7 @@ impl<'a> Commit<'a> {
     }
 
     #[inline(never)]
-    fn add_branch(&mut self, entry: Whose, begin: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
+    fn add_branch(&mut self, entry: Owner, begin: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
         let (begin, join) = (this.node(begin), join.map_or(NONE, |join| this.node(join)));
         let context = self.whose_context(entry, this);
         let entry = context.entry;
@@ -334,7 +334,7 @@ impl<'a> Commit<'a> {
 
     /// Puts a trigger on the list, and notes whose it is if nobody knows yet.
     #[inline(always)]
-    fn trigger(&mut self, node: NodeId, labelled: bool, entry: Whose, this: &This<'_>) {
+    fn trigger(&mut self, node: NodeId, labelled: bool, entry: Owner, this: &This<'_>) {
         self.queue.push_back(node);
         if !labelled {
             self.outcome.irregular.push((Irregularity::WrongTrigger, node));
@@ -347,18 +347,18 @@ impl<'a> Commit<'a> {
     }
 
     #[inline(always)]
-    fn whose_context(&self, whose: Whose, this: &This<'_>) -> Context {
+    fn whose_context(&self, whose: Owner, this: &This<'_>) -> Context {
         let (own, fresh) = (this.context, Context::fresh(self.whose(whose, this)));
-        if whose == Whose::Trigger { own } else { fresh }
+        if whose == Owner::Trigger { own } else { fresh }
     }
 
     #[inline(always)]
-    fn whose(&self, whose: Whose, this: &This<'_>) -> EntryNumber {
+    fn whose(&self, whose: Owner, this: &This<'_>) -> EntryNumber {
         match whose {
-            Whose::Cell(cell) => self.in_cell(this.effects.cells[cell as usize], this),
-            Whose::Trigger => this.context.entry,
-            Whose::Fresh(place) => this.first_entry + EntryNumber::from(place),
-            Whose::Nobody => STRAY,
+            Owner::Cell(cell) => self.in_cell(this.effects.cells[cell as usize], this),
+            Owner::Trigger => this.context.entry,
+            Owner::Fresh(place) => this.first_entry + EntryNumber::from(place),
+            Owner::Nobody => UNOWNED,
         }
     }
 
@@ -368,7 +368,7 @@ impl<'a> Commit<'a> {
         usize::try_from(this.position(cell.position))
             .ok()
             .and_then(|place| self.cells[cell.variable as usize].get(place).copied())
-            .unwrap_or(STRAY)
+            .unwrap_or(UNOWNED)
     }
 
     #[inline]

@@ -27,7 +27,7 @@ pub type EntryNumber = u32;
 /// A node whose entry is not known yet.
 pub const UNKNOWN: EntryNumber = EntryNumber::MAX;
 /// A node on a task that the thread came to with no request that a template recognises.
-pub const STRAY: EntryNumber = EntryNumber::MAX - 1;
+pub const UNOWNED: EntryNumber = EntryNumber::MAX - 1;
 
 /// What follows this node in its visit is of the next phase.
 pub const THEN_NEXT_PHASE: u8 = 2;
@@ -146,7 +146,7 @@ impl Engine for Plans<'_> {
 pub struct Outcome {
     /// A byte of flags a node.
     pub flags: Vec<u8>,
-    /// The entry that owns each node, or [`UNKNOWN`] or [`STRAY`].
+    /// The entry that owns each node, or [`UNKNOWN`] or [`UNOWNED`].
     pub owner: Vec<EntryNumber>,
     /// Which branch each node is in, as an index plus one; 0 for none. Empty where there are no branches.
     pub branch: Vec<u32>,

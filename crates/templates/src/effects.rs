@@ -12,7 +12,7 @@ use dyelog_lqn::submodel::Interaction;
 
 /// An entry, as a match knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum Owner {
     /// The entry of the glue node.
     Trigger,
     /// The entry that the match makes at that place, from 0.
@@ -62,7 +62,7 @@ pub enum Effect {
         /// and by how much more.
         more: u32,
         /// The entry that owns it.
-        entry: Whose,
+        entry: Owner,
     },
     /// Opens an entry.
     NewEntry {
@@ -76,7 +76,7 @@ pub enum Effect {
         accepted_at: Option<ModelNode>,
     },
     /// One entry makes a request to another.
-    Request(Whose, Whose),
+    Request(Owner, Owner),
     /// Sets flags of a node.
     Mark(ModelNode, u8),
     /// A node is to be tried later.
@@ -88,12 +88,12 @@ pub enum Effect {
         /// Its task node counter; `None` for any.
         counter: Option<ModelValue>,
         /// The entry that owns it.
-        entry: Whose,
+        entry: Owner,
     },
     /// The thread that begins at a node is a branch of the entry, up to the join.
     Branch {
         /// The entry.
-        entry: Whose,
+        entry: Owner,
         /// The branch's first node.
         begin: ModelNode,
         /// The node that waits for it, where the template says it.
@@ -124,7 +124,7 @@ pub struct Consumed {
     /// Where it is.
     pub slot: Slot,
     /// The entry that owns it.
-    pub entry: Whose,
+    pub entry: Owner,
     /// Flags that it is given.
     pub marks: u8,
 }
@@ -234,7 +234,7 @@ impl Maker<'_> {
                 Action::AddRequest { from, to } => {
                     let (from, to) = (self.whose(*from), self.whose(*to));
                     if let Some(last) = list.last_mut()
-                        && (from, Some(to)) == (Whose::Trigger, made)
+                        && (from, Some(to)) == (Owner::Trigger, made)
                         && let Some(call) = last.as_call()
                     {
                         *last = call;
@@ -300,15 +300,15 @@ impl Maker<'_> {
         flat.filter_map(|action| if let Action::NewEntry { entry, .. } = action { Some(entry) } else { None }).collect()
     }
 
-    fn whose(&mut self, entry: EntryReference) -> Whose {
+    fn whose(&mut self, entry: EntryReference) -> Owner {
         match entry {
-            EntryReference::Trigger => Whose::Trigger,
-            EntryReference::Nobody => Whose::Nobody,
+            EntryReference::Trigger => Owner::Trigger,
+            EntryReference::Nobody => Owner::Nobody,
             EntryReference::New { variable, position } => {
                 let place = self.fresh.iter().position(|made| *made == entry);
                 match place {
-                    Some(place) if !self.has_cells(variable) => Whose::Fresh(place as u16),
-                    _ => Whose::Cell(self.cell(Cell { variable, position })),
+                    Some(place) if !self.has_cells(variable) => Owner::Fresh(place as u16),
+                    _ => Owner::Cell(self.cell(Cell { variable, position })),
                 }
             }
         }
@@ -329,7 +329,7 @@ impl Maker<'_> {
         place: TriggerPlace,
         task: Option<ModelValue>,
         counter: Option<ModelValue>,
-        entry: Whose,
+        entry: Owner,
     ) -> Option<Effect> {
         let TriggerPlace::After(ModelNode::Fixed(begin), 1) = place else { return None };
         let ModelValue::Fixed(Value::Field(task_of, Field::Task, 0)) = task? else { return None };

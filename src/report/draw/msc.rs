@@ -10,7 +10,7 @@ use crate::report::draw::operation::{MessageKind, OperationOptions, OperationVie
 use crate::report::draw::svg::{Anchor, Path, Svg};
 use crate::report::draw::text::{NAME, PLAIN, SMALL, clip};
 use crate::report::draw::time_axis::{Axis, UNIT};
-use crate::tlc::driver::STRAY;
+use crate::tlc::driver::UNOWNED;
 use crate::trace::toeg::NONE;
 use crate::trace::{Kind, NodeId};
 
@@ -236,7 +236,7 @@ impl Chart<'_> {
         let mut spans: Vec<Option<(usize, usize, usize)>> = vec![None; self.view.outcome.entries.len()];
         for &node in &self.shown.order {
             let owner = self.view.outcome.owner[node as usize];
-            if owner >= STRAY {
+            if owner >= UNOWNED {
                 continue;
             }
             let (column, line) = (self.column[&node], self.line[&node]);
@@ -284,7 +284,7 @@ impl Chart<'_> {
         let mut second: Vec<Option<(usize, usize)>> = vec![None; self.view.outcome.entries.len()];
         for &node in &self.shown.order {
             let owner = self.view.outcome.owner[node as usize];
-            if owner < STRAY && self.view.outcome.phase(node) > 1 {
+            if owner < UNOWNED && self.view.outcome.phase(node) > 1 {
                 let line = self.line[&node];
                 let (first, last) = second[owner as usize].unwrap_or((line, line));
                 second[owner as usize] = Some((first.min(line), last.max(line)));
@@ -309,7 +309,7 @@ impl Chart<'_> {
     /// Half the width of what stands on a lifeline at a node: on the right, and on the left.
     fn sides(&self, node: NodeId) -> (f64, f64) {
         let owner = self.view.outcome.owner[node as usize];
-        let depth = if owner >= STRAY { 0 } else { self.depth[owner as usize] };
+        let depth = if owner >= UNOWNED { 0 } else { self.depth[owner as usize] };
         (BAR + depth as f64 * NEST, BAR - depth as f64 * NEST)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use crate::lqn::submodel::Interaction;
-use crate::tlc::driver::{Outcome, STRAY};
+use crate::tlc::driver::{Outcome, UNOWNED};
 use crate::tlc::recognise::Recognised;
 use crate::trace::toeg::NONE;
 use crate::trace::{Event, Kind, NodeId, TaskId, Toeg, TraceNames};
@@ -133,7 +133,7 @@ impl Shown {
             Some(Interaction::Rendezvous | Interaction::Customer) => MessageKind::Call,
             Some(Interaction::Asynchronous) => MessageKind::Send,
             Some(Interaction::Forwarding) => MessageKind::Forward,
-            None if view.outcome.owner[node as usize] >= STRAY => MessageKind::Unknown,
+            None if view.outcome.owner[node as usize] >= UNOWNED => MessageKind::Unknown,
             None => MessageKind::Reply,
         };
         Some((from, kind))

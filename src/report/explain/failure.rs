@@ -4,7 +4,7 @@ use crate::diagnostic::quantity::counted;
 use crate::report::explain::Described;
 use crate::report::plan::{Words, kind};
 use crate::tlc::explain::Study;
-use crate::tlc::explain::attempt::{Attempt, Failure, Part, Why};
+use crate::tlc::explain::attempt::{Attempt, Failure, PlanPart, Why};
 use crate::tlc::matcher::Argument;
 use crate::tlc::plan::{Expression, ExpressionPart, Field, Plan, RelationArgument, Step, Value};
 use crate::trace::TaskId;
@@ -13,9 +13,9 @@ use crate::trace::TaskId;
 pub(super) fn sentence(study: &Study<'_>, plan: &Plan, attempt: &Attempt, failure: &Failure) -> String {
     let saying = Saying { study, words: Words { plan, all: study.rules.plans() } };
     let after = match failure.part {
-        Part::Tail => format!("after {}, ", counted(failure.rounds, "round")),
-        Part::TailOfNone => "with no round, ".to_owned(),
-        Part::Round if failure.rounds > 0 => format!("after {}, ", counted(failure.rounds, "round")),
+        PlanPart::Tail => format!("after {}, ", counted(failure.rounds, "round")),
+        PlanPart::TailOfNone => "with no round, ".to_owned(),
+        PlanPart::Round if failure.rounds > 0 => format!("after {}, ", counted(failure.rounds, "round")),
         _ => String::new(),
     };
     let step = failure.step_of(plan);

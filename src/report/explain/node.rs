@@ -7,7 +7,7 @@ use crate::report::explain::Described;
 use crate::report::explain::view::{match_words, role_in, seconds};
 use crate::report::look::{Look, Tone};
 use crate::report::table::Table;
-use crate::tlc::driver::{EntryNumber, STRAY, UNKNOWN};
+use crate::tlc::driver::{EntryNumber, UNKNOWN, UNOWNED};
 use crate::tlc::explain::{Bound, Caused, Done, Study, Variables, done};
 use crate::trace::NodeId;
 use crate::trace::toeg::NONE;
@@ -39,7 +39,7 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
 
     fn entry(&self, entry: EntryNumber) -> String {
         match entry {
-            UNKNOWN | STRAY => "no entry".to_owned(),
+            UNKNOWN | UNOWNED => "no entry".to_owned(),
             entry => match self.entries.get(entry as usize).and_then(Option::as_ref) {
                 Some(name) => format!("E{entry} `{name}`"),
                 None => format!("E{entry}"),
@@ -113,7 +113,7 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
     /// The entry and phase of the node.
     fn whose(&self) -> String {
         let owner = self.study.outcome.owner[self.node as usize];
-        if owner >= STRAY {
+        if owner >= UNOWNED {
             return "of no entry: its thread came here with no request that a template recognises".to_owned();
         }
         let phase = self.study.outcome.phase(self.node);
@@ -212,7 +212,7 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
         });
         json!({
             "node": Described::new(study, self.node).json(),
-            "entry": (owner < STRAY).then(|| json!({
+            "entry": (owner < UNOWNED).then(|| json!({
                 "number": format!("E{owner}"),
                 "name": self.entries.get(owner as usize),
                 "phase": study.outcome.phase(self.node),
@@ -226,7 +226,7 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
             |node: NodeId| if node == NONE { Value::Null } else { json!(Described::new(self.study, node).stamp()) };
         let entry = |entry: EntryNumber| {
             json!({
-                "number": (entry < STRAY).then(|| format!("E{entry}")),
+                "number": (entry < UNOWNED).then(|| format!("E{entry}")),
                 "name": self.entries.get(entry as usize),
             })
         };

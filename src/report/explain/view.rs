@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::Place;
-use crate::tlc::driver::STRAY;
+use crate::tlc::driver::UNOWNED;
 use crate::tlc::explain::Study;
 use crate::tlc::plan::Slot;
 use crate::trace::named::node_stamp;
@@ -92,8 +92,8 @@ impl<'s, 'a> Described<'s, 'a> {
             "cpu": number(event.cpu),
             "name": text(event.activity),
             "op": text(event.service),
-            "entry": (owner < STRAY).then(|| format!("E{owner}")),
-            "phase": (owner < STRAY).then(|| self.study.outcome.phase(self.node)),
+            "entry": (owner < UNOWNED).then(|| format!("E{owner}")),
+            "phase": (owner < UNOWNED).then(|| self.study.outcome.phase(self.node)),
             "place": place_json(&operation.place(event)),
             "span": operation.span_of(event).map(|span| json!({
                 "id": &*span.id,

@@ -5,7 +5,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashSet;
 
 use crate::lint::Lint;
-use crate::{Body, Call, CallKind, EntryId, Model, Scheduling, codes};
+use crate::{Body, Call, CallKind, EntryId, Model, codes};
 use dyelog_diagnostic::Severity;
 
 /// How an entry is called.
@@ -42,16 +42,11 @@ pub(super) fn called(model: &Model) -> Vec<Called> {
     called
 }
 
-/// Whether a task makes its own load.
-pub(super) fn is_source(scheduling: Scheduling) -> bool {
-    matches!(scheduling, Scheduling::Reference | Scheduling::Burst)
-}
-
 /// Reports what is wrong with calls.
 pub(super) fn check(lint: &mut Lint<'_>) {
     let model = lint.model;
     let called = called(model);
-    if !model.tasks.iter().any(|task| is_source(task.scheduling)) && !called.iter().any(|own| own.openly) {
+    if !model.tasks.iter().any(|task| task.scheduling.is_source()) && !called.iter().any(|own| own.openly) {
         let error = lint.error(codes::NO_LOAD, "model".to_owned(), "nothing drives the model");
         error.hints.push("add a reference task or open arrivals".to_owned());
     }
@@ -59,7 +54,7 @@ pub(super) fn check(lint: &mut Lint<'_>) {
         let id = EntryId::from(index);
         let is_called = own.is_called();
         let task = &model.tasks[entry.task.index()];
-        if is_source(task.scheduling) {
+        if task.scheduling.is_source() {
             if is_called {
                 let message = format!("the entry `{}` of the reference task `{}` is called", entry.name, task.name);
                 lint.error(codes::REFERENCE_CALLED, lint.entry(id), message);

@@ -2,25 +2,20 @@
 
 use petgraph::unionfind::UnionFind;
 
+use crate::flow::ActivityGraph;
+use crate::invocation::Invocation;
 use crate::lint::calls::called;
 use crate::lint::references::activities_of;
 use crate::lint::values::TOLERANCE;
-use crate::lint::{Lint, forks, visits};
+use crate::lint::{LIMIT, Lint, forks};
 use crate::{ActivityId, Body, EntryId, Model, Scheduling, Task, TaskId, codes};
-
-/// The precedences that lead to and from each activity of the model, by position in their task.
-pub(super) struct Arcs {
-    /// On whose left side it stands.
-    pub(super) leaving: Vec<Option<usize>>,
-    /// On whose right side it stands.
-    arriving: Vec<Option<usize>>,
-}
 
 /// Reports what is wrong with the order of activities.
 pub(super) fn check(lint: &mut Lint<'_>) {
     let model = lint.model;
-    let none = vec![None; model.activities.len()];
-    let mut arcs = Arcs { leaving: none.clone(), arriving: none };
+    let graph = ActivityGraph::new(model);
+    // The precedence on whose right side each activity stands, by position in its task.
+    let mut arriving = vec![None; model.activities.len()];
     let mut starts: Vec<Vec<ActivityId>> = vec![Vec::new(); model.tasks.len()];
     let mut first_of: Vec<Option<EntryId>> = vec![None; model.activities.len()];
     for (entry, index) in model.entries.iter().zip(0usize..) {
@@ -36,31 +31,31 @@ pub(super) fn check(lint: &mut Lint<'_>) {
         if task.activities.is_empty() {
             continue;
         }
-        sides(lint, task, &mut arcs);
+        sides(lint, task, &graph, &mut arriving);
         for &start in starts {
-            if arcs.arriving[start.index()].is_some() {
+            if arriving[start.index()].is_some() {
                 let message = format!("an entry begins with the {}, to which others lead", lint.activity(start));
                 lint.error(codes::AMBIGUOUS_FLOW, lint.activity(start), message);
             }
         }
-        unreachable(lint, TaskId::from(index), starts, &arcs);
-        forks::check(lint, task, starts, &arcs);
+        unreachable(lint, TaskId::from(index), starts, &graph);
+        forks::check(lint, TaskId::from(index), starts, &graph);
     }
-    replies(lint);
+    replies(lint, &graph);
 }
 
-/// Fills in the arcs; an activity in two precedences on the same side is an error, and the first of them holds.
-fn sides(lint: &mut Lint<'_>, task: &Task, arcs: &mut Arcs) {
+/// Notes which precedence leads to each activity; an activity in two precedences on the same side is an error.
+fn sides(lint: &mut Lint<'_>, task: &Task, graph: &ActivityGraph<'_>, arriving: &mut [Option<usize>]) {
     for (precedence, number) in task.precedences.iter().zip(0usize..) {
         for &activity in precedence.join.activities() {
-            if *arcs.leaving[activity.index()].get_or_insert(number) != number {
+            if graph.leaving(activity).is_some_and(|other| other != number) {
                 let message = format!("the {} leads on in two ways", lint.activity(activity));
                 let error = lint.error(codes::AMBIGUOUS_FLOW, lint.activity(activity), message);
                 error.hints.push("say with a fork whether one of them follows or all".to_owned());
             }
         }
         for activity in precedence.followers() {
-            if *arcs.arriving[activity.index()].get_or_insert(number) != number {
+            if *arriving[activity.index()].get_or_insert(number) != number {
                 let message = format!("the {} follows in two ways", lint.activity(activity));
                 let error = lint.error(codes::AMBIGUOUS_FLOW, lint.activity(activity), message);
                 error.hints.push("say with a join whether it waits for one of them or all".to_owned());
@@ -70,18 +65,10 @@ fn sides(lint: &mut Lint<'_>, task: &Task, arcs: &mut Arcs) {
 }
 
 /// Reports activities that no entry leads to.
-fn unreachable(lint: &mut Lint<'_>, id: TaskId, starts: &[ActivityId], arcs: &Arcs) {
+fn unreachable(lint: &mut Lint<'_>, id: TaskId, starts: &[ActivityId], graph: &ActivityGraph<'_>) {
     let model = lint.model;
     let task = &model.tasks[id.index()];
-    let mut reached = rustc_hash::FxHashSet::default();
-    let mut next: Vec<ActivityId> = starts.to_vec();
-    while let Some(activity) = next.pop() {
-        if reached.insert(activity)
-            && let Some(number) = arcs.leaving[activity.index()]
-        {
-            next.extend(task.precedences[number].followers());
-        }
-    }
+    let reached = graph.reached(id, starts);
     for &activity in &task.activities {
         if !reached.contains(&activity) {
             let message = format!("nothing leads to the {}", lint.activity(activity));
@@ -92,12 +79,11 @@ fn unreachable(lint: &mut Lint<'_>, id: TaskId, starts: &[ActivityId], arcs: &Ar
 
 /// Reports entries made of activities that callers wait for, where none of the activities that hang together with the
 /// first one answers; and reference tasks that answer.
-fn replies(lint: &mut Lint<'_>) {
+fn replies(lint: &mut Lint<'_>, graph: &ActivityGraph<'_>) {
     let model = lint.model;
     let called = called(model);
     let together = connected(model);
-    let leaving = visits::leaving(model);
-    let mut budget = visits::BUDGET;
+    let mut room = LIMIT;
     // How often something is done follows from the order of activities, if that is sound.
     let unsound = [codes::BAD_PROBABILITY, codes::JOIN_WITHOUT_FORK, codes::ACTIVITY_CYCLE, codes::AMBIGUOUS_FLOW];
     let sound = !lint.findings.iter().any(|finding| unsound.contains(&finding.code));
@@ -130,18 +116,21 @@ fn replies(lint: &mut Lint<'_>) {
             let error = lint.error(codes::NO_REPLY, lint.entry(index.into()), message);
             error.hints.push(format!("mark the activity that answers: `activity[{}]`", entry.name));
         } else if sound && waited_for && !forwards && answered[index] {
-            once(lint, index.into(), &leaving, &mut budget);
+            once(lint, index.into(), graph, &mut room);
         }
     }
 }
 
-/// Reports an entry that answers more or less often than once in an invocation.
-fn once(lint: &mut Lint<'_>, id: EntryId, leaving: &[Option<usize>], budget: &mut usize) {
+/// Reports an entry that answers more or less often than once in an invocation, while there is room for its activities.
+fn once(lint: &mut Lint<'_>, id: EntryId, graph: &ActivityGraph<'_>, room: &mut usize) {
     let model = lint.model;
     let entry = &model.entries[id.index()];
-    let Body::Activities(first) = entry.body else { return };
-    let Some(visits) = visits::visits(&model.tasks[entry.task.index()], first, leaving, budget) else { return };
-    let mut answering: Vec<(ActivityId, f64)> = visits.into_iter().collect();
+    if *room == 0 {
+        return;
+    }
+    let Ok(invocation) = Invocation::new(model, graph, id) else { return };
+    *room = room.saturating_sub(invocation.len());
+    let mut answering: Vec<(ActivityId, f64)> = invocation.executions().into_iter().collect();
     answering.retain(|(activity, _)| model.activities[activity.index()].replies.contains(&id));
     answering.sort_unstable_by_key(|&(activity, _)| activity);
     let total: f64 = answering.iter().map(|&(_, times)| times).sum();

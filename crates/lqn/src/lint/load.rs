@@ -1,118 +1,33 @@
 //! What the load comes to: entries that it never reaches, cycles that take no time, stations that cannot keep up with open
 //! arrivals, tasks that come to wait for themselves.
 
-use petgraph::algo::{kosaraju_scc, toposort};
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashSet;
 
-use crate::lint::Lint;
-use crate::lint::calls::{called, graph, is_source};
-use crate::lint::visits::{BUDGET, leaving, visits};
-use crate::{Body, CallKind, EntryId, Fork, Model, Multiplicity, Scheduling, TaskId, Work, codes};
-
-/// What one invocation of an entry does, on average.
-#[derive(Default)]
-struct Doing {
-    /// Demand at its processor, in seconds at speed 1.
-    demand: f64,
-    /// Pure delays.
-    delay: f64,
-    /// Calls, with their mean numbers.
-    calls: Vec<(EntryId, CallKind, f64)>,
-    /// The same until the first reply; what parallel branches do is left out.
-    until_reply: f64,
-    until_reply_calls: Vec<(EntryId, f64)>,
-}
-
-impl Doing {
-    fn add(&mut self, work: &Work, times: f64) {
-        self.demand += times * work.demand;
-        self.delay += times * work.think_time;
-        self.calls.extend(work.calls.iter().map(|call| (call.to, call.kind, times * call.mean)));
-    }
-
-    /// The entries whose answers it waits for.
-    fn waits_for(&self) -> impl Iterator<Item = EntryId> {
-        self.calls.iter().filter(|(_, kind, _)| *kind == CallKind::Synchronous).map(|&(to, ..)| to)
-    }
-
-    fn add_before_reply(&mut self, work: &Work, times: f64, speed: f64) {
-        self.until_reply += times * (work.demand / speed + work.think_time);
-        let waited = work.calls.iter().filter(|call| call.kind == CallKind::Synchronous);
-        self.until_reply_calls.extend(waited.map(|call| (call.to, times * call.mean)));
-    }
-}
+use crate::bounds::{Resource, open_load};
+use crate::lint::calls::{called, graph};
+use crate::lint::{LIMIT, Lint};
+use crate::operational::OperationalAnalysis;
+use crate::{EntryId, Multiplicity, TaskId, codes};
 
 /// Reports what the load comes to. Models whose entries call each other in a circle have been reported.
 pub(super) fn check(lint: &mut Lint<'_>) {
     unreached(lint);
     let model = lint.model;
-    let leaving = leaving(model);
-    let mut budget = BUDGET;
-    let doings: Option<Vec<Doing>> =
-        model.entries.iter().map(|entry| doing(model, entry.task, &entry.body, &leaving, &mut budget)).collect();
-    // Activities in a circle have been reported.
-    let Some(doings) = doings else { return };
-    let Ok(order) = toposort(&calls_only(model, &doings), None) else { return };
-    let order: Vec<EntryId> = order.into_iter().map(|node| EntryId::from(node.index())).collect();
-    timeless(lint, &order, &doings);
-    saturated(lint, &order, &doings);
-    waiting_for_itself(lint, &doings);
-}
-
-/// Entries by calls and forwarding.
-fn calls_only(model: &Model, doings: &[Doing]) -> DiGraph<(), ()> {
-    let mut graph = DiGraph::with_capacity(model.entries.len(), model.entries.len());
-    for _ in &model.entries {
-        graph.add_node(());
-    }
-    for ((entry, doing), index) in model.entries.iter().zip(doings).zip(0usize..) {
-        let from = NodeIndex::new(index);
-        for &(to, ..) in &doing.calls {
-            graph.add_edge(from, NodeIndex::new(to.index()), ());
-        }
-        for forwarding in &entry.forwarding {
-            graph.add_edge(from, NodeIndex::new(forwarding.to.index()), ());
-        }
-    }
-    graph
-}
-
-fn doing(model: &Model, task: TaskId, body: &Body, leaving: &[Option<usize>], budget: &mut usize) -> Option<Doing> {
-    let task = &model.tasks[task.index()];
-    let speed = model.processors[task.processor.index()].speed;
-    let mut doing = Doing::default();
-    match body {
-        Body::Phases(phases) => {
-            for work in phases {
-                doing.add(work, 1.0);
-            }
-            phases.iter().take(1).for_each(|work| doing.add_before_reply(work, 1.0, speed));
-        }
-        Body::Activities(first) => {
-            let visits = visits(task, *first, leaving, budget)?;
-            let mut all: Vec<_> = visits.into_iter().collect();
-            all.sort_unstable_by_key(|&(id, _)| id);
-            let parallel = task.precedences.iter().any(|precedence| matches!(precedence.fork, Some(Fork::And(_))));
-            let replies = |id: &crate::ActivityId| !model.activities[id.index()].replies.is_empty();
-            let answers_last = all.iter().all(|(id, _)| !replies(id) || leaving[id.index()].is_none());
-            for (id, times) in all {
-                let work = &model.activities[id.index()].work;
-                doing.add(work, times);
-                if !parallel && answers_last {
-                    doing.add_before_reply(work, times, speed);
-                }
-            }
-        }
-    }
-    Some(doing)
+    // Circles, and activities without a meaning, have been reported.
+    let Ok(analysis) = OperationalAnalysis::new(model, LIMIT) else { return };
+    timeless(lint, &analysis);
+    saturated(lint, &analysis);
+    waiting_for_itself(lint, &analysis);
 }
 
 /// Reports entries that are called, but only by what no load reaches.
 fn unreached(lint: &mut Lint<'_>) {
     let model = lint.model;
     let called = called(model);
-    let sources = |id: &usize| called[*id].openly || is_source(model.tasks[model.entries[*id].task.index()].scheduling);
+    let sources =
+        |id: &usize| called[*id].openly || model.tasks[model.entries[*id].task.index()].scheduling.is_source();
     let mut next: Vec<usize> = (0..model.entries.len()).filter(sources).collect();
     if next.is_empty() {
         return;
@@ -132,18 +47,18 @@ fn unreached(lint: &mut Lint<'_>) {
 }
 
 /// Reports users whose cycles take no time at all.
-fn timeless(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
+fn timeless(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
     let model = lint.model;
     let mut takes_time = vec![false; model.entries.len()];
-    for &id in order.iter().rev() {
-        let doing = &doings[id.index()];
-        let waits = doing.calls.iter().any(|&(to, kind, _)| kind == CallKind::Synchronous && takes_time[to.index()]);
+    for &id in analysis.order.iter().rev() {
+        let mean = &analysis.means[id.index()];
+        let waits = mean.waits_for().any(|to| takes_time[to.index()]);
         let forwards = model.entries[id.index()].forwarding.iter().any(|to| takes_time[to.to.index()]);
-        takes_time[id.index()] = doing.demand > 0.0 || doing.delay > 0.0 || waits || forwards;
+        takes_time[id.index()] = mean.demand != 0.0 || mean.delay > 0.0 || waits || forwards;
     }
     for task in &model.tasks {
         let idle = !task.entries.iter().any(|id| takes_time[id.index()]);
-        if is_source(task.scheduling) && task.think_time == 0.0 && idle && !task.entries.is_empty() {
+        if task.scheduling.is_source() && task.think_time == 0.0 && idle && !task.entries.is_empty() {
             let message = format!("a cycle of the reference task `{}` takes no time", task.name);
             let warning = lint.warning(codes::TIMELESS, format!("task `{}`", task.name), message);
             warning.notes.push("there would be infinitely many of them in a second".to_owned());
@@ -156,7 +71,7 @@ fn timeless(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
 
 /// Reports processors, groups with a cap and tasks that open arrivals alone keep busy all the time. Replicated models are
 /// left out.
-fn saturated(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
+fn saturated(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
     let model = lint.model;
     let replicated =
         model.tasks.iter().any(|task| task.replicas > 1 || !task.fan_in.is_empty() || !task.fan_out.is_empty())
@@ -164,44 +79,39 @@ fn saturated(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
     if replicated || !model.entries.iter().any(|entry| entry.open_arrival_rate.is_some()) {
         return;
     }
-    let mut rates: Vec<f64> = model.entries.iter().map(|entry| entry.open_arrival_rate.unwrap_or_default()).collect();
-    for &id in order {
-        let rate = rates[id.index()];
-        for &(to, _, mean) in &doings[id.index()].calls {
-            rates[to.index()] += rate * mean;
+    saturated_groups(lint, analysis);
+    // What a second's arrivals ask for is the part of the time in which it is busy.
+    let mut full = open_load(analysis, &analysis.holding_times());
+    full.retain(|limit| limit.seconds.is_finite() && limit.utilization(1.0) >= 1.0);
+    full.sort_unstable_by_key(|limit| limit.resource);
+    for limit in full {
+        let (kind, name) = match limit.resource {
+            Resource::Processor(id) => ("processor", &model.processors[id.index()].name),
+            Resource::Task(id) => ("task", &model.tasks[id.index()].name),
+        };
+        let busy = limit.utilization(1.0) * 100.0;
+        let message = format!("open arrivals alone keep the {kind} `{name}` busy for {busy:.0} % of the time");
+        let warning = lint.warning(codes::SATURATED, format!("{kind} `{name}`"), message);
+        warning.notes.push("its queue grows without end".to_owned());
+        warning.hints.push("fewer arrivals, smaller demands, or more servers".to_owned());
+    }
+}
+
+/// Reports groups whose cap is less than open arrivals alone ask for.
+fn saturated_groups(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
+    let model = lint.model;
+    if !model.groups.iter().any(|group| group.cap) {
+        return;
+    }
+    let rates = analysis.open_rates();
+    let mut busy = vec![0.0; model.groups.len()];
+    for (entry, (mean, rate)) in model.entries.iter().zip(analysis.means.iter().zip(&rates)) {
+        if let Some(group) = model.tasks[entry.task.index()].group {
+            busy[group.index()] += rate * mean.demand;
         }
-        for forwarding in &model.entries[id.index()].forwarding {
-            rates[forwarding.to.index()] += rate * forwarding.probability;
-        }
     }
-    let mut holding = vec![0.0; model.entries.len()];
-    for &id in order.iter().rev() {
-        let doing = &doings[id.index()];
-        let waits: f64 = doing.until_reply_calls.iter().map(|&(to, mean)| mean * holding[to.index()]).sum();
-        holding[id.index()] = doing.until_reply + waits;
-    }
-    let mut busy = vec![0.0; model.processors.len()];
-    for (entry, index) in model.entries.iter().zip(0usize..) {
-        let processor = model.tasks[entry.task.index()].processor;
-        busy[processor.index()] += rates[index] * doings[index].demand / model.processors[processor.index()].speed;
-    }
-    let mut full: Vec<(String, String, f64)> = Vec::new();
-    for (processor, &busy) in model.processors.iter().zip(&busy) {
-        full.extend(
-            overload(processor.multiplicity, busy)
-                .map(|share| ("processor".to_owned(), processor.name.to_string(), share)),
-        );
-    }
-    for task in &model.tasks {
-        let busy: f64 = task.entries.iter().map(|id| rates[id.index()] * holding[id.index()]).sum();
-        full.extend(overload(task.multiplicity, busy).map(|share| ("task".to_owned(), task.name.to_string(), share)));
-    }
-    for (group, index) in model.groups.iter().zip(0usize..).filter(|(group, _)| group.cap) {
+    for (group, busy) in model.groups.iter().zip(busy).filter(|(group, _)| group.cap) {
         let Multiplicity::Finite(servers) = model.processors[group.processor.index()].multiplicity else { continue };
-        let members = model.tasks.iter().filter(|task| task.group == Some(index.into()));
-        let entries = members.flat_map(|task| &task.entries);
-        let speed = model.processors[group.processor.index()].speed;
-        let busy: f64 = entries.map(|id| rates[id.index()] * doings[id.index()].demand / speed).sum();
         let most = group.share * f64::from(servers.max(1));
         if most > 0.0 && busy >= most {
             let message = format!("open arrivals alone take more than the cap leaves the group `{}`", group.name);
@@ -210,31 +120,13 @@ fn saturated(lint: &mut Lint<'_>, order: &[EntryId], doings: &[Doing]) {
             warning.hints.push("fewer arrivals, smaller demands, or a larger share".to_owned());
         }
     }
-    for (kind, name, share) in full {
-        let message =
-            format!("open arrivals alone keep the {kind} `{name}` busy for {:.0} % of the time", share * 100.0);
-        let warning = lint.warning(codes::SATURATED, format!("{kind} `{name}`"), message);
-        warning.notes.push("its queue grows without end".to_owned());
-        warning.hints.push("fewer arrivals, smaller demands, or more servers".to_owned());
-    }
-}
-
-/// The share of its servers that is busy, where that is all of them or more.
-fn overload(servers: Multiplicity, busy: f64) -> Option<f64> {
-    match servers {
-        Multiplicity::Infinite => None,
-        Multiplicity::Finite(servers) => {
-            let share = busy / f64::from(servers.max(1));
-            (share.is_finite() && share >= 1.0).then_some(share)
-        }
-    }
 }
 
 /// How many entries are looked at whose task may wait for itself: each costs a walk through the model.
 const LOOKED_AT: usize = 500;
 
 /// Reports tasks whose threads wait for calls that need a further thread of the same task.
-fn waiting_for_itself(lint: &mut Lint<'_>, doings: &[Doing]) {
+fn waiting_for_itself(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
     let model = lint.model;
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(model.tasks.len(), model.entries.len());
     for _ in &model.tasks {
@@ -244,8 +136,8 @@ fn waiting_for_itself(lint: &mut Lint<'_>, doings: &[Doing]) {
         let to = model.entries[to.index()].task;
         graph.add_edge(NodeIndex::new(from.index()), NodeIndex::new(to.index()), ());
     };
-    for (entry, doing) in model.entries.iter().zip(doings) {
-        doing.waits_for().for_each(|to| connect(entry.task, to));
+    for (entry, mean) in model.entries.iter().zip(&analysis.means) {
+        mean.waits_for().for_each(|to| connect(entry.task, to));
         entry.forwarding.iter().for_each(|forwarding| connect(entry.task, forwarding.to));
     }
     let circles = kosaraju_scc(&graph).into_iter();
@@ -256,13 +148,12 @@ fn waiting_for_itself(lint: &mut Lint<'_>, doings: &[Doing]) {
     for task in suspects {
         let own = &model.tasks[task];
         let Multiplicity::Finite(threads) = own.multiplicity else { continue };
-        let locks = matches!(own.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock);
-        if locks || is_source(own.scheduling) {
+        if own.scheduling.is_lock() || own.scheduling.is_source() {
             continue;
         }
         let looked_at = own.entries.iter().take(left);
         left -= looked_at.len();
-        let found = looked_at.copied().find_map(|from| Some((from, comes_back(model, doings, from)?)));
+        let found = looked_at.copied().find_map(|from| Some((from, comes_back(analysis, from)?)));
         let Some((from, to)) = found else { continue };
         let message = format!(
             "the task `{}` comes to wait for itself: a call of the {} leads to the {}",
@@ -282,10 +173,11 @@ fn waiting_for_itself(lint: &mut Lint<'_>, doings: &[Doing]) {
 }
 
 /// An entry of the same task that a caller waits for while it waits for the calls of `from`.
-fn comes_back(model: &Model, doings: &[Doing], from: EntryId) -> Option<EntryId> {
+fn comes_back(analysis: &OperationalAnalysis<'_>, from: EntryId) -> Option<EntryId> {
+    let model = analysis.model;
     let task = model.entries[from.index()].task;
     let mut seen: FxHashSet<EntryId> = FxHashSet::default();
-    let mut next: Vec<EntryId> = doings[from.index()].waits_for().collect();
+    let mut next: Vec<EntryId> = analysis.means[from.index()].waits_for().collect();
     while let Some(id) = next.pop() {
         if !seen.insert(id) {
             continue;
@@ -294,7 +186,7 @@ fn comes_back(model: &Model, doings: &[Doing], from: EntryId) -> Option<EntryId>
         if entry.task == task {
             return Some(id);
         }
-        next.extend(doings[id.index()].waits_for());
+        next.extend(analysis.means[id.index()].waits_for());
         next.extend(entry.forwarding.iter().map(|forwarding| forwarding.to));
     }
     None

@@ -9,7 +9,6 @@ mod load;
 mod references;
 mod usage;
 mod values;
-pub mod visits;
 
 use std::sync::Arc;
 
@@ -34,6 +33,10 @@ pub fn check(model: &Model) -> Vec<Diagnostic> {
     usage::check(&mut lint);
     lint.findings
 }
+
+/// Most phases and activities that averages are taken of, those that several entries share counted as often as they do: beyond that
+/// nothing is said of how often they are executed.
+pub(crate) const LIMIT: usize = 5_000_000;
 
 /// A model being checked.
 struct Lint<'a> {

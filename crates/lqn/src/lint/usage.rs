@@ -3,7 +3,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lint::Lint;
-use crate::lint::calls::is_source;
 use crate::lint::values::TOLERANCE;
 use crate::{Body, Model, Scheduling, SemaphoreRole, Task, TaskId, Work, codes};
 use dyelog_diagnostic::Severity;
@@ -66,7 +65,7 @@ fn idle(lint: &mut Lint<'_>) {
             Body::Activities(_) => idle_graphs[entry.task.index()],
         };
         // Users without work are told of as such where they do not think either.
-        if nothing && entry.forwarding.is_empty() && entry.semaphore.is_none() && !is_source(task.scheduling) {
+        if nothing && entry.forwarding.is_empty() && entry.semaphore.is_none() && !task.scheduling.is_source() {
             let message = format!("the entry `{}` has no demand and calls nothing", entry.name);
             lint.warning(codes::IDLE_ENTRY, lint.entry(index.into()), message);
         }
@@ -79,7 +78,7 @@ fn unheeded(lint: &mut Lint<'_>) {
     let by_priority = |scheduling| matches!(scheduling, Scheduling::HeadOfLine | Scheduling::PreemptivePriority);
     for task in &model.tasks {
         let item = format!("task `{}`", task.name);
-        if task.think_time != 0.0 && !is_source(task.scheduling) {
+        if task.think_time != 0.0 && !task.scheduling.is_source() {
             let message = format!("the task `{}` is no reference task: its think time means nothing", task.name);
             let warning = lint.warning(codes::UNHEEDED, item.clone(), message);
             warning.hints.push("a phase may have a think time of its own".to_owned());

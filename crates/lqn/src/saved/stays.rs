@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::saved::{MOST, Reader};
+use crate::saved::MOST;
+use crate::saved::read::Reader;
 use crate::stays::{Stay, Stays};
 
 /// The stays of an entry. `kept` has of each the nanoseconds from the begin of the one before (of the first, from the trace's epoch), its

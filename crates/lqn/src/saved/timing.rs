@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::saved::{MOST, MOST_SQUARES, MomentsShape, Reader, RequestWord};
+use crate::saved::read::Reader;
+use crate::saved::{MOST, MOST_SQUARES, MomentsShape, RequestWord};
 use crate::submodel::{EntryIndex, EntryTotal, RequestTotal, Seconds, SubModel};
 use crate::timing::{CallLabel, CallTotal, PairTotal};
 

@@ -78,7 +78,7 @@ impl Recorded {
 }
 
 pub fn profile(bytes: &[u8]) -> Profile {
-    let options = Options { keep_calls: true, ..Options::default() };
+    let options = Options { keep_calls: usize::MAX, ..Options::default() };
     analyse(vec![Input::new("records", bytes)], &options).expect("they are records")
 }
 

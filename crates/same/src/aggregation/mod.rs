@@ -50,7 +50,7 @@ pub struct Accepted {
 }
 
 /// A visit that began there.
-fn at((file, line): Origin) -> Visit {
+fn at(Origin { file, line }: Origin) -> Visit {
     Visit { line, file, ..Visit::default() }
 }
 
@@ -180,7 +180,7 @@ impl Aggregation {
     /// The number of the kind of message that a visit serves, and where that message stands.
     pub fn asked_by(&self, visit: u32) -> (u32, Origin) {
         let visit = &self.visits[visit as usize];
-        (visit.kind, (visit.file, visit.line))
+        (visit.kind, Origin { file: visit.file, line: visit.line })
     }
 
     /// Leaves a visit out of the model, its caller, and so on.

@@ -1,9 +1,11 @@
 //! From a model to instructions. An activity graph is compiled once for each entry that starts it.
 
+use rustc_hash::FxHashMap;
+
 use crate::ctmc::program::{CtmcProgram, NONE, Order, ProgramStep, Source, Station, StepId, Threads};
 use crate::numeric::two_moment::Distribution;
-use crate::prepare::plan::{ModelPlan, PlannedWork, is_source};
-use dyelog_lqn::flow::ActivityGraph;
+use crate::prepare::plan::{ModelPlan, PlannedWork};
+use dyelog_lqn::flow::{ActivityGraph, BranchKind, Visit, Walk};
 use dyelog_lqn::model::{ActivityId, Body, EntryId, Fork, Join, Scheduling, TaskId};
 
 /// Programs longer than this are left to others.
@@ -23,7 +25,15 @@ pub(super) struct Rough {
 /// Compiles a model; nothing where it has something that instructions cannot say.
 pub(super) fn compile(plan: &ModelPlan, rough: Rough) -> Option<CtmcProgram> {
     let model = plan.model;
-    let mut compiler = Compiler { plan, program: CtmcProgram::default(), rough, entry: NONE, work: NONE, phase: 0 };
+    let mut compiler = Compiler {
+        plan,
+        program: CtmcProgram::default(),
+        graph: ActivityGraph::new(model),
+        rough,
+        entry: NONE,
+        work: NONE,
+        phase: 0,
+    };
     compiler.elements()?;
     let count = model.entries.len();
     let program = &mut compiler.program;
@@ -45,6 +55,7 @@ pub(super) fn is_long(work: &PlannedWork) -> bool {
 
 struct Compiler<'a> {
     plan: &'a ModelPlan<'a>,
+    graph: ActivityGraph<'a>,
     program: CtmcProgram,
     rough: Rough,
     entry: u32,
@@ -81,14 +92,14 @@ impl Compiler<'_> {
         }
         self.program.stations.push(Station { order: Order::Delay, servers: f64::INFINITY });
         for (index, task) in model.tasks.iter().enumerate() {
-            let source = is_source(model, TaskId::from(index));
+            let source = self.plan.is_source(TaskId::from(index));
             if task.scheduling == Scheduling::Burst
                 || task.queue_length.is_some_and(|length| length > 0)
                 || task.group.is_some()
             {
                 return None;
             }
-            let lock = matches!(task.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock);
+            let lock = task.scheduling.is_lock();
             let order = if source || lock { Order::Arrival } else { order(task.scheduling)? };
             let count = if order == Order::Delay { f64::INFINITY } else { self.plan.threads[index] };
             self.program.threads.push(Threads { count, order, lock });
@@ -109,7 +120,7 @@ impl Compiler<'_> {
     fn entry(&mut self, index: usize) -> Option<()> {
         let model = self.plan.model;
         let entry = &model.entries[index];
-        let source = is_source(model, entry.task);
+        let source = self.plan.is_source(entry.task);
         (self.entry, self.work, self.phase) = (index as u32, NONE, 0);
         let end = self.push(ProgramStep::End);
         self.program.end[index] = end;
@@ -251,103 +262,90 @@ impl Compiler<'_> {
         Some(more)
     }
 
-    /// The activities of an entry.
+    /// The activities of an entry; `end` follows the last one.
     fn graph(&mut self, index: usize, start: ActivityId, end: StepId) -> Option<StepId> {
         let model = self.plan.model;
-        let task = &model.tasks[model.entries[index].task.index()];
-        let flow = ActivityGraph::new(task);
-        let mut graph = Graph {
-            begin: vec![NONE; model.activities.len()],
-            after: vec![NONE; task.precedences.len()],
-            // What happens at a loose end, and the context outside of the innermost fork.
-            contexts: vec![(end, 0)],
-            pending: Vec::new(),
-        };
-        let begin = self.reserve(start, 0, &mut graph);
-        while let Some((activity, context)) = graph.pending.pop() {
-            let mut next = match flow.leaving(activity) {
-                None => graph.contexts[context].0,
-                Some(number) => self.after(index, task, number, context, &mut graph)?,
-            };
-            let known = &model.activities[activity.index()];
-            if !is_source(model, model.entries[index].task) && known.replies.iter().any(|entry| entry.index() == index)
-            {
-                next = self.reply(index, next);
+        let entry = &model.entries[index];
+        let walk = self.graph.walk(entry.task, &[start]);
+        let places = self.reserve(&walk, end);
+        for visit in &walk.visits {
+            match *visit {
+                Visit::Precedence { number, branch, .. } => {
+                    let precedence = &model.tasks[entry.task.index()].precedences[number];
+                    let op = self.forked(precedence.fork.as_ref(), places.loose[branch], &places)?;
+                    self.program.steps[places.after[&number].1 as usize] = op;
+                }
+                Visit::Activity { activity, branch } => {
+                    let mut next = places.loose[branch];
+                    if let Some(number) = self.graph.leaving(activity) {
+                        let (joined, place) = places.after[&number];
+                        let join = &model.tasks[entry.task.index()].precedences[number].join;
+                        next = self.joined(join, number as u32, joined, place);
+                    }
+                    let known = &model.activities[activity.index()];
+                    if !self.plan.is_source(entry.task) && known.replies.iter().any(|entry| entry.index() == index) {
+                        next = self.reply(index, next);
+                    }
+                    let begin = self.work(self.plan.first_activity + activity.index(), next)?;
+                    self.program.steps[places.begin[&activity] as usize] = ProgramStep::Choose(vec![(1.0, begin)]);
+                }
             }
-            let begin = self.work(self.plan.first_activity + activity.index(), next)?;
-            self.program.steps[graph.begin[activity.index()] as usize] = ProgramStep::Choose(vec![(1.0, begin)]);
         }
-        Some(begin)
+        Some(places.begin[&start])
     }
 
-    /// The place where an activity will begin.
-    fn reserve(&mut self, activity: ActivityId, context: usize, graph: &mut Graph) -> StepId {
-        if graph.begin[activity.index()] == NONE {
-            graph.begin[activity.index()] = self.push(ProgramStep::Choose(Vec::new()));
-            graph.pending.push((activity, context));
-        }
-        graph.begin[activity.index()]
-    }
-
-    /// What follows the left side of a precedence.
-    fn after(
-        &mut self,
-        index: usize,
-        task: &dyelog_lqn::model::Task,
-        number: usize,
-        context: usize,
-        graph: &mut Graph,
-    ) -> Option<StepId> {
-        let precedence = &task.precedences[number];
-        let joins = if let Join::And { activities, quorum } = &precedence.join {
-            let all = activities.len() as u32;
-            Some((quorum.filter(|count| *count > 0).map_or(all, |count| count.min(all)), all))
-        } else {
-            None
-        };
-        if graph.after[number] == NONE {
-            let context = if joins.is_some() { graph.contexts[context].1 } else { context };
-            let loose = graph.contexts[context].0;
+    /// Places where activities will begin and where precedences will go on.
+    fn reserve(&mut self, walk: &Walk, end: StepId) -> Places {
+        let (mut begin, mut after) = (FxHashMap::default(), FxHashMap::default());
+        for visit in &walk.visits {
             let place = self.push(ProgramStep::Choose(Vec::new()));
-            graph.after[number] = place;
-            let op = match &precedence.fork {
-                None => ProgramStep::Choose(vec![(1.0, loose)]),
-                Some(Fork::Sequence(activity)) => {
-                    ProgramStep::Choose(vec![(1.0, self.reserve(*activity, context, graph))])
-                }
-                Some(Fork::Or(ways)) => {
-                    let total: f64 = ways.iter().map(|way| way.0).sum();
-                    if (total - 1.0).abs() > 1e-6 {
-                        return None;
-                    }
-                    ProgramStep::Choose(ways.iter().map(|way| (way.0, self.reserve(way.1, context, graph))).collect())
-                }
-                Some(Fork::And(branches)) => {
-                    self.program.forks = true;
-                    graph.contexts.push((self.program.end[index], context));
-                    let inner = graph.contexts.len() - 1;
-                    ProgramStep::Fork(branches.iter().map(|branch| self.reserve(*branch, inner, graph)).collect())
-                }
-                Some(Fork::Loop { bodies, end }) => {
-                    graph.contexts.push((place, graph.contexts[context].1));
-                    let inner = graph.contexts.len() - 1;
-                    let total = 1.0 + bodies.iter().map(|body| body.0).sum::<f64>();
-                    let out = end.map_or(loose, |end| self.reserve(end, context, graph));
-                    let mut ways = vec![(1.0 / total, out)];
-                    for body in bodies {
-                        ways.push((body.0 / total, self.reserve(body.1, inner, graph)));
-                    }
-                    ProgramStep::Choose(ways)
-                }
-            };
-            self.program.steps[place as usize] = op;
+            match *visit {
+                Visit::Activity { activity, .. } => drop(begin.insert(activity, place)),
+                Visit::Precedence { number, joined, .. } => drop(after.insert(number, (joined, place))),
+            }
         }
-        let place = graph.after[number];
-        Some(
-            joins.map_or(place, |(need, all)| {
-                self.push(ProgramStep::Join { join: number as u32, need, all, next: place })
-            }),
-        )
+        let mut loose: Vec<StepId> = Vec::with_capacity(walk.branches.len());
+        for branch in &walk.branches {
+            loose.push(match branch.kind {
+                BranchKind::Whole | BranchKind::Parallel => end,
+                BranchKind::Alternative => loose[branch.parent],
+                BranchKind::Repeated => after[&branch.fork].1,
+            });
+        }
+        Places { begin, after, loose }
+    }
+
+    /// What happens once the left side of a precedence has come together.
+    fn forked(&mut self, fork: Option<&Fork>, loose: StepId, places: &Places) -> Option<ProgramStep> {
+        let begin = |activity: &ActivityId| places.begin[activity];
+        Some(match fork {
+            None => ProgramStep::Choose(vec![(1.0, loose)]),
+            Some(Fork::Sequence(activity)) => ProgramStep::Choose(vec![(1.0, begin(activity))]),
+            Some(Fork::Or(ways)) => {
+                let total: f64 = ways.iter().map(|way| way.0).sum();
+                if (total - 1.0).abs() > 1e-6 {
+                    return None;
+                }
+                ProgramStep::Choose(ways.iter().map(|way| (way.0, begin(&way.1))).collect())
+            }
+            Some(Fork::And(branches)) => {
+                self.program.forks = true;
+                ProgramStep::Fork(branches.iter().map(begin).collect())
+            }
+            Some(Fork::Loop { bodies, end }) => {
+                let total = 1.0 + bodies.iter().map(|body| body.0).sum::<f64>();
+                let mut ways = vec![(1.0 / total, end.as_ref().map_or(loose, begin))];
+                ways.extend(bodies.iter().map(|body| (body.0 / total, begin(&body.1))));
+                ProgramStep::Choose(ways)
+            }
+        })
+    }
+
+    /// Where an activity on the left side of a precedence goes on: at an AND-join it waits for the others that come.
+    fn joined(&mut self, join: &Join, number: u32, joined: u32, next: StepId) -> StepId {
+        let Join::And { quorum, .. } = join else { return next };
+        let need = quorum.filter(|count| *count > 0).map_or(joined, |count| count.min(joined));
+        self.push(ProgramStep::Join { join: number, need, all: joined, next })
     }
 
     /// Reference tasks and open arrivals.
@@ -357,7 +355,7 @@ impl Compiler<'_> {
             let id = TaskId::from(index);
             self.program.cycle.push(NONE);
             self.program.customers.push(0);
-            if !is_source(model, id) {
+            if !self.plan.is_source(id) {
                 continue;
             }
             if task.entries.is_empty() || self.plan.threads[index] > 1e6 {
@@ -397,12 +395,13 @@ impl Compiler<'_> {
     }
 }
 
-struct Graph {
-    /// By activity and by precedence.
-    begin: Vec<StepId>,
-    after: Vec<StepId>,
-    contexts: Vec<(StepId, usize)>,
-    pending: Vec<(ActivityId, usize)>,
+/// Where the activities of an entry begin and go on.
+struct Places {
+    begin: FxHashMap<ActivityId, StepId>,
+    /// By precedence: how many activities lead into it, and where it goes on.
+    after: FxHashMap<usize, (u32, StepId)>,
+    /// By branch: what happens after an activity that leads nowhere.
+    loose: Vec<StepId>,
 }
 
 fn order(scheduling: Scheduling) -> Option<Order> {

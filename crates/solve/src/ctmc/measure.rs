@@ -1,6 +1,7 @@
 //! Results from the probabilities of states.
 
 use crate::prepare::assemble;
+use crate::prepare::caveats;
 use crate::prepare::plan::ModelPlan;
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, Results};
 
@@ -32,7 +33,7 @@ impl Measured {
                 for stack in queue {
                     stacks[*stack as usize] += probability;
                 }
-                // Whoever thinks keeps no processor busy.
+                // Think time keeps no processor busy.
                 if let Some(station) = program.stations.get(number).filter(|_| number != program.thinking()) {
                     let (count, share) = serving(station.order, station.servers, queue.len());
                     for stack in &queue[..count] {
@@ -104,7 +105,7 @@ impl Measured {
                 }
             })
             .collect();
-        let caveats = plan.caveats.iter().cloned().chain(assemble::caveats_of_sources(plan)).collect();
+        let caveats = plan.caveats.iter().cloned().chain(caveats::of_sources(plan.model)).collect();
         Results {
             solver: "layered".into(),
             convergence,
@@ -175,7 +176,7 @@ impl Counts {
             return;
         }
         if !space.stacks.is_branch(at) {
-            // Whoever has no caller below has replied.
+            // A request without a caller below has replied.
             let source = program.cycle[program.entry_task[entry as usize] as usize] != NONE;
             let replied = usize::from(space.stacks.below(at) == 0 && !source);
             let phase = usize::from(program.phase[step as usize]).max(replied);

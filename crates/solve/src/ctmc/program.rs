@@ -128,7 +128,7 @@ impl CtmcProgram {
         sources.filter(|(begin, _)| self.begins_with_stage(**begin)).map(|(_, count)| f64::from(*count) + 1.0).product()
     }
 
-    /// Whether whoever begins there may come to a stage before anything else takes time or blocks.
+    /// Whether a request that begins there may come to a stage before anything else takes time or blocks.
     fn begins_with_stage(&self, begin: StepId) -> bool {
         let mut at = begin;
         for _ in 0..self.steps.len() {

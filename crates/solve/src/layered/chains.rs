@@ -1,7 +1,7 @@
-//! Who circulates in the network: classes of clients and the chains they run in.
+//! The decomposition: clients, and the chains they run in.
 //!
-//! A task *queues* if requests can wait for its threads. Every other task is non-queueing: what it does is done by whoever
-//! calls it, so that infinite threads, and threads that outnumber all possible requests, leave a flat network. A
+//! A task *queues* if requests can wait for its threads. Every other task is non-queueing: its callers do its work, so that infinite
+//! threads, and threads that outnumber all possible requests, leave a flat network. A
 //! *client* is a set of like customers: the customers of a reference task, the threads of a task that queues, or a Poisson
 //! stream into a non-queueing entry. A client has a *chain* for what it does in sequence and one more for each branch of a
 //! fork that it runs into; a chain is one of the queueing networks.
@@ -11,10 +11,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog_lqn::model::{EntryId, Multiplicity, Scheduling, TaskId};
+use dyelog_lqn::model::{EntryId, Multiplicity, ProcessorId, Scheduling, TaskId};
 
 use crate::codes;
+use crate::numeric::by_id::{ById, Id, ids};
 use crate::prepare::plan::{MOST, ModelPlan};
+
+ids! {
+    /// A client of a [`Decomposition`].
+    ClientId,
+    /// A chain of a [`Decomposition`], in whatever layer.
+    ChainId,
+    /// A station of a [`Decomposition`]: the processors, then the tasks of the model.
+    StationId,
+}
 
 /// No station: the item is a delay or nothing at all.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -41,7 +51,23 @@ pub(crate) struct Client {
     /// Customers; infinite for streams.
     pub population: f64,
     /// Its chains, the main one first.
-    pub chains: std::ops::Range<usize>,
+    pub chains: ChainRange,
+}
+
+/// Chains in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChainRange {
+    /// The first.
+    pub first: ChainId,
+    /// How many.
+    pub count: usize,
+}
+
+impl ChainRange {
+    /// All of them.
+    pub fn ids(self) -> impl DoubleEndedIterator<Item = ChainId> + Clone {
+        (0..self.count).map(move |number| self.first.offset(number))
+    }
 }
 
 /// One thing that an execution of an entry does.
@@ -56,7 +82,7 @@ pub(crate) enum Item {
     /// Sends a request and goes on; part of the step before it.
     Send { mean: f64, to: EntryId, row: usize },
     /// Waits for branches.
-    Fork { fork: usize, first_chain: usize },
+    Fork { fork: usize, first_chain: ChainId },
 }
 
 /// An entry that a chain executes.
@@ -72,11 +98,11 @@ pub(crate) struct Reach {
 /// A chain of the networks.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
-    pub client: usize,
+    pub client: ClientId,
     /// For a branch: the chain that waits for it and its position there.
-    pub parent: Option<(usize, usize)>,
+    pub parent: Option<(ChainId, usize)>,
     /// For a branch: the first chain of its fork.
-    pub fork: Option<usize>,
+    pub fork: Option<ChainId>,
     /// For a branch: executions for each execution of the parent's entry.
     pub share: f64,
     /// Entries, in the order in which they were met.
@@ -85,7 +111,7 @@ pub(crate) struct Chain {
     pub order: Vec<u32>,
     pub items: Vec<Item>,
     /// Stations visited; slots are positions herein.
-    pub stations: Vec<usize>,
+    pub stations: Vec<StationId>,
 }
 
 /// The whole decomposition.
@@ -93,12 +119,12 @@ pub(crate) struct Chain {
 pub(crate) struct Decomposition {
     /// By task: whether requests can wait for its threads.
     pub queues: Vec<bool>,
-    pub clients: Vec<Client>,
-    pub chains: Vec<Chain>,
+    pub clients: ById<ClientId, Client>,
+    pub chains: ById<ChainId, Chain>,
     /// By task that queues: its client.
-    pub threads_of: Vec<Option<usize>>,
+    pub threads_of: ById<TaskId, Option<ClientId>>,
     /// By entry: the client of its stream and that of its later phases.
-    pub open_classes: Vec<(Option<usize>, Option<usize>)>,
+    pub open_classes: Vec<(Option<ClientId>, Option<ClientId>)>,
     /// Stations are processors, then tasks: number of processors.
     pub processors: usize,
 }
@@ -108,9 +134,9 @@ impl Decomposition {
     pub fn new(plan: &ModelPlan) -> Result<Self, Diagnostics> {
         let mut decomposition = Self {
             queues: queues(plan),
-            clients: Vec::new(),
-            chains: Vec::new(),
-            threads_of: vec![None; plan.model.tasks.len()],
+            clients: ById::default(),
+            chains: ById::default(),
+            threads_of: vec![None; plan.model.tasks.len()].into(),
             open_classes: vec![(None, None); plan.entries.len()],
             processors: plan.model.processors.len(),
         };
@@ -129,17 +155,17 @@ impl Decomposition {
             }
             if decomposition.queues[task.index()] {
                 if !std::mem::replace(&mut done[task.index()], true) {
-                    decomposition.threads_of[task.index()] = Some(decomposition.clients.len());
+                    decomposition.threads_of[task] = Some(decomposition.clients.next_id());
                     decomposition.add_client(plan, ClientKind::Threads(task), &mut total)?;
                 }
                 continue;
             }
             if sent[entry.index()] {
-                decomposition.open_classes[entry.index()].0 = Some(decomposition.clients.len());
+                decomposition.open_classes[entry.index()].0 = Some(decomposition.clients.next_id());
                 decomposition.add_client(plan, ClientKind::Open { entry, later: false }, &mut total)?;
             }
             if waited[entry.index()] && plan.entries[entry.index()].later {
-                decomposition.open_classes[entry.index()].1 = Some(decomposition.clients.len());
+                decomposition.open_classes[entry.index()].1 = Some(decomposition.clients.next_id());
                 decomposition.add_client(plan, ClientKind::Open { entry, later: true }, &mut total)?;
             }
         }
@@ -147,13 +173,26 @@ impl Decomposition {
     }
 
     /// The station of a task that queues.
-    pub fn task_station(&self, task: TaskId) -> usize {
-        self.processors + task.index()
+    pub fn task_station(&self, task: TaskId) -> StationId {
+        StationId::at(self.processors + task.index())
+    }
+
+    /// The processor that a station is; else the task.
+    pub fn element(&self, station: StationId) -> Result<ProcessorId, TaskId> {
+        match station.position().checked_sub(self.processors) {
+            None => Ok(station.position().into()),
+            Some(task) => Err(task.into()),
+        }
+    }
+
+    /// An element for each station.
+    pub fn by_station<T: Clone>(&self, element: T) -> ById<StationId, T> {
+        vec![element; self.processors + self.threads_of.len()].into()
     }
 
     fn add_client(&mut self, plan: &ModelPlan, kind: ClientKind, total: &mut usize) -> Result<(), Diagnostics> {
-        let client = self.clients.len();
-        let first = self.chains.len();
+        let client = self.clients.next_id();
+        let first = self.chains.next_id();
         let (sources, population): (Vec<EntryId>, f64) = match kind {
             ClientKind::Customers(task) | ClientKind::Threads(task) => {
                 (plan.model.tasks[task.index()].entries.clone(), plan.threads[task.index()])
@@ -199,23 +238,24 @@ impl Decomposition {
                 .into());
             }
         }
-        self.clients.push(Client { kind, population, chains: first..self.chains.len() });
+        let chains = ChainRange { first, count: self.chains.len() - first.position() };
+        self.clients.push(Client { kind, population, chains });
         Ok(())
     }
 }
 
 type Starts = BTreeMap<usize, usize>;
 /// A chain to build: for a branch the parent, the position there, and the first chain of the fork; its share; its entries.
-type Pending = (Option<(usize, usize, usize)>, f64, Starts);
+type Pending = (Option<(ChainId, usize, ChainId)>, f64, Starts);
 
 struct Builder<'a, 'b> {
     plan: &'a ModelPlan<'a>,
     decomposition: &'b Decomposition,
     kind: ClientKind,
     chain: Chain,
-    slots: FxHashMap<usize, u32>,
-    /// Number of the client's first chain.
-    first: usize,
+    slots: FxHashMap<StationId, u32>,
+    /// The client's first chain.
+    first: ChainId,
     /// Chains of the client that are built or wait to be.
     known: usize,
 }
@@ -223,7 +263,7 @@ struct Builder<'a, 'b> {
 impl Builder<'_, '_> {
     /// Follows what the starting entries do through all non-queueing entries; the branches that begin new chains.
     fn fill(&mut self, starts: &Starts) -> Vec<Pending> {
-        let own_chain = self.decomposition.chains.len();
+        let own_chain = self.decomposition.chains.next_id();
         let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
         let mut met: Vec<(usize, usize)> = Vec::new();
         let mut open: BTreeSet<usize> = BTreeSet::new();
@@ -262,7 +302,7 @@ impl Builder<'_, '_> {
                 }
                 let delays = self.plan.model.processors[processor.index()].multiplicity.servers().is_infinite()
                     || self.plan.model.processors[processor.index()].scheduling == Scheduling::Delay;
-                let slot = if delays || work.slice == 0.0 { NONE } else { self.slot(processor.index()) };
+                let slot = if delays || work.slice == 0.0 { NONE } else { self.slot(StationId::at(processor.index())) };
                 self.chain.items.push(Item::Step { work: step.work, visits: step.visits, phase: step.phase, slot });
                 for call in &work.calls {
                     let target = self.plan.entries[call.to.index()].task;
@@ -283,12 +323,12 @@ impl Builder<'_, '_> {
                     self.chain.items.push(item);
                 }
             }
-            for &fork in &planned.shape.strands[strand].forks {
-                let parallel = &planned.shape.forks[fork];
+            for &fork in &planned.invocation.strands[strand].forks {
+                let parallel = &planned.invocation.forks[fork];
                 if !self.takes(branch, is_start, parallel.phase) {
                     continue;
                 }
-                let first_chain = self.first + self.known + branches.len();
+                let first_chain = self.first.offset(self.known + branches.len());
                 self.chain.items.push(Item::Fork { fork, first_chain });
                 for &strand in &parallel.branches {
                     branches.push((
@@ -324,7 +364,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn slot(&mut self, station: usize) -> u32 {
+    fn slot(&mut self, station: StationId) -> u32 {
         let stations = &mut self.chain.stations;
         *self.slots.entry(station).or_insert_with(|| {
             stations.push(station);
@@ -373,7 +413,7 @@ fn queues(plan: &ModelPlan) -> Vec<bool> {
                 unbounded[plan.entries[forward.0.index()].task.index()] = true;
             }
         }
-        let width = plan.entries[index].shape.width();
+        let width = plan.entries[index].invocation.width();
         for call in entry.steps.iter().flatten().flat_map(|step| &plan.works[step.work].calls) {
             let target = plan.entries[call.to.index()].task.index();
             if call.synchronous {

@@ -30,7 +30,7 @@ impl Solver<'_> {
         // Threads that queue themselves have been put to a mean, and so have loops and choices.
         let queues = |client: &Client| {
             matches!(client.kind, ClientKind::Threads(_))
-                && decomposition.chains[client.chains.clone()].iter().any(|chain| !chain.stations.is_empty())
+                && client.chains.ids().any(|chain| !decomposition.chains[chain].stations.is_empty())
         };
         let plain = |entry: &Entry| matches!(entry.body, Body::Phases(_));
         let forwards = plan.entries.iter().any(|entry| !entry.forwards.is_empty());

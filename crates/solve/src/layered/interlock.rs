@@ -6,12 +6,14 @@
 //! causes the load (compare Franks 1999, chapter 4). Branches of one fork, on the other hand, meet more often than
 //! chance would have it, since they begin together.
 
-use crate::layered::chains::{ClientKind, Decomposition};
+use crate::layered::chains::{ChainId, ClientId, ClientKind, Decomposition};
 use crate::layered::submodels::Layer;
+use crate::mva;
+use crate::numeric::by_id::{ById, Id};
 
 /// By chain of another client: what part of a client's activity is on behalf of one of the customers or threads in it, who
 /// waits.
-pub(crate) type Shares = Vec<(usize, f64)>;
+pub(crate) type Shares = Vec<(ChainId, f64)>;
 
 /// For how long a chain is active in a cycle of its client.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,17 +30,17 @@ pub(crate) struct Activity {
 pub(crate) struct Overlap<'a> {
     pub decomposition: &'a Decomposition,
     /// By client.
-    pub shares: &'a [Shares],
+    pub shares: &'a ById<ClientId, Shares>,
     /// By client: the part of its activity in which someone waits for it.
-    pub blocking: &'a [f64],
+    pub blocking: &'a ById<ClientId, f64>,
     /// By client: the part of its visits to stations at which someone waits for it, or has just had the reply.
-    pub arriving: &'a [f64],
+    pub arriving: &'a ById<ClientId, f64>,
     /// By client: mean time of a cycle.
-    pub cycles: &'a [f64],
+    pub cycles: &'a ById<ClientId, f64>,
     /// By chain, where there are branches.
-    pub activity: &'a [Activity],
+    pub activity: &'a ById<ChainId, Activity>,
     /// By first chain of the branches: whether what the fork takes is known.
-    pub together: &'a [Option<(f64, f64)>],
+    pub together: &'a ById<ChainId, Option<(f64, f64)>>,
 }
 
 /// More pairs of chains than this are left alone: in so large a layer each is a small part.
@@ -47,7 +49,7 @@ const MOST_PAIRS: usize = 40_000;
 const LEAST: f64 = 1e-3;
 
 /// `(place, other place, fraction)` for a layer, as [`crate::mva::Network::interlock`] wants it.
-pub(crate) fn interlock_fractions(layer: &Layer, overlap: &Overlap) -> Vec<(usize, usize, f64)> {
+pub(crate) fn interlock_fractions(layer: &Layer, overlap: &Overlap) -> Vec<(mva::ChainId, mva::ChainId, f64)> {
     let mut result = Vec::new();
     if layer.chains.len() * layer.chains.len() > MOST_PAIRS {
         return result;
@@ -61,14 +63,14 @@ pub(crate) fn interlock_fractions(layer: &Layer, overlap: &Overlap) -> Vec<(usiz
                     <= 1.0 / overlap.decomposition.clients[overlap.decomposition.chains[chain].client].population
                         + 1e-9;
             if fraction.abs() > LEAST && !own {
-                result.push((place, other_place, fraction));
+                result.push((mva::ChainId::at(place), mva::ChainId::at(other_place), fraction));
             }
         }
     }
     result
 }
 
-fn fraction(chain: usize, other: usize, overlap: &Overlap) -> f64 {
+fn fraction(chain: ChainId, other: ChainId, overlap: &Overlap) -> f64 {
     let (client, other_client) =
         (overlap.decomposition.chains[chain].client, overlap.decomposition.chains[other].client);
     if matches!(overlap.decomposition.clients[client].kind, ClientKind::Open { .. }) {
@@ -98,7 +100,7 @@ fn fraction(chain: usize, other: usize, overlap: &Overlap) -> f64 {
 /// Of two chains of a client: the part of the customers in the second that one in the first never finds, since it is there
 /// itself. Branches of a fork it may find, and directly more often than chance would have it, as it may those that go on
 /// beside it; what those that share servers wait for each other is known.
-fn of_one(chain: usize, other: usize, overlap: &Overlap, directly: bool) -> f64 {
+fn of_one(chain: ChainId, other: ChainId, overlap: &Overlap, directly: bool) -> f64 {
     let client = overlap.decomposition.chains[chain].client;
     let population = overlap.decomposition.clients[client].population;
     let met = match related(chain, other, overlap.decomposition) {
@@ -118,18 +120,18 @@ fn of_one(chain: usize, other: usize, overlap: &Overlap, directly: bool) -> f64 
 /// What two chains of a client are to each other.
 enum Related {
     /// They belong to these branches of one fork, whose first chain is that.
-    Branches(usize, usize, usize),
+    Branches(ChainId, ChainId, ChainId),
     /// One of them is this one, the other belongs to that branch of it.
-    Parent(usize, usize),
+    Parent(ChainId, ChainId),
     /// Nothing.
     Not,
 }
 
-fn related(chain: usize, other: usize, decomposition: &Decomposition) -> Related {
-    let up = |chain: usize| {
+fn related(chain: ChainId, other: ChainId, decomposition: &Decomposition) -> Related {
+    let up = |chain: ChainId| {
         std::iter::successors(Some(chain), |chain| decomposition.chains[*chain].parent.map(|parent| parent.0))
     };
-    let below = |top: usize, chain: usize| {
+    let below = |top: ChainId, chain: ChainId| {
         up(chain).find(|chain| decomposition.chains[*chain].parent.is_some_and(|parent| parent.0 == top))
     };
     if chain == other {
@@ -151,18 +153,22 @@ fn related(chain: usize, other: usize, decomposition: &Decomposition) -> Related
     found.unwrap_or(Related::Not)
 }
 
-/// Who is sure to be nowhere else as the chain comes to a station, itself included, with the part of its visits for which
-/// that holds: whoever is blocked, or has just had the reply.
-fn away<'a>(chain: usize, overlap: &'a Overlap) -> impl Iterator<Item = (usize, f64)> + 'a {
+/// The chains that are sure to be nowhere else as the chain comes to a station, itself included, with the part of its visits for which
+/// that holds. They are blocked, or have just had the reply.
+fn away<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
     held(chain, overlap, overlap.arriving)
 }
 
-/// Who is blocked while the chain is active, itself included, with the part of its activity for which that holds.
-fn behind<'a>(chain: usize, overlap: &'a Overlap) -> impl Iterator<Item = (usize, f64)> + 'a {
+/// The chains that are blocked while the chain is active, itself included, with the part of its activity for which that holds.
+fn behind<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
     held(chain, overlap, overlap.blocking)
 }
 
-fn held<'a>(chain: usize, overlap: &'a Overlap, parts: &[f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
+fn held<'a>(
+    chain: ChainId,
+    overlap: &'a Overlap,
+    parts: &ById<ClientId, f64>,
+) -> impl Iterator<Item = (ChainId, f64)> + 'a {
     let client = overlap.decomposition.chains[chain].client;
     let part = parts[client];
     overlap.shares[client].iter().map(move |&(behind, share)| (behind, share * part)).chain([(chain, 1.0)])

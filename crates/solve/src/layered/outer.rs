@@ -4,7 +4,7 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::results::Convergence;
 
 use crate::codes;
-use crate::layered::chains::{ClientKind, Decomposition};
+use crate::layered::chains::{ClientId, ClientKind, Decomposition};
 use crate::layered::interlock::{Overlap, interlock_fractions};
 use crate::layered::submodels::{self, Layer, chain_visits, is_open, station_name};
 use crate::layered::thread_pools::{Inputs, flow_equivalents};
@@ -130,7 +130,7 @@ impl Solver<'_> {
     }
 
     /// Which customers of a layer never meet.
-    fn interlock(&self, layer: &Layer) -> Vec<(usize, usize, f64)> {
+    fn interlock(&self, layer: &Layer) -> Vec<(mva::ChainId, mva::ChainId, f64)> {
         if !self.heuristics.has(Heuristic::Interlock) {
             return Vec::new();
         }
@@ -171,15 +171,15 @@ impl Solver<'_> {
         if self.apart || !decomposition.clients.iter().any(|client| several(client.kind, client.population)) {
             return;
         }
-        let busy: Vec<f64> = (0..decomposition.clients.len()).map(|client| self.busy_time(client)).collect();
-        let rate = |client: usize| match decomposition.clients[client].kind {
+        let busy = decomposition.clients.ids().map(|client| self.busy_time(client)).collect();
+        let rate = |client: ClientId| match decomposition.clients[client].kind {
             ClientKind::Threads(task) => {
                 let entries = &self.plan.model.tasks[task.index()].entries;
                 (self.task_rate(task.index()), entries.iter().map(|entry| self.rates.sent[entry.index()]).sum())
             }
             _ => (0.0, 0.0),
         };
-        let rates: Vec<(f64, f64)> = (0..decomposition.clients.len()).map(rate).collect();
+        let rates = decomposition.clients.ids().map(rate).collect();
         let inputs = Inputs {
             before: &self.flow_equivalents,
             throughputs: &self.rates.throughputs,
@@ -189,8 +189,8 @@ impl Solver<'_> {
             rates: &rates,
         };
         self.flow_equivalents = flow_equivalents(self.plan, decomposition, &inputs);
-        for (task, threads) in decomposition.threads_of.iter().enumerate() {
-            self.waits.thread_queueing[decomposition.processors + task] =
+        for (task, threads) in decomposition.threads_of.pairs() {
+            self.waits.thread_queueing[decomposition.task_station(task)] =
                 threads.and_then(|client| self.flow_equivalents[client]).map_or(0.0, |pool| pool.thread_queueing);
         }
     }
@@ -258,8 +258,8 @@ impl Solver<'_> {
 }
 
 /// Clients with a chain in the layer, each once.
-fn clients_of(decomposition: &Decomposition, layer: &Layer) -> Vec<usize> {
-    let mut clients: Vec<usize> = layer.chains.iter().map(|chain| decomposition.chains[*chain].client).collect();
+fn clients_of(decomposition: &Decomposition, layer: &Layer) -> Vec<ClientId> {
+    let mut clients: Vec<ClientId> = layer.chains.iter().map(|chain| decomposition.chains[*chain].client).collect();
     clients.sort_unstable();
     clients.dedup();
     clients

@@ -3,11 +3,12 @@
 //! An execution of a phase or an activity is a sequence of slices of processor time around its calls, whose number is
 //! geometric or exact. Sequences add up; variances do so as if parts were independent.
 
-use crate::layered::chains::{Decomposition, Item, NONE};
+use crate::layered::chains::{ChainId, ClientId, Decomposition, Item, NONE, StationId};
 use crate::mva::Stay;
+use crate::numeric::by_id::{ById, Id};
 use crate::numeric::order_statistics::{left_after, order_statistic};
-use crate::prepare::activities::Parallel;
 use crate::prepare::plan::{ModelPlan, PlannedWork};
+use dyelog_lqn::invocation::Parallel;
 
 /// Mean and variance of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,21 +48,21 @@ pub(crate) type Phases = [Time; 3];
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     /// By chain and slot.
-    pub stays: Vec<Vec<Stay>>,
+    pub stays: ById<ChainId, Vec<Stay>>,
     /// By entry that queues.
     pub service: Vec<Phases>,
     /// By chain and slot: how much longer a visit takes because of other branches of the same fork.
-    pub longer: Vec<Vec<f64>>,
+    pub longer: ById<ChainId, Vec<f64>>,
     /// By first chain of the branches: the time until enough branches have ended, and until all have, of a fork whose
     /// branches share servers.
-    pub together: Vec<Option<(f64, f64)>>,
+    pub together: ById<ChainId, Option<(f64, f64)>>,
     /// By station: seconds for which requests wait for threads longer as these queue for what is below them.
-    pub thread_queueing: Vec<f64>,
+    pub thread_queueing: ById<StationId, f64>,
 }
 
 impl Waits {
     /// What visits of a chain take beyond their service, in all.
-    pub fn all(&self, chain: usize) -> Vec<Stay> {
+    pub fn all(&self, chain: ChainId) -> Vec<Stay> {
         let longer = self.longer[chain].iter();
         self.stays[chain].iter().zip(longer).map(|(stay, longer)| Stay { wait: stay.wait + longer, ..*stay }).collect()
     }
@@ -75,7 +76,7 @@ pub(crate) struct ChainTimes {
     /// By item: the mean time of one execution of a step, without its calls for those of calls.
     pub items: Vec<f64>,
     /// By branch: its chain, and for how long in an execution the chain that waits for it is at work, too.
-    pub beside: Vec<(usize, f64)>,
+    pub beside: Vec<(ChainId, f64)>,
 }
 
 /// The time of a slice and of a wait, by what a station adds.
@@ -89,11 +90,11 @@ pub(crate) fn slice(work: &PlannedWork, stay: Stay) -> Time {
 pub(crate) fn client_times(
     plan: &ModelPlan,
     decomposition: &Decomposition,
-    client: usize,
+    client: ClientId,
     waits: &Waits,
-    times: &mut [ChainTimes],
+    times: &mut ById<ChainId, ChainTimes>,
 ) {
-    for chain in decomposition.clients[client].chains.clone().rev() {
+    for chain in decomposition.clients[client].chains.ids().rev() {
         let result = chain_times(plan, decomposition, chain, waits, times);
         times[chain] = result;
     }
@@ -102,9 +103,9 @@ pub(crate) fn client_times(
 fn chain_times(
     plan: &ModelPlan,
     decomposition: &Decomposition,
-    number: usize,
+    number: ChainId,
     waits: &Waits,
-    times: &[ChainTimes],
+    times: &ById<ChainId, ChainTimes>,
 ) -> ChainTimes {
     let chain = &decomposition.chains[number];
     let stays = &waits.all(number);
@@ -133,17 +134,17 @@ fn chain_times(
                     index = next;
                 }
                 Item::Fork { fork, first_chain } => {
-                    let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
+                    let parallel = &plan.entries[reach.entry.index()].invocation.forks[fork];
                     let branches: Vec<Time> = (0..parallel.branches.len())
                         .map(|branch| {
                             let mut total = Time::default();
-                            times[first_chain + branch].entries[0].iter().for_each(|time| total.add(*time));
+                            times[first_chain.offset(branch)].entries[0].iter().for_each(|time| total.add(*time));
                             total
                         })
                         .collect();
                     let left = still(parallel, &branches, &ends);
                     for (branch, (all, left)) in branches.iter().zip(&left).enumerate() {
-                        result.beside.push((first_chain + branch, (all.mean - left.mean).max(0.0)));
+                        result.beside.push((first_chain.offset(branch), (all.mean - left.mean).max(0.0)));
                     }
                     let pairs: Vec<(f64, f64)> = left.iter().map(|time| (time.mean, time.variance)).collect();
                     let enough = parallel.quorum.unwrap_or(pairs.len());

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use dyelog_lqn::model::EntryId;
 
-use crate::layered::chains::{ClientKind, Item};
+use crate::layered::chains::{ChainId, ClientId, ClientKind, Item};
 use crate::layered::submodels::{self, is_open, residence};
 use crate::mva::Load;
+use crate::numeric::by_id::ById;
 use crate::prepare::plan::ModelPlan;
 
 use crate::layered::outer::relative;
@@ -20,7 +21,7 @@ const MOST_SHARES: usize = 64;
 /// Requests that one cycle of a client makes to an entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
-    pub chain: usize,
+    pub chain: ChainId,
     pub to: EntryId,
     pub count: f64,
     pub waits: bool,
@@ -29,12 +30,12 @@ pub(crate) struct Request {
 }
 
 impl Solver<'_> {
-    pub(crate) fn update_flows(&mut self, client: usize) {
+    pub(crate) fn update_flows(&mut self, client: ClientId) {
         let decomposition = self.decomposition;
         let found = &decomposition.clients[client];
-        let main = found.chains.start;
+        let main = found.chains.first;
         let starts_of = self.starting_entries(client);
-        for number in found.chains.clone() {
+        for number in found.chains.ids() {
             let chain = &decomposition.chains[number];
             let mut flows = std::mem::take(&mut self.rates.flows[number]);
             flows.fill(0.0);
@@ -72,12 +73,12 @@ impl Solver<'_> {
         self.update_requests(client);
     }
 
-    pub(crate) fn update_requests(&mut self, client: usize) {
+    pub(crate) fn update_requests(&mut self, client: ClientId) {
         let decomposition = self.decomposition;
         let source = matches!(decomposition.clients[client].kind, ClientKind::Customers(_));
         let mut requests = std::mem::take(&mut self.rates.requests[client]);
         requests.clear();
-        for number in decomposition.clients[client].chains.clone() {
+        for number in decomposition.clients[client].chains.ids() {
             let chain = &decomposition.chains[number];
             for (position, reach) in chain.reach.iter().enumerate() {
                 let flow = self.rates.flows[number][position];
@@ -123,13 +124,13 @@ impl Solver<'_> {
     pub(crate) fn collect_rates(&mut self) {
         self.rates.waited.fill(0.0);
         self.rates.sent = base_rates(self.plan);
-        for client in 0..self.rates.requests.len() {
+        for client in self.decomposition.clients.ids() {
             self.count_requests(client, 1.0);
         }
     }
 
     /// Adds the client's requests to the rates, or takes them back out.
-    pub(crate) fn count_requests(&mut self, client: usize, sign: f64) {
+    pub(crate) fn count_requests(&mut self, client: ClientId, sign: f64) {
         let rate = sign * self.rates.throughputs[client];
         for request in &self.rates.requests[client] {
             let rates = if request.waits { &mut self.rates.waited } else { &mut self.rates.sent };
@@ -141,8 +142,8 @@ impl Solver<'_> {
     /// On behalf of whom each client is active.
     pub(crate) fn collect_shares(&mut self) {
         let decomposition = self.decomposition;
-        let mut sums: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); decomposition.clients.len()];
-        for client in 0..decomposition.clients.len() {
+        let mut sums: ById<ClientId, BTreeMap<ChainId, f64>> = ById::like(&decomposition.clients, BTreeMap::new());
+        for client in decomposition.clients.ids() {
             self.held.shares[client].clear();
             if let ClientKind::Threads(task) = decomposition.clients[client].kind {
                 self.held.blocking[client] = self.first_phase_part(client);
@@ -153,10 +154,10 @@ impl Solver<'_> {
                 }
             }
             for request in &self.rates.requests[client] {
-                let target = self.plan.entries[request.to.index()].task.index();
+                let target = self.plan.entries[request.to.index()].task;
                 let Some(threads) = decomposition.threads_of[target].filter(|_| request.waits) else { continue };
                 let rate = self.rates.throughputs[client] * request.count;
-                // Whoever calls is blocked in any phase; those behind it only in the first.
+                // The caller is blocked in any phase, its own callers in the first only.
                 if decomposition.clients[client].population <= MOST_CUSTOMERS {
                     *sums[threads].entry(request.chain).or_default() += rate;
                 }
@@ -168,8 +169,8 @@ impl Solver<'_> {
     }
 
     /// The part of its busy time in which a client's thread works for someone who waits.
-    pub(crate) fn first_phase_part(&self, client: usize) -> f64 {
-        let main = self.decomposition.clients[client].chains.start;
+    pub(crate) fn first_phase_part(&self, client: ClientId) -> f64 {
+        let main = self.decomposition.clients[client].chains.first;
         let (mut first, mut all) = (0.0, 0.0);
         for (phases, flow) in
             self.times[main].entries[..self.starting_entries(client)].iter().zip(&self.rates.flows[main])
@@ -182,8 +183,8 @@ impl Solver<'_> {
 
     /// The part of a client's own visits to stations at which someone waits for it, or has just had the reply: a second
     /// phase begins as the first one ends.
-    pub(crate) fn awaited_part(&self, client: usize) -> f64 {
-        let main = self.decomposition.clients[client].chains.start;
+    pub(crate) fn awaited_part(&self, client: ClientId) -> f64 {
+        let main = self.decomposition.clients[client].chains.first;
         let chain = &self.decomposition.chains[main];
         let (mut awaited, mut all) = (0.0, 0.0);
         for (reach, flow) in chain.reach[..self.starting_entries(client)].iter().zip(&self.rates.flows[main]) {
@@ -218,7 +219,7 @@ impl Solver<'_> {
             .sum()
     }
 
-    pub(crate) fn open_rate(&self, client: usize) -> f64 {
+    pub(crate) fn open_rate(&self, client: ClientId) -> f64 {
         match self.decomposition.clients[client].kind {
             ClientKind::Open { entry, later: false } => self.rates.sent[entry.index()],
             ClientKind::Open { entry, later: true } => self.rates.waited[entry.index()],
@@ -227,8 +228,8 @@ impl Solver<'_> {
     }
 
     /// Time of a cycle without idle time.
-    pub(crate) fn busy_time(&self, client: usize) -> f64 {
-        let main = self.decomposition.clients[client].chains.start;
+    pub(crate) fn busy_time(&self, client: ClientId) -> f64 {
+        let main = self.decomposition.clients[client].chains.first;
         let think = match self.decomposition.clients[client].kind {
             ClientKind::Customers(task) => self.plan.model.tasks[task.index()].think_time,
             _ => 0.0,
@@ -242,7 +243,7 @@ impl Solver<'_> {
     }
 
     /// Time in which one of a population of threads of the client waits for requests, in a cycle.
-    pub(crate) fn surrogate_delay(&self, client: usize, population: f64, busy: f64) -> f64 {
+    pub(crate) fn surrogate_delay(&self, client: ClientId, population: f64, busy: f64) -> f64 {
         match self.decomposition.clients[client].kind {
             ClientKind::Threads(task) => {
                 let rate = self.task_rate(task.index());
@@ -252,7 +253,7 @@ impl Solver<'_> {
         }
     }
 
-    pub(crate) fn load(&self, chain: usize, sums: &[submodels::Sum]) -> Load {
+    pub(crate) fn load(&self, chain: ChainId, sums: &[submodels::Sum]) -> Load {
         let client = self.decomposition.chains[chain].client;
         let found = &self.decomposition.clients[client];
         if is_open(found.kind) {
@@ -267,7 +268,7 @@ impl Solver<'_> {
         Load::Closed { population, delay: if delay > 1e-12 * cycle { delay } else { 0.0 } }
     }
 
-    pub(crate) fn update_throughput(&mut self, client: usize) -> f64 {
+    pub(crate) fn update_throughput(&mut self, client: ClientId) -> f64 {
         let busy = self.busy_time(client);
         let cycle = busy + self.surrogate_delay(client, self.decomposition.clients[client].population, busy);
         let new = match self.decomposition.clients[client].kind {

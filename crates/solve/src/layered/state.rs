@@ -4,13 +4,14 @@ use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::EntryId;
 
 use crate::codes;
-use crate::layered::chains::{ClientKind, Decomposition, Item};
+use crate::layered::chains::{ChainId, ClientId, ClientKind, Decomposition, Item};
 use crate::layered::fork_join::{SharedFork, shared_forks};
 use crate::layered::interlock::{Activity, Shares};
 use crate::layered::phase_times::{ChainTimes, Phases, Waits, client_times};
 use crate::layered::submodels::{self, Layer};
 use crate::layered::thread_pools::FlowEquivalentServer;
 use crate::mva::{InnerStarts, Method, Stay};
+use crate::numeric::by_id::ById;
 use crate::prepare::plan::ModelPlan;
 
 use crate::heuristics::{Heuristic, Heuristics};
@@ -25,15 +26,15 @@ pub(crate) struct Solver<'a> {
     pub layers: Vec<Layer>,
     pub waits: Waits,
     /// By chain.
-    pub times: Vec<ChainTimes>,
+    pub times: ById<ChainId, ChainTimes>,
     pub rates: Rates,
     /// By entry that queues: the stay of requests whose sender does not wait.
     pub open_stays: Vec<Stay>,
     /// By client: forks whose branches share servers.
-    pub forks: Vec<Vec<SharedFork>>,
+    pub forks: ById<ClientId, Vec<SharedFork>>,
     pub held: Held,
     /// By client: its threads as one flow-equivalent server, if there are several.
-    pub flow_equivalents: Vec<Option<FlowEquivalentServer>>,
+    pub flow_equivalents: ById<ClientId, Option<FlowEquivalentServer>>,
     /// Whether threads are taken as servers that go their own ways, as their pools did not come to agree.
     pub apart: bool,
     pub inner: Inner,
@@ -42,13 +43,13 @@ pub(crate) struct Solver<'a> {
 /// How often things happen.
 pub(crate) struct Rates {
     /// By chain: executions of each entry in a cycle of the client.
-    pub flows: Vec<Vec<f64>>,
+    pub flows: ById<ChainId, Vec<f64>>,
     /// By client: cycles per second.
-    pub throughputs: Vec<f64>,
+    pub throughputs: ById<ClientId, f64>,
     /// By client: mean time of a cycle, seconds, surrogate delay included.
-    pub cycles: Vec<f64>,
+    pub cycles: ById<ClientId, f64>,
     /// By client: requests in a cycle to entries.
-    pub requests: Vec<Vec<Request>>,
+    pub requests: ById<ClientId, Vec<Request>>,
     /// By entry: requests per second whose sender waits.
     pub waited: Vec<f64>,
     /// By entry: requests per second whose sender does not wait.
@@ -58,13 +59,13 @@ pub(crate) struct Rates {
 /// Which clients are held by which others: what interlock follows from.
 pub(crate) struct Held {
     /// By client.
-    pub shares: Vec<Shares>,
+    pub shares: ById<ClientId, Shares>,
     /// By client: the part of its activity in which another waits for it.
-    pub blocking: Vec<f64>,
+    pub blocking: ById<ClientId, f64>,
     /// By client: the part of its visits to stations at which another waits for it, or has just had the reply.
-    pub arriving: Vec<f64>,
+    pub arriving: ById<ClientId, f64>,
     /// By chain.
-    pub activity: Vec<Activity>,
+    pub activity: ById<ChainId, Activity>,
 }
 
 /// What the solutions of the layers' networks left.
@@ -99,7 +100,7 @@ impl<'a> Solver<'a> {
             .collect();
         let layers = submodels::layers(plan, decomposition, &open);
         let chains = || decomposition.chains.iter();
-        let clients = decomposition.clients.len();
+        let clients = &decomposition.clients;
         let mut solver = Self {
             plan,
             decomposition,
@@ -108,32 +109,33 @@ impl<'a> Solver<'a> {
                 stays: chains().map(|chain| vec![Stay::default(); chain.stations.len()]).collect(),
                 service: vec![Phases::default(); entries],
                 longer: chains().map(|chain| vec![0.0; chain.stations.len()]).collect(),
-                together: vec![None; decomposition.chains.len()],
-                thread_queueing: vec![0.0; decomposition.processors + decomposition.threads_of.len()],
+                together: ById::like(&decomposition.chains, None),
+                thread_queueing: decomposition.by_station(0.0),
             },
-            times: vec![ChainTimes::default(); decomposition.chains.len()],
+            times: ById::like(&decomposition.chains, ChainTimes::default()),
             rates: Rates {
                 flows: chains().map(|chain| vec![0.0; chain.reach.len()]).collect(),
-                throughputs: vec![0.0; clients],
-                cycles: vec![0.0; clients],
-                requests: vec![Vec::new(); clients],
+                throughputs: ById::like(clients, 0.0),
+                cycles: ById::like(clients, 0.0),
+                requests: ById::like(clients, Vec::new()),
                 waited: vec![0.0; entries],
                 sent: base,
             },
             open_stays: vec![Stay::default(); entries],
-            forks: (0..clients)
+            forks: clients
+                .ids()
                 .map(|client| {
                     let followed = heuristics.has(Heuristic::ForkChains);
                     if followed { shared_forks(plan, decomposition, client) } else { Vec::new() }
                 })
                 .collect(),
             held: Held {
-                shares: vec![Shares::new(); clients],
-                blocking: vec![1.0; clients],
-                arriving: vec![1.0; clients],
-                activity: vec![Activity::default(); decomposition.chains.len()],
+                shares: ById::like(clients, Shares::new()),
+                blocking: ById::like(clients, 1.0),
+                arriving: ById::like(clients, 1.0),
+                activity: ById::like(&decomposition.chains, Activity::default()),
             },
-            flow_equivalents: vec![None; clients],
+            flow_equivalents: ById::like(clients, None),
             apart: !heuristics.has(Heuristic::ThreadPools),
             inner: Inner {
                 methods: vec![None; layers.len()],
@@ -145,7 +147,7 @@ impl<'a> Solver<'a> {
             layers,
         };
         solver.reset();
-        for (client, found) in decomposition.clients.iter().enumerate() {
+        for (client, found) in decomposition.clients.pairs() {
             if let ClientKind::Customers(task) = found.kind
                 && solver.rates.cycles[client] <= 0.0
             {
@@ -170,13 +172,13 @@ impl<'a> Solver<'a> {
         }
         self.open_stays.fill(Stay::default());
         // Callees are in later clients than their callers: going backwards, service times are there when needed.
-        for client in (0..self.decomposition.clients.len()).rev() {
+        for client in self.decomposition.clients.ids().rev() {
             self.evaluate(client);
             self.publish(client);
         }
         self.rates.throughputs.fill(0.0);
         self.collect_rates();
-        for client in 0..self.decomposition.clients.len() {
+        for client in self.decomposition.clients.ids() {
             self.update_flows(client);
             self.rates.cycles[client] = self.busy_time(client);
             self.rates.throughputs[client] = match self.decomposition.clients[client].kind {
@@ -195,7 +197,7 @@ impl<'a> Solver<'a> {
     pub(crate) fn measure_branches(&mut self, layer: &Layer) {
         for &number in &layer.chains {
             let chain = &self.decomposition.chains[number];
-            if self.decomposition.clients[chain.client].chains.len() < 2 {
+            if self.decomposition.clients[chain.client].chains.count < 2 {
                 continue;
             }
             let (mut time, mut waits) = (0.0, 0.0);
@@ -207,7 +209,7 @@ impl<'a> Solver<'a> {
                 }
                 for index in reach.items.clone() {
                     if let Item::Fork { fork, .. } = chain.items[index] {
-                        let visits = self.plan.entries[reach.entry.index()].shape.forks[fork].visits;
+                        let visits = self.plan.entries[reach.entry.index()].invocation.forks[fork].visits;
                         waits += flow * visits * times.items[index];
                     }
                 }
@@ -221,13 +223,13 @@ impl<'a> Solver<'a> {
     }
 
     /// Positions in a chain at which its executions begin.
-    pub(crate) fn starts(&self, chain: usize) -> usize {
+    pub(crate) fn starts(&self, chain: ChainId) -> usize {
         let chain = &self.decomposition.chains[chain];
         if chain.parent.is_some() { 1 } else { self.starting_entries(chain.client) }
     }
 
     /// Times of what a client does; the largest relative change of what forks take whose branches share servers.
-    pub(crate) fn evaluate(&mut self, client: usize) -> f64 {
+    pub(crate) fn evaluate(&mut self, client: ClientId) -> f64 {
         client_times(self.plan, self.decomposition, client, &self.waits, &mut self.times);
         let mut change = 0.0_f64;
         if self.forks[client].is_empty() {
@@ -247,7 +249,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Starting entries of a client: positions in its main chain.
-    pub(crate) fn starting_entries(&self, client: usize) -> usize {
+    pub(crate) fn starting_entries(&self, client: ClientId) -> usize {
         match self.decomposition.clients[client].kind {
             ClientKind::Customers(task) | ClientKind::Threads(task) => {
                 self.plan.model.tasks[task.index()].entries.len()
@@ -257,9 +259,9 @@ impl<'a> Solver<'a> {
     }
 
     /// New service times of a task that queues; the largest relative change.
-    pub(crate) fn publish(&mut self, client: usize) -> f64 {
+    pub(crate) fn publish(&mut self, client: ClientId) -> f64 {
         let ClientKind::Threads(_) = self.decomposition.clients[client].kind else { return 0.0 };
-        let main = self.decomposition.clients[client].chains.start;
+        let main = self.decomposition.clients[client].chains.first;
         let mut change = 0.0_f64;
         for position in 0..self.starting_entries(client) {
             let entry = self.decomposition.chains[main].reach[position].entry.index();

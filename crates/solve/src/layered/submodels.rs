@@ -9,28 +9,29 @@ use rustc_hash::FxHashMap;
 
 use dyelog_lqn::model::{EntryId, Scheduling};
 
-use crate::layered::chains::{ClientKind, Decomposition, Item, NONE};
+use crate::layered::chains::{ChainId, ClientId, ClientKind, Decomposition, Item, NONE, StationId};
 use crate::layered::phase_times::{Waits, slice};
-use crate::mva::{Discipline, Load, Network, Station, Stay, Visit};
+use crate::mva::{self, Discipline, Load, Network, Station, Stay, Visit};
+use crate::numeric::by_id::{ById, Id};
 use crate::prepare::plan::{ModelPlan, PlannedWork};
 
 /// Chains and stations that are solved together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layer {
-    pub chains: Vec<usize>,
+    pub chains: Vec<ChainId>,
     /// Entries that get Poisson requests at a station of the layer.
     pub open: Vec<EntryId>,
     /// Stations, numbered as in [`Decomposition`].
-    pub stations: Vec<usize>,
+    pub stations: Vec<StationId>,
 }
 
 /// All layers, callers first.
 pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[EntryId]) -> Vec<Layer> {
     let stations = decomposition.processors + plan.model.tasks.len();
     let mut sets = UnionFind::new(stations + decomposition.chains.len());
-    for (number, chain) in decomposition.chains.iter().enumerate() {
+    for (number, chain) in decomposition.chains.pairs() {
         for &station in &chain.stations {
-            sets.union(stations + number, station);
+            sets.union(stations + number.position(), station.position());
         }
     }
     let mut layers: Vec<Layer> = Vec::new();
@@ -42,17 +43,17 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
             layers.len() - 1
         })
     };
-    for number in 0..decomposition.chains.len() {
-        let layer = layer_of(&sets, stations + number, &mut layers);
+    for number in decomposition.chains.ids() {
+        let layer = layer_of(&sets, stations + number.position(), &mut layers);
         layers[layer].chains.push(number);
     }
     for &entry in open {
         let station = decomposition.task_station(plan.entries[entry.index()].task);
-        let layer = layer_of(&sets, station, &mut layers);
+        let layer = layer_of(&sets, station.position(), &mut layers);
         layers[layer].open.push(entry);
     }
     for layer in &mut layers {
-        let mut visited: Vec<usize> =
+        let mut visited: Vec<StationId> =
             layer.chains.iter().flat_map(|chain| decomposition.chains[*chain].stations.clone()).collect();
         visited.extend(layer.open.iter().map(|entry| decomposition.task_station(plan.entries[entry.index()].task)));
         visited.sort_unstable();
@@ -63,13 +64,13 @@ pub(crate) fn layers(plan: &ModelPlan, decomposition: &Decomposition, open: &[En
 }
 
 /// The station of that number.
-pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, number: usize) -> Station {
-    let (scheduling, count) = if number < decomposition.processors {
-        let processor = &plan.model.processors[number];
-        (processor.scheduling, processor.multiplicity.servers() * f64::from(processor.replicas.max(1)))
-    } else {
-        let task = number - decomposition.processors;
-        (plan.model.tasks[task].scheduling, plan.threads[task])
+pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> Station {
+    let (scheduling, count) = match decomposition.element(station) {
+        Ok(processor) => {
+            let processor = &plan.model.processors[processor.index()];
+            (processor.scheduling, processor.multiplicity.servers() * f64::from(processor.replicas.max(1)))
+        }
+        Err(task) => (plan.model.tasks[task.index()].scheduling, plan.threads[task.index()]),
     };
     let discipline = match scheduling {
         Scheduling::ProcessorSharing | Scheduling::CompletelyFair => Discipline::Sharing,
@@ -94,7 +95,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    fn visit(&self, chain: usize, station: usize) -> Visit {
+    fn visit(&self, chain: mva::ChainId, station: mva::StationId) -> Visit {
         let mean = |sum: f64| if self.visits > 0.0 { sum / self.visits } else { 0.0 };
         Visit {
             chain,
@@ -128,7 +129,7 @@ impl Sum {
 pub(crate) fn chain_visits(
     plan: &ModelPlan,
     decomposition: &Decomposition,
-    number: usize,
+    number: ChainId,
     flows: &[f64],
     waits: &Waits,
 ) -> Vec<Sum> {
@@ -181,7 +182,7 @@ fn repeats(work: &PlannedWork, mean: f64) -> f64 {
 pub(crate) struct LayerNetwork {
     pub network: Network,
     /// By visit: chain and slot; none for those of open entries.
-    pub places: Vec<Option<(usize, usize)>>,
+    pub places: Vec<Option<(ChainId, usize)>>,
 }
 
 /// Builds the network of a layer from the loads of its chains.
@@ -196,8 +197,10 @@ pub(crate) fn network(
 ) -> LayerNetwork {
     let mut network = Network::default();
     let mut places = Vec::new();
-    let local =
-        |station: usize| layer.stations.binary_search(&station).expect("a layer has all stations of its decomposition");
+    let local = |station: StationId| {
+        let place = layer.stations.binary_search(&station);
+        mva::StationId::at(place.expect("a layer has all stations of its decomposition"))
+    };
     network.stations = layer
         .stations
         .iter()
@@ -206,9 +209,9 @@ pub(crate) fn network(
             ..station(plan, decomposition, number)
         })
         .collect();
-    for (chain, &number) in layer.chains.iter().enumerate() {
-        network.chains.push(loads[chain]);
-        for (slot, sum) in sums[chain].iter().enumerate() {
+    for ((&number, load), sums) in layer.chains.iter().zip(loads).zip(sums) {
+        let chain = network.chains.push(*load);
+        for (slot, sum) in sums.iter().enumerate() {
             if sum.visits > 0.0 {
                 let visit = sum.visit(chain, local(decomposition.chains[number].stations[slot]));
                 network.visits.push(Visit {
@@ -223,8 +226,7 @@ pub(crate) fn network(
     for &entry in &layer.open {
         let mut sum = Sum::default();
         sum.add_entry(plan, waits, entry, 1.0);
-        let chain = network.chains.len();
-        network.chains.push(Load::Open(open[entry.index()]));
+        let chain = network.chains.push(Load::Open(open[entry.index()]));
         network.visits.push(sum.visit(chain, local(decomposition.task_station(plan.entries[entry.index()].task))));
         places.push(None);
     }
@@ -234,7 +236,7 @@ pub(crate) fn network(
 /// What one cycle of a client demands of a station, all visits together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
-    pub station: usize,
+    pub station: StationId,
     pub visits: f64,
     /// Seconds of service.
     pub service: f64,
@@ -248,11 +250,11 @@ pub(crate) struct Demand {
 pub(crate) fn demands(
     plan: &ModelPlan,
     decomposition: &Decomposition,
-    flows: &[Vec<f64>],
+    flows: &ById<ChainId, Vec<f64>>,
     waits: &Waits,
-) -> Vec<Vec<Demand>> {
-    let mut demands = vec![Vec::new(); decomposition.clients.len()];
-    for (number, chain) in decomposition.chains.iter().enumerate() {
+) -> ById<ClientId, Vec<Demand>> {
+    let mut demands = ById::like(&decomposition.clients, Vec::new());
+    for (number, chain) in decomposition.chains.pairs() {
         let sums = chain_visits(plan, decomposition, number, &flows[number], waits);
         demands[chain.client].extend(sums.iter().zip(waits.all(number)).zip(&chain.stations).map(
             |((sum, stay), &station)| Demand {
@@ -268,11 +270,10 @@ pub(crate) fn demands(
 }
 
 /// The name of a station, for words to users.
-pub(crate) fn station_name(plan: &ModelPlan, decomposition: &Decomposition, number: usize) -> String {
-    if number < decomposition.processors {
-        format!("processor `{}`", plan.model.processors[number].name)
-    } else {
-        format!("task `{}`", plan.model.tasks[number - decomposition.processors].name)
+pub(crate) fn station_name(plan: &ModelPlan, decomposition: &Decomposition, station: StationId) -> String {
+    match decomposition.element(station) {
+        Ok(processor) => format!("processor `{}`", plan.model.processors[processor.index()].name),
+        Err(task) => format!("task `{}`", plan.model.tasks[task.index()].name),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::layered::chains::{ClientKind, Decomposition, Item};
 use crate::mva::InnerStarts;
 use crate::numeric::anderson::Anderson;
+use crate::numeric::by_id::Id;
 use crate::prepare::plan::ModelPlan;
 use dyelog_lqn::results::Convergence;
 
@@ -152,7 +153,7 @@ impl Solver<'_> {
                 *value = *new;
             }
         });
-        for client in (0..self.decomposition.clients.len()).rev() {
+        for client in self.decomposition.clients.ids().rev() {
             self.evaluate(client);
             self.update_requests(client);
         }
@@ -208,11 +209,11 @@ pub(crate) fn shape(decomposition: &Decomposition) -> Vec<u32> {
             ClientKind::Threads(task) => [1, task.0],
             ClientKind::Open { entry, later } => [2 + u32::from(later), entry.0],
         });
-        shape.push(index(client.chains.len()));
+        shape.push(index(client.chains.count));
     }
     for chain in &decomposition.chains {
-        shape.extend([chain.client, chain.reach.len(), chain.items.len(), chain.stations.len()].map(index));
-        shape.extend(chain.stations.iter().map(|station| index(*station)));
+        shape.extend([chain.client.position(), chain.reach.len(), chain.items.len(), chain.stations.len()].map(index));
+        shape.extend(chain.stations.iter().map(|station| index(station.position())));
         for reach in &chain.reach {
             shape.extend([reach.entry.0, index(reach.strand), index(reach.items.start)]);
         }
@@ -221,7 +222,7 @@ pub(crate) fn shape(decomposition: &Decomposition) -> Vec<u32> {
             Item::Call { slot, to, .. } => [to.0, slot],
             Item::Flattened { reach, .. } => [reach, 1],
             Item::Send { to, .. } => [to.0, 2],
-            Item::Fork { fork, first_chain } => [index(fork), index(first_chain)],
+            Item::Fork { fork, first_chain } => [index(fork), index(first_chain.position())],
         }));
     }
     shape

@@ -3,7 +3,10 @@
 //! Demands are scaled by an estimate of each chain's throughput and the delay of each chain enters as a Poisson
 //! distribution, so that no normalisation constant overflows; all terms are positive, so nothing cancels.
 
-use super::{Discipline, InnerStarts, Load, Method, Network, Solution, Stay, Visit, approximate, cycles};
+use super::{
+    ChainId, Discipline, InnerStarts, Load, Method, Network, Solution, StationId, Stay, Visit, approximate, cycles,
+};
+use crate::numeric::by_id::ById;
 
 /// The lattice of population vectors 0..=N, chain 0 fastest.
 struct Lattice {
@@ -29,16 +32,24 @@ impl Lattice {
     }
 }
 
-fn closed(network: &Network) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
-    network.chains.iter().enumerate().filter_map(|(chain, load)| match *load {
-        Load::Closed { population, delay } => Some((chain, population, delay)),
+/// A closed chain.
+#[derive(Clone, Copy)]
+struct ClosedChain {
+    chain: ChainId,
+    population: f64,
+    delay: f64,
+}
+
+fn closed(network: &Network) -> impl Iterator<Item = ClosedChain> + '_ {
+    network.chains.pairs().filter_map(|(chain, load)| match *load {
+        Load::Closed { population, delay } => Some(ClosedChain { chain, population, delay }),
         Load::Open(_) => None,
     })
 }
 
 /// About how many multiplications [`solve`] takes.
 pub(super) fn work(network: &Network) -> f64 {
-    let points: f64 = closed(network).map(|(_, population, _)| population + 1.0).product();
+    let points: f64 = closed(network).map(|own| own.population + 1.0).product();
     let chains = closed(network).count() as f64;
     let several = network.stations.iter().filter(|station| station.servers > 1.0).count() as f64;
     let single = network.stations.len() as f64 - several;
@@ -48,8 +59,7 @@ pub(super) fn work(network: &Network) -> f64 {
 /// Whether the network has product form and is one that [`solve`] can do.
 pub(super) fn applies(network: &Network) -> bool {
     let self_only = network.interlock.is_empty();
-    let whole =
-        closed(network).all(|(_, population, delay)| population.fract() == 0.0 && population >= 1.0 && delay >= 0.0);
+    let whole = closed(network).all(|own| own.population.fract() == 0.0 && own.population >= 1.0 && own.delay >= 0.0);
     let apart = network.stations.iter().all(|station| station.thread_queueing == 0.0);
     let open_several = network.visits.iter().any(|visit| {
         matches!(network.chains[visit.chain], Load::Open(_)) && network.stations[visit.station].servers > 1.0
@@ -59,7 +69,7 @@ pub(super) fn applies(network: &Network) -> bool {
 
 /// Whether each visit looks like the first one at its station, where that matters.
 pub(super) fn product_form(network: &Network) -> bool {
-    let mut first: Vec<Option<&Visit>> = vec![None; network.stations.len()];
+    let mut first: ById<StationId, Option<&Visit>> = ById::like(&network.stations, None);
     network.visits.iter().all(|visit| {
         let station = &network.stations[visit.station];
         let first = first[visit.station].get_or_insert(visit);
@@ -72,7 +82,7 @@ pub(super) fn product_form(network: &Network) -> bool {
     })
 }
 
-/// The network with processor sharing everywhere and nobody unseen, if [`solve`] can do that one.
+/// The network with processor sharing everywhere and without interlock, if [`solve`] can do that one.
 pub(super) fn nearest(network: &Network) -> Option<Network> {
     // Of thread queueing the neighbour knows nothing, and most of the wait may be that.
     if network.stations.iter().any(|station| station.thread_queueing != 0.0) {
@@ -96,17 +106,14 @@ pub(super) fn nearest(network: &Network) -> Option<Network> {
 /// Solves a network to which [`applies`].
 pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Solution {
     let rough = approximate::solve(network, approximate::Core::Schweitzer, inner_starts);
-    let chains: Vec<(usize, f64, f64)> = closed(network).collect();
-    let populations: Vec<usize> = chains.iter().map(|chain| chain.1 as usize).collect();
+    let chains: Vec<ClosedChain> = closed(network).collect();
+    let populations: Vec<usize> = chains.iter().map(|own| own.population as usize).collect();
     let lattice = Lattice::new(&populations);
-    let slot_of: Vec<Option<usize>> = {
-        let mut slots = vec![None; network.chains.len()];
-        for (slot, chain) in chains.iter().enumerate() {
-            slots[chain.0] = Some(slot);
-        }
-        slots
-    };
-    let mut open = vec![0.0; network.stations.len()];
+    let mut slot_of: ById<ChainId, Option<usize>> = ById::like(&network.chains, None);
+    for (slot, own) in chains.iter().enumerate() {
+        slot_of[own.chain] = Some(slot);
+    }
+    let mut open = ById::like(&network.stations, 0.0);
     for visit in &network.visits {
         if let Load::Open(rate) = network.chains[visit.chain] {
             open[visit.station] += rate * visit.visits * visit.service;
@@ -116,8 +123,8 @@ pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Soluti
         return rough;
     }
     // Scaled demands by station and slot.
-    let scale: Vec<f64> = chains.iter().map(|chain| rough.throughputs[chain.0].max(f64::MIN_POSITIVE)).collect();
-    let mut demands = vec![vec![0.0; chains.len()]; network.stations.len()];
+    let scale: Vec<f64> = chains.iter().map(|own| rough.throughputs[own.chain].max(f64::MIN_POSITIVE)).collect();
+    let mut demands = ById::like(&network.stations, vec![0.0; chains.len()]);
     for visit in &network.visits {
         if let Some(slot) = slot_of[visit.chain] {
             demands[visit.station][slot] += visit.visits * visit.service * scale[slot]
@@ -125,11 +132,11 @@ pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Soluti
         }
     }
     let delays = delay_terms(&lattice, &chains, &scale);
-    let several: Vec<usize> = (0..network.stations.len()).filter(|&k| network.stations[k].servers > 1.0).collect();
+    let several: Vec<StationId> = network.stations.ids().filter(|&k| network.stations[k].servers > 1.0).collect();
     let terms: Vec<Vec<f64>> =
         several.iter().map(|&k| server_terms(&lattice, &demands[k], network.stations[k].servers)).collect();
     let mut constant = delays;
-    for (station, demand) in demands.iter().enumerate() {
+    for (station, demand) in demands.pairs() {
         if network.stations[station].servers == 1.0 {
             add_single(&lattice, &mut constant, demand);
         }
@@ -143,8 +150,8 @@ pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Soluti
     if !(total.is_finite() && total > 0.0) {
         return rough;
     }
-    let mut queues = vec![vec![0.0; chains.len()]; network.stations.len()];
-    for (station, demand) in demands.iter().enumerate() {
+    let mut queues = ById::like(&network.stations, vec![0.0; chains.len()]);
+    for (station, demand) in demands.pairs() {
         if network.stations[station].servers == 1.0 {
             let mut twice = constant.clone();
             add_single(&lattice, &mut twice, demand);
@@ -167,9 +174,9 @@ pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Soluti
             }
         }
     }
-    let mut rates = vec![0.0; network.chains.len()];
-    for (slot, chain) in chains.iter().enumerate() {
-        rates[chain.0] = scale[slot] * constant[last - lattice.strides[slot]] / total;
+    let mut rates = ById::like(&network.chains, 0.0);
+    for (slot, own) in chains.iter().enumerate() {
+        rates[own.chain] = scale[slot] * constant[last - lattice.strides[slot]] / total;
     }
     let stays: Vec<Stay> = network
         .visits
@@ -193,7 +200,7 @@ pub(super) fn solve(network: &Network, inner_starts: &mut InnerStarts) -> Soluti
         throughputs,
         method: Method::Exact,
         converged: true,
-        saturated: vec![false; network.stations.len()],
+        saturated: ById::like(&network.stations, false),
     }
 }
 
@@ -207,13 +214,13 @@ fn spread(network: &Network, visit: &Visit, extra: f64) -> Stay {
 }
 
 /// The product over chains of Poisson probabilities with the mean number in delay.
-fn delay_terms(lattice: &Lattice, chains: &[(usize, f64, f64)], scale: &[f64]) -> Vec<f64> {
+fn delay_terms(lattice: &Lattice, chains: &[ClosedChain], scale: &[f64]) -> Vec<f64> {
     let by_chain: Vec<Vec<f64>> = chains
         .iter()
         .zip(scale)
         .enumerate()
-        .map(|(slot, (chain, scale))| {
-            let mean = chain.2 * scale;
+        .map(|(slot, (own, scale))| {
+            let mean = own.delay * scale;
             let mut log = -mean;
             (0..lattice.sizes[slot])
                 .map(|count| {

@@ -13,6 +13,14 @@ mod inner_start;
 pub(crate) use inner_start::InnerStarts;
 
 use crate::heuristics::{Heuristic, Heuristics};
+use crate::numeric::by_id::{ById, ids};
+
+ids! {
+    /// A chain of a [`Network`].
+    ChainId,
+    /// A station of a [`Network`].
+    StationId,
+}
 
 /// How a station serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +65,9 @@ pub(crate) enum Load {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Visit {
     /// Which chain.
-    pub chain: usize,
+    pub chain: ChainId,
     /// Which station.
-    pub station: usize,
+    pub station: StationId,
     /// How often in a cycle.
     pub visits: f64,
     /// Mean service, seconds a visit.
@@ -87,14 +95,14 @@ pub(crate) struct Visit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Network {
     /// Stations.
-    pub stations: Vec<Station>,
+    pub stations: ById<StationId, Station>,
     /// Chains.
-    pub chains: Vec<Load>,
+    pub chains: ById<ChainId, Load>,
     /// Visits in the order of chains, at most one a chain and station.
     pub visits: Vec<Visit>,
     /// `(c, j, fraction)`: a customer of chain c never finds this fraction of the customers of chain j, because they are
     /// there on behalf of the same customer (or finds more of them, where it is negative). Sorted by c.
-    pub interlock: Vec<(usize, usize, f64)>,
+    pub interlock: Vec<(ChainId, ChainId, f64)>,
     /// Rules beyond product form.
     pub heuristics: Heuristics,
 }
@@ -129,19 +137,19 @@ pub(crate) struct Solution {
     /// By visit.
     pub stays: Vec<Stay>,
     /// By chain: cycles per second.
-    pub throughputs: Vec<f64>,
+    pub throughputs: ById<ChainId, f64>,
     /// How it was found.
     pub method: Method,
     /// Whether the iteration inside the method met its bound.
     pub converged: bool,
     /// By station: whether open load alone fills it.
-    pub saturated: Vec<bool>,
+    pub saturated: ById<StationId, bool>,
 }
 
 /// Whether formulas for independent stations are exact: the network has product form, or is a single queue with general
 /// service (Pollaczek and Khinchine) that everyone passes `once`.
 pub(crate) fn formulas_are_exact(network: &Network, once: bool) -> bool {
-    let single = || match &network.stations[..] {
+    let single = || match &*network.stations {
         [station] => once && station.discipline == Discipline::Fcfs && station.servers <= 1.0,
         _ => false,
     };
@@ -153,7 +161,7 @@ const EXACT_WORK: f64 = 4e5;
 /// How much work one Linearizer iteration may take.
 const LINEARIZER_WORK: f64 = 2e3;
 
-/// Solves a network. `thorough` permits the costlier methods; iterations start from what the memory holds of them.
+/// Solves a network. `thorough` permits the costlier methods; iterations start from what `inner_starts` holds of them.
 pub(crate) fn solve(network: &Network, thorough: bool, inner_starts: &mut InnerStarts) -> Solution {
     inner_starts.rewind();
     let closed = network.chains.iter().any(|load| matches!(load, Load::Closed { .. }));
@@ -212,7 +220,7 @@ fn correct(network: &Network, rough: Solution, base: &Solution, exact: &Solution
 
 /// Whether some servers would have to do more than they can.
 fn overloaded(network: &Network, solution: &Solution) -> bool {
-    let mut loads = vec![0.0; network.stations.len()];
+    let mut loads = ById::like(&network.stations, 0.0);
     for visit in &network.visits {
         loads[visit.station] += solution.throughputs[visit.chain] * visit.visits * (visit.service + visit.after);
     }
@@ -220,8 +228,8 @@ fn overloaded(network: &Network, solution: &Solution) -> bool {
 }
 
 /// Throughputs that follow from stays by Little's law.
-pub(crate) fn cycles(network: &Network, stays: &[Stay]) -> Vec<f64> {
-    let mut times = vec![0.0; network.chains.len()];
+pub(crate) fn cycles(network: &Network, stays: &[Stay]) -> ById<ChainId, f64> {
+    let mut times = ById::like(&network.chains, 0.0);
     for (visit, stay) in network.visits.iter().zip(stays) {
         times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.slowdown));
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod anderson;
 pub(crate) mod birth_death;
+pub(crate) mod by_id;
 pub(crate) mod erlang;
 pub(crate) mod order_statistics;
 pub(crate) mod quadrature;

@@ -1,10 +1,11 @@
 //! From the state of the layered solver to results, element by element.
 
-use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole, Task};
+use dyelog_lqn::model::{Model, Scheduling, SemaphoreRole};
 use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, ProcessorResult, Results, TaskResult};
 
-use crate::layered::chains::{ClientKind, Item};
+use crate::layered::chains::{ChainId, ClientId, ClientKind, Item};
 use crate::layered::state::Solver;
+use crate::prepare::caveats as model_caveats;
 use crate::prepare::plan::ModelPlan;
 
 /// A sum of values by weight.
@@ -36,7 +37,7 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
         rows: vec![Mean::default(); plan.rows.len()],
         answers: vec![Mean::default(); model.entries.len()],
     };
-    for client in 0..solver.decomposition.clients.len() {
+    for client in solver.decomposition.clients.ids() {
         sums.add_client(solver, client);
     }
     sums.add_open(solver);
@@ -143,20 +144,6 @@ pub(crate) fn gives_back(role: Option<SemaphoreRole>) -> bool {
     matches!(role, Some(SemaphoreRole::Signal | SemaphoreRole::ReadUnlock | SemaphoreRole::WriteUnlock))
 }
 
-/// What is taken for something simpler of sources that choose among entries.
-pub(crate) fn caveats_of_sources(plan: &ModelPlan) -> impl Iterator<Item = String> {
-    let several = |task: &&Task| {
-        let first = task.entries.first().map(|entry| plan.entries[entry.index()].task);
-        first.is_some_and(|task| plan.is_source(task)) && task.entries.len() > 1
-    };
-    plan.model.tasks.iter().filter(several).map(|task| {
-        format!(
-            "reference task `{}` has several entries; each cycle is taken to choose one of them at random",
-            task.name
-        )
-    })
-}
-
 struct Sums {
     phases: Vec<[Mean; 3]>,
     works: Vec<Mean>,
@@ -167,11 +154,11 @@ struct Sums {
 }
 
 impl Sums {
-    fn add_client(&mut self, solver: &Solver, client: usize) {
+    fn add_client(&mut self, solver: &Solver, client: ClientId) {
         let rate = solver.rates.throughputs[client];
         let found = &solver.decomposition.clients[client];
         let later = matches!(found.kind, ClientKind::Open { later: true, .. });
-        for number in found.chains.clone() {
+        for number in found.chains.ids() {
             let chain = &solver.decomposition.chains[number];
             let times = &solver.times[number];
             if times.entries.is_empty() {
@@ -201,7 +188,7 @@ impl Sums {
         }
     }
 
-    fn add_items(&mut self, solver: &Solver, number: usize, position: usize, weight: f64) {
+    fn add_items(&mut self, solver: &Solver, number: ChainId, position: usize, weight: f64) {
         let chain = &solver.decomposition.chains[number];
         let reach = &chain.reach[position];
         let stays = &solver.waits.all(number);
@@ -253,7 +240,7 @@ impl Sums {
 }
 
 /// Whether the chain executes the later phases of its entry.
-fn phase_runs_here(solver: &Solver, chain: usize, position: usize) -> bool {
+fn phase_runs_here(solver: &Solver, chain: ChainId, position: usize) -> bool {
     let found = &solver.decomposition.chains[chain];
     found.parent.is_none()
         && match solver.decomposition.clients[found.client].kind {
@@ -280,7 +267,7 @@ fn caveats(solver: &Solver, convergence: &Convergence) -> Vec<String> {
             convergence.residual
         ));
     }
-    caveats.extend(caveats_of_sources(solver.plan));
+    caveats.extend(model_caveats::of_sources(solver.plan.model));
     for entry in &solver.plan.entries {
         let task = &solver.plan.model.tasks[entry.task.index()];
         if solver.decomposition.queues[entry.task.index()] && task.scheduling == Scheduling::ProcessorSharing {

@@ -1,13 +1,12 @@
 //! What the solver asks of a model before it starts, and what it will take for something simpler.
 
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use dyelog_lqn::model::{Body, Fork, Join, Model, Multiplicity, Scheduling, Task, TaskId, Work};
+use dyelog_lqn::model::{Body, EntryId, Fork, Model, Multiplicity, Task, Work};
 
 use crate::codes;
-use crate::prepare::plan::is_source;
 
 /// Enough errors to show at once.
-const MOST_ERRORS: usize = 100;
+pub(crate) const MOST_ERRORS: usize = 100;
 
 /// Finds what keeps a model from being solved at all.
 pub(crate) fn check(model: &Model) -> Result<(), Diagnostics> {
@@ -52,19 +51,8 @@ fn references(model: &Model, findings: &mut Findings) {
         });
         missing(task.fan_out.iter().all(|fan| fan.0.index() < tasks), &|| format!("task `{name}` fans out to no task"));
         let known = task.precedences.iter().all(|precedence| {
-            let left = match &precedence.join {
-                Join::Sequence(id) => id.index() < activities,
-                Join::And { activities: ids, .. } | Join::Or(ids) => ids.iter().all(|id| id.index() < activities),
-            };
-            left && match &precedence.fork {
-                None => true,
-                Some(Fork::Sequence(id)) => id.index() < activities,
-                Some(Fork::And(ids)) => ids.iter().all(|id| id.index() < activities),
-                Some(Fork::Or(ids)) => ids.iter().all(|id| id.1.index() < activities),
-                Some(Fork::Loop { bodies, end }) => {
-                    bodies.iter().all(|id| id.1.index() < activities) && end.is_none_or(|id| id.index() < activities)
-                }
-            }
+            let mut named = precedence.join.activities().iter().copied().chain(precedence.followers());
+            named.all(|id| id.index() < activities)
         });
         missing(known, &|| format!("a precedence of task `{name}` has an unknown activity"));
     }
@@ -145,16 +133,19 @@ fn work_numbers(work: &Work, whose: &str, findings: &mut Findings) {
 }
 
 fn sources(model: &Model, findings: &mut Findings) {
-    for (index, task) in model.tasks.iter().enumerate() {
-        let source = is_source(model, TaskId::from(index));
-        if source && task.multiplicity == Multiplicity::Infinite {
+    let is_source = |entry: EntryId| {
+        let task = model.entries[entry.index()].task;
+        model.tasks[task.index()].scheduling.is_source()
+    };
+    for task in &model.tasks {
+        if task.scheduling.is_source() && task.multiplicity == Multiplicity::Infinite {
             findings.add(codes::SOURCE, format!("the population of reference task `{}` is infinite", task.name));
         }
     }
     let called = |work: &Work, findings: &mut Findings| {
         for call in &work.calls {
-            let entry = &model.entries[call.to.index()];
-            if is_source(model, entry.task) {
+            if is_source(call.to) {
+                let entry = &model.entries[call.to.index()];
                 findings.add(codes::SOURCE, format!("entry `{}` of a reference task is called", entry.name));
             }
         }
@@ -165,7 +156,7 @@ fn sources(model: &Model, findings: &mut Findings) {
                 called(work, findings);
             }
         }
-        if is_source(model, entry.task)
+        if model.tasks[entry.task.index()].scheduling.is_source()
             && (entry.open_arrival_rate.unwrap_or(0.0) > 0.0 || !entry.forwarding.is_empty())
         {
             findings.add(
@@ -174,7 +165,7 @@ fn sources(model: &Model, findings: &mut Findings) {
             );
         }
         for forward in &entry.forwarding {
-            if is_source(model, model.entries[forward.to.index()].task) {
+            if is_source(forward.to) {
                 let name = &model.entries[forward.to.index()].name;
                 findings.add(codes::SOURCE, format!("entry `{name}` of a reference task is forwarded to"));
             }
@@ -188,8 +179,7 @@ fn sources(model: &Model, findings: &mut Findings) {
 /// What only the states of the whole model can tell.
 pub(crate) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
     let lock = |task: &&Task| {
-        matches!(task.scheduling, Scheduling::Semaphore | Scheduling::ReadWriteLock)
-            || task.entries.iter().any(|id| model.entries[id.index()].semaphore.is_some())
+        task.scheduling.is_lock() || task.entries.iter().any(|id| model.entries[id.index()].semaphore.is_some())
     };
     let error = |task: &Task| {
         let what = format!("task `{}` is a lock, and the model cannot be solved exactly", task.name);
@@ -200,39 +190,4 @@ pub(crate) fn beyond_layers(model: &Model) -> Vec<Diagnostic> {
             .with_hint("the simulator can do locks")
     };
     model.tasks.iter().filter(lock).map(error).collect()
-}
-
-/// What will be taken for something simpler, in words.
-pub(crate) fn caveats(model: &Model) -> Vec<String> {
-    let mut caveats = Vec::new();
-    for processor in &model.processors {
-        if processor.scheduling == Scheduling::CompletelyFair {
-            caveats.push(format!(
-                "processor `{}`: shares of groups are left out; taken as processor sharing",
-                processor.name
-            ));
-        }
-        if processor.replicas > 1 {
-            caveats.push(format!(
-                "processor `{}`: {} replicas are taken as one queue with as many servers",
-                processor.name, processor.replicas
-            ));
-        }
-    }
-    for task in &model.tasks {
-        let name = &task.name;
-        match task.scheduling {
-            Scheduling::Burst => caveats.push(format!("task `{name}`: bursts are left out; taken as a reference task")),
-            Scheduling::Polling => caveats.push(format!("task `{name}`: polling is taken as first come, first served")),
-            _ => {}
-        }
-        if task.replicas > 1 {
-            caveats
-                .push(format!("task `{name}`: {} replicas are taken as one queue with as many threads", task.replicas));
-        }
-        if task.queue_length.is_some_and(|length| length > 0) {
-            caveats.push(format!("task `{name}`: the bound of its queue is left out"));
-        }
-    }
-    caveats
 }

@@ -4,11 +4,14 @@ use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Scheduling, TaskId, Work};
+use dyelog_lqn::flow::FlowError;
+use dyelog_lqn::invocation::{Invocation, InvocationError, Parallel, StepWork, StrandStep};
+use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, TaskId, Work};
+use dyelog_lqn::operational::{AnalysisError, OperationalAnalysis};
 use dyelog_lqn::results::Caller;
 
 use crate::codes;
-use crate::prepare::activities::{Shape, StepWork, shape};
+use crate::prepare::caveats::{self, Answer};
 use crate::prepare::check;
 
 /// How many steps and followed forwards a model may unfold into.
@@ -71,7 +74,8 @@ pub(crate) struct PlannedStep {
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedEntry {
     pub task: TaskId,
-    pub shape: Shape,
+    /// Its strands and forks.
+    pub invocation: Invocation,
     /// Steps by strand.
     pub steps: Vec<Vec<PlannedStep>>,
     /// Open arrivals per second.
@@ -112,15 +116,19 @@ pub(crate) struct ModelPlan<'a> {
 impl<'a> ModelPlan<'a> {
     /// Checks and prepares a model.
     pub fn new(model: &'a Model) -> Result<Self, Diagnostics> {
-        check::check(model)?;
+        let analysis = analyse(model)?;
+        let mut rank = vec![0; model.entries.len()];
+        for (place, entry) in analysis.order.iter().enumerate() {
+            rank[entry.index()] = place;
+        }
         let mut plan = Self {
             model,
             works: Vec::new(),
             first_phase: Vec::new(),
             first_activity: 0,
             entries: Vec::new(),
-            order: Vec::new(),
-            rank: Vec::new(),
+            order: analysis.order,
+            rank,
             rows: rows(model),
             next_row: 0,
             threads: model
@@ -128,18 +136,17 @@ impl<'a> ModelPlan<'a> {
                 .iter()
                 .map(|task| task.multiplicity.servers() * f64::from(task.replicas.max(1)))
                 .collect(),
-            caveats: check::caveats(model),
+            caveats: caveats::of_model(model, Answer::Analysis),
         };
         plan.add_works();
-        plan.add_entries()?;
-        plan.sort()?;
+        plan.add_entries(analysis.invocations);
         plan.follow_forwards()?;
         Ok(plan)
     }
 
     /// Whether the task is a source of load.
     pub fn is_source(&self, task: TaskId) -> bool {
-        is_source(self.model, task)
+        self.model.tasks[task.index()].scheduling.is_source()
     }
 
     fn add_works(&mut self) {
@@ -188,121 +195,32 @@ impl<'a> ModelPlan<'a> {
         });
     }
 
-    fn add_entries(&mut self) -> Result<(), Diagnostics> {
-        let mut errors = Vec::new();
-        let mut total = 0;
-        for (index, entry) in self.model.entries.iter().enumerate() {
-            match shape(self.model, EntryId::from(index)) {
-                Ok(shape) => {
-                    let steps: Vec<Vec<PlannedStep>> = shape
-                        .strands
-                        .iter()
-                        .map(|strand| {
-                            strand
-                                .steps
-                                .iter()
-                                .map(|step| PlannedStep {
-                                    work: match step.work {
-                                        StepWork::Phase(phase) => self.first_phase[index] + phase,
-                                        StepWork::Activity(activity) => self.first_activity + activity.index(),
-                                    },
-                                    visits: step.visits,
-                                    phase: step.phase,
-                                })
-                                .collect()
-                        })
-                        .collect();
-                    total += steps.iter().map(Vec::len).sum::<usize>();
-                    if total > MOST {
-                        return Err(too_large().into());
-                    }
-                    let later = steps.iter().flatten().any(|step| step.phase > 0 && !self.works[step.work].is_empty())
-                        || shape.forks.iter().any(|fork| {
-                            fork.phase > 0 || fork.quorum.is_some_and(|quorum| quorum < fork.branches.len())
-                        });
-                    self.caveats.extend(shape.caveats.iter().cloned());
-                    self.entries.push(PlannedEntry {
-                        task: entry.task,
-                        shape,
-                        steps,
-                        open: entry.open_arrival_rate.unwrap_or(0.0),
-                        forwards: Vec::new(),
-                        later,
-                    });
-                }
-                Err(found) => errors.extend(found.0),
-            }
+    fn add_entries(&mut self, invocations: Vec<Invocation>) {
+        for ((index, entry), invocation) in self.model.entries.iter().enumerate().zip(invocations) {
+            let planned = |step: &StrandStep| PlannedStep {
+                work: match step.work {
+                    StepWork::Phase(phase) => self.first_phase[index] + phase,
+                    StepWork::Activity(activity) => self.first_activity + activity.index(),
+                },
+                visits: step.visits,
+                phase: step.phase,
+            };
+            let strands = invocation.strands.iter();
+            let steps: Vec<Vec<PlannedStep>> =
+                strands.map(|strand| strand.steps.iter().map(planned).collect()).collect();
+            let goes_on = |fork: &Parallel| fork.phase > 0 || fork.quorum.is_some_and(|of| of < fork.branches.len());
+            let later = steps.iter().flatten().any(|step| step.phase > 0 && !self.works[step.work].is_empty())
+                || invocation.forks.iter().any(goes_on);
+            self.caveats.extend(caveats::of_invocation(&entry.name, &invocation, Answer::Analysis));
+            self.entries.push(PlannedEntry {
+                task: entry.task,
+                invocation,
+                steps,
+                open: entry.open_arrival_rate.unwrap_or(0.0),
+                forwards: Vec::new(),
+                later,
+            });
         }
-        if errors.is_empty() { Ok(()) } else { Err(Diagnostics(errors)) }
-    }
-
-    /// Entries in an order in which callers come before those they call or forward to.
-    fn sort(&mut self) -> Result<(), Diagnostics> {
-        let count = self.entries.len();
-        let mut targets: Vec<Vec<u32>> = vec![Vec::new(); count];
-        for (index, entry) in self.entries.iter().enumerate() {
-            for step in entry.steps.iter().flatten() {
-                targets[index].extend(self.works[step.work].calls.iter().map(|call| call.to.0));
-            }
-            targets[index].extend(self.model.entries[index].forwarding.iter().map(|forward| forward.to.0));
-        }
-        let mut callers = vec![0_usize; count];
-        for target in targets.iter().flatten() {
-            callers[*target as usize] += 1;
-        }
-        let mut order: Vec<usize> = (0..count).filter(|&entry| callers[entry] == 0).collect();
-        let mut next = 0;
-        while next < order.len() {
-            for target in &targets[order[next]] {
-                callers[*target as usize] -= 1;
-                if callers[*target as usize] == 0 {
-                    order.push(*target as usize);
-                }
-            }
-            next += 1;
-        }
-        if order.len() < count {
-            return Err(self.cycle(&callers, &targets).into());
-        }
-        self.rank = vec![0; count];
-        for (rank, &entry) in order.iter().enumerate() {
-            self.rank[entry] = rank;
-        }
-        self.order = order.into_iter().map(EntryId::from).collect();
-        Ok(())
-    }
-
-    /// Names one cycle among the entries that were left over.
-    fn cycle(&self, callers: &[usize], targets: &[Vec<u32>]) -> Diagnostic {
-        let left: Vec<usize> = (0..callers.len()).filter(|&entry| callers[entry] > 0).collect();
-        // Every entry that is left has a caller that is left: going back from any of them runs into a cycle.
-        let mut back = vec![usize::MAX; callers.len()];
-        for &entry in &left {
-            for target in &targets[entry] {
-                back[*target as usize] = entry;
-            }
-        }
-        let mut seen = vec![usize::MAX; callers.len()];
-        let mut path = Vec::new();
-        let mut at = left[0];
-        while seen[at] == usize::MAX {
-            seen[at] = path.len();
-            path.push(at);
-            at = back[at];
-        }
-        let mut names: Vec<&str> = path[seen[at]..].iter().map(|&entry| &*self.model.entries[entry].name).collect();
-        names.reverse();
-        // Begin where the model does.
-        let first = path[seen[at]..].iter().min().map_or("", |&entry| &*self.model.entries[entry].name);
-        let turn = names.iter().position(|name| *name == first).unwrap_or(0);
-        names.rotate_left(turn);
-        let shown = if names.len() > 8 {
-            format!("{} → … → {}", names[..4].join(" → "), names[names.len() - 1])
-        } else {
-            names.join(" → ")
-        };
-        Diagnostic::error(codes::CYCLE, Place::Nowhere, format!("calls form a cycle: {shown} → {}", names[0]))
-            .with_note("an entry that is called on behalf of itself waits for itself")
     }
 
     /// Adds to each call where it is forwarded on to: the caller waits there, too.
@@ -392,9 +310,46 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
     rows
 }
 
-/// Whether the task is a source of load.
-pub(crate) fn is_source(model: &Model, task: TaskId) -> bool {
-    matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
+/// Checks a model and analyses it.
+pub(crate) fn analyse(model: &Model) -> Result<OperationalAnalysis<'_>, Diagnostics> {
+    check::check(model)?;
+    OperationalAnalysis::new(model, MOST).map_err(|errors| {
+        Diagnostics(errors.into_iter().take(check::MOST_ERRORS).map(|error| diagnostic(model, error)).collect())
+    })
+}
+
+fn diagnostic(model: &Model, error: AnalysisError) -> Diagnostic {
+    match error {
+        AnalysisError::Activities { entry, error } => without_meaning(model, entry, error),
+        AnalysisError::CallCycle(circle) => call_cycle(model, &circle),
+        _ => too_large(),
+    }
+}
+
+/// Says what is wrong with the activities of an entry.
+pub(crate) fn without_meaning(model: &Model, entry: EntryId, error: InvocationError) -> Diagnostic {
+    let what = match error {
+        InvocationError::Flow(FlowError::OtherTask(_)) => "lead to an activity of another task".to_owned(),
+        InvocationError::Flow(FlowError::TwoWays(activity)) => {
+            let name = &model.activities[activity.index()].name;
+            format!("lead to `{name}` in two ways without a join, or run in a circle")
+        }
+        InvocationError::Flow(_) => "run in a circle".to_owned(),
+        _ => "join branches that no fork began".to_owned(),
+    };
+    let name = &model.entries[entry.index()].name;
+    Diagnostic::error(codes::GRAPH, Place::Nowhere, format!("activities of entry `{name}` {what}"))
+}
+
+fn call_cycle(model: &Model, circle: &[EntryId]) -> Diagnostic {
+    let names: Vec<&str> = circle.iter().map(|entry| &*model.entries[entry.index()].name).collect();
+    let shown = if names.len() > 8 {
+        format!("{} → … → {}", names[..4].join(" → "), names[names.len() - 1])
+    } else {
+        names.join(" → ")
+    };
+    Diagnostic::error(codes::CYCLE, Place::Nowhere, format!("calls form a cycle: {shown} → {}", names[0]))
+        .with_note("an entry that is called on behalf of itself waits for itself")
 }
 
 fn too_large() -> Diagnostic {

@@ -239,7 +239,7 @@ fn name(name: &str, copy: u32) -> std::sync::Arc<str> {
 
 impl Copies {
     /// Results of the model from those of its copies.
-    pub fn fold(&self, model: &Model, all: Results) -> Results {
+    pub fn aggregate(&self, model: &Model, all: Results) -> Results {
         let groups = |starts: &[usize], number: usize, count: usize| {
             starts[number]..starts.get(number + 1).copied().unwrap_or(count)
         };

@@ -120,7 +120,7 @@ impl<P: Probe> Engine<'_, P> {
         match self.stations[number].discipline {
             Discipline::HeadOfLine => self.line_up(number, strand, rank),
             Discipline::Preemptive => {
-                // Whoever has the lowest rank of all that are served, the last of them, makes way.
+                // Of those in service, the last one of the lowest rank is pre-empted.
                 let served = self.stations[number].served.iter().enumerate();
                 let least = served.min_by_key(|(place, other)| (self.rank(**other), Reverse(*place)));
                 match least.map(|(place, other)| (place, *other)) {

@@ -20,7 +20,7 @@ use dyelog_trace::{Kind, NodeId, Toeg, TraceNames};
 
 /// Part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum PlanPart {
     /// The kind of the glue node.
     Glue,
     /// Steps before the repetition, or all.
@@ -37,7 +37,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// In which part of the plan.
-    pub part: Part,
+    pub part: PlanPart,
     /// Which step of it.
     pub step: usize,
     /// Rounds that had been walked.
@@ -50,11 +50,11 @@ impl Failure {
     /// The step of the plan that failed; none for the kind of the glue node.
     pub fn step_of<'p>(&self, plan: &'p Plan) -> Option<&'p Step> {
         let steps = match self.part {
-            Part::Glue => return None,
-            Part::Head => &plan.head,
-            Part::Round => &plan.repetition.as_ref()?.steps,
-            Part::Tail => &plan.tail,
-            Part::TailOfNone => plan.tail_of_none.as_ref()?,
+            PlanPart::Glue => return None,
+            PlanPart::Head => &plan.head,
+            PlanPart::Round => &plan.repetition.as_ref()?.steps,
+            PlanPart::Tail => &plan.tail,
+            PlanPart::TailOfNone => plan.tail_of_none.as_ref()?,
         };
         steps.get(self.step)
     }
@@ -233,7 +233,7 @@ impl Run<'_, '_> {
         let kind = tag(self.trial.toeg.event(glue).kind);
         if self.plan.glue_kind != KindTag::Any && self.plan.glue_kind != kind {
             let why = Why::Kind { to: 0, node: glue, wanted: self.plan.glue_kind };
-            self.attempt.failure = Some(Failure { part: Part::Glue, step: 0, rounds: 0, why });
+            self.attempt.failure = Some(Failure { part: PlanPart::Glue, step: 0, rounds: 0, why });
             return;
         }
         self.attempt.slots[0] = glue;
@@ -241,7 +241,7 @@ impl Run<'_, '_> {
         let head = self.steps(&plan.head);
         self.attempt.passed = 1 + head.as_ref().map_or_else(|stop| stop.passed, |()| plan.head.len());
         if let Err(stop) = head {
-            self.attempt.failure = Some(Failure { part: Part::Head, step: stop.passed, rounds: 0, why: stop.why });
+            self.attempt.failure = Some(Failure { part: PlanPart::Head, step: stop.passed, rounds: 0, why: stop.why });
             return;
         }
         match &plan.repetition {
@@ -261,7 +261,7 @@ impl Run<'_, '_> {
             match self.steps(none) {
                 Ok(()) => best = Some((0, self.attempt.slots.clone())),
                 Err(stop) => {
-                    let failure = Failure { part: Part::TailOfNone, step: stop.passed, rounds: 0, why: stop.why };
+                    let failure = Failure { part: PlanPart::TailOfNone, step: stop.passed, rounds: 0, why: stop.why };
                     furthest = Some((before + stop.passed, failure, self.attempt.slots.clone(), 0));
                 }
             }
@@ -306,7 +306,7 @@ impl Run<'_, '_> {
         };
         loop {
             if let Err(stop) = self.steps(&repetition.steps) {
-                let failure = Failure { part: Part::Round, step: stop.passed, rounds, why: stop.why };
+                let failure = Failure { part: PlanPart::Round, step: stop.passed, rounds, why: stop.why };
                 // Between two rounds nothing new is known.
                 let passed = if rounds == 0 { stop.passed } else { repetition.steps.len() };
                 if rounds == 0 || rounds < repetition.min {
@@ -316,7 +316,7 @@ impl Run<'_, '_> {
             }
             let budget = self.trial.budget.get();
             if budget == 0 {
-                let failure = Failure { part: Part::Round, step: 0, rounds, why: Why::Budget };
+                let failure = Failure { part: PlanPart::Round, step: 0, rounds, why: Why::Budget };
                 note(self, before + repetition.steps.len(), failure);
                 return;
             }
@@ -336,7 +336,7 @@ impl Run<'_, '_> {
                     }
                     Err(stop) => {
                         let passed = before + repetition.steps.len() + stop.passed;
-                        let failure = Failure { part: Part::Tail, step: stop.passed, rounds, why: stop.why };
+                        let failure = Failure { part: PlanPart::Tail, step: stop.passed, rounds, why: stop.why };
                         note(self, passed, failure);
                     }
                 }

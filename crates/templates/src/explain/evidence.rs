@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::driver::{ACTIVITY, EntryNumber, STRAY, THEN_NEXT_PHASE};
+use crate::driver::{ACTIVITY, EntryNumber, THEN_NEXT_PHASE, UNOWNED};
 use crate::explain::Study;
 use crate::summary::{EntryMerge, Summary, exclusive, kind_of, on_the_way, own_pieces, request_phase};
 use dyelog_lqn::submodel::{Branch, EntryKey, Position, RequestKind};
@@ -176,7 +176,7 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
     let mut by_entry: BTreeMap<EntryNumber, Vec<NodeId>> = BTreeMap::new();
     for node in 0..toeg.len() as NodeId {
         let owner = outcome.owner[node as usize];
-        if owner < STRAY && ours.get(owner as usize).is_some_and(|ours| *ours) {
+        if owner < UNOWNED && ours.get(owner as usize).is_some_and(|ours| *ours) {
             by_entry.entry(owner).or_default().push(node);
         }
     }
@@ -190,7 +190,7 @@ fn work(study: &Study<'_>, ours: &[bool], places: &Places, give: &mut dyn FnMut(
     }
     for node in 0..toeg.len() as NodeId {
         let owner = outcome.owner[node as usize];
-        if owner >= STRAY || !ours.get(owner as usize).is_some_and(|ours| *ours) {
+        if owner >= UNOWNED || !ours.get(owner as usize).is_some_and(|ours| *ours) {
             continue;
         }
         let event = toeg.event(node);

@@ -5,8 +5,10 @@
 
 mod conditions;
 mod places;
+mod rounds;
 mod terms;
 mod units;
+mod ways;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +16,12 @@ use std::sync::Arc;
 use crate::codes;
 use crate::matcher::REGISTERS;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
-use crate::plan::{Body, Edge, Field, KindTag, Loop, MAX_SLOTS, Slot, Step, Value};
-use conditions::{Stage, by_name, check_bodies, is_name};
-use dyelog_datalog::ast::{Comparison, Condition, Program, Spanned, Template, Term};
+use crate::plan::{Body, Field, Loop, MAX_SLOTS, Slot, Step, Value};
+use conditions::{Stage, check_bodies};
+use dyelog_datalog::ast::{Condition, Program, Spanned, Template};
 use dyelog_datalog::scope::Scopes;
 use places::{Context, Fetched, Site};
-use terms::{apart, is_first, linked, plus, replace_values};
+use rounds::{equations, round_sites};
 use units::{Meanings, Unit, may_navigate};
 
 /// Relations that the planner itself turns into navigation, with their columns, and how many of these decide the others:
@@ -167,62 +169,7 @@ fn relations(template: &Template, scopes: &Scopes<'_>) -> BTreeMap<Arc<str>, Arc
     found
 }
 
-/// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does, and a node outside says
-/// where that begins or ends. Without such a node they are conditions as any other.
-fn equations(template: &Template, pattern: &Pattern, scope: &Scope) -> Vec<(Arc<str>, i64)> {
-    let mut equations = Vec::new();
-    let ends = |name: &Arc<str>| {
-        let mut terms = pattern.nodes.iter().flat_map(Node::terms);
-        terms.any(|(_, term)| matches!(term, Solved::Variable((own, At::First | At::After), _) if own == name))
-    };
-    for condition in &template.conditions {
-        let Condition::Compare(left, Comparison::Equal, right) = &condition.value else { continue };
-        let solved = |term: &Spanned<Term>| match &term.value {
-            Term::Variable(variable, offset) => Some((scope.key(variable, true)?, *offset)),
-            _ => None,
-        };
-        let (Some(left), Some(right)) = (solved(left), solved(right)) else { continue };
-        let (next, here) = if left.0.1 == At::Next { (left, right) } else { (right, left) };
-        if next.0.1 == At::Next
-            && here.0.1 == At::Here
-            && next.0.0 == here.0.0
-            && ends(&next.0.0)
-            && let Some(step) = here.1.checked_sub(next.1)
-            && !equations.iter().any(|(name, _)| *name == next.0.0)
-        {
-            equations.push((next.0.0, step));
-        }
-    }
-    equations
-}
-
-/// Variables of a round, each read off the first of its nodes that has it.
-fn round_sites(pattern: &Pattern, equations: &[(Arc<str>, i64)]) -> BTreeMap<Key, (u8, Field, i64)> {
-    let mut sites = BTreeMap::new();
-    for (number, node) in pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate()) {
-        for (field, term) in node.terms() {
-            if let Solved::Variable(key, offset) = term {
-                sites.entry(key.clone()).or_insert((number as u8, field, -offset));
-            }
-        }
-    }
-    for (name, step) in equations {
-        if let Some((node, field, offset)) = sites.get(&(Arc::clone(name), At::Here)).copied() {
-            sites.entry((Arc::clone(name), At::Next)).or_insert((node, field, offset.saturating_add(*step)));
-        }
-    }
-    sites
-}
-
-/// An edge with its cost and the fields that it makes sure of.
-#[derive(Clone, Copy)]
-struct Way {
-    cost: u32,
-    edge: Edge,
-    sure: &'static [Field],
-}
-
-impl<'t> Planner<'t> {
+impl Planner<'_> {
     fn plan(&mut self, findings: &mut Findings<'_>) {
         let pattern = self.pattern;
         let glue = self.new_slot(&pattern.nodes[pattern.glue].name);
@@ -340,23 +287,12 @@ impl<'t> Planner<'t> {
                 let inside = link.map(|link| Site::Value(reached[link])).or_else(|| self.locate_at_end(key));
                 let Some(inside) = inside else { continue };
                 self.compared.push(key.clone());
-                let inside = self.settle(inside);
+                let inside = self.resolve(inside);
                 if site != inside {
                     self.steps.push(Step::Equal(site, inside));
                 }
             }
         }
-    }
-
-    /// Variables that link a round with the next: by its nodes, or by an equation.
-    fn links(&self, round: &Round) -> Vec<Arc<str>> {
-        let mut names = linked(&round.nodes);
-        for (name, _) in self.equations.clone() {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
     }
 
     /// Takes nodes that were not reached as if they had been, so that what `model` says of them can be checked.
@@ -405,324 +341,5 @@ impl<'t> Planner<'t> {
     fn new_slot(&mut self, name: &Arc<str>) -> Slot {
         self.route.slot_names.push(Arc::clone(name));
         self.route.slot_names.len() as Slot - 1
-    }
-
-    /// Plans the repetition: backward if its end is known, else forward.
-    fn round(&mut self, findings: &mut Findings<'_>) -> bool {
-        let Some(round) = &self.pattern.round else { return true };
-        let equations = self.equations.clone();
-        let linked = self.links(round);
-        for backward in [true, false] {
-            let (outside, known, unknown) =
-                if backward { (At::After, At::Next, At::Here) } else { (At::First, At::Here, At::Next) };
-            let carry: Option<Vec<Value>> =
-                linked.iter().map(|name| self.route.sites.get(&(Arc::clone(name), outside)).copied()).collect();
-            let Some(carry) = carry else { continue };
-            if carry.is_empty() {
-                continue;
-            }
-            let saved = (self.bound.len(), self.route.clone(), self.used.clone());
-            let known_before = self.route.sites.clone();
-            self.backward = backward;
-            let head = std::mem::take(&mut self.steps);
-            self.in_round = true;
-            for (number, name) in linked.iter().enumerate() {
-                self.route.sites.insert((Arc::clone(name), known), Value::Carry(number as u8, 0));
-                if let Some(field) = self.route.types.get(&(Arc::clone(name), outside)).copied() {
-                    self.route.types.insert((Arc::clone(name), known), field);
-                }
-            }
-            for (name, step) in &equations {
-                let (known, unknown) = ((Arc::clone(name), known), (Arc::clone(name), unknown));
-                if let (Some(site), false) = (self.route.sites.get(&known), self.route.sites.contains_key(&unknown)) {
-                    let value = plus(*site, if backward { -step } else { *step });
-                    self.route.sites.insert(unknown.clone(), value);
-                }
-                if let Some(field) = self.route.types.get(&known).copied() {
-                    self.route.types.insert(unknown, field);
-                }
-            }
-            let reached = self.reach_round(&round.nodes.iter().collect::<Vec<_>>());
-            if reached {
-                self.same_in_all(&known_before);
-                self.conditions(findings, Stage::Round);
-            }
-            self.in_round = false;
-            let next: Option<Vec<Value>> =
-                linked.iter().map(|name| self.route.sites.get(&(Arc::clone(name), unknown)).copied()).collect();
-            if let (true, Some(next_carry)) = (reached, next) {
-                let steps = std::mem::take(&mut self.steps);
-                self.leave_round(backward, &linked, saved.0);
-                self.route.head = head;
-                self.route.repetition = Some(Loop {
-                    min: round.min,
-                    backward,
-                    carry,
-                    steps,
-                    next_carry,
-                    nodes: self.route.round_slots.clone(),
-                    longest: self.template.longest,
-                });
-                self.ends();
-                self.steps.extend((0..self.seen).map(Step::Seen));
-                self.conditions(findings, Stage::Node);
-                return true;
-            }
-            self.bound.truncate(saved.0);
-            self.route = saved.1;
-            self.used = saved.2;
-            self.fetched.clear();
-            self.seen = 0;
-            self.steps = head;
-        }
-        false
-    }
-
-    fn reach_round(&mut self, nodes: &[&'t Node]) -> bool {
-        self.route.round_slots = vec![Slot::MAX; nodes.len()];
-        for _ in 0..nodes.len() {
-            let next = (0..nodes.len())
-                .filter(|&index| self.route.round_slots[index] == Slot::MAX)
-                .filter_map(|index| self.way(nodes[index]).map(|way| (way.cost, index, way)))
-                .min_by_key(|(cost, index, _)| (*cost, *index));
-            let Some((_, index, way)) = next else { return false };
-            let slot = self.go(nodes[index], way);
-            self.route.round_slots[index] = slot;
-            self.conditions(&mut Findings::new(self.program), Stage::Node);
-        }
-        true
-    }
-
-    /// Renames what a round has bound to what it is afterwards.
-    fn leave_round(&mut self, backward: bool, linked: &[Arc<str>], outer: usize) {
-        let inner: Vec<(Key, Value)> = self
-            .route
-            .sites
-            .iter()
-            .filter(|((_, at), _)| matches!(at, At::Here | At::Next))
-            .map(|(key, value)| (key.clone(), *value))
-            .collect();
-        for ((name, at), value) in inner {
-            self.route.sites.remove(&(Arc::clone(&name), at));
-            let field = self.route.types.get(&(Arc::clone(&name), at)).copied();
-            // The round that was walked last is the first or the last of the sequence.
-            let outside = match (backward, at) {
-                (true, At::Here) => At::First,
-                (false, At::Here) if !linked.contains(&name) => At::Last,
-                (false, At::Next) => At::After,
-                _ => continue,
-            };
-            let outside = (name, outside);
-            if let Some(field) = field {
-                self.route.types.entry(outside.clone()).or_insert(field);
-            }
-            self.route.sites.entry(outside).or_insert(value);
-        }
-        // Nodes of the round stay bound as those of the round walked last, but only through the variables above.
-        self.bound.truncate(outer);
-    }
-
-    /// Where no round is allowed, the first index and the one after the last are the same.
-    fn none_at_all(&mut self, findings: &mut Findings<'_>) {
-        let Some(repetition) = &self.route.repetition else { return };
-        if repetition.min > 0 {
-            return;
-        }
-        // Nor is there a round to go back to.
-        let recalled = self.route.tail.iter().filter_map(|step| match step {
-            Step::Recall { to, .. } => Some(*to),
-            _ => None,
-        });
-        let slots: Vec<Slot> = self.route.round_slots.iter().copied().chain(recalled).collect();
-        let carry = repetition.carry.clone();
-        let next = repetition.next_carry.clone();
-        let replaced = |value: Value| {
-            let same = |other: &Value| match (value, other) {
-                (Value::Field(slot, field, offset), Value::Field(s, f, base)) if slot == *s && field == *f => {
-                    Some(offset - base)
-                }
-                (Value::Carry(number, offset), Value::Carry(n, base)) if number == *n => Some(offset - base),
-                _ => None,
-            };
-            match value {
-                Value::Field(slot, ..) if !slots.contains(&slot) => Some(value),
-                Value::Field(..) | Value::Carry(..) => {
-                    let (place, offset) =
-                        next.iter().enumerate().find_map(|(place, other)| Some((place, same(other)?)))?;
-                    Some(plus(carry[place], offset))
-                }
-                other => Some(other),
-            }
-        };
-        let kept = self.route.tail.iter().filter(|step| !matches!(step, Step::Recall { .. }));
-        let steps: Option<Vec<Step>> = kept.map(|step| replace_values(step, &replaced)).collect();
-        if steps.is_none() {
-            findings.warning(
-                codes::REPEAT_WITHOUT_MIN,
-                self.pattern.round.as_ref().map_or(self.template.span, |round| round.span),
-                "what follows the sequence needs at least one round; none at all never matches",
-            );
-        }
-        self.route.tail_of_none = steps;
-    }
-
-    /// The cheapest way to a node from what is bound.
-    fn way(&self, node: &Node) -> Option<Way> {
-        let mut best: Option<Way> = None;
-        let mut offer = |cost, edge, sure| {
-            if best.as_ref().is_none_or(|way| cost < way.cost) {
-                best = Some(Way { cost, edge, sure });
-            }
-        };
-        for Bound { node: from, slot } in self.bound.iter().copied() {
-            if let (Some(0), Some(delta)) = (apart(&from.thread, &node.thread), apart(&from.position, &node.position)) {
-                offer(u32::from(delta.abs() > 1), Edge::InThread(slot, delta), &[Field::Thread, Field::Position]);
-            }
-            if let (Some(0), Some(delta)) = (apart(&from.task, &node.task), apart(&from.counter, &node.counter))
-                && delta.abs() <= 64
-            {
-                offer(u32::from(delta.abs() > 1), Edge::InTask(slot, delta), &[Field::Task, Field::Counter]);
-            }
-            if from.kind == KindTag::Fork && is_first(node) && apart(&from.target, &node.thread) == Some(0) {
-                offer(1, Edge::BeginOf(slot), &[Field::Thread]);
-            }
-            if node.kind == KindTag::Fork && apart(&from.thread, &node.target) == Some(0) {
-                offer(1, Edge::ForkOfThreadOf(slot), &[Field::Target]);
-            }
-        }
-        if let Some(thread) = self.value(&node.thread) {
-            if is_first(node) {
-                offer(2, Edge::First(thread), &[Field::Thread]);
-            }
-            if node.kind == KindTag::End {
-                offer(2, Edge::Last(thread), &[Field::Thread]);
-            }
-            if let Some(position) = self.value(&node.position) {
-                offer(3, Edge::At(thread, position), &[Field::Thread, Field::Position]);
-            }
-        }
-        if let Some(target) = self.value(&node.target) {
-            match node.kind {
-                KindTag::Fork => offer(2, Edge::Fork(target), &[Field::Target]),
-                KindTag::Join => offer(2, Edge::Join(target), &[Field::Target]),
-                _ => {}
-            }
-        }
-        best
-    }
-
-    /// The value of a term, if it is known.
-    fn value(&self, term: &Solved) -> Option<Value> {
-        match term {
-            Solved::Integer(value) => Some(Value::Integer(*value)),
-            Solved::Variable(key, offset) => self.route.sites.get(key).map(|site| plus(*site, *offset)),
-            Solved::Wildcard | Solved::Symbol(_) => None,
-        }
-    }
-
-    fn go(&mut self, node: &'t Node, way: Way) -> Slot {
-        let slot = self.new_slot(&node.name);
-        self.steps.push(Step::Go { to: slot, edge: way.edge, kind: node.kind, consumed: true });
-        for other in self.bound.clone() {
-            let may_be_same =
-                other.node.kind == node.kind || other.node.kind == KindTag::Any || node.kind == KindTag::Any;
-            if may_be_same && !self.provably_different(other.node, node) {
-                self.steps.push(Step::Distinct(other.slot, slot));
-            }
-        }
-        self.arrive(node, slot, way.sure);
-        slot
-    }
-
-    /// Compares or defines the fields of a node that was just bound.
-    fn arrive(&mut self, node: &'t Node, slot: Slot, sure: &[Field]) {
-        let terms: Vec<(Field, Solved)> = node.terms().map(|(field, term)| (field, term.clone())).collect();
-        for (field, term) in &terms {
-            if node.kind == KindTag::Begin && *field == Field::Position && *term == Solved::Integer(1) {
-                continue;
-            }
-            if matches!(field, Field::Activity | Field::Service) && !matches!(term, Solved::Symbol(_)) {
-                self.steps.push(Step::Named(slot, *field));
-            }
-            if !sure.contains(field) {
-                self.unify(slot, *field, term);
-            }
-        }
-        self.bound.push(Bound { node, slot });
-    }
-
-    fn unify(&mut self, slot: Slot, field: Field, term: &Solved) {
-        let own = Value::Field(slot, field, 0);
-        match term {
-            Solved::Wildcard => {}
-            Solved::Integer(value) => self.steps.push(Step::Equal(own, Value::Integer(*value))),
-            Solved::Symbol(name) => {
-                let field = if field == Field::Task { Field::TaskName } else { field };
-                let symbol = self.symbol(name);
-                self.steps.push(Step::Equal(Value::Field(slot, field, 0), symbol));
-            }
-            Solved::Variable(key, offset) => match self.route.sites.get(key) {
-                Some(site) => {
-                    let site = plus(*site, *offset);
-                    let (own, site) = match (is_name(own), is_name(site)) {
-                        (true, false) => (own, by_name(site)),
-                        (false, true) => (by_name(own), site),
-                        _ => (own, site),
-                    };
-                    self.steps.push(Step::Equal(own, site));
-                }
-                None => {
-                    self.route.sites.insert(key.clone(), Value::Field(slot, field, -offset));
-                    self.route.types.insert(key.clone(), field);
-                }
-            },
-        }
-    }
-
-    fn symbol(&mut self, name: &Arc<str>) -> Value {
-        Value::Symbol(self.symbol_number(name))
-    }
-
-    fn symbol_number(&mut self, name: &Arc<str>) -> u32 {
-        let place = self.route.symbols.iter().position(|other| other == name).unwrap_or_else(|| {
-            self.route.symbols.push(Arc::clone(name));
-            self.route.symbols.len() - 1
-        });
-        place as u32
-    }
-
-    /// Whether two nodes can never be one, so that nothing needs to be compared.
-    fn provably_different(&self, left: &Node, right: &Node) -> bool {
-        let steps = |a: (&Solved, &Solved), b: (&Solved, &Solved)| {
-            apart(a.0, a.1) == Some(0) && apart(b.0, b.1).is_some_and(|delta| delta != 0)
-        };
-        steps((&left.thread, &right.thread), (&left.position, &right.position))
-            || steps((&left.task, &right.task), (&left.counter, &right.counter))
-            || self.template.conditions.iter().any(|condition| self.separates(&condition.value, left, right))
-    }
-
-    fn separates(&self, condition: &Condition, left: &Node, right: &Node) -> bool {
-        let Condition::Compare(a, comparison, b) = condition else { return false };
-        let (Some(a), Some(b)) = (self.plain(a), self.plain(b)) else { return false };
-        let pair = |x: &Solved, y: &Solved| (a == *x && b == *y) || (a == *y && b == *x);
-        match comparison {
-            Comparison::NotEqual => pair(&left.task, &right.task) || pair(&left.thread, &right.thread),
-            Comparison::Less | Comparison::Greater => {
-                (apart(&left.task, &right.task) == Some(0) && pair(&left.counter, &right.counter))
-                    || (apart(&left.thread, &right.thread) == Some(0) && pair(&left.position, &right.position))
-            }
-            _ => false,
-        }
-    }
-
-    /// A condition's term as a pattern's, where it is one.
-    fn plain(&self, term: &Spanned<Term>) -> Option<Solved> {
-        match &term.value {
-            Term::Variable(variable, offset) => {
-                Some(Solved::Variable(self.scope.key(variable, self.in_round)?, *offset))
-            }
-            Term::Integer(value) => Some(Solved::Integer(*value)),
-            _ => None,
-        }
     }
 }

@@ -151,10 +151,10 @@ impl Planner<'_> {
     /// The value of a variable plus a number, with a register for its node where it is fetched.
     fn value_of(&mut self, variable: &Variable, offset: i64) -> Option<Value> {
         let site = self.locate(variable)?;
-        Some(plus(self.settle(site), offset))
+        Some(plus(self.resolve(site), offset))
     }
 
-    pub(super) fn settle(&mut self, site: Site) -> Value {
+    pub(super) fn resolve(&mut self, site: Site) -> Value {
         match site {
             Site::Value(value) => value,
             Site::Fetched(from, node, field, own) => Value::Field(self.fetched(from, node), field, own),

@@ -1,13 +1,13 @@
 //! From a reader's operations to a sub-model, with what was found on the way.
 
-mod posts;
+mod channels;
 mod worker;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::reducer::posts::Posts;
+use crate::reducer::channels::Workers;
 use crate::reducer::worker::{Report, Worker};
 use crate::rules::Rules;
 use crate::summary::EntryMerge;
@@ -138,7 +138,7 @@ pub struct Reducer<'r> {
     pending_events: usize,
     runs: Runs,
     here: Worker,
-    posts: Option<Posts>,
+    workers: Option<Workers>,
     /// About all operations so far.
     report: Report,
 }
@@ -175,20 +175,20 @@ impl<'r> Reducer<'r> {
             pending_events: 0,
             runs: Runs::default(),
             here,
-            posts: None,
+            workers: None,
             report,
         }
     }
 
     /// Works on what is pending, or lets another thread work on it.
     fn flush(&mut self, names: &TraceNames) {
-        if self.posts.is_none() && self.options.threads > 1 {
-            self.posts = Posts::start(self.options.threads - 1, &Arc::new(self.rules.clone()), self.options);
+        if self.workers.is_none() && self.options.threads > 1 {
+            self.workers = Workers::start(self.options.threads - 1, &Arc::new(self.rules.clone()), self.options);
         }
         let operations = self.take_pending();
         let report = &mut self.report;
-        match &mut self.posts {
-            Some(posts) if !operations.is_empty() => posts.give(operations, names, &mut |next| report.merge(next)),
+        match &mut self.workers {
+            Some(workers) if !operations.is_empty() => workers.give(operations, names, &mut |next| report.merge(next)),
             _ => {
                 self.work_here(operations, names);
                 self.report.merge(self.here.report());
@@ -219,7 +219,7 @@ impl<'r> Reducer<'r> {
         let last = self.take_pending();
         self.work_here(last, names);
         let mut report = self.report;
-        let others = self.posts.map_or(Vec::new(), |posts| posts.finish(&mut |next| report.merge(next)));
+        let others = self.workers.map_or(Vec::new(), |workers| workers.finish(&mut |next| report.merge(next)));
         report.merge(self.here.report());
         if !report.errors.is_empty() {
             report.errors.truncate(ERRORS);

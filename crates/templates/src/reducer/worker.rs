@@ -211,7 +211,7 @@ impl Observer for Keep<'_> {
             thread: event.thread,
             node: event.index,
             template: Arc::clone(&committed.plan.name),
-            entry: (committed.entry < driver::STRAY).then_some(committed.entry),
+            entry: (committed.entry < driver::UNOWNED).then_some(committed.entry),
             bindings: None,
         });
     }
@@ -293,7 +293,7 @@ fn irregularity(what: Irregularity, toeg: &Toeg, names: &TraceNames, node: NodeI
                 .with_note("its work is missing from the model")
         }
         Irregularity::Stray => Diagnostic::warning(
-            codes::STRAY,
+            codes::UNOWNED,
             place,
             format!("the thread comes to node `{label}` with no request that a template recognises"),
         )

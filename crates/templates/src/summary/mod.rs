@@ -14,7 +14,7 @@ mod witnesses;
 
 use rustc_hash::FxHashMap;
 
-use crate::driver::{ACTIVITY, EntryNumber, Outcome, Request, STRAY, THEN_NEXT_PHASE};
+use crate::driver::{ACTIVITY, EntryNumber, Outcome, Request, THEN_NEXT_PHASE, UNOWNED};
 use crate::summary::branches::{Branches, Invocation, Positions, are_strands, positions};
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
@@ -249,7 +249,7 @@ impl Scratch {
         let entries = outcome.entries.len();
         self.nodes.fill(entries, toeg.len(), |node| {
             let owner = outcome.owner[node as usize];
-            (owner < STRAY).then_some(owner as usize)
+            (owner < UNOWNED).then_some(owner as usize)
         });
         self.requests.fill(entries, outcome.requests.len(), |request| {
             let from = outcome.requests[request as usize].from as usize;

@@ -7,7 +7,8 @@ use indexmap::map::Entry;
 use rustc_hash::FxHashMap;
 
 use crate::diagnostic::Severity;
-use crate::lqn::lint::visits::{BUDGET, leaving, visits};
+use crate::lqn::flow::ActivityGraph;
+use crate::lqn::invocation::Invocation;
 use crate::lqn::{ActivityId, Body, CallKind, EntryId, Model, Multiplicity, ProcessorId, Scheduling, Task, TaskId};
 use crate::lqn::{lint, results};
 use crate::report::draw::lqn::LqnOptions;
@@ -57,6 +58,8 @@ pub(super) struct View<'m> {
     unfolded: Vec<bool>,
 }
 
+/// Most activities of which averages are taken, those that entries share counted as often as they do.
+const MOST_EXECUTED: usize = 5_000_000;
 /// The most activities of a task in focus that are drawn.
 const ACTIVITIES: usize = 150;
 /// The most activities that are drawn of tasks that are in no focus: more make a picture too large to read.
@@ -254,13 +257,16 @@ fn folded(model: &Model, unfolded: &[bool], requests: Vec<Requests>) -> Vec<Requ
     {
         return requests;
     }
-    let leaving = leaving(model);
-    let mut budget = BUDGET;
+    let graph = ActivityGraph::new(model);
+    let mut room = MOST_EXECUTED;
     let mut done: FxHashMap<ActivityId, Vec<(EntryId, f64)>> = FxHashMap::default();
     for (number, entry) in model.entries.iter().enumerate().filter(|(_, entry)| !unfolded[entry.task.index()]) {
-        let Body::Activities(first) = entry.body else { continue };
-        let times = visits(&model.tasks[entry.task.index()], first, &leaving, &mut budget);
-        for (activity, times) in times.into_iter().flatten() {
+        if room == 0 || !matches!(entry.body, Body::Activities(_)) {
+            continue;
+        }
+        let Ok(invocation) = Invocation::new(model, &graph, EntryId::from(number)) else { continue };
+        room = room.saturating_sub(invocation.len());
+        for (activity, times) in invocation.executions() {
             done.entry(activity).or_default().push((EntryId::from(number), times));
         }
     }

@@ -13,10 +13,11 @@
 mod places;
 mod rounds;
 
-use crate::layered::chains::{Decomposition, Item};
+use crate::layered::chains::{ChainId, ChainRange, ClientId, Decomposition, Item, StationId};
 use crate::layered::fork_join::places::{Places, Process, speed};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
+use crate::numeric::by_id::ById;
 use crate::numeric::order_statistics::order_statistic;
 use crate::prepare::plan::ModelPlan;
 
@@ -27,7 +28,7 @@ const MOST_STATES: usize = 3000;
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFork {
     /// First chain of its branches.
-    pub first_chain: usize,
+    pub first_chain: ChainId,
     /// How many branches are waited for.
     enough: usize,
     branches: Vec<Branch>,
@@ -42,7 +43,7 @@ pub(crate) struct SharedFork {
 /// What a branch does, as places with a way between them that has no memory.
 #[derive(Clone, Debug)]
 struct Branch {
-    chain: usize,
+    chain: ChainId,
     parts: Vec<BranchPart>,
 }
 
@@ -58,14 +59,14 @@ struct BranchPart {
 }
 
 /// All forks of a client whose branches share servers, as far as they are small.
-pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: usize) -> Vec<SharedFork> {
+pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, client: ClientId) -> Vec<SharedFork> {
     let mut found = Vec::new();
-    for number in decomposition.clients[client].chains.clone() {
+    for number in decomposition.clients[client].chains.ids() {
         let chain = &decomposition.chains[number];
         for reach in &chain.reach {
             for item in &chain.items[reach.items.clone()] {
                 if let Item::Fork { fork, first_chain } = *item {
-                    let parallel = &plan.entries[reach.entry.index()].shape.forks[fork];
+                    let parallel = &plan.entries[reach.entry.index()].invocation.forks[fork];
                     let branches = parallel.branches.len();
                     // One that replies goes on beside others that began before.
                     if parallel.replying.is_some() {
@@ -86,13 +87,14 @@ pub(crate) fn shared_forks(plan: &ModelPlan, decomposition: &Decomposition, clie
 fn shared_fork(
     plan: &ModelPlan,
     decomposition: &Decomposition,
-    first_chain: usize,
+    first_chain: ChainId,
     count: usize,
 ) -> Option<SharedFork> {
-    let range = first_chain..first_chain + count;
-    let visited =
-        |station: usize| range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count();
-    let mut shared: Vec<usize> =
+    let range = ChainRange { first: first_chain, count }.ids();
+    let visited = |station: StationId| {
+        range.clone().filter(|chain| decomposition.chains[*chain].stations.contains(&station)).count()
+    };
+    let mut shared: Vec<StationId> =
         range.clone().flat_map(|chain| decomposition.chains[chain].stations.iter().copied()).collect();
     shared.sort_unstable();
     shared.dedup();
@@ -155,7 +157,7 @@ pub(crate) struct Together {
     pub until: f64,
     pub all: f64,
     /// Chain, slot, and how much longer a visit takes because of other branches.
-    pub longer: Vec<(usize, u32, f64)>,
+    pub longer: Vec<(ChainId, u32, f64)>,
 }
 
 impl SharedFork {
@@ -165,7 +167,7 @@ impl SharedFork {
         plan: &ModelPlan,
         decomposition: &Decomposition,
         waits: &Waits,
-        times: &[ChainTimes],
+        times: &ById<ChainId, ChainTimes>,
     ) -> Together {
         let branches: Vec<Places> = self
             .branches
@@ -188,7 +190,7 @@ impl SharedFork {
                 served[number][*place] += time * speed(&branches, &at, number, &self.servers);
             }
         }
-        let mut longer: Vec<(usize, u32, f64)> = Vec::new();
+        let mut longer: Vec<(ChainId, u32, f64)> = Vec::new();
         for ((branch, chain), (stays, served)) in branches.iter().zip(&self.branches).zip(stays.iter().zip(&served)) {
             let slots = decomposition.chains[chain.chain].stations.len() as u32;
             for slot in 0..slots {
@@ -224,7 +226,7 @@ impl SharedFork {
         plan: &ModelPlan,
         decomposition: &Decomposition,
         waits: &Waits,
-        times: &[ChainTimes],
+        times: &ById<ChainId, ChainTimes>,
     ) -> Vec<(f64, f64)> {
         let of = |branch: &Branch| {
             let phases = &times[branch.chain].entries[0];
@@ -259,7 +261,7 @@ fn visits_of(
     plan: &ModelPlan,
     decomposition: &Decomposition,
     waits: &Waits,
-    chain: usize,
+    chain: ChainId,
     slot: u32,
 ) -> Option<(f64, f64)> {
     let chain = &decomposition.chains[chain];

@@ -1,18 +1,19 @@
 //! What a branch does, in numbers: rounds of a delay and visits.
 
-use crate::layered::chains::{Decomposition, Item, NONE};
+use crate::layered::chains::{ChainId, Decomposition, Item, NONE};
 use crate::layered::fork_join::places::{Loop, Place};
 use crate::layered::fork_join::{BranchPart, visits_of};
 use crate::layered::phase_times::{ChainTimes, Waits};
 use crate::layered::submodels::station;
 use crate::mva::{Discipline, Stay};
+use crate::numeric::by_id::ById;
 use crate::prepare::plan::ModelPlan;
 
 impl Place {
     fn shared(
         plan: &ModelPlan,
         decomposition: &Decomposition,
-        chain: usize,
+        chain: ChainId,
         (slot, number): (u32, usize),
         service: f64,
         stay: Stay,
@@ -29,8 +30,8 @@ pub(super) fn of(
     plan: &ModelPlan,
     decomposition: &Decomposition,
     waits: &Waits,
-    times: &[ChainTimes],
-    number: usize,
+    times: &ById<ChainId, ChainTimes>,
+    number: ChainId,
     part: &BranchPart,
 ) -> Loop {
     let chain = &decomposition.chains[number];
@@ -93,8 +94,8 @@ fn whole(
     plan: &ModelPlan,
     decomposition: &Decomposition,
     waits: &Waits,
-    times: &[ChainTimes],
-    number: usize,
+    times: &ById<ChainId, ChainTimes>,
+    number: ChainId,
     part: &BranchPart,
 ) -> Loop {
     let total: f64 = times[number].entries.first().map_or(0.0, |phases| phases.iter().map(|time| time.mean).sum());

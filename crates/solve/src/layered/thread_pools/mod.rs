@@ -11,14 +11,19 @@
 //! throughput: these circulate below. They are the source's where threads hardly ever run out, and as many as there are
 //! threads where all of them are busy.
 
+mod background;
+mod queue;
 mod subnetwork;
 
-use crate::layered::chains::{ClientKind, Decomposition};
+use crate::layered::chains::{ClientId, ClientKind, Decomposition};
 use crate::layered::submodels::Demand;
 use crate::numeric::birth_death::{MOST_SOURCES, balance, root, steady};
+use crate::numeric::by_id::ById;
 use crate::prepare::plan::ModelPlan;
+use dyelog_lqn::model::TaskId;
 
-use subnetwork::{BackgroundLoad, Subnetwork};
+use background::BackgroundLoad;
+use subnetwork::Subnetwork;
 
 /// More threads than this are hardly ever all busy.
 const MANY: f64 = 2000.0;
@@ -44,16 +49,16 @@ pub(crate) struct FlowEquivalentServer {
 /// What feeds the pools.
 pub(crate) struct Inputs<'a> {
     /// By client: the pools as they were found before.
-    pub before: &'a [Option<FlowEquivalentServer>],
-    pub throughputs: &'a [f64],
+    pub before: &'a ById<ClientId, Option<FlowEquivalentServer>>,
+    pub throughputs: &'a ById<ClientId, f64>,
     /// By client: demands at stations.
-    pub demands: &'a [Vec<Demand>],
+    pub demands: &'a ById<ClientId, Vec<Demand>>,
     /// By client: time of a cycle without idle time.
-    pub busy: &'a [f64],
+    pub busy: &'a ById<ClientId, f64>,
     /// By client: the part of its activity in which someone waits for it.
-    pub blocking: &'a [f64],
+    pub blocking: &'a ById<ClientId, f64>,
     /// By client: requests per second to its task, and of them those that come as a stream.
-    pub rates: &'a [(f64, f64)],
+    pub rates: &'a ById<ClientId, (f64, f64)>,
 }
 
 /// Pools by client; none for clients that are no pool, or too large for one.
@@ -61,19 +66,19 @@ pub(crate) fn flow_equivalents(
     plan: &ModelPlan,
     decomposition: &Decomposition,
     inputs: &Inputs,
-) -> Vec<Option<FlowEquivalentServer>> {
-    let mut result: Vec<Option<FlowEquivalentServer>> = vec![None; decomposition.clients.len()];
+) -> ById<ClientId, Option<FlowEquivalentServer>> {
+    let mut result: ById<ClientId, Option<FlowEquivalentServer>> = ById::like(&decomposition.clients, None);
     let background = BackgroundLoad::all(decomposition, inputs);
     let callers = callers(decomposition, inputs);
     // Callers come before those they call.
-    for (client, found) in decomposition.clients.iter().enumerate() {
+    for (client, found) in decomposition.clients.pairs() {
         let ClientKind::Threads(task) = found.kind else { continue };
         if !(found.population > 1.0 && found.population <= MANY) {
             continue;
         }
         let Some(subnetwork) = Subnetwork::new(plan, decomposition, inputs, &background, client) else { continue };
         let own = subnetwork.own;
-        let source = source(decomposition, inputs, &result, client, &callers[task.index()]);
+        let source = source(decomposition, inputs, &result, client, &callers[task]);
         let curve = Curve::new(subnetwork, found.population, source.customers);
         let (population, thread_queueing) = curve.fed(found.population, inputs.busy[client], own, source);
         result[client] = Some(FlowEquivalentServer { population, thread_queueing });
@@ -93,11 +98,11 @@ struct Source {
 }
 
 /// By task: the clients that wait for it, and what they do there.
-fn callers<'a>(decomposition: &Decomposition, inputs: &Inputs<'a>) -> Vec<Vec<(usize, &'a Demand)>> {
-    let mut callers = vec![Vec::new(); decomposition.threads_of.len()];
-    for (caller, demands) in inputs.demands.iter().enumerate() {
+fn callers<'a>(decomposition: &Decomposition, inputs: &Inputs<'a>) -> ById<TaskId, Vec<(ClientId, &'a Demand)>> {
+    let mut callers = ById::like(&decomposition.threads_of, Vec::new());
+    for (caller, demands) in inputs.demands.pairs() {
         for demand in demands {
-            if let Some(task) = demand.station.checked_sub(decomposition.processors) {
+            if let Err(task) = decomposition.element(demand.station) {
                 callers[task].push((caller, demand));
             }
         }
@@ -108,9 +113,9 @@ fn callers<'a>(decomposition: &Decomposition, inputs: &Inputs<'a>) -> Vec<Vec<(u
 fn source(
     decomposition: &Decomposition,
     inputs: &Inputs,
-    flow_equivalents: &[Option<FlowEquivalentServer>],
-    client: usize,
-    callers: &[(usize, &Demand)],
+    flow_equivalents: &ById<ClientId, Option<FlowEquivalentServer>>,
+    client: ClientId,
+    callers: &[(ClientId, &Demand)],
 ) -> Source {
     let (_, sent) = inputs.rates[client];
     // Streams are as if those who wait were more.

@@ -1,187 +1,24 @@
-//! What is below a pool of threads, as one of its requests finds it that comes to so many others of the same pool.
+//! The subnetwork of a flow-equivalent server: what a request of a thread pool finds below it beside so many others of the pool.
 //!
-//! That is a network of its own: the processors that a request needs, directly or through the tasks that it calls, and the
-//! threads of those tasks. It is followed by mean value analysis from one customer to the next (Reiser and Lavenberg 1980):
-//! exactly where threads do not run out and nobody else is there. Where threads of a task below run out before processors do,
-//! who waits for one is at no processor, and whoever has one finds no more of its kind than there are threads. Where a
-//! processor is exhausted first, threads hardly matter: who waits for one would wait at the processor instead. Others go on
-//! as they are, the less often the longer they take.
+//! It has the processors that a request needs, directly or through the tasks that it calls, and the threads of those tasks. Mean value
+//! analysis follows it from one customer to the next (Reiser and Lavenberg 1980). That is exact where threads do not run out and there is
+//! no background load. Where the threads of a task run out before processors do, a request that waits for one is at no processor, and
+//! one that has a thread finds no more of its kind than there are threads. Where a processor is exhausted first, threads hardly
+//! matter: a request that waits for one would wait at the processor instead. Background load stays as it is, and comes the less often the
+//! longer it takes.
 
 use std::collections::BTreeMap;
 
-use crate::layered::chains::{ClientKind, Decomposition};
+use crate::layered::chains::{ClientId, ClientKind, Decomposition, StationId};
 use crate::layered::submodels;
 use crate::prepare::plan::ModelPlan;
 
 use super::Inputs;
+use super::background::{BackgroundLoad, BackgroundLoads};
+use super::queue::Queue;
 
 /// More visits to stations than this are too many to follow.
 const MOST_VISITS: usize = 200;
-/// Of more servers it is not followed how many are idle.
-const MOST_SERVERS: f64 = 64.0;
-/// Nor is it of those that are less often all idle.
-const LEAST_IDLE: f64 = 1e-6;
-
-/// Who is at a station.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BackgroundLoad {
-    /// Servers that streams keep busy.
-    open: f64,
-    /// Others: how many there are, visits per second, servers that they keep busy, and how many are there.
-    customers: f64,
-    rate: f64,
-    busy: f64,
-    there: f64,
-}
-
-impl BackgroundLoad {
-    /// All who are at each station.
-    pub fn all(decomposition: &Decomposition, inputs: &Inputs) -> Vec<Self> {
-        let mut all = vec![Self::default(); decomposition.processors + decomposition.threads_of.len()];
-        for (task, client) in decomposition.threads_of.iter().enumerate() {
-            if let &Some(client) = client {
-                all[decomposition.processors + task].open += inputs.rates[client].1 * inputs.busy[client];
-            }
-        }
-        for client in 0..decomposition.clients.len() {
-            Self::add(&mut all, decomposition, inputs, client, 1.0);
-        }
-        all
-    }
-
-    /// Adds so much of what a client does everywhere.
-    fn add(all: &mut [Self], decomposition: &Decomposition, inputs: &Inputs, client: usize, part: f64) {
-        let population = inputs.before[client].map_or(decomposition.clients[client].population, |pool| pool.population);
-        let mut last = None;
-        for demand in &inputs.demands[client] {
-            let load = &mut all[demand.station];
-            let rate = part * inputs.throughputs[client];
-            if let ClientKind::Open { .. } = decomposition.clients[client].kind {
-                load.open += rate * demand.time;
-                continue;
-            }
-            if last.replace(demand.station) != Some(demand.station) {
-                load.customers += part * population;
-            }
-            load.rate += rate * demand.visits;
-            load.busy += rate * demand.time;
-            load.there += rate * (demand.stay + demand.time - demand.service);
-        }
-    }
-
-    /// Without what rounding leaves.
-    fn cut(self, load: f64) -> Self {
-        if self.busy > 1e-9 * load { self } else { Self { open: self.open.max(0.0), ..Self::default() } }
-    }
-
-    fn load(&self) -> f64 {
-        self.open + self.busy
-    }
-
-    /// How much longer than its service a request is there, if it were `alone` times as long without these. They come the less often
-    /// the longer they take.
-    fn slowdown(&self, servers: f64, alone: f64) -> f64 {
-        let free = (1.0 - self.open / servers).max(1e-3);
-        let alone = alone / free;
-        if self.rate <= 0.0 || self.busy <= 0.0 || self.customers <= 0.0 {
-            return alone;
-        }
-        let service = self.busy / self.rate;
-        let away = ((self.customers - self.there) / self.rate).max(0.0);
-        let seen = (1.0 - 1.0 / self.customers).max(0.0);
-        // Each is away, and then as long here as the others who are here make it.
-        let most = self.customers * service / (servers * free);
-        let sum = away + service * alone + seen * most;
-        let load = 2.0 * most / (sum + (sum * sum - 4.0 * seen * away * most).max(0.0).sqrt());
-        alone * (1.0 + (1.0 - seen) * load) / (1.0 - seen * load).max(1e-3)
-    }
-}
-
-/// A station below a pool.
-#[derive(Clone, Debug)]
-struct Queue {
-    servers: f64,
-    others: BackgroundLoad,
-    /// The pool's customers there; of very many servers those in the queue for what is scarce, where the rest is a delay
-    /// (Seidmann et al. 1987).
-    there: f64,
-    /// The mean number of servers that these keep busy.
-    busy: f64,
-    /// Of a processor with several servers, and not very many: the probabilities that 0, 1, … are busy, until it is hardly ever idle.
-    idle: Vec<f64>,
-    /// Whether servers are threads, which are the slower the more of them are busy.
-    threads: bool,
-    /// Customers that there are in the network.
-    customers: f64,
-}
-
-impl Queue {
-    fn new(servers: f64, threads: bool, others: BackgroundLoad) -> Self {
-        let count = if !threads && servers > 1.0 && servers <= MOST_SERVERS { servers as usize } else { 0 };
-        let idle = (0..count).map(|busy| f64::from(u8::from(busy == 0))).collect();
-        Self { servers, others, there: 0.0, busy: 0.0, idle, threads, customers: 0.0 }
-    }
-
-    /// How many more would have to be there for all servers to be busy: Sakasegawa's (1977) chance that they are.
-    fn all_busy(&self, busy: f64) -> f64 {
-        (busy / self.servers).clamp(0.0, 1.0).powf((2.0 * (self.servers + 1.0)).sqrt() - 1.0)
-    }
-
-    /// How much longer than its service a request is there that does not find so many of those there.
-    fn slowdown(&self, unseen: f64) -> f64 {
-        let there = (self.there - unseen).max(0.0);
-        let waits = if self.threads {
-            let all = if self.customers >= self.servers { self.all_busy(self.busy) } else { 0.0 };
-            let seen = if self.there > 0.0 { (1.0 - unseen / self.there).max(0.0) } else { 1.0 };
-            seen * (self.there - self.busy).max(0.0) + all
-        } else if self.servers <= 1.0 || self.servers > MOST_SERVERS {
-            there
-        } else {
-            let all = if !self.idle.is_empty() {
-                1.0 - self.idle.iter().sum::<f64>()
-            } else if self.customers >= self.servers {
-                self.all_busy(self.busy)
-            } else {
-                0.0
-            };
-            (there - self.busy + all.max(0.0)).max(0.0)
-        };
-        let waits = waits / self.servers;
-        if self.others.load() <= 0.0 {
-            return 1.0 + waits;
-        }
-        let longer = self.others.slowdown(self.servers, 1.0 + waits) / (1.0 + waits);
-        if self.servers <= 1.0 {
-            return (1.0 + waits) * longer;
-        }
-        let more = self.all_busy(self.busy + self.others.load()) - self.all_busy(self.busy);
-        1.0 + (waits + more / self.servers) * longer
-    }
-
-    /// With so many seconds of service begun per second, and so many customers there.
-    fn turn(&mut self, busy: f64, there: f64) {
-        self.customers += 1.0;
-        self.busy = if self.threads { busy.min(self.servers) } else { busy };
-        if !self.threads && self.servers > MOST_SERVERS {
-            self.there = busy / self.servers * (1.0 + self.there);
-            return;
-        }
-        self.there = there;
-        let servers = self.idle.len();
-        let mut others = busy;
-        for at_work in (1..servers).rev() {
-            self.idle[at_work] = busy / at_work as f64 * self.idle[at_work - 1];
-            others += (servers - at_work) as f64 * self.idle[at_work];
-        }
-        if let Some(none) = self.idle.first_mut() {
-            *none = 1.0 - others / self.servers;
-            // What is left of a difference of like numbers would grow without bound from here.
-            if *none < LEAST_IDLE {
-                self.idle.clear();
-            }
-        }
-    }
-}
 
 /// A task that takes part in a request: the pool itself first.
 #[derive(Clone, Debug, Default)]
@@ -200,11 +37,40 @@ struct Participant {
     scarce: f64,
     /// The part of what is waited for a thread that would not be waited at processors instead if there were a thread for each.
     own_wait: f64,
-    /// Processors and seconds there, with the number of those from here who are there.
-    served: Vec<(usize, f64, f64)>,
-    /// Parts it calls, how often, and for how many executions it waits, with the number of those from here who are there.
-    called: Vec<(usize, f64, f64, f64)>,
+    served: Vec<Served>,
+    called: Vec<Called>,
     held: f64,
+}
+
+/// What a participant needs, before all participants and queues have their places.
+#[derive(Clone, Debug, Default)]
+struct Needs {
+    /// Processors, and seconds of service there in an execution.
+    processors: Vec<(StationId, f64)>,
+    /// Clients that it calls: calls in an execution, and executions that it waits for.
+    clients: Vec<(ClientId, f64, f64)>,
+}
+
+/// What a task does at a processor.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    queue: usize,
+    /// Seconds in an execution.
+    service: f64,
+    /// How many of those from here are there.
+    there: f64,
+}
+
+/// What a task asks of another one below the pool.
+#[derive(Clone, Copy, Debug)]
+struct Called {
+    /// The other participant.
+    part: usize,
+    /// Calls in an execution, and executions that it waits for.
+    calls: f64,
+    works: f64,
+    /// How many of those from here are there.
+    there: f64,
 }
 
 /// The network below a pool.
@@ -226,12 +92,13 @@ impl Subnetwork {
         plan: &ModelPlan,
         decomposition: &Decomposition,
         inputs: &Inputs,
-        all: &[BackgroundLoad],
-        pool: usize,
+        all: &BackgroundLoads,
+        pool: ClientId,
     ) -> Option<Self> {
         let mut parts = Vec::new();
         let mut places = BTreeMap::new();
         let mut open = BTreeMap::from([(pool, (1.0, 1.0))]);
+        let mut needs: Vec<Needs> = Vec::new();
         let mut visits = 0;
         while let Some((client, (calls, works))) = open.pop_first() {
             let demands = &inputs.demands[client];
@@ -250,9 +117,10 @@ impl Subnetwork {
                 together: if stays > busy * (1.0 + 1e-6) { busy / stays } else { 1.0 },
                 ..Participant::default()
             };
+            let mut own = Needs::default();
             for demand in demands {
-                let Some(task) = demand.station.checked_sub(decomposition.processors) else {
-                    part.served.push((demand.station, demand.service, 0.0));
+                let Err(task) = decomposition.element(demand.station) else {
+                    own.processors.push((demand.station, demand.service));
                     continue;
                 };
                 match decomposition.threads_of[task] {
@@ -262,29 +130,31 @@ impl Subnetwork {
                         let entry = open.entry(called).or_insert((0.0, 0.0));
                         entry.0 += works * demand.visits;
                         entry.1 += works * per_call;
-                        part.called.push((called, demand.visits, demand.service / inputs.busy[called], 0.0));
+                        let works = demand.service / inputs.busy[called];
+                        own.clients.push((called, demand.visits, works));
                     }
                     _ => part.delay += demand.stay,
                 }
             }
             places.insert(client, parts.len());
             parts.push(part);
+            needs.push(own);
         }
-        let mut rest = all.to_vec();
+        let mut rest = all.clone();
         for (&client, &place) in &places {
             let all_of = inputs.throughputs[client];
             let part =
                 if all_of > 0.0 { (inputs.throughputs[pool] * parts[place].works / all_of).min(1.0) } else { 0.0 };
             BackgroundLoad::add(&mut rest, decomposition, inputs, client, -part);
         }
-        let mut numbers: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut numbers: BTreeMap<StationId, usize> = BTreeMap::new();
         let mut queues = Vec::new();
         let mut shared = 0.0_f64;
-        let mut queue = |station: usize| {
+        let mut queue = |station: StationId| {
             *numbers.entry(station).or_insert_with(|| {
                 let others = rest[station].cut(all[station].load());
                 shared = shared.max(others.load() / all[station].load().max(1e-300));
-                let threads = station >= decomposition.processors;
+                let threads = decomposition.element(station).is_err();
                 queues.push(Queue::new(submodels::station(plan, decomposition, station).servers, threads, others));
                 queues.len() - 1
             })
@@ -294,8 +164,12 @@ impl Subnetwork {
             if let (ClientKind::Threads(task), true) = (decomposition.clients[client].kind, client != pool) {
                 part.queue = queue(decomposition.task_station(task));
             }
-            part.served.iter_mut().for_each(|served| served.0 = queue(served.0));
-            part.called.iter_mut().for_each(|called| called.0 = places[&called.0]);
+            for &(station, service) in &needs[place].processors {
+                part.served.push(Served { queue: queue(station), service, there: 0.0 });
+            }
+            for &(client, calls, works) in &needs[place].clients {
+                part.called.push(Called { part: places[&client], calls, works, there: 0.0 });
+            }
         }
         let own = if parts.iter().any(|part| part.together < 1.0) { 0.0 } else { 1.0 - shared.min(1.0) };
         weigh(&mut parts, &queues);
@@ -305,7 +179,8 @@ impl Subnetwork {
     /// A pool that needs but a delay and processors of its own: seconds and servers.
     #[cfg(test)]
     pub fn of(delay: f64, processors: &[(f64, f64)]) -> Self {
-        let served = processors.iter().enumerate().map(|(number, &(time, _))| (number, time, 0.0)).collect();
+        let served =
+            processors.iter().enumerate().map(|(queue, &(service, _))| Served { queue, service, there: 0.0 }).collect();
         let queues =
             processors.iter().map(|&(_, servers)| Queue::new(servers, false, BackgroundLoad::default())).collect();
         let part = Participant {
@@ -323,44 +198,57 @@ impl Subnetwork {
     /// Requests per second with so many customers, where the last were told of one fewer.
     pub fn rate(&mut self, count: f64) -> f64 {
         for number in (0..self.parts.len()).rev() {
-            let part = &self.parts[number];
-            // Whoever has a thread finds no more of those who have one than there are.
-            let inside = self.rate * part.works * part.held;
-            let seen = if inside > 0.0 { ((part.threads - 1.0) / inside).clamp(0.0, 1.0) } else { 1.0 };
-            let mut time = 0.0;
-            let mut served = part.served.clone();
-            let unseen = part.scarce * (1.0 - seen);
-            for (queue, service, there) in &mut served {
-                let slowed = *service * self.queues[*queue].slowdown(unseen * *there);
-                time += slowed;
-                *there = slowed;
-            }
-            let mut called = part.called.clone();
-            for (place, calls, works, there) in &mut called {
-                let other = &self.parts[*place];
-                let held = other.held * other.works / other.calls.max(1e-300);
-                let longer = self.queues[other.queue].slowdown(unseen * *there) - 1.0;
-                let waits = held * longer * (other.scarce + (1.0 - other.scarce) * other.own_wait);
-                time += *calls * waits + *works * other.held;
-                *there = *calls * (waits + held);
-            }
-            let held = part.delay + part.together * time;
-            let part = &mut self.parts[number];
-            (part.held, part.served, part.called) = (held, served, called);
+            self.hold(number);
         }
         self.rate = count / self.parts[0].held.max(1e-300);
+        self.turn();
+        if self.limits.is_empty() {
+            self.limit();
+        }
+        self.rate
+    }
+
+    /// For how long a participant is held by one execution, with those there that the last customers left.
+    fn hold(&mut self, number: usize) {
+        let part = &self.parts[number];
+        // A request that has a thread finds no more of those that have one than there are threads.
+        let inside = self.rate * part.works * part.held;
+        let seen = if inside > 0.0 { ((part.threads - 1.0) / inside).clamp(0.0, 1.0) } else { 1.0 };
+        let excluded = part.scarce * (1.0 - seen);
+        let (mut served, mut called) = (part.served.clone(), part.called.clone());
+        let mut time = 0.0;
+        for served in &mut served {
+            let slowed = served.service * self.queues[served.queue].slowdown(excluded * served.there);
+            time += slowed;
+            served.there = slowed;
+        }
+        for called in &mut called {
+            let other = &self.parts[called.part];
+            let held = other.held * other.works / other.calls.max(1e-300);
+            let longer = self.queues[other.queue].slowdown(excluded * called.there) - 1.0;
+            let waits = held * longer * (other.scarce + (1.0 - other.scarce) * other.own_wait);
+            time += called.calls * waits + called.works * other.held;
+            called.there = called.calls * (waits + held);
+        }
+        let held = part.delay + part.together * time;
+        let part = &mut self.parts[number];
+        (part.held, part.served, part.called) = (held, served, called);
+    }
+
+    /// Puts all queues to the present rate.
+    fn turn(&mut self) {
         let mut turns = vec![(0.0, 0.0); self.queues.len()];
         let behind: Vec<usize> = self.parts.iter().map(|part| part.queue).collect();
         for (number, part) in self.parts.iter_mut().enumerate() {
             let rate = self.rate * part.works;
-            for (queue, service, there) in &mut part.served {
-                *there *= rate;
-                turns[*queue].0 += rate * *service;
-                turns[*queue].1 += *there;
+            for served in &mut part.served {
+                served.there *= rate;
+                turns[served.queue].0 += rate * served.service;
+                turns[served.queue].1 += served.there;
             }
-            for (place, _, _, there) in &mut part.called {
-                *there *= rate;
-                turns[behind[*place]].1 += *there;
+            for called in &mut part.called {
+                called.there *= rate;
+                turns[behind[called.part]].1 += called.there;
             }
             if number > 0 {
                 turns[part.queue].0 += rate * part.held;
@@ -369,10 +257,6 @@ impl Subnetwork {
         for (queue, (busy, there)) in self.queues.iter_mut().zip(turns) {
             queue.turn(busy, there);
         }
-        if self.limits.is_empty() {
-            self.limit();
-        }
-        self.rate
     }
 
     /// How many customers there are at that rate if each finds at each station that part of those who are there, where the first
@@ -392,8 +276,8 @@ impl Subnetwork {
         let mut delay = 0.0;
         for (number, part) in self.parts.iter().enumerate() {
             delay += part.works * part.delay;
-            for &(queue, service, _) in &part.served {
-                limits[queue].0 += part.together * part.works * service;
+            for served in &part.served {
+                limits[served.queue].0 += part.together * part.works * served.service;
             }
             if number > 0 {
                 limits[part.queue].1 += part.works * part.held;
@@ -410,8 +294,8 @@ impl Subnetwork {
 
 /// Finds out by how much the threads of tasks below a pool hold up more than what these need does anyway.
 ///
-/// Where one processor does all, whoever waits for a thread waits for it, too: without the bound of threads there would be a queue as
-/// long at the processor. With m threads that take A seconds by themselves, and C from one end to the next where they are many, that
+/// Where one processor does all, a request that waits for a thread waits for the processor: without the bound of threads there would be a
+/// queue as long there. With m threads that take A seconds by themselves, and C from one end to the next where they are many, that
 /// part is (A - C) / (A + (m - 1)·C): what n customers and a thread for each would do more than m do, if what is below were a delay and
 /// one queue.
 fn weigh(parts: &mut [Participant], queues: &[Queue]) {
@@ -419,11 +303,11 @@ fn weigh(parts: &mut [Participant], queues: &[Queue]) {
     let mut alone = vec![0.0; parts.len()];
     let mut works: Vec<Vec<(usize, f64)>> = vec![Vec::new(); parts.len()];
     for (number, part) in parts.iter().enumerate().rev() {
-        let mut own: Vec<(usize, f64)> = part.served.iter().map(|&(queue, service, _)| (queue, service)).collect();
+        let mut own: Vec<(usize, f64)> = part.served.iter().map(|served| (served.queue, served.service)).collect();
         let mut time: f64 = own.iter().map(|work| work.1).sum();
-        for &(place, _, held, _) in &part.called {
-            time += held * alone[place];
-            own.extend(works[place].iter().map(|&(queue, service)| (queue, held * service)));
+        for called in &part.called {
+            time += called.works * alone[called.part];
+            own.extend(works[called.part].iter().map(|&(queue, service)| (queue, called.works * service)));
         }
         own.sort_unstable_by_key(|work| work.0);
         own.dedup_by(|next, first| {
@@ -450,7 +334,7 @@ fn weigh(parts: &mut [Participant], queues: &[Queue]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BackgroundLoad, Participant, Queue, Subnetwork, weigh};
+    use super::{BackgroundLoad, Called, Participant, Queue, Served, Subnetwork, weigh};
 
     fn rates(mut below: Subnetwork, most: u32) -> Vec<f64> {
         (1..=most).map(|count| below.rate(f64::from(count))).collect()
@@ -460,8 +344,8 @@ mod tests {
     fn task(threads: f64, own: f64, other: f64) -> Subnetwork {
         let mut below = Subnetwork::of(0.0, &[(own, 1.0)]);
         below.queues.push(Queue::new(threads, true, BackgroundLoad::default()));
-        below.parts[0].called.push((1, 1.0, 1.0, 0.0));
-        let served = vec![(0, other, 0.0)];
+        below.parts[0].called.push(Called { part: 1, calls: 1.0, works: 1.0, there: 0.0 });
+        let served = vec![Served { queue: 0, service: other, there: 0.0 }];
         below.parts.push(Participant {
             calls: 1.0,
             works: 1.0,
@@ -484,7 +368,7 @@ mod tests {
 
     #[test]
     fn one_processor_is_as_fast_with_any_number_of_threads() {
-        // Whoever waits for a thread waits for one who is at the processor.
+        // A request that waits for a thread waits for one that is at the processor.
         for threads in [1.0, 2.0, 5.0] {
             for (count, rate) in (1..).zip(rates(task(threads, 0.3, 0.7), 60)) {
                 assert!((rate - 1.0).abs() < 0.01, "{threads} threads, {count}: {rate}");
@@ -515,17 +399,5 @@ mod tests {
             assert!(rates.is_sorted_by(|left, right| *right > left * (1.0 - 1e-3)), "{servers} servers");
             assert!((rates[rates.len() - 1] / servers - 1.0).abs() < 1e-3, "{servers}: {}", rates[rates.len() - 1]);
         }
-    }
-
-    #[test]
-    fn others_take_what_streams_leave_and_come_the_less_often_the_longer_they_take() {
-        let stream = BackgroundLoad { open: 0.5, ..BackgroundLoad::default() };
-        assert!((stream.slowdown(1.0, 3.0) - 6.0).abs() < 1e-9);
-        // One of 2 s who is away for 2 s and finds two requests there each time: at work a quarter of the time.
-        let one = BackgroundLoad { customers: 1.0, rate: 0.25, busy: 0.5, there: 0.5, ..BackgroundLoad::default() };
-        assert!((one.slowdown(1.0, 3.0) - 3.0 * 1.25).abs() < 1e-9);
-        // So many that they take no notice are a stream.
-        let many = BackgroundLoad { customers: 1e9, rate: 0.25, busy: 0.5, there: 1.0, ..BackgroundLoad::default() };
-        assert!((many.slowdown(1.0, 3.0) - 6.0).abs() < 1e-6);
     }
 }

@@ -12,7 +12,13 @@ use self::stay::VisitorLoad;
 use crate::heuristics::Heuristic;
 use crate::numeric::anderson::Anderson;
 
-use super::{InnerStarts, Load, Method, Network, Solution, Stay, cycles};
+use super::{ChainId, InnerStarts, Load, Method, Network, Solution, Station, StationId, Stay, cycles};
+use crate::numeric::by_id::{ById, Id};
+
+/// Customers of each chain.
+type Populations = ById<ChainId, f64>;
+/// By the chain that has one customer fewer, and by visit: by how much the part of customers there differs.
+type Deviations = ById<ChainId, Vec<f64>>;
 
 /// Which approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +39,7 @@ const PASSES: usize = 4;
 /// About how many steps one iteration of Linearizer takes.
 pub(super) fn linearizer_work(network: &Network) -> f64 {
     let closed = network.chains.iter().filter(|load| matches!(load, Load::Closed { .. })).count() as f64;
-    let mut visitors = vec![0.0; network.stations.len()];
+    let mut visitors = ById::like(&network.stations, 0.0);
     for visit in &network.visits {
         visitors[visit.station] += 1.0;
     }
@@ -49,9 +55,9 @@ pub(super) fn solve(network: &Network, core: Core, inner_starts: &mut InnerStart
     let mut method = Method::Schweitzer;
     if core == Core::Linearizer {
         method = Method::Linearizer;
-        let mut deviations = vec![vec![0.0; network.visits.len()]; network.chains.len()];
+        let mut deviations = ById::like(&network.chains, vec![0.0; network.visits.len()]);
         for _ in 0..PASSES {
-            for chain in 0..network.chains.len() {
+            for chain in network.chains.ids() {
                 if problem.open[chain] || populations[chain] < 1.0 {
                     continue;
                 }
@@ -72,9 +78,8 @@ pub(super) fn solve(network: &Network, core: Core, inner_starts: &mut InnerStart
             converged = problem.iterate(&populations, &mut state, Some(&deviations), inner_starts);
         }
     }
-    let saturated = (0..network.stations.len())
-        .map(|station| problem.open_load[station] >= network.stations[station].servers * (1.0 - 1e-9))
-        .collect();
+    let full = |(load, station): (&f64, &Station)| *load >= station.servers * (1.0 - 1e-9);
+    let saturated = problem.open_load.iter().zip(&network.stations).map(full).collect();
     let throughputs = cycles(network, &state.stays);
     Solution { stays: state.stays, throughputs, method, converged, saturated }
 }
@@ -82,12 +87,12 @@ pub(super) fn solve(network: &Network, core: Core, inner_starts: &mut InnerStart
 struct Problem<'a> {
     network: &'a Network,
     /// Visits of each station.
-    visitors: Vec<Vec<usize>>,
-    open: Vec<bool>,
-    populations: Vec<f64>,
-    delays: Vec<f64>,
+    visitors: ById<StationId, Vec<usize>>,
+    open: ById<ChainId, bool>,
+    populations: Populations,
+    delays: ById<ChainId, f64>,
     /// Busy servers due to open load, what they do after the customer has left included.
-    open_load: Vec<f64>,
+    open_load: ById<StationId, f64>,
     /// What part of another chain's customers a chain never finds: a square of the chains below that number, row by row.
     interlock: Vec<f64>,
     width: usize,
@@ -98,10 +103,10 @@ struct State {
     stays: Vec<Stay>,
     /// Mean customers of each visit.
     customers: Vec<f64>,
-    throughputs: Vec<f64>,
+    throughputs: ById<ChainId, f64>,
     parts: Vec<VisitorLoad>,
     /// By station: by how much waits are lengthened so that servers do no more than they can.
-    overload: Vec<f64>,
+    overload: ById<StationId, f64>,
 }
 
 impl State {
@@ -109,7 +114,7 @@ impl State {
     fn numbers(&self, numbers: &mut Vec<f64>) {
         numbers.clear();
         numbers.extend(self.stays.iter().flat_map(|stay| [stay.wait, stay.slowdown]));
-        numbers.extend(&self.overload);
+        numbers.extend(self.overload.iter());
     }
 
     fn put(&mut self, numbers: &[f64]) {
@@ -123,18 +128,18 @@ impl State {
 
 impl<'a> Problem<'a> {
     fn new(network: &'a Network) -> Self {
-        let mut visitors = vec![Vec::new(); network.stations.len()];
-        let mut open_load = vec![0.0; network.stations.len()];
+        let mut visitors = ById::like(&network.stations, Vec::new());
+        let mut open_load = ById::like(&network.stations, 0.0);
         for (index, visit) in network.visits.iter().enumerate() {
             visitors[visit.station].push(index);
             if let Load::Open(rate) = network.chains[visit.chain] {
                 open_load[visit.station] += rate * visit.visits * (visit.service + visit.after);
             }
         }
-        let width = network.interlock.iter().map(|entry| entry.0.max(entry.1) + 1).max().unwrap_or(0);
+        let width = network.interlock.iter().map(|entry| entry.0.max(entry.1).position() + 1).max().unwrap_or(0);
         let mut interlock = vec![0.0; width * width];
         for &(chain, other, fraction) in &network.interlock {
-            interlock[chain * width + other] = fraction;
+            interlock[chain.position() * width + other.position()] = fraction;
         }
         let open = network.chains.iter().map(|load| matches!(load, Load::Open(_))).collect();
         let populations = network
@@ -150,26 +155,26 @@ impl<'a> Problem<'a> {
         Self { network, visitors, open, populations, delays, open_load, interlock, width }
     }
 
-    fn start(&self, populations: &[f64]) -> State {
+    fn start(&self, populations: &Populations) -> State {
         let visits = self.network.visits.len();
         let mut state = State {
             stays: self.network.visits.iter().map(|visit| visit.guess).collect(),
             customers: vec![0.0; visits],
-            throughputs: vec![0.0; self.network.chains.len()],
+            throughputs: ById::like(&self.network.chains, 0.0),
             parts: vec![VisitorLoad::default(); visits],
-            overload: vec![1.0; self.network.stations.len()],
+            overload: ById::like(&self.network.stations, 1.0),
         };
         self.flow(populations, &mut state);
         state
     }
 
     /// Throughputs and customers by Little's law.
-    fn flow(&self, populations: &[f64], state: &mut State) {
+    fn flow(&self, populations: &Populations, state: &mut State) {
         let mut times = self.delays.clone();
         for (visit, stay) in self.network.visits.iter().zip(&state.stays) {
             times[visit.chain] += visit.visits * (stay.wait + visit.service * (1.0 + stay.slowdown));
         }
-        for (chain, load) in self.network.chains.iter().enumerate() {
+        for (chain, load) in self.network.chains.pairs() {
             state.throughputs[chain] = match load {
                 Load::Open(rate) => *rate,
                 Load::Closed { .. } if times[chain] > 0.0 => populations[chain] / times[chain],
@@ -200,9 +205,9 @@ impl<'a> Problem<'a> {
 
     fn iterate(
         &self,
-        populations: &[f64],
+        populations: &Populations,
         state: &mut State,
-        deviations: Option<&Vec<Vec<f64>>>,
+        deviations: Option<&Deviations>,
         inner_starts: &mut InnerStarts,
     ) -> bool {
         inner_starts.recall(&mut state.stays, &mut state.overload);
@@ -216,14 +221,20 @@ impl<'a> Problem<'a> {
     }
 
     /// Iterates at most so often; the largest relative change in the last step.
-    fn repeat(&self, populations: &[f64], state: &mut State, deviations: Option<&Vec<Vec<f64>>>, limit: usize) -> f64 {
+    fn repeat(
+        &self,
+        populations: &Populations,
+        state: &mut State,
+        deviations: Option<&Deviations>,
+        limit: usize,
+    ) -> f64 {
         let mut damping = 1.0;
         let mut change = 0.0_f64;
         let mut acceleration = Anderson::default();
         let (mut point, mut image) = (Vec::new(), Vec::new());
         // What costs most and changes least may be that of the first step, if the iteration around this one goes on anyway.
         let lags = limit < PLAIN;
-        let mut ratios = vec![None; self.visitors.len()];
+        let mut ratios = ById::like(&self.visitors, None);
         for iteration in 0..limit {
             let accelerates = (PLAIN..PLAIN + ACCELERATED).contains(&iteration);
             if accelerates {
@@ -231,7 +242,7 @@ impl<'a> Problem<'a> {
             }
             self.flow(populations, state);
             change = 0.0;
-            for (station, ratio) in ratios.iter_mut().enumerate() {
+            for (station, ratio) in self.visitors.ids().zip(&mut ratios) {
                 let totals = self.totals(station, populations, state, *ratio);
                 *ratio = lags.then_some(totals.ratio);
                 let load = (totals.part.load() + totals.open.load()) / self.network.stations[station].servers;
@@ -244,7 +255,7 @@ impl<'a> Problem<'a> {
                 }
                 for &index in &self.visitors[station] {
                     let chain = self.network.visits[index].chain;
-                    // Of a chain of nobody there is nothing to find: neither is it strained, nor does it have to settle.
+                    // A chain without customers needs no overload correction, and does not have to converge.
                     if !self.open[chain] && populations[chain] <= 0.0 {
                         continue;
                     }

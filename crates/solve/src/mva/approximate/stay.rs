@@ -1,8 +1,9 @@
 //! What an arriving customer finds at a station, and what that makes of its visit.
 
-use super::{Problem, State};
+use super::{Deviations, Populations, Problem, State};
 use crate::heuristics::Heuristic;
-use crate::mva::{Discipline, Stay, Visit};
+use crate::mva::{ChainId, Discipline, StationId, Stay, Visit};
+use crate::numeric::by_id::Id;
 use crate::numeric::erlang::{all_busy, variance_ratio};
 use crate::numeric::two_moment::Distribution;
 
@@ -75,7 +76,13 @@ impl VisitorLoad {
 
 impl Problem<'_> {
     /// All visitors of a station together; what service times that are not exponential do to them may be known.
-    pub(super) fn totals(&self, station: usize, populations: &[f64], state: &State, ratio: Option<f64>) -> Totals {
+    pub(super) fn totals(
+        &self,
+        station: StationId,
+        populations: &Populations,
+        state: &State,
+        ratio: Option<f64>,
+    ) -> Totals {
         let mut totals = Totals::default();
         let mut goes_on = false;
         for &index in &self.visitors[station] {
@@ -98,7 +105,7 @@ impl Problem<'_> {
     }
 
     /// How much longer a queue with these visitors is than one with exponential service.
-    fn ratio(&self, station: usize, totals: &Totals, closed: f64) -> f64 {
+    fn ratio(&self, station: StationId, totals: &Totals, closed: f64) -> f64 {
         if self.network.stations[station].discipline == Discipline::Sharing {
             return 1.0;
         }
@@ -125,11 +132,11 @@ impl Problem<'_> {
     /// The part of the other visit's customers that one of `chain` finds on arrival.
     fn factor(
         &self,
-        chain: usize,
+        chain: ChainId,
         other: usize,
-        populations: &[f64],
+        populations: &Populations,
         state: &State,
-        deviations: Option<&Vec<Vec<f64>>>,
+        deviations: Option<&Deviations>,
     ) -> f64 {
         let other_chain = self.network.visits[other].chain;
         if self.open[chain] || self.open[other_chain] {
@@ -151,7 +158,8 @@ impl Problem<'_> {
         (base * shift).max(0.0)
     }
 
-    fn interlocked(&self, chain: usize, other: usize) -> f64 {
+    fn interlocked(&self, chain: ChainId, other: ChainId) -> f64 {
+        let (chain, other) = (chain.position(), other.position());
         if chain < self.width && other < self.width { self.interlock[chain * self.width + other] } else { 0.0 }
     }
 
@@ -159,9 +167,9 @@ impl Problem<'_> {
     fn found(
         &self,
         index: usize,
-        populations: &[f64],
+        populations: &Populations,
         state: &State,
-        deviations: Option<&Vec<Vec<f64>>>,
+        deviations: Option<&Deviations>,
         totals: &VisitorLoad,
     ) -> VisitorLoad {
         let visit = &self.network.visits[index];
@@ -169,7 +177,7 @@ impl Problem<'_> {
             return *totals;
         }
         let visitors = &self.visitors[visit.station];
-        let own_after = |chain: usize| {
+        let own_after = |chain: ChainId| {
             let population = populations[chain];
             if chain == visit.chain && population > 0.0 { ((population - 1.0) / population).max(0.0) } else { 1.0 }
         };
@@ -178,8 +186,9 @@ impl Problem<'_> {
             && station.servers <= 1.0
             && self.network.heuristics.has(Heuristic::DelayBound);
         let sees_all = || {
-            let row = visit.chain * self.width;
-            visit.chain >= self.width || self.interlock[row..row + self.width].iter().all(|part| *part == 0.0)
+            let row = visit.chain.position() * self.width;
+            visit.chain.position() >= self.width
+                || self.interlock[row..row + self.width].iter().all(|part| *part == 0.0)
         };
         if visitors.len() > FEW || (deviations.is_none() && !bounded && sees_all()) {
             let mut found = *totals;
@@ -207,7 +216,7 @@ impl Problem<'_> {
 
     /// Whether the server is still busy for this customer's own previous request when it comes again, and the mean work
     /// that is left then: a second phase against an exponential time between reply and next arrival.
-    fn overtaking(&self, index: usize, populations: &[f64], state: &State) -> (f64, f64) {
+    fn overtaking(&self, index: usize, populations: &Populations, state: &State) -> (f64, f64) {
         let visit = &self.network.visits[index];
         if visit.after <= 0.0 || self.open[visit.chain] || !self.network.heuristics.has(Heuristic::Overtaking) {
             return (0.0, 0.0);
@@ -228,7 +237,7 @@ impl Problem<'_> {
     }
 
     /// Work of all others who are at the station while it is busy for this customer's previous request: they wait.
-    fn overtaken_queue(&self, index: usize, populations: &[f64], state: &State, totals: &Totals) -> f64 {
+    fn overtaken_queue(&self, index: usize, populations: &Populations, state: &State, totals: &Totals) -> f64 {
         let chain = self.network.visits[index].chain;
         let mut work = totals.open.busy;
         for &other in &self.visitors[self.network.visits[index].station] {
@@ -249,9 +258,9 @@ impl Problem<'_> {
     pub(super) fn stay(
         &self,
         index: usize,
-        populations: &[f64],
+        populations: &Populations,
         state: &State,
-        deviations: Option<&Vec<Vec<f64>>>,
+        deviations: Option<&Deviations>,
         totals: &Totals,
     ) -> Stay {
         let visit = &self.network.visits[index];
@@ -302,9 +311,9 @@ impl Problem<'_> {
     fn priority_stay(
         &self,
         index: usize,
-        populations: &[f64],
+        populations: &Populations,
         state: &State,
-        deviations: Option<&Vec<Vec<f64>>>,
+        deviations: Option<&Deviations>,
         totals: &Totals,
     ) -> Stay {
         let visit = &self.network.visits[index];
@@ -375,7 +384,7 @@ fn overtakes(visit: &Visit, gap: f64) -> (f64, f64) {
 }
 
 /// Mean time from one visit of a customer to its next.
-fn between_visits(visit: &Visit, populations: &[f64], state: &State) -> f64 {
+fn between_visits(visit: &Visit, populations: &Populations, state: &State) -> f64 {
     let rate = state.throughputs[visit.chain] * visit.visits;
     if rate > 0.0 { populations[visit.chain] / rate } else { f64::INFINITY }
 }

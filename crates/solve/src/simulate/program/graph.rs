@@ -1,114 +1,93 @@
-//! Activity graphs as steps. Bodies of loops go back to where they began; nothing here recurses.
+//! Activity graphs as steps. Bodies of loops go back to where they began.
 
 use rustc_hash::FxHashMap;
 
-use dyelog_lqn::flow::ActivityGraph;
-use dyelog_lqn::model::{ActivityId, EntryId, Fork, Join, TaskId};
+use dyelog_lqn::flow::{ActivityGraph, BranchKind, Visit, Walk};
+use dyelog_lqn::model::{ActivityId, EntryId, Fork, Join};
 
 use super::{After, SimulationProgram, Span, Target};
-
-/// What an activity stands in.
-#[derive(Clone, Copy)]
-struct Context {
-    /// What comes after an activity that leads nowhere: the loop again.
-    dangling: u32,
-    /// The context of the fork that began this branch.
-    outer: u32,
-}
 
 /// The activities of one entry, being added.
 pub(super) struct Graph<'p, 'a> {
     program: &'p mut SimulationProgram<'a>,
     entry: EntryId,
-    task: TaskId,
     first_rows: &'p [usize],
-    flow: ActivityGraph<'a>,
-    /// The step of each activity that is reached.
+    /// The step of each activity.
     steps: FxHashMap<ActivityId, u32>,
-    /// Activities whose step has no successor yet, with the context that they are in.
-    open: Vec<(ActivityId, u32)>,
-    /// Bodies of loops and branches of forks.
-    contexts: Vec<Context>,
-    /// By precedence: what comes after it, where it is made.
+    /// By precedence: what comes after it.
     afters: FxHashMap<usize, u32>,
+    /// By branch: what comes after an activity that leads nowhere.
+    dangling: Vec<u32>,
     joins: u32,
 }
 
 impl<'p, 'a> Graph<'p, 'a> {
     /// Of that entry.
     pub fn new(program: &'p mut SimulationProgram<'a>, entry: EntryId, first_rows: &'p [usize]) -> Self {
-        let model = program.model;
-        let task = model.entries[entry.index()].task;
         Self {
             program,
             entry,
-            task,
             first_rows,
-            flow: ActivityGraph::new(&model.tasks[task.index()]),
             steps: FxHashMap::default(),
-            open: Vec::new(),
-            contexts: vec![Context { dangling: 0, outer: 0 }],
             afters: FxHashMap::default(),
+            dangling: Vec::new(),
             joins: 0,
         }
     }
 
     /// Adds all that is reached; the first step and how many joins there are.
-    pub fn add(mut self, start: ActivityId) -> (u32, u32) {
-        let reached = self.flow.reached(start);
-        let first = self.reach(start, 0);
-        while let Some((activity, inside)) = self.open.pop() {
-            let after = match self.flow.leaving(activity) {
-                None => self.dangling(inside),
-                Some(precedence) => match self.afters.get(&precedence) {
-                    Some(after) => *after,
-                    None => self.precedence(precedence, inside, &reached),
-                },
-            };
-            let step = self.steps[&activity];
-            self.program.steps[step as usize].after = after;
+    pub fn add(mut self, graph: &ActivityGraph<'_>, start: ActivityId) -> (u32, u32) {
+        let walk = graph.walk(self.program.model.entries[self.entry.index()].task, &[start]);
+        for visit in &walk.visits {
+            if let Visit::Activity { activity, .. } = *visit {
+                self.step(activity);
+            }
         }
-        (first, self.joins)
-    }
-
-    fn dangling(&self, inside: u32) -> u32 {
-        self.contexts[inside as usize].dangling
-    }
-
-    fn context(&mut self, dangling: u32, outer: u32) -> u32 {
-        self.contexts.push(Context { dangling, outer });
-        (self.contexts.len() - 1) as u32
-    }
-
-    /// The step of an activity in that context.
-    fn reach(&mut self, activity: ActivityId, inside: u32) -> u32 {
-        if let Some(&step) = self.steps.get(&activity) {
-            return step;
+        self.dangle(&walk);
+        for visit in &walk.visits {
+            if let Visit::Precedence { number, joined, branch, .. } = *visit {
+                self.precedence(number, joined, self.dangling[branch]);
+            }
         }
-        let model = self.program.model;
-        let found = &model.activities[activity.index()];
-        let mut step = self.program.step(&found.work, self.task, self.first_rows[activity.index()]);
+        for visit in &walk.visits {
+            if let Visit::Activity { activity, branch } = *visit {
+                let after = graph.leaving(activity).map_or(self.dangling[branch], |number| self.afters[&number]);
+                self.program.steps[self.steps[&activity] as usize].after = after;
+            }
+        }
+        (self.steps[&start], self.joins)
+    }
+
+    /// Adds the step of an activity.
+    fn step(&mut self, activity: ActivityId) {
+        let found = &self.program.model.activities[activity.index()];
+        let mut step = self.program.step(&found.work, found.task, self.first_rows[activity.index()]);
         step.replies = found.replies.contains(&self.entry);
         step.figures = (self.program.layout.activities + 2 * activity.index()) as u32;
-        let number = self.program.steps.len() as u32;
+        self.steps.insert(activity, self.program.steps.len() as u32);
         self.program.steps.push(step);
-        self.steps.insert(activity, number);
-        self.open.push((activity, inside));
-        number
     }
 
-    fn targets(&mut self, to: &[(f64, ActivityId)], inside: u32) -> (Span, f64) {
-        let mut upto = 0.0;
-        let targets: Vec<Target> = to
-            .iter()
-            .map(|(weight, activity)| {
-                upto += weight;
-                Target { step: self.reach(*activity, inside), upto }
-            })
-            .collect();
-        let first = self.program.targets.len();
-        self.program.targets.extend(targets);
-        (Span::since(first, self.program.targets.len()), upto)
+    /// Finds what comes after loose ends. A branch of a fork ends there, also in a loop; a body of a loop goes back to it.
+    fn dangle(&mut self, walk: &Walk) {
+        for branch in &walk.branches {
+            let dangling = match branch.kind {
+                BranchKind::Whole | BranchKind::Parallel => 0,
+                BranchKind::Alternative => self.dangling[branch.parent],
+                BranchKind::Repeated => self.loop_at(branch.fork),
+            };
+            self.dangling.push(dangling);
+        }
+    }
+
+    /// The place of a loop, whatever comes there.
+    fn loop_at(&mut self, precedence: usize) -> u32 {
+        if let Some(&place) = self.afters.get(&precedence) {
+            return place;
+        }
+        let place = self.push(After::End);
+        self.afters.insert(precedence, place);
+        place
     }
 
     fn push(&mut self, after: After) -> u32 {
@@ -116,55 +95,52 @@ impl<'p, 'a> Graph<'p, 'a> {
         (self.program.afters.len() - 1) as u32
     }
 
-    /// What comes after a precedence.
-    fn precedence(&mut self, number: usize, inside: u32, reached: &FxHashMap<usize, u32>) -> u32 {
-        let precedence = &self.program.model.tasks[self.task.index()].precedences[number];
-        let inside = match &precedence.join {
-            Join::And { .. } => self.contexts[inside as usize].outer,
-            Join::Sequence(_) | Join::Or(_) => inside,
-        };
+    fn next(&mut self, activity: ActivityId) -> u32 {
+        self.push(After::Next(self.steps[&activity]))
+    }
+
+    /// Targets with those weights, and the sum of these.
+    fn targets(&mut self, to: impl Iterator<Item = (f64, ActivityId)>) -> (Span, f64) {
+        let first = self.program.targets.len();
+        let mut upto = 0.0;
+        for (weight, activity) in to {
+            upto += weight;
+            self.program.targets.push(Target { step: self.steps[&activity], upto });
+        }
+        (Span::since(first, self.program.targets.len()), upto)
+    }
+
+    /// Adds what comes after a precedence that so many activities lead into.
+    fn precedence(&mut self, number: usize, joined: u32, dangling: u32) {
+        let task = self.program.model.entries[self.entry.index()].task;
+        let precedence = &self.program.model.tasks[task.index()].precedences[number];
         let then = match &precedence.fork {
-            None => self.dangling(inside),
-            Some(Fork::Sequence(to)) => {
-                let step = self.reach(*to, inside);
-                self.push(After::Next(step))
-            }
+            None => dangling,
+            Some(Fork::Sequence(to)) => self.next(*to),
             Some(Fork::And(to)) => {
-                let to: Vec<(f64, ActivityId)> = to.iter().map(|to| (1.0, *to)).collect();
-                // A branch that leads nowhere ends there, also in a loop.
-                let branch = self.context(0, inside);
-                let (targets, _) = self.targets(&to, branch);
+                let (targets, _) = self.targets(to.iter().map(|to| (1.0, *to)));
                 self.push(After::Fork(targets))
             }
             Some(Fork::Or(to)) => {
-                let (targets, _) = self.targets(to, inside);
+                let (targets, _) = self.targets(to.iter().copied());
                 self.push(After::Choose(targets))
             }
             Some(Fork::Loop { bodies, end }) => {
-                let exit = match end {
-                    None => self.dangling(inside),
-                    Some(end) => {
-                        let step = self.reach(*end, inside);
-                        self.push(After::Next(step))
-                    }
-                };
-                let here = self.push(After::End);
-                let body = self.context(here, inside);
-                let (bodies, total) = self.targets(bodies, body);
-                self.program.afters[here as usize] = After::Loop { bodies, total, end: exit };
-                here
+                let end = end.map_or(dangling, |end| self.next(end));
+                let (bodies, total) = self.targets(bodies.iter().copied());
+                let place = self.loop_at(number);
+                self.program.afters[place as usize] = After::Loop { bodies, total, end };
+                place
             }
         };
         let after = match &precedence.join {
             Join::And { quorum, .. } => {
-                let total = reached.get(&number).copied().unwrap_or(1);
-                let need = quorum.filter(|need| *need > 0).unwrap_or(total).min(total);
+                let need = quorum.filter(|need| *need > 0).unwrap_or(joined).min(joined);
                 self.joins += 1;
-                self.push(After::Join { slot: self.joins - 1, need, total, then })
+                self.push(After::Join { slot: self.joins - 1, need, total: joined, then })
             }
             Join::Sequence(_) | Join::Or(_) => then,
         };
         self.afters.insert(number, after);
-        after
     }
 }

@@ -23,8 +23,8 @@ struct Batch {
     additions: Additions,
 }
 
-/// A thread and the ways to and from it.
-struct Post {
+/// A thread, and the channels to and from it.
+struct Channels {
     batches: Sender<Batch>,
     reports: Receiver<Report>,
     thread: JoinHandle<Worker>,
@@ -34,17 +34,17 @@ struct Post {
 }
 
 /// The threads, in the order in which they get batches.
-pub(super) struct Posts {
-    list: Vec<Post>,
+pub(super) struct Workers {
+    list: Vec<Channels>,
     /// Batches given out, and reports taken back.
     given: usize,
     taken: usize,
 }
 
-impl Posts {
+impl Workers {
     /// Starts so many threads; `None` where the system gives none.
     pub(super) fn start(count: usize, rules: &Arc<Rules>, options: ReduceOptions) -> Option<Self> {
-        let list: Vec<Post> = (0..count).map_while(|_| Post::start(Arc::clone(rules), options)).collect();
+        let list: Vec<Channels> = (0..count).map_while(|_| Channels::start(Arc::clone(rules), options)).collect();
         (!list.is_empty()).then_some(Self { list, given: 0, taken: 0 })
     }
 
@@ -54,10 +54,10 @@ impl Posts {
             self.take_one(take);
         }
         let at = self.given % self.list.len();
-        let post = &mut self.list[at];
-        let additions = names.additions(post.names, post.tasks);
-        (post.names, post.tasks) = (names.names.len(), names.task_count());
-        if post.batches.send(Batch { operations, additions }).is_err() {
+        let channels = &mut self.list[at];
+        let additions = names.additions(channels.names, channels.tasks);
+        (channels.names, channels.tasks) = (names.names.len(), names.task_count());
+        if channels.batches.send(Batch { operations, additions }).is_err() {
             self.fail(at);
         }
         self.given += 1;
@@ -68,9 +68,9 @@ impl Posts {
         while self.taken < self.given {
             self.take_one(take);
         }
-        let join = |post: Post| {
-            drop(post.batches);
-            post.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let join = |channels: Channels| {
+            drop(channels.batches);
+            channels.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         self.list.into_iter().map(join).collect()
     }
@@ -86,7 +86,7 @@ impl Posts {
 
     /// Passes on the panic of a thread that ended before its time.
     fn fail(&mut self, at: usize) {
-        let Post { batches, thread, .. } = self.list.swap_remove(at);
+        let Channels { batches, thread, .. } = self.list.swap_remove(at);
         drop(batches);
         if let Err(panic) = thread.join() {
             std::panic::resume_unwind(panic);
@@ -94,7 +94,7 @@ impl Posts {
     }
 }
 
-impl Post {
+impl Channels {
     fn start(rules: Arc<Rules>, options: ReduceOptions) -> Option<Self> {
         let (batches, received) = channel::<Batch>();
         let (made, reports) = channel();

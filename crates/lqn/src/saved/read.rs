@@ -1,0 +1,321 @@
+//! From a file to a sub-model, with all that cannot be.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::write::digits;
+use super::{
+    BlockShape, BranchShape, Document, EntryShape, IdsShape, MOST, MOST_SQUARES, MomentsShape, StartsShape, VERSION,
+    WorkShape,
+};
+use crate::codes;
+use crate::kept_ids::{KeptIds, Numbers};
+use crate::starts::{Starts, Stretch};
+use crate::submodel::{
+    BlockTotal, Branch, BranchTotal, EntryIndex, EntryKey, EntryTotal, Interaction, Moments, Position, Sampled,
+    Seconds, SubModel, Undated, WITNESSES, Witness, WorkTotal,
+};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+
+/// Reads a sub-model; gives with it how its entries were told apart.
+///
+/// # Errors
+/// The first place at which the text is no JSON of that shape, or everything in it that cannot be.
+pub fn parse(name: &Arc<str>, text: &str) -> Result<(SubModel, String), Diagnostics> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let document: Document = serde_json::from_str(text).map_err(|error| misshapen(name, text, &error))?;
+    if document.version != VERSION {
+        return Err(other_version(name, &document.version.to_string()).into());
+    }
+    let mut reader = Reader { file: name, findings: Vec::new() };
+    let sub = reader.document(&document);
+    if reader.findings.is_empty() { Ok((sub, document.merge)) } else { Err(Diagnostics(reader.findings)) }
+}
+
+fn misshapen(name: &Arc<str>, text: &str, error: &serde_json::Error) -> Diagnostics {
+    // Of another version nothing else can be said.
+    let version = serde_json::from_str::<serde_json::Value>(text).ok();
+    let version = version.as_ref().and_then(|value| value.get("dyelog-submodel"));
+    if let Some(version) = version.filter(|version| **version != VERSION) {
+        return other_version(name, &version.to_string()).into();
+    }
+    let line = u32::try_from(error.line()).unwrap_or(u32::MAX);
+    let place = if line > 0 {
+        Place::Line { file: Arc::clone(name), line, column: u32::try_from(error.column()).unwrap_or(0) }
+    } else {
+        Place::File { file: Arc::clone(name) }
+    };
+    let message = error.to_string();
+    let message = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
+    Diagnostic::error(codes::SYNTAX, place, message).into()
+}
+
+fn other_version(name: &Arc<str>, version: &str) -> Diagnostic {
+    let message = format!("this is version {version} of the form; version {VERSION} can be read");
+    let place = Place::Item { file: Arc::clone(name), item: "dyelog-submodel".to_owned() };
+    Diagnostic::error(codes::UNKNOWN_VERSION, place, message)
+}
+
+pub(super) struct Reader<'n> {
+    file: &'n Arc<str>,
+    findings: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    pub(super) fn wrong(&mut self, item: &str, message: String) {
+        const SHOWN: usize = 100;
+        if self.findings.len() < SHOWN {
+            let place = Place::Item { file: Arc::clone(self.file), item: item.to_owned() };
+            self.findings.push(Diagnostic::error(codes::BAD_NUMBER, place, message));
+        }
+    }
+
+    pub(super) fn count(&mut self, value: u64, most: u64, item: &str) -> u64 {
+        if value > most {
+            self.wrong(item, format!("{value} is more than can be counted here"));
+        }
+        value.min(most)
+    }
+
+    fn ids(&mut self, shape: &IdsShape, operations: u64, item: &str) -> KeptIds {
+        let mut ids = KeptIds { count: self.count(shape.count, operations, item), ..KeptIds::default() };
+        if shape.numbers.len() != ids.numbers.len() {
+            self.wrong(item, format!("there are {} samplers, not {}", ids.numbers.len(), shape.numbers.len()));
+        }
+        for (own, shape) in ids.numbers.iter_mut().zip(&shape.numbers) {
+            let Ok(sum) = shape.sum.parse() else {
+                self.wrong(item, format!("`{}` is no whole number", shape.sum));
+                continue;
+            };
+            *own = Numbers { greatest: shape.greatest, sum };
+        }
+        ids
+    }
+
+    pub(super) fn moments(&mut self, shape: &MomentsShape, item: &str) -> Moments {
+        if shape.is_nothing() {
+            return Moments::default();
+        }
+        let mut whole = |text: &str| {
+            let number: Option<i128> = text.parse().ok();
+            if number.is_none() {
+                self.wrong(item, format!("`{text}` is no whole number"));
+            }
+            number.unwrap_or_default()
+        };
+        let (sum, squares) = (Seconds(whole(&shape.femtoseconds)), whole(&shape.squares));
+        Moments { count: self.count(shape.count, MOST, item), sum, squares }
+    }
+
+    fn starts(&mut self, shape: &StartsShape, item: &str) -> Starts {
+        let mut cells = Vec::with_capacity(shape.cells.len());
+        for &(first, last, operations) in &shape.cells {
+            cells.push(Stretch { first, last, operations: self.count(operations, MOST, item) });
+        }
+        Starts::of_cells(shape.shift, cells).unwrap_or_else(|| {
+            self.wrong(item, "`starts` are not in the order of time, or not in cells of one length".to_owned());
+            Starts::default()
+        })
+    }
+
+    fn document(&mut self, document: &Document) -> SubModel {
+        let mut sub = SubModel::new();
+        sub.concurrent = document.concurrent;
+        sub.set_aside = self.count(document.set_aside, MOST, "set_aside");
+        for (number, shape) in document.scenarios.iter().enumerate() {
+            let item = format!("scenarios[{number}]");
+            let name = sub.names.intern(&shape.name);
+            if sub.scenarios.contains_key(&name) {
+                self.wrong(&item, format!("scenario `{}` is there twice", shape.name));
+            }
+            let operations = self.count(shape.operations, MOST, &item);
+            let fragments = self.count(shape.fragments, operations, &item);
+            let headless = self.count(shape.headless, fragments, &item);
+            let sampled = shape.sampled.as_ref().map(|own| Sampled {
+                operations: self.count(own.operations, operations, &item),
+                thousandths: self.count(own.thousandths, MOST, &item),
+            });
+            let response = self.moments(&shape.response, &item);
+            let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
+            let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
+            let undated = shape.undated.as_ref().map(|shape| Undated {
+                traces: self.count(shape.traces, MOST, &item),
+                operations: self.count(shape.operations, MOST, &item),
+                nanoseconds: shape.nanoseconds,
+            });
+            let ids = shape.ids.as_ref().map(|own| self.ids(own, operations, &item));
+            let total = sub.scenarios.entry(name).or_default();
+            total.ids = ids.unwrap_or_default();
+            total.undated = undated.unwrap_or_default();
+            (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
+            total.sampled = sampled.unwrap_or_default();
+            total.starts = starts;
+            (total.first_start, total.last_start, total.last_end) =
+                (shape.first_start, shape.last_start, shape.last_end);
+            (total.response, total.clients, total.think) = (response, clients, think);
+        }
+        for (task, count) in &document.instances {
+            let task = sub.names.intern(task);
+            sub.instances.insert(task, *count);
+        }
+        let indices: Vec<Option<EntryIndex>> =
+            document.entries.iter().enumerate().map(|(number, shape)| self.entry(&mut sub, number, shape)).collect();
+        for (number, shape) in document.entries.iter().enumerate() {
+            let Some(index) = indices[number] else { continue };
+            for (place, block) in shape.blocks.iter().enumerate() {
+                self.block(&mut sub, index, block, &format!("entries[{number}].blocks[{place}]"));
+            }
+            self.check_blocks(sub.entry(index), &format!("entries[{number}]"));
+            let item = format!("entries[{number}]");
+            self.timing(sub.entry_mut(index), (&shape.calls, &shape.pairs), &indices, &item);
+            for (place, work) in shape.work.iter().enumerate() {
+                self.work(&mut sub, index, work, &indices, &format!("entries[{number}].work[{place}]"));
+            }
+        }
+        sub
+    }
+
+    /// An entry without its work.
+    fn entry(&mut self, sub: &mut SubModel, number: usize, shape: &EntryShape) -> Option<EntryIndex> {
+        let item = format!("entries[{number}]");
+        let key = hex(&shape.key, 32).map(EntryKey);
+        if key.is_none() {
+            self.wrong(&item, format!("`{}` is no key of 32 hexadecimal digits", shape.key));
+        }
+        let interaction = Interaction::from_label(&shape.interaction);
+        if interaction.is_none() {
+            self.wrong(&item, format!("`{}` is no type of interaction; there are Cu, R, A and F", shape.interaction));
+        }
+        if shape.instance == 0 {
+            self.wrong(&item, "instances are counted from 1".to_owned());
+        }
+        let (key, interaction) = (key?, interaction?);
+        if sub.entry_of(key).is_some() {
+            self.wrong(&item, format!("key {} is there twice", shape.key));
+            return None;
+        }
+        let (task, service) = (sub.names.intern(&shape.task), sub.names.intern(&shape.service));
+        let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
+        let response = self.moments(&shape.response, &item);
+        let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
+        let entry = sub.entry_mut(index);
+        (entry.response, entry.stays) = (response, stays);
+        entry.invocations = self.count(shape.invocations, MOST, &item);
+        entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
+        if shape.witnesses.len() > WITNESSES {
+            self.wrong(&item, format!("an entry has at most {WITNESSES} witnesses"));
+        }
+        for witness in &shape.witnesses {
+            entry.add_witness(&Witness {
+                scenario: witness.scenario.as_str().into(),
+                run: witness.run.as_str().into(),
+                thread: witness.thread,
+                index: witness.index,
+                file: witness.file.as_str().into(),
+                item: witness.item.as_str().into(),
+            });
+        }
+        Some(index)
+    }
+
+    fn position(&mut self, stage: u32, branch: Option<&BranchShape>, phase: u8, item: &str) -> Position {
+        let block = branch.map(|branch| hex(&branch.block, 16));
+        if block == Some(None) || !(1..=3).contains(&phase) {
+            self.wrong(item, "a block is 16 hexadecimal digits, a phase is 1, 2 or 3".to_owned());
+        }
+        let branch = branch.zip(block.flatten());
+        let branch = branch.map(|(branch, block)| Branch { block: block as u64, branch: branch.branch });
+        Position { stage, branch, phase }
+    }
+
+    fn block(&mut self, sub: &mut SubModel, index: EntryIndex, shape: &BlockShape, item: &str) {
+        let at = self.position(shape.stage, shape.branch.as_ref(), shape.phase, item);
+        let contents: Option<Vec<u128>> = shape.branches.iter().map(|branch| hex(&branch.content, 16)).collect();
+        let (Some(key), Some(contents)) = (hex(&shape.key, 16), contents) else {
+            self.wrong(item, "keys and contents are 16 hexadecimal digits".to_owned());
+            return;
+        };
+        let times = self.count(shape.times, MOST, item);
+        let mut branches = Vec::with_capacity(contents.len());
+        for (branch, content) in shape.branches.iter().zip(contents) {
+            let awaited = self.count(branch.awaited, MOST, item);
+            branches.push(BranchTotal { content: content as u64, own: branch.own, awaited });
+        }
+        if branches.iter().filter(|branch| branch.own).count() > 1 {
+            self.wrong(item, "a strand itself is one branch at most".to_owned());
+        }
+        let response = self.moments(&shape.response, item);
+        if sub.entry_mut(index).blocks.insert(key as u64, BlockTotal { at, times, branches, response }).is_some() {
+            self.wrong(item, format!("block {} is there twice", shape.key));
+        }
+    }
+
+    /// Every block lies on the strand of the entry or of a branch, not within itself.
+    fn check_blocks(&mut self, entry: &EntryTotal, item: &str) {
+        let mut known: FxHashSet<u64> = FxHashSet::default();
+        for key in entry.blocks.keys() {
+            let mut path = vec![*key];
+            while let Some(branch) = path.last().and_then(|key| entry.blocks.get(key)).and_then(|block| block.at.branch)
+            {
+                if !has_branch(entry, branch) || path.len() > entry.blocks.len() {
+                    self.wrong(item, format!("block {} lies on no strand of the entry", digits(*key)));
+                    break;
+                }
+                if known.contains(&branch.block) {
+                    break;
+                }
+                path.push(branch.block);
+            }
+            known.extend(path);
+        }
+    }
+
+    fn work(
+        &mut self,
+        sub: &mut SubModel,
+        index: EntryIndex,
+        shape: &WorkShape,
+        entries: &[Option<EntryIndex>],
+        item: &str,
+    ) {
+        let at = self.position(shape.stage, shape.branch.as_ref(), shape.phase, item);
+        if at.branch.is_some_and(|branch| !has_branch(sub.entry(index), branch)) {
+            self.wrong(item, "the entry has no such branch".to_owned());
+        }
+        if sub.entry(index).work.contains_key(&at) {
+            self.wrong(item, "work of this position is there twice".to_owned());
+        }
+        let mut work = WorkTotal {
+            visits: self.count(shape.visits, MOST, item),
+            exclusive: self.moments(&shape.exclusive, item),
+            network: self.moments(&shape.network, item),
+            ..WorkTotal::default()
+        };
+        for activity in &shape.activities {
+            let own = work.activities.entry(sub.names.intern(&activity.name)).or_default();
+            own.count = self.count(activity.count, MOST, item);
+            own.cpu = self.moments(&activity.cpu, item);
+        }
+        for request in &shape.requests {
+            let kind = request.kind.kind();
+            let Some(to) = entries.get(request.to as usize).copied().flatten() else {
+                self.wrong(item, format!("there is no entry {} to request", request.to));
+                continue;
+            };
+            let own = work.requests.entry((kind, to)).or_default();
+            own.count = self.count(request.count, MOST, item);
+            own.squares = self.count(request.squares, MOST_SQUARES, item);
+        }
+        sub.entry_mut(index).work.insert(at, work);
+    }
+}
+
+fn has_branch(entry: &EntryTotal, branch: Branch) -> bool {
+    entry.blocks.get(&branch.block).is_some_and(|block| (branch.branch as usize) < block.branches.len())
+}
+
+fn hex(text: &str, digits: usize) -> Option<u128> {
+    let sound = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if sound { u128::from_str_radix(text, 16).ok() } else { None }
+}

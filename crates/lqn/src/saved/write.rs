@@ -1,0 +1,184 @@
+//! From a sub-model to its file.
+
+use std::collections::BTreeMap;
+
+use super::stays::StaysShape;
+use super::timing;
+use super::{
+    ActivityShape, BlockShape, BranchShape, BranchTotalShape, Document, EntryShape, IdsShape, MomentsShape,
+    NumbersShape, RequestShape, RequestWord, SampledShape, ScenarioShape, StartsShape, UndatedShape, VERSION,
+    WitnessShape, WorkShape,
+};
+use crate::kept_ids::KeptIds;
+use crate::starts::Starts;
+use crate::submodel::{
+    BlockTotal, Branch, BranchTotal, EntryTotal, Moments, Position, Sampled, SubModel, Undated, WorkTotal,
+};
+
+/// Writes a sub-model; `merge` says how its entries were told apart, since files of different ways do not go together.
+pub fn write(sub: &SubModel, merge: &str) -> String {
+    let order = sub.canonical_order();
+    let mut numbers = vec![0_u32; order.len()];
+    for (number, index) in order.iter().enumerate() {
+        numbers[index.index()] = number as u32;
+    }
+    let mut scenarios: Vec<ScenarioShape> = sub
+        .scenarios
+        .iter()
+        .map(|(name, total)| ScenarioShape {
+            name: sub.names.text(*name).to_owned(),
+            operations: total.operations,
+            fragments: total.fragments,
+            headless: total.headless,
+            sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
+                operations: total.sampled.operations,
+                thousandths: total.sampled.thousandths,
+            }),
+            first_start: total.first_start,
+            last_start: total.last_start,
+            last_end: total.last_end,
+            ids: IdsShape::of(&total.ids),
+            starts: StartsShape::of(&total.starts),
+            undated: (total.undated != Undated::default()).then_some(UndatedShape {
+                traces: total.undated.traces,
+                operations: total.undated.operations,
+                nanoseconds: total.undated.nanoseconds,
+            }),
+            response: MomentsShape::of(&total.response),
+            clients: total.clients,
+            think: MomentsShape::of(&total.think),
+        })
+        .collect();
+    scenarios.sort_by(|left, right| left.name.cmp(&right.name));
+    let entries = order.iter().map(|index| entry_shape(sub, sub.entry(*index), &numbers)).collect();
+    let document = Document {
+        version: VERSION,
+        merge: merge.to_owned(),
+        concurrent: sub.concurrent,
+        set_aside: sub.set_aside,
+        instances: sub.instances.iter().map(|(task, count)| (sub.names.text(*task).to_owned(), *count)).collect(),
+        scenarios,
+        entries,
+    };
+    // Strings, numbers and lists have nothing that JSON could not hold.
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShape {
+    let positions: BTreeMap<Position, &WorkTotal> = entry.work.iter().map(|(at, work)| (*at, work)).collect();
+    let blocks: BTreeMap<u64, &BlockTotal> = entry.blocks.iter().map(|(key, block)| (*key, block)).collect();
+    let (calls, pairs) = timing::shapes(sub, entry, numbers);
+    EntryShape {
+        key: format!("{:032x}", entry.key.0),
+        task: sub.names.text(entry.task).to_owned(),
+        instance: entry.instance,
+        interaction: entry.interaction.label().to_owned(),
+        service: sub.names.text(entry.service).to_owned(),
+        invocations: entry.invocations,
+        work: positions.into_iter().map(|(at, work)| work_shape(sub, at, work, numbers)).collect(),
+        blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
+        moved_waits: entry.moved_waits,
+        response: MomentsShape::of(&entry.response),
+        calls,
+        pairs,
+        stays: StaysShape::of(&entry.stays),
+        witnesses: entry
+            .witnesses
+            .iter()
+            .map(|witness| WitnessShape {
+                scenario: witness.scenario.to_string(),
+                run: witness.run.to_string(),
+                thread: witness.thread,
+                index: witness.index,
+                file: witness.file.to_string(),
+                item: witness.item.to_string(),
+            })
+            .collect(),
+    }
+}
+
+fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -> WorkShape {
+    let mut activities: Vec<ActivityShape> = work
+        .activities
+        .iter()
+        .map(|(name, total)| ActivityShape {
+            name: sub.names.text(*name).to_owned(),
+            count: total.count,
+            cpu: MomentsShape::of(&total.cpu),
+        })
+        .collect();
+    activities.sort_by(|left, right| left.name.cmp(&right.name));
+    let mut requests: Vec<RequestShape> = work
+        .requests
+        .iter()
+        .map(|((kind, to), total)| RequestShape {
+            kind: RequestWord::of(*kind),
+            to: numbers[to.index()],
+            count: total.count,
+            squares: total.squares,
+        })
+        .collect();
+    requests.sort_by_key(|request| (request.kind, request.to));
+    WorkShape {
+        stage: at.stage,
+        branch: at.branch.map(BranchShape::of),
+        phase: at.phase,
+        visits: work.visits,
+        exclusive: MomentsShape::of(&work.exclusive),
+        network: MomentsShape::of(&work.network),
+        activities,
+        requests,
+    }
+}
+
+impl IdsShape {
+    fn of(ids: &KeptIds) -> Option<Self> {
+        let numbers = ids.numbers.iter().map(|own| NumbersShape { greatest: own.greatest, sum: own.sum.to_string() });
+        (ids.count > 0).then(|| Self { count: ids.count, numbers: numbers.collect() })
+    }
+}
+
+impl StartsShape {
+    fn of(starts: &Starts) -> Option<Self> {
+        let cells: Vec<_> = starts.cells().iter().map(|cell| (cell.first, cell.last, cell.operations)).collect();
+        (!cells.is_empty()).then(|| Self { shift: starts.shift(), cells })
+    }
+}
+
+impl BranchShape {
+    fn of(branch: Branch) -> Self {
+        Self { block: digits(branch.block), branch: branch.branch }
+    }
+}
+
+impl BlockShape {
+    fn of(key: u64, block: &BlockTotal) -> Self {
+        let branch = |branch: &BranchTotal| BranchTotalShape {
+            content: digits(branch.content),
+            own: branch.own,
+            awaited: branch.awaited,
+        };
+        Self {
+            key: digits(key),
+            stage: block.at.stage,
+            branch: block.at.branch.map(BranchShape::of),
+            phase: block.at.phase,
+            times: block.times,
+            branches: block.branches.iter().map(branch).collect(),
+            response: MomentsShape::of(&block.response),
+        }
+    }
+}
+
+pub(super) fn digits(word: u64) -> String {
+    format!("{word:016x}")
+}
+
+impl MomentsShape {
+    pub(super) fn of(moments: &Moments) -> Self {
+        let (femtoseconds, squares) = (moments.sum.0.to_string(), moments.squares.to_string());
+        Self { count: moments.count, femtoseconds, squares }
+    }
+}

@@ -1,0 +1,231 @@
+//! Repetitions: a loop over rounds, walked from the side from which they are functional.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::codes;
+use crate::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
+use crate::plan::{Field, Loop, Slot, Step, Value};
+use crate::planner::Planner;
+use crate::planner::conditions::Stage;
+use crate::planner::terms::{linked, plus, replace_values};
+use dyelog_datalog::ast::{Comparison, Condition, Spanned, Template, Term};
+
+/// Conditions such as `m[x+1] == m[x] + 1`: what links a round with the next one where no node does, and a node outside says
+/// where that begins or ends. Without such a node they are conditions as any other.
+pub(super) fn equations(template: &Template, pattern: &Pattern, scope: &Scope) -> Vec<(Arc<str>, i64)> {
+    let mut equations = Vec::new();
+    let ends = |name: &Arc<str>| {
+        let mut terms = pattern.nodes.iter().flat_map(Node::terms);
+        terms.any(|(_, term)| matches!(term, Solved::Variable((own, At::First | At::After), _) if own == name))
+    };
+    for condition in &template.conditions {
+        let Condition::Compare(left, Comparison::Equal, right) = &condition.value else { continue };
+        let solved = |term: &Spanned<Term>| match &term.value {
+            Term::Variable(variable, offset) => Some((scope.key(variable, true)?, *offset)),
+            _ => None,
+        };
+        let (Some(left), Some(right)) = (solved(left), solved(right)) else { continue };
+        let (next, here) = if left.0.1 == At::Next { (left, right) } else { (right, left) };
+        if next.0.1 == At::Next
+            && here.0.1 == At::Here
+            && next.0.0 == here.0.0
+            && ends(&next.0.0)
+            && let Some(step) = here.1.checked_sub(next.1)
+            && !equations.iter().any(|(name, _)| *name == next.0.0)
+        {
+            equations.push((next.0.0, step));
+        }
+    }
+    equations
+}
+
+/// Variables of a round, each read off the first of its nodes that has it.
+pub(super) fn round_sites(pattern: &Pattern, equations: &[(Arc<str>, i64)]) -> BTreeMap<Key, (u8, Field, i64)> {
+    let mut sites = BTreeMap::new();
+    for (number, node) in pattern.round.iter().flat_map(|round| round.nodes.iter().enumerate()) {
+        for (field, term) in node.terms() {
+            if let Solved::Variable(key, offset) = term {
+                sites.entry(key.clone()).or_insert((number as u8, field, -offset));
+            }
+        }
+    }
+    for (name, step) in equations {
+        if let Some((node, field, offset)) = sites.get(&(Arc::clone(name), At::Here)).copied() {
+            sites.entry((Arc::clone(name), At::Next)).or_insert((node, field, offset.saturating_add(*step)));
+        }
+    }
+    sites
+}
+
+impl<'t> Planner<'t> {
+    /// Variables that link a round with the next: by its nodes, or by an equation.
+    pub(super) fn links(&self, round: &Round) -> Vec<Arc<str>> {
+        let mut names = linked(&round.nodes);
+        for (name, _) in self.equations.clone() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Plans the repetition: backward if its end is known, else forward.
+    pub(super) fn round(&mut self, findings: &mut Findings<'_>) -> bool {
+        let Some(round) = &self.pattern.round else { return true };
+        let equations = self.equations.clone();
+        let linked = self.links(round);
+        for backward in [true, false] {
+            let (outside, known, unknown) =
+                if backward { (At::After, At::Next, At::Here) } else { (At::First, At::Here, At::Next) };
+            let carry: Option<Vec<Value>> =
+                linked.iter().map(|name| self.route.sites.get(&(Arc::clone(name), outside)).copied()).collect();
+            let Some(carry) = carry else { continue };
+            if carry.is_empty() {
+                continue;
+            }
+            let saved = (self.bound.len(), self.route.clone(), self.used.clone());
+            let known_before = self.route.sites.clone();
+            self.backward = backward;
+            let head = std::mem::take(&mut self.steps);
+            self.in_round = true;
+            for (number, name) in linked.iter().enumerate() {
+                self.route.sites.insert((Arc::clone(name), known), Value::Carry(number as u8, 0));
+                if let Some(field) = self.route.types.get(&(Arc::clone(name), outside)).copied() {
+                    self.route.types.insert((Arc::clone(name), known), field);
+                }
+            }
+            for (name, step) in &equations {
+                let (known, unknown) = ((Arc::clone(name), known), (Arc::clone(name), unknown));
+                if let (Some(site), false) = (self.route.sites.get(&known), self.route.sites.contains_key(&unknown)) {
+                    let value = plus(*site, if backward { -step } else { *step });
+                    self.route.sites.insert(unknown.clone(), value);
+                }
+                if let Some(field) = self.route.types.get(&known).copied() {
+                    self.route.types.insert(unknown, field);
+                }
+            }
+            let reached = self.reach_round(&round.nodes.iter().collect::<Vec<_>>());
+            if reached {
+                self.same_in_all(&known_before);
+                self.conditions(findings, Stage::Round);
+            }
+            self.in_round = false;
+            let next: Option<Vec<Value>> =
+                linked.iter().map(|name| self.route.sites.get(&(Arc::clone(name), unknown)).copied()).collect();
+            if let (true, Some(next_carry)) = (reached, next) {
+                let steps = std::mem::take(&mut self.steps);
+                self.leave_round(backward, &linked, saved.0);
+                self.route.head = head;
+                self.route.repetition = Some(Loop {
+                    min: round.min,
+                    backward,
+                    carry,
+                    steps,
+                    next_carry,
+                    nodes: self.route.round_slots.clone(),
+                    longest: self.template.longest,
+                });
+                self.ends();
+                self.steps.extend((0..self.seen).map(Step::Seen));
+                self.conditions(findings, Stage::Node);
+                return true;
+            }
+            self.bound.truncate(saved.0);
+            self.route = saved.1;
+            self.used = saved.2;
+            self.fetched.clear();
+            self.seen = 0;
+            self.steps = head;
+        }
+        false
+    }
+
+    pub(super) fn reach_round(&mut self, nodes: &[&'t Node]) -> bool {
+        self.route.round_slots = vec![Slot::MAX; nodes.len()];
+        for _ in 0..nodes.len() {
+            let next = (0..nodes.len())
+                .filter(|&index| self.route.round_slots[index] == Slot::MAX)
+                .filter_map(|index| self.way(nodes[index]).map(|way| (way.cost, index, way)))
+                .min_by_key(|(cost, index, _)| (*cost, *index));
+            let Some((_, index, way)) = next else { return false };
+            let slot = self.go(nodes[index], way);
+            self.route.round_slots[index] = slot;
+            self.conditions(&mut Findings::new(self.program), Stage::Node);
+        }
+        true
+    }
+
+    /// Renames what a round has bound to what it is afterwards.
+    pub(super) fn leave_round(&mut self, backward: bool, linked: &[Arc<str>], outer: usize) {
+        let inner: Vec<(Key, Value)> = self
+            .route
+            .sites
+            .iter()
+            .filter(|((_, at), _)| matches!(at, At::Here | At::Next))
+            .map(|(key, value)| (key.clone(), *value))
+            .collect();
+        for ((name, at), value) in inner {
+            self.route.sites.remove(&(Arc::clone(&name), at));
+            let field = self.route.types.get(&(Arc::clone(&name), at)).copied();
+            // The round that was walked last is the first or the last of the sequence.
+            let outside = match (backward, at) {
+                (true, At::Here) => At::First,
+                (false, At::Here) if !linked.contains(&name) => At::Last,
+                (false, At::Next) => At::After,
+                _ => continue,
+            };
+            let outside = (name, outside);
+            if let Some(field) = field {
+                self.route.types.entry(outside.clone()).or_insert(field);
+            }
+            self.route.sites.entry(outside).or_insert(value);
+        }
+        // Nodes of the round stay bound as those of the round walked last, but only through the variables above.
+        self.bound.truncate(outer);
+    }
+
+    /// Where no round is allowed, the first index and the one after the last are the same.
+    pub(super) fn none_at_all(&mut self, findings: &mut Findings<'_>) {
+        let Some(repetition) = &self.route.repetition else { return };
+        if repetition.min > 0 {
+            return;
+        }
+        // Nor is there a round to go back to.
+        let recalled = self.route.tail.iter().filter_map(|step| match step {
+            Step::Recall { to, .. } => Some(*to),
+            _ => None,
+        });
+        let slots: Vec<Slot> = self.route.round_slots.iter().copied().chain(recalled).collect();
+        let carry = repetition.carry.clone();
+        let next = repetition.next_carry.clone();
+        let replaced = |value: Value| {
+            let same = |other: &Value| match (value, other) {
+                (Value::Field(slot, field, offset), Value::Field(s, f, base)) if slot == *s && field == *f => {
+                    Some(offset - base)
+                }
+                (Value::Carry(number, offset), Value::Carry(n, base)) if number == *n => Some(offset - base),
+                _ => None,
+            };
+            match value {
+                Value::Field(slot, ..) if !slots.contains(&slot) => Some(value),
+                Value::Field(..) | Value::Carry(..) => {
+                    let (place, offset) =
+                        next.iter().enumerate().find_map(|(place, other)| Some((place, same(other)?)))?;
+                    Some(plus(carry[place], offset))
+                }
+                other => Some(other),
+            }
+        };
+        let kept = self.route.tail.iter().filter(|step| !matches!(step, Step::Recall { .. }));
+        let steps: Option<Vec<Step>> = kept.map(|step| replace_values(step, &replaced)).collect();
+        if steps.is_none() {
+            findings.warning(
+                codes::REPEAT_WITHOUT_MIN,
+                self.pattern.round.as_ref().map_or(self.template.span, |round| round.span),
+                "what follows the sequence needs at least one round; none at all never matches",
+            );
+        }
+        self.route.tail_of_none = steps;
+    }
+}
