@@ -55,12 +55,47 @@ pub fn beside_backlogs(
         let Some((next, found)) = loads(model, &consumers, &parts, &results) else { return Ok(None) };
         let settled = parts.iter().zip(&next).all(|(own, next)| (own - next).abs() < SAME);
         if settled {
-            return Ok((!found.is_empty()).then_some((results, found)));
+            return Ok((!found.is_empty()).then(|| (at_capacity(model, results, &found), found)));
         }
         (parts, backlogs) = (next, found);
     }
     let results = solver(&with_parts(model, &parts))?;
-    Ok((results.convergence.converged && !backlogs.is_empty()).then_some((results, backlogs)))
+    let beside = results.convergence.converged && !backlogs.is_empty();
+    Ok(beside.then(|| (at_capacity(model, results, &backlogs), backlogs)))
+}
+
+/// The results in which overloaded consumers do what they can: they serve as much as they have room for, and what waits for them waits for ever.
+fn at_capacity(model: &Model, mut results: Results, backlogs: &[Backlog]) -> Results {
+    let overloaded = |task: TaskId| backlogs.iter().any(|backlog| backlog.task == task);
+    for backlog in backlogs {
+        let task = &model.tasks[backlog.task.index()];
+        let own = &mut results.tasks[backlog.task.index()];
+        results.processors[task.processor.index()].utilization += own.processor_utilization * (1.0 / FULL - 1.0);
+        own.throughput /= FULL;
+        own.processor_utilization /= FULL;
+        own.utilization = task.multiplicity.servers();
+    }
+    for (entry, own) in model.entries.iter().zip(&mut results.entries).filter(|(entry, _)| overloaded(entry.task)) {
+        own.throughput /= FULL;
+        own.processor_utilization /= FULL;
+        if model.tasks[entry.task.index()].multiplicity == Multiplicity::Infinite {
+            own.service[0] = f64::INFINITY;
+            own.utilization = f64::INFINITY;
+        } else {
+            own.utilization /= FULL;
+        }
+    }
+    for (activity, own) in model.activities.iter().zip(&mut results.activities).filter(|(own, _)| overloaded(own.task))
+    {
+        own.throughput /= FULL;
+        if model.tasks[activity.task.index()].multiplicity == Multiplicity::Infinite {
+            own.service = f64::INFINITY;
+        }
+    }
+    for call in results.calls.iter_mut().filter(|call| overloaded(model.entries[call.to.index()].task)) {
+        call.waiting = f64::INFINITY;
+    }
+    results
 }
 
 /// Tasks that get nothing but asynchronous messages.

@@ -500,6 +500,12 @@ proptest! {
         let solution = source.solve(|model| layered(model, &LayeredOptions::default())).expect("a solution");
         let busy: f64 = solution.results.processors.iter().map(|processor| processor.utilization).sum();
         let throughput: f64 = source.scenarios(&solution).iter().map(|scenario| scenario.throughput).sum();
+        if !solution.backlogs.is_empty() {
+            // Where messages come faster than they are served, each processor does what it can.
+            let processors = &solution.results.processors;
+            prop_assert!(processors.iter().all(|processor| processor.utilization <= 1.0 + 1e-6), "{:?}", processors);
+            return Ok(());
+        }
         // The reference task of the customer has a processor of its own, on which it spends nothing.
         let demand = work.total() as f64 * 1e-6;
         prop_assert!((busy / throughput / demand - 1.0).abs() < 1e-3, "{} at {}/s, not {} s", busy, throughput, demand);
