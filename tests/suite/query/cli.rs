@@ -240,3 +240,10 @@ fn a_full_stop_after_use_is_no_fault() {
     assert_eq!(code, 0, "{words}");
     assert!(out.lines().count() > 100, "{out}");
 }
+
+#[test]
+fn a_library_file_without_its_ending_is_told() {
+    let (code, _, err) = query(&["-e", "use \"std/tree\"", "-e", "deep(S) :- depth(S, D), D > 3", SHOP]);
+    assert_eq!(code, 2);
+    assert!(err.contains("no rule file `std/tree`") && err.contains("write `std/tree.dl`"), "{err}");
+}

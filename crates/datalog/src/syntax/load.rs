@@ -105,10 +105,15 @@ impl Loading {
     fn no_file(&mut self, file: &str, place: Place, shipped: &[&str]) {
         self.seen.insert(file.into(), None); // report a missing file once
         self.lost().files = true;
-        self.loaded.diagnostics.push(
-            Diagnostic::error(codes::NO_FILE, place, format!("no rule file `{file}`"))
-                .with_similar(file, shipped.iter().copied())
-                .with_note("names are looked up among the shipped files and relative to the file given"),
-        );
+        let finding = Diagnostic::error(codes::NO_FILE, place, format!("no rule file `{file}`"));
+        let whole = format!("{file}.dl");
+        let finding = if shipped.contains(&whole.as_str()) {
+            finding.with_hint(format!("write `{whole}`"))
+        } else {
+            finding.with_similar(file, shipped.iter().copied())
+        };
+        self.loaded
+            .diagnostics
+            .push(finding.with_note("names are looked up among the shipped files and relative to the file given"));
     }
 }
