@@ -40,6 +40,8 @@ pub trait Rows {
 pub struct Told {
     /// How many operations were asked about.
     pub operations: u64,
+    /// How many of them have spans that were put back, where the question looks at spans.
+    pub restored: u64,
     /// How many messages were asked about, where the trace tells of these.
     pub messages: u64,
     /// How many rows each relation has.
@@ -141,6 +143,8 @@ impl<'q> Answering<'q> {
     /// `Break` says that no more answers are wanted, or that there will be none.
     pub fn answer(&mut self, operations: &[&Questioned], names: &TraceNames) -> ControlFlow<()> {
         self.told.operations += operations.len() as u64;
+        let mended = |own: &&&Questioned| own.spans.as_ref().is_some_and(SpanTree::is_mended);
+        self.told.restored += operations.iter().filter(mended).count() as u64;
         let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
         let key = match (self.question.scope, operations) {
             (Scope::Operation, [only]) => {

@@ -214,7 +214,7 @@ pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quali
 fn operations(told: &Told, quality: &QualityReport) -> Value {
     json!({
         "asked": told.operations,
-        "restored": quality.restored,
+        "restored": quality.restored + told.restored,
         "set_aside": quality.set_aside,
     })
 }

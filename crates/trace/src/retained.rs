@@ -359,6 +359,14 @@ pub struct SpanTree {
 }
 
 impl SpanTree {
+    /// Whether lost spans were put back in it, or spans were given back a parent that they do not name.
+    pub fn is_mended(&self) -> bool {
+        let mended = |(at, span): (usize, &RecordedSpan)| {
+            self.kept.is_restored(span.place) || span.orphan && span.parent.is_some() && at > 0
+        };
+        self.spans.iter().enumerate().any(mended)
+    }
+
     /// Whether a span is none of the input, but stands in the place of a missing one.
     pub fn is_restored(&self, span: u32) -> bool {
         self.kept.is_restored(self.spans[span as usize].place)

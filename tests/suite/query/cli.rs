@@ -247,3 +247,39 @@ fn a_library_file_without_its_ending_is_told() {
     assert_eq!(code, 2);
     assert!(err.contains("no rule file `std/tree`") && err.contains("write `std/tree.dl`"), "{err}");
 }
+
+#[test]
+fn operations_with_spans_put_back_are_counted() {
+    let text = std::fs::read_to_string(SHOP).expect("the bundled trace is there");
+    let mut number = 0;
+    let mut lines = String::new();
+    for line in text.lines() {
+        let mut request: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+        for resource in request["resourceSpans"].as_array_mut().expect("a list") {
+            for scope in resource["scopeSpans"].as_array_mut().expect("a list") {
+                scope["spans"].as_array_mut().expect("a list").retain(|_| {
+                    number += 1;
+                    number % 37 != 0
+                });
+            }
+        }
+        lines += &format!("{request}\n");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("lossy.jsonl");
+    std::fs::write(&trace, lines).expect("it is written");
+    let asked = |rule: &str| {
+        let (code, out, err) = query(&["-e", rule, &trace.to_string_lossy(), "--format", "json"]);
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str::<serde_json::Value>(&out).expect("it is JSON")
+    };
+    let document = asked("r(S) :- restored(S).");
+    let rows = document["relations"][0]["rows"].as_array().expect("rows");
+    let mut runs: Vec<&str> = rows.iter().filter_map(|row| row["run"].as_str()).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    let counted = document["operations"]["restored"].as_u64().expect("a number");
+    assert!(!runs.is_empty() && counted >= runs.len() as u64, "{counted} of {}", runs.len());
+    let whole = query(&["-e", "r(S) :- root(S).", SHOP, "--format", "json"]).1;
+    assert!(whole.contains("\"restored\": 0"), "{whole}");
+}
