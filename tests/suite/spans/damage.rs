@@ -159,6 +159,17 @@ fn negative_and_missing_durations_are_counted() {
 }
 
 #[test]
+fn an_end_that_cannot_be_is_named() {
+    // 40 years in milliseconds.
+    let table = "
+        a - web server   GET  0 1262304000000
+        b a web internal x   10 60
+    ";
+    assert_snapshot!(counted(table), @"span that ends years after it starts: 1");
+    assert_eq!(codes(table), ["T106"]);
+}
+
+#[test]
 fn the_order_of_spans_does_not_matter() {
     let table = "
         a - web server GET   0 100

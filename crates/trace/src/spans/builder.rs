@@ -16,6 +16,9 @@ use dyelog_diagnostic::{Diagnostic, Place};
 /// So many processors at once are more than a request is worked on by.
 const MOST_PARALLEL: f64 = 64.0;
 
+/// No span takes longer: a year, in nanoseconds. An end behind it is a broken clock, or a number that was cut to what a type holds.
+const LONGEST: i64 = 366 * 86_400 * 1_000_000_000;
+
 /// The resolution of the coarsest clocks that are in use, seconds.
 const COARSE: f64 = 1e-3;
 
@@ -152,6 +155,18 @@ impl<'a> Builder<'a> {
             (Some(start), Some(end)) if end < start => {
                 self.ends_before_it_starts(id);
                 (span.start, span.end) = (start, start);
+            }
+            (Some(start), Some(end)) if end.saturating_sub(start) > LONGEST => {
+                (span.start, span.end, span.endless) = (start, start, true);
+                let (place, years) = (self.place(id), end.saturating_sub(start) / LONGEST);
+                self.report.count("span that ends years after it starts", || {
+                    Diagnostic::warning(
+                        codes::NO_SPAN_END,
+                        place,
+                        format!("this span ends {years} years after it starts"),
+                    )
+                    .with_note("its end is taken as not recorded, and its duration as zero")
+                });
             }
             (Some(start), Some(end)) => (span.start, span.end) = (start, end),
             (Some(time), None) | (None, Some(time)) => {
