@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use dyelog::trace::{Format, Operation, ReadOptions, Toeg, TraceNames, open, read_together};
+use dyelog::trace::{Format, Operation, ReadOptions, Toeg, TraceNames, Traces, open};
 use libfuzzer_sys::fuzz_target;
 
 /// The classes that records name by their numbers.
@@ -24,8 +24,12 @@ fuzz_target!(|data: &[u8]| {
         ControlFlow::Continue(())
     };
     let options = ReadOptions { format: Some(Format::Kieker), ..ReadOptions::default() };
-    let files = [MAP, data].map(|bytes| open("fuzz", bytes, &options).expect("a format that is given"));
-    if let Err(reasons) = read_together(files.into(), &mut names, &mut sink) {
+    let mut traces = Traces::new(&options, &sink);
+    for bytes in [MAP, data] {
+        let open = open("fuzz", bytes, &options).expect("a format that is given");
+        traces.take(open, &mut names, &mut sink).expect("the pieces of a log are read in the end");
+    }
+    if let Err(reasons) = traces.finish(&mut names, &mut sink) {
         assert!(!reasons.0.is_empty());
     }
 });

@@ -7,6 +7,7 @@ use crate::pipeline::codes;
 use crate::pipeline::exchanges::Recorder;
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
+use crate::pipeline::operations::read_operations;
 use crate::pipeline::options::{Analysis as Way, Keep, Options, Reading};
 use crate::pipeline::reduce::{Interactions, Reduced, count};
 use crate::query::Exchanges;
@@ -103,32 +104,23 @@ impl Messages {
             files: Vec::new(),
             clocks: Vec::new(),
         };
-        let mut plain = operations::Messages::new();
-        let mut errors: Vec<Diagnostic> = Vec::new();
-        for file in files {
-            let opened = first.take().unwrap_or_else(|| open_one(file, None, reading, progress));
-            let read = opened.and_then(|open| {
-                if has_messages {
-                    let source = own.corrected(open.messages()?, &reading.clocks);
-                    match own.traces.first_mut() {
-                        Some(first) if reading.one_trace => first.push(source),
-                        _ => own.traces.push(vec![source]),
-                    }
-                } else {
-                    own.report.merge(open.operations(&mut own.names, &mut plain)?);
+        if has_messages {
+            Diagnostics::gather(files.iter().map(|file| {
+                let open = first.take().unwrap_or_else(|| open_one(file, None, reading, progress))?;
+                let source = own.corrected(open.messages()?, &reading.clocks);
+                match own.traces.first_mut() {
+                    Some(first) if reading.one_trace => first.push(source),
+                    _ => own.traces.push(vec![source]),
                 }
-                Ok(())
-            });
-            if let Err(Diagnostics(found)) = read {
-                errors.extend(found);
+                Ok::<(), Diagnostics>(())
+            }))?;
+        } else {
+            let mut plain = operations::Messages::new();
+            own.report = read_operations(files, first, reading, progress, &mut own.names, &mut plain)?;
+            if !plain.is_empty() {
+                let plain = own.corrected(Box::new(plain), &reading.clocks);
+                own.traces.push(vec![plain]);
             }
-        }
-        if !errors.is_empty() {
-            return Err(Diagnostics(errors));
-        }
-        if !plain.is_empty() {
-            let plain = own.corrected(Box::new(plain), &reading.clocks);
-            own.traces.push(vec![plain]);
         }
         own.clocks.clone_from(&reading.clocks);
         Ok(own)

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::pipeline::input::Input;
 use crate::pipeline::listener::Meter;
 use crate::pipeline::messages::{First, open_one};
 use crate::pipeline::options::Reading;
-use crate::trace::spans::SpanFiles;
-use crate::trace::{self, ReadReport, Sink, TraceNames};
+use crate::trace::{ReadReport, Sink, TraceNames, Traces};
 
 /// Reads traces one after the other, the first of which may be open already. Files of spans are one trace, and so are files of probe
 /// records: an operation may lie in several of them. Both are read together, after the others.
@@ -23,23 +22,16 @@ pub fn read_operations(
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> Result<ReadReport, Diagnostics> {
-    let mut report = ReadReport::default();
-    let mut errors: Vec<Diagnostic> = Vec::new();
-    let mut pieces = Vec::new();
-    let mut spans = SpanFiles::of(&reading.options(), sink);
-    let mut take = |read: Result<ReadReport, Diagnostics>| match read {
-        Ok(read) => report.merge(read),
-        Err(Diagnostics(found)) => errors.extend(found),
-    };
-    for input in inputs {
-        match first.take().unwrap_or_else(|| open_one(input, None, reading, progress)) {
-            Ok(open) if open.lies_in_pieces() => pieces.push(open),
-            Ok(open) if open.has_spans() => take(open.spans(&mut spans, names).map(|()| ReadReport::default())),
-            opened => take(opened.and_then(|open| open.operations(names, sink))),
+    let mut traces = Traces::new(&reading.options(), sink);
+    let taken = Diagnostics::gather(inputs.iter().map(|input| {
+        let open = first.take().unwrap_or_else(|| open_one(input, None, reading, progress))?;
+        traces.take(open, names, sink)
+    }));
+    match (taken, traces.finish(names, sink)) {
+        (Ok(_), finished) => finished,
+        (Err(Diagnostics(mut found)), finished) => {
+            found.extend(finished.err().into_iter().flat_map(|Diagnostics(more)| more));
+            Err(Diagnostics(found))
         }
     }
-    if !(spans.is_empty() && pieces.is_empty()) {
-        take(trace::read_together(pieces, spans, names, sink));
-    }
-    if errors.is_empty() { Ok(report) } else { Err(Diagnostics(errors)) }
 }

@@ -219,12 +219,12 @@ impl Diagnostics {
     ///
     /// # Errors
     /// Every error among the results, in their order.
-    pub fn gather<T>(results: impl IntoIterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Self> {
+    pub fn gather<T, E: Into<Self>>(results: impl IntoIterator<Item = Result<T, E>>) -> Result<Vec<T>, Self> {
         let (mut values, mut faults) = (Vec::new(), Vec::new());
         for result in results {
             match result {
                 Ok(value) => values.push(value),
-                Err(fault) => faults.push(fault),
+                Err(found) => faults.extend(found.into().0),
             }
         }
         if faults.is_empty() { Ok(values) } else { Err(Self(faults)) }

@@ -43,6 +43,7 @@ pub mod retained;
 pub mod spans;
 pub mod stat;
 pub mod toeg;
+mod traces;
 mod unpack;
 mod versioned;
 
@@ -50,7 +51,8 @@ pub use calls::operations_of;
 pub use event::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use named::NodeName;
-pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read, read_together};
+pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read};
 pub use retained::{SpanTree, Wanted};
 pub use toeg::{NodeId, Toeg};
+pub use traces::Traces;
 pub use unpack::unpacked;

@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
-use crate::spans::formats::{self, Piece};
-use crate::spans::{SpanFiles, SpanOptions};
-use crate::{Operation, SpanTree, TraceNames, Wanted, angio, calls, codes, messages, spans, unpack};
-use dyelog_callgraph::Input;
+use crate::traces::Traces;
+use crate::{Operation, SpanTree, TraceNames, Wanted, codes, messages, unpack};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
 
 /// Takes operations as they come out of a reader.
@@ -127,12 +125,12 @@ pub fn read(
 
 /// A trace whose format is known, and of which nothing was read yet.
 pub struct OpenTrace<'r> {
-    file: String,
-    input: unpack::Unpacked<'r>,
-    format: Format,
-    options: ReadOptions,
+    pub(crate) file: String,
+    pub(crate) input: unpack::Unpacked<'r>,
+    pub(crate) format: Format,
+    pub(crate) options: ReadOptions,
     /// What of an archive could not be unpacked, once it was read so far.
-    damage: unpack::Found,
+    pub(crate) damage: unpack::Found,
 }
 
 /// Opens a trace and looks at its format, as [`read`] does.
@@ -162,37 +160,9 @@ impl<'r> OpenTrace<'r> {
     /// # Errors
     /// As [`read`], and when the trace has messages in place of operations.
     pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
-        let Self { file, input, format, options, damage } = self;
-        let read = match format {
-            Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
-            Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
-            Format::Calls => calls::read(vec![Input::new(file.clone(), input)], options.strict, names, sink),
-            format if format.has_messages() => Err(mixed(&file, "has messages, and no operations").into()),
-            format => spans::read(format, &file, input, spans_options(options), names, sink),
-        };
-        cut_off(read, &file, &damage)
-    }
-
-    /// Whether it has spans, each file some of them, of which [`OpenTrace::spans`] makes one trace with those of other files.
-    pub fn has_spans(&self) -> bool {
-        formats::of(self.format).is_some_and(|format| format.together.is_none())
-    }
-
-    /// Reads spans, and adds them to those of other files.
-    ///
-    /// # Errors
-    /// As [`read`], and when it has no spans.
-    pub fn spans(self, files: &mut SpanFiles, names: &mut TraceNames) -> Result<(), Diagnostics> {
-        let Self { file, input, format, damage, .. } = self;
-        let format = formats::of(format).ok_or_else(|| mixed(&file, "has no spans"))?;
-        let read = files.read(&file, format, input, names);
-        files.add_report(cut_off(read.map(|()| ReadReport::default()), &file, &damage)?);
-        Ok(())
-    }
-
-    /// Whether operations of this format lie in several files at once, which [`read_together`] reads as one trace.
-    pub fn lies_in_pieces(&self) -> bool {
-        self.format == Format::Calls || formats::of(self.format).is_some_and(|format| format.together.is_some())
+        let mut traces = Traces::new(&self.options, sink);
+        traces.take(self, names, sink)?;
+        traces.finish(names, sink)
     }
 
     /// The messages, which are not read yet.
@@ -205,55 +175,6 @@ impl<'r> OpenTrace<'r> {
             .ok_or_else(|| mixed(&file, "has operations, and no bare messages"))?;
         Ok(Box::new(FarAsItGoes { source, damage }))
     }
-}
-
-/// Reads traces in pieces as one, with the spans of the files that were read before: processes write files of their own, and operations go
-/// through several.
-///
-/// # Errors
-/// As [`read`], and when one of them is a trace of its own.
-pub fn read_together(
-    traces: Vec<OpenTrace<'_>>,
-    spans: SpanFiles,
-    names: &mut TraceNames,
-    sink: &mut dyn Sink,
-) -> Result<ReadReport, Diagnostics> {
-    let whole = |trace: &&OpenTrace<'_>| !trace.lies_in_pieces();
-    let faults: Vec<Diagnostic> =
-        traces.iter().filter(whole).map(|trace| mixed(&trace.file, "is one by itself")).collect();
-    if !faults.is_empty() {
-        return Err(Diagnostics(faults));
-    }
-    let damages: Vec<_> = traces.iter().map(|trace| (trace.file.clone(), trace.damage.clone())).collect();
-    let read = read_pieces(traces, spans, names, sink);
-    damages.iter().fold(read, |read, (file, damage)| cut_off(read, file, damage))
-}
-
-fn read_pieces(
-    traces: Vec<OpenTrace<'_>>,
-    mut spans: SpanFiles,
-    names: &mut TraceNames,
-    sink: &mut dyn Sink,
-) -> Result<ReadReport, Diagnostics> {
-    let mut by_format: BTreeMap<Format, Vec<OpenTrace<'_>>> = BTreeMap::new();
-    for trace in traces {
-        by_format.entry(trace.format).or_default().push(trace);
-    }
-    let mut report = ReadReport::default();
-    for (format, traces) in by_format {
-        if let Some(format) = formats::of(format) {
-            let pieces = traces.into_iter().map(|trace| Piece { name: trace.file, input: Box::new(trace.input) });
-            spans.read_pieces(format, pieces.collect(), names)?;
-        } else {
-            let strict = traces.iter().any(|trace| trace.options.strict);
-            let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
-            report.merge(calls::read(files, strict, names, sink)?);
-        }
-    }
-    if !spans.is_empty() {
-        report.merge(spans.operations(names, sink));
-    }
-    Ok(report)
 }
 
 /// The format of a trace that begins so, as far as that much of it tells; compressed or not.
@@ -273,15 +194,10 @@ pub fn format_of_head(head: &[u8]) -> Option<Format> {
     detect("", &seen).ok()
 }
 
-fn mixed(file: &str, what: &str) -> Diagnostic {
+pub(crate) fn mixed(file: &str, what: &str) -> Diagnostic {
     let place = Place::File { file: file.into() };
     Diagnostic::error(codes::MIXED, place, format!("this trace {what}"))
         .with_note("the two are analysed in different ways, and not together")
-}
-
-/// How spans are read.
-pub(crate) fn spans_options(options: ReadOptions) -> SpanOptions {
-    SpanOptions { strict: options.strict, sampling: options.sampling, ..SpanOptions::default() }
 }
 
 /// The input fails while it is read.
@@ -334,7 +250,7 @@ fn count_damage(report: &mut ReadReport, finding: Diagnostic) {
 }
 
 /// What was read of a trace, with a word on the archive that ended before it was complete.
-fn cut_off(
+pub(crate) fn cut_off(
     read: Result<ReadReport, Diagnostics>,
     file: &str,
     damage: &unpack::Found,

@@ -361,10 +361,7 @@ pub struct SpanTree {
 impl SpanTree {
     /// Whether lost spans were put back in it, or spans were given back a parent that they do not name.
     pub fn is_mended(&self) -> bool {
-        let mended = |(at, span): (usize, &RecordedSpan)| {
-            self.kept.is_restored(span.place) || span.orphan && span.parent.is_some() && at > 0
-        };
-        self.spans.iter().enumerate().any(mended)
+        self.spans.iter().any(|span| self.kept.is_restored(span.place) || span.orphan && span.parent.is_some())
     }
 
     /// Whether a span is none of the input, but stands in the place of a missing one.

@@ -88,14 +88,9 @@ fn remaining(call: &Item, from: &Visit, to: &Visit, offset: i64, tolerance: Tole
     };
     let (start, end) = (to.start.saturating_add(offset), to.end.saturating_add(offset));
     let (low, high) = (first.saturating_sub(start), last.saturating_sub(end));
-    let waits = call.client && call.what != What::Call(CallKind::Deferred) && low <= high;
-    let overruns = waits && high < 0 && high.saturating_add(tolerance.slack) >= 0;
-    match (low > 0, waits) {
-        (true, true) => low + (high - low) / 2,
-        (true, false) => low,
-        (false, _) if overruns => low + (high - low) / 2,
-        (false, _) => 0,
-    }
+    let fits = call.client && call.what != What::Call(CallKind::Deferred) && low <= high;
+    let overruns = high < 0 && high.saturating_add(tolerance.slack) >= 0;
+    if fits && (low > 0 || overruns) { low + (high - low) / 2 } else { low.max(0) }
 }
 
 /// The times of a visit whose span was not recorded are those of what it does.

@@ -7,7 +7,6 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::read::{ReadOptions, spans_options};
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Piece, SpanFormat};
 use crate::spans::model::Spans;
@@ -16,30 +15,19 @@ use crate::{ReadReport, Sink, TraceNames, Wanted, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// The spans of the files that were read so far.
-pub struct SpanFiles {
+pub(crate) struct SpanFiles {
     spans: Spans,
-    report: ReadReport,
     wanted: Arc<Wanted>,
     options: SpanOptions,
 }
 
 impl SpanFiles {
-    /// None yet. Keeps what the sink wants of spans.
-    pub fn of(options: &ReadOptions, sink: &dyn Sink) -> Self {
-        Self::new(sink.wanted(), spans_options(*options))
-    }
-
     /// None yet; keeps what is wanted.
-    pub(super) fn new(wanted: Arc<Wanted>, options: SpanOptions) -> Self {
-        Self { spans: Spans::default(), report: ReadReport::default(), wanted, options }
+    pub(crate) fn new(wanted: Arc<Wanted>, options: SpanOptions) -> Self {
+        Self { spans: Spans::default(), wanted, options }
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.spans.spans.is_empty()
-    }
-
-    /// Reads a file.
+    /// Reads a file; gives what was odd in it.
     ///
     /// # Errors
     /// When the input fails, is damaged beyond use, or has no span in it; says what it has instead.
@@ -49,7 +37,7 @@ impl SpanFiles {
         format: &SpanFormat,
         mut input: impl Read,
         names: &mut TraceNames,
-    ) -> Result<(), Diagnostics> {
+    ) -> Result<ReadReport, Diagnostics> {
         let strict = self.options.strict;
         self.collect(file, format, names, |builder| (format.read)(builder, &mut input, strict))
     }
@@ -63,7 +51,7 @@ impl SpanFiles {
         format: &SpanFormat,
         pieces: Vec<Piece<'_>>,
         names: &mut TraceNames,
-    ) -> Result<(), Diagnostics> {
+    ) -> Result<ReadReport, Diagnostics> {
         let file = pieces.iter().map(|piece| piece.name.as_str()).min().unwrap_or_default().to_owned();
         let together = format.together.expect("it lies in pieces");
         let strict = self.options.strict;
@@ -76,7 +64,7 @@ impl SpanFiles {
         format: &SpanFormat,
         names: &mut TraceNames,
         read: impl FnOnce(&mut Builder<'_>) -> Result<(), Diagnostics>,
-    ) -> Result<(), Diagnostics> {
+    ) -> Result<ReadReport, Diagnostics> {
         let mut builder = Builder::keeping(file, &mut names.names, &self.wanted);
         read(&mut builder)?;
         let (spans, report, foreign) = builder.finish_input();
@@ -84,19 +72,12 @@ impl SpanFiles {
             return Err(no_spans(file, format.title, foreign, &report));
         }
         self.spans.append(spans);
-        self.report.merge(report);
-        Ok(())
-    }
-
-    /// Takes in what else there is to say about the files.
-    pub(crate) fn add_report(&mut self, report: ReadReport) {
-        self.report.merge(report);
+        Ok(report)
     }
 
     /// Gives out the operations that the spans of all files form, in the order of their start.
-    pub fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
-        let Self { spans, report, options, .. } = self;
-        pipeline::operations(spans, report, options, names, sink)
+    pub(crate) fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
+        pipeline::operations(self.spans, self.options, names, sink)
     }
 }
 

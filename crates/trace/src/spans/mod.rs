@@ -36,13 +36,13 @@ pub mod toeg;
 
 pub mod write;
 
-pub use files::SpanFiles;
+pub(crate) use files::SpanFiles;
 
 use std::io::Read;
 use std::sync::Arc;
 
 use crate::format::Format;
-use crate::{ReadReport, Sink, TraceNames, Wanted};
+use crate::{ReadOptions, ReadReport, Sink, TraceNames, Wanted};
 use builder::Builder;
 use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::Names;
@@ -65,8 +65,9 @@ pub fn read(
 ) -> Result<ReadReport, Diagnostics> {
     let format = formats::of(format).expect("it is a format of spans");
     let mut files = SpanFiles::new(sink.wanted(), options);
-    files.read(file, format, &mut input, names)?;
-    Ok(files.operations(names, sink))
+    let mut report = files.read(file, format, &mut input, names)?;
+    report.merge(files.operations(names, sink));
+    Ok(report)
 }
 
 /// The spans of an input as they were recorded, in its order, before anything is made of them.
@@ -99,6 +100,12 @@ pub struct SpanOptions {
     pub correct_skew: bool,
     /// The probability with which operations were kept, above 0 and at most 1, whatever the traces tell of it.
     pub sampling: Option<f64>,
+}
+
+impl From<ReadOptions> for SpanOptions {
+    fn from(options: ReadOptions) -> Self {
+        Self { strict: options.strict, sampling: options.sampling, ..Self::default() }
+    }
 }
 
 impl Default for SpanOptions {

@@ -22,11 +22,11 @@ use dyelog_diagnostic::{Diagnostic, Place};
 /// Gives out the operations that the spans form, in the order of their start.
 pub(super) fn operations(
     spans: Spans,
-    mut report: ReadReport,
     options: SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> ReadReport {
+    let mut report = ReadReport::default();
     for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
         look_at_times(&spans, file, &mut report);
     }

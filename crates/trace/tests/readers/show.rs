@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use dyelog_diagnostic::names::Names;
 use dyelog_diagnostic::{Diagnostics, Place};
 use dyelog_trace::detect::detect;
-use dyelog_trace::spans::SpanFiles;
 use dyelog_trace::spans::model::{Span, Spans};
 use dyelog_trace::spans::{self, SpanOptions};
 use dyelog_trace::{Format, Operation, ReadReport, Toeg, TraceNames};
@@ -100,20 +99,11 @@ pub fn operations(files: &[(&str, &[u8])]) -> Result<(TraceNames, Vec<Operation>
         ControlFlow::Continue(())
     };
     let options = dyelog_trace::ReadOptions::default();
-    let mut pieces = Vec::new();
-    let mut spans = SpanFiles::of(&options, &sink);
-    let mut report = ReadReport::default();
+    let mut traces = dyelog_trace::Traces::new(&options, &sink);
     for (name, bytes) in files {
-        let open = dyelog_trace::open(name, *bytes, &options)?;
-        if open.lies_in_pieces() {
-            pieces.push(open);
-        } else if open.has_spans() {
-            open.spans(&mut spans, &mut names)?;
-        } else {
-            report.merge(open.operations(&mut names, &mut sink)?);
-        }
+        traces.take(dyelog_trace::open(name, *bytes, &options)?, &mut names, &mut sink)?;
     }
-    report.merge(dyelog_trace::read_together(pieces, spans, &mut names, &mut sink)?);
+    let report = traces.finish(&mut names, &mut sink)?;
     for operation in &operations {
         assert!(Toeg::build(operation.clone()).is_ok(), "no graph: {operation:?}");
     }

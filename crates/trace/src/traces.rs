@@ -1,0 +1,80 @@
+//! Traces that are analysed together: of which formats an operation may lie in several files, and how it is put together.
+
+use std::collections::BTreeMap;
+
+use crate::read::{OpenTrace, ReadOptions, ReadReport, Sink, cut_off, mixed};
+use crate::spans::SpanFiles;
+use crate::spans::formats::{self, Piece};
+use crate::{Format, TraceNames, angio, calls};
+use dyelog_callgraph::Input;
+use dyelog_diagnostic::Diagnostics;
+
+/// Traces that are analysed together. All files of spans are one trace, and so are all pieces of one log and all files of probe records: their
+/// operations come when all are there. Those of other formats come file by file.
+pub struct Traces<'r> {
+    spans: SpanFiles,
+    /// Files that only make sense together, by format.
+    pieces: BTreeMap<Format, Vec<OpenTrace<'r>>>,
+    report: ReadReport,
+}
+
+impl<'r> Traces<'r> {
+    /// None yet. Keeps what the sink wants of spans.
+    pub fn new(options: &ReadOptions, sink: &dyn Sink) -> Self {
+        Self {
+            spans: SpanFiles::new(sink.wanted(), (*options).into()),
+            pieces: BTreeMap::new(),
+            report: ReadReport::default(),
+        }
+    }
+
+    /// Takes one in: reads it, or keeps it open until its other pieces are there.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()), and when the trace has messages in place of operations.
+    pub fn take(
+        &mut self,
+        trace: OpenTrace<'r>,
+        names: &mut TraceNames,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Diagnostics> {
+        let spans = formats::of(trace.format);
+        if trace.format == Format::Calls || spans.is_some_and(|format| format.together.is_some()) {
+            self.pieces.entry(trace.format).or_default().push(trace);
+            return Ok(());
+        }
+        let OpenTrace { file, input, format, options, damage } = trace;
+        let read = match spans {
+            Some(format) => self.spans.read(&file, format, input, names),
+            None => match format {
+                Format::Angio => angio::read_text(&file, input, options.strict, names, sink),
+                Format::AngioJsonl => angio::read_jsonl(&file, input, options.strict, names, sink),
+                _ => Err(mixed(&file, "has messages, and no operations").into()),
+            },
+        };
+        self.report.merge(cut_off(read, &file, &damage)?);
+        Ok(())
+    }
+
+    /// Gives out the operations that were not complete before.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()).
+    pub fn finish(self, names: &mut TraceNames, sink: &mut dyn Sink) -> Result<ReadReport, Diagnostics> {
+        let Self { mut spans, pieces, mut report } = self;
+        for (format, traces) in pieces {
+            let damages: Vec<_> = traces.iter().map(|trace| (trace.file.clone(), trace.damage.clone())).collect();
+            let strict = traces.iter().any(|trace| trace.options.strict);
+            let read = if let Some(format) = formats::of(format) {
+                let pieces = traces.into_iter().map(|trace| Piece { name: trace.file, input: Box::new(trace.input) });
+                spans.read_pieces(format, pieces.collect(), names)
+            } else {
+                let files = traces.into_iter().map(|trace| Input::new(trace.file, trace.input)).collect();
+                calls::read(files, strict, names, sink)
+            };
+            report.merge(damages.iter().fold(read, |read, (file, damage)| cut_off(read, file, damage))?);
+        }
+        report.merge(spans.operations(names, sink));
+        Ok(report)
+    }
+}
