@@ -1,13 +1,13 @@
 //! What all recorders need.
 
-use crate::lqn::model::{Model, Scheduling, TaskId};
+use crate::lqn::model::{Model, TaskId};
 
 /// No element.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Whether the task is a source of load.
 pub(super) fn is_source(model: &Model, task: TaskId) -> bool {
-    matches!(model.tasks[task.index()].scheduling, Scheduling::Reference | Scheduling::Burst)
+    model.tasks[task.index()].scheduling.is_source()
 }
 
 /// Which operations a probe writes down: so many, after so many others.

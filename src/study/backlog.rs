@@ -3,7 +3,7 @@
 
 use crate::diagnostic::Diagnostics;
 use crate::lqn::results::{Caller, Results};
-use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, Scheduling, TaskId, Work};
+use crate::lqn::{Body, CallKind, EntryId, Model, Multiplicity, TaskId, Work};
 
 /// How busy an overloaded consumer is in the model that is solved in place of one without a steady state.
 const FULL: f64 = 0.98;
@@ -116,7 +116,7 @@ fn consumers(model: &Model) -> Vec<TaskId> {
         waited_for[entry.task.index()] |= entry.open_arrival_rate.is_some();
     }
     let is_consumer = |id: &TaskId| {
-        let source = matches!(model.tasks[id.index()].scheduling, Scheduling::Reference | Scheduling::Burst);
+        let source = model.tasks[id.index()].scheduling.is_source();
         sent[id.index()] && !waited_for[id.index()] && !source
     };
     (0..model.tasks.len()).map(TaskId::from).filter(is_consumer).collect()

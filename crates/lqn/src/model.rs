@@ -459,6 +459,27 @@ impl Model {
         }
     }
 
+    /// How many replicas of the target a replica of the caller calls, O: as the caller's fan-out says, else as the target's fan-in I
+    /// does, since O times the caller's replicas is I times the target's; `None` where neither is stated.
+    pub fn fan_out(&self, from: TaskId, to: TaskId) -> Option<u64> {
+        let (caller, target) = (&self.tasks[from.index()], &self.tasks[to.index()]);
+        let stated =
+            |fans: &[(TaskId, u32)], other| fans.iter().find(|fan| fan.0 == other).map(|fan| u64::from(fan.1.max(1)));
+        let implied =
+            |into: u64| (into * u64::from(target.replicas.max(1))).div_ceil(u64::from(caller.replicas.max(1)));
+        stated(&caller.fan_out, to).or_else(|| stated(&target.fan_in, from).map(implied))
+    }
+
+    /// How many requests one call of a task to an entry makes, since replicas of the target each get their own.
+    pub fn replicas_called(&self, from: TaskId, to: EntryId) -> f64 {
+        self.fan_out(from, self.entries[to.index()].task).map_or(1.0, |out| out as f64)
+    }
+
+    /// How many times as fast as one of speed 1 the processor of a task is.
+    pub fn speed(&self, task: TaskId) -> f64 {
+        self.processors[self.tasks[task.index()].processor.index()].speed
+    }
+
     /// The task of that name.
     pub fn task_named(&self, name: &str) -> Option<TaskId> {
         self.tasks.iter().position(|task| &*task.name == name).map(TaskId::from)

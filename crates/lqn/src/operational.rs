@@ -5,7 +5,7 @@
 
 use crate::flow::ActivityGraph;
 use crate::invocation::{Invocation, InvocationError, StepWork};
-use crate::{Body, CallKind, EntryId, Model, TaskId, Work};
+use crate::{Body, CallKind, EntryId, Model, Work};
 
 /// Why a model has no operational analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,9 +154,10 @@ impl<'a> OperationalAnalysis<'a> {
             for step in &strand.steps {
                 let work = work(self.model, entry, step.work);
                 let waits = work.calls.iter().filter(|call| call.kind == CallKind::Synchronous);
-                let called: f64 =
-                    waits.map(|call| call.mean * copies(self.model, task, call.to) * held[call.to.index()].reply).sum();
-                let spent = step.visits * (work.demand / speed(self.model, task) + work.think_time + called);
+                let called: f64 = waits
+                    .map(|call| call.mean * self.model.replicas_called(task, call.to) * held[call.to.index()].reply)
+                    .sum();
+                let spent = step.visits * (work.demand / self.model.speed(task) + work.think_time + called);
                 time.thread += spent;
                 time.first_phase += if step.phase == 0 { spent } else { 0.0 };
             }
@@ -181,17 +182,6 @@ pub(crate) fn work(model: &Model, entry: EntryId, step: StepWork) -> &Work {
     }
 }
 
-fn speed(model: &Model, task: TaskId) -> f64 {
-    model.processors[model.tasks[task.index()].processor.index()].speed
-}
-
-/// How many copies of the target's task a call of a task goes to.
-fn copies(model: &Model, task: TaskId, to: EntryId) -> f64 {
-    let target = model.entries[to.index()].task;
-    let fan = model.tasks[task.index()].fan_out.iter().find(|fan| fan.0 == target);
-    fan.map_or(1.0, |fan| f64::from(fan.1.max(1)))
-}
-
 fn mean(model: &Model, number: usize, invocation: &Invocation) -> MeanInvocation {
     let entry = EntryId::from(number);
     let task = model.entries[number].task;
@@ -200,12 +190,12 @@ fn mean(model: &Model, number: usize, invocation: &Invocation) -> MeanInvocation
         for step in &strand.steps {
             let executions = runs * step.visits;
             let work = work(model, entry, step.work);
-            mean.demand += executions * work.demand / speed(model, task);
+            mean.demand += executions * work.demand / model.speed(task);
             mean.delay += executions * work.think_time;
             mean.calls.extend(work.calls.iter().map(|call| MeanCalls {
                 to: call.to,
                 kind: call.kind,
-                mean: executions * call.mean * copies(model, task, call.to),
+                mean: executions * call.mean * model.replicas_called(task, call.to),
             }));
         }
     }

@@ -13,7 +13,7 @@ pub fn starter_from_model(model: &Model) -> String {
          # `dyelog config check` with this file and the traces tells of those that they do not show.\n",
     );
     text.push_str("\n# The load of each scenario: customers with a think time, or arrivals at a rate.\n");
-    for task in model.tasks.iter().filter(|task| is_source(task)) {
+    for task in model.tasks.iter().filter(|task| task.scheduling.is_source()) {
         scenario(&mut text, task);
     }
     for (entry, rate) in model.entries.iter().filter_map(|entry| Some((entry, entry.open_arrival_rate?))) {
@@ -26,12 +26,12 @@ pub fn starter_from_model(model: &Model) -> String {
         );
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
-    for task in model.tasks.iter().filter(|task| !is_source(task)) {
+    for task in model.tasks.iter().filter(|task| !task.scheduling.is_source()) {
         service(&mut text, task, &model.processors[task.processor.index()]);
     }
     text.push_str("\n# Processors.\n");
     let mut used = vec![false; model.processors.len()];
-    for task in model.tasks.iter().filter(|task| !is_source(task)) {
+    for task in model.tasks.iter().filter(|task| !task.scheduling.is_source()) {
         used[task.processor.index()] = true;
     }
     for (processor, _) in model.processors.iter().zip(used).filter(|(_, used)| *used) {
@@ -42,15 +42,11 @@ pub fn starter_from_model(model: &Model) -> String {
          [demand.entry]\n",
     );
     for entry in &model.entries {
-        if !is_source(&model.tasks[entry.task.index()]) {
+        if !model.tasks[entry.task.index()].scheduling.is_source() {
             demand(&mut text, entry);
         }
     }
     text
-}
-
-fn is_source(task: &Task) -> bool {
-    matches!(task.scheduling, Scheduling::Reference | Scheduling::Burst)
 }
 
 fn scenario(text: &mut String, task: &Task) {

@@ -223,16 +223,6 @@ impl Branch {
 }
 
 impl Walk {
-    /// How many activities and precedences the walk visits.
-    pub fn len(&self) -> usize {
-        self.visits.len()
-    }
-
-    /// Whether it visits nothing.
-    pub fn is_empty(&self) -> bool {
-        self.visits.is_empty()
-    }
-
     fn branch(&mut self, parent: usize, fork: usize, kind: BranchKind) -> usize {
         let number = self.branches.len();
         let Branch { depth, parallel, .. } = self.branches[parent];

@@ -167,24 +167,19 @@ impl<'a> ModelPlan<'a> {
 
     fn add_work(&mut self, work: &Work, task: TaskId) {
         let model = self.model;
-        let copies = |to: EntryId| {
-            let target = model.entries[to.index()].task;
-            let fan = model.tasks[task.index()].fan_out.iter().find(|fan| fan.0 == target);
-            fan.map_or(1.0, |fan| f64::from(fan.1.max(1)))
-        };
         let mut calls = Vec::new();
         for call in &work.calls {
             calls.push(PlannedCall {
                 to: call.to,
                 synchronous: call.kind == CallKind::Synchronous,
-                mean: call.mean * copies(call.to),
+                mean: call.mean * model.replicas_called(task, call.to),
                 row: self.next_row,
                 forwarded: false,
             });
             self.next_row += 1;
         }
         let slices = 1.0 + calls.iter().map(|call| call.mean).sum::<f64>();
-        let speed = model.processors[model.tasks[task.index()].processor.index()].speed;
+        let speed = model.speed(task);
         self.works.push(PlannedWork {
             slice: work.demand / speed / slices,
             cv2: work.cv2.unwrap_or(1.0),

@@ -182,16 +182,13 @@ impl<'a> Unfolding<'a> {
         let target = self.model.entries[to.index()].task;
         let callee = &self.model.tasks[target.index()];
         let (callers, callees) = (u64::from(caller.replicas.max(1)), u64::from(callee.replicas.max(1)));
-        let out = caller.fan_out.iter().find(|fan| fan.0 == target).map(|fan| u64::from(fan.1.max(1)));
-        let into = callee.fan_in.iter().find(|fan| fan.0 == from).map(|fan| u64::from(fan.1.max(1)));
-        let (count, part) = match (out, into) {
-            (Some(out), _) => (out, 1.0),
-            (None, Some(into)) => ((into * callees).div_ceil(callers), 1.0),
-            (None, None) => {
+        let (count, part) = self.model.fan_out(from, target).map_or_else(
+            || {
                 let out = callees.div_ceil(callers);
                 (out, 1.0 / out as f64)
-            }
-        };
+            },
+            |out| (out, 1.0),
+        );
         // A fan-out wider than there are copies goes around once more.
         let rounds = count.div_ceil(callees).max(1);
         let places = (0..count.min(callees)).map(|step| (u64::from(copy) * count + step) % callees);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::lqn::results::Results;
-use crate::lqn::{CallKind, Scheduling, TaskId};
+use crate::lqn::{CallKind, TaskId};
 use crate::report::draw::lqn::LqnOptions;
 use crate::report::draw::lqn::numbers::{activity_demand, braces, entry_demands, means, short, time};
 use crate::report::draw::lqn::tasks::{Busy, busy_processor, busy_task};
@@ -72,7 +72,7 @@ pub(super) fn write(view: &View<'_>, results: Option<&Results>, options: &LqnOpt
 
 fn task_node(text: &mut String, view: &View<'_>, id: TaskId, results: Option<&Results>, seconds: bool) {
     let task = view.task(id);
-    let source = matches!(task.scheduling, Scheduling::Reference | Scheduling::Burst);
+    let source = task.scheduling.is_source();
     let busy = busy_task(view, id, results);
     let _ = write!(
         text,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lqn::layout::{Graph, Layout, Link, Port, Route, Shape, Wish};
 use crate::lqn::results::Results;
-use crate::lqn::{CallKind, ProcessorId, Scheduling, TaskId};
+use crate::lqn::{CallKind, ProcessorId, TaskId};
 use crate::report::draw::Drawn;
 use crate::report::draw::lqn::LqnOptions;
 use crate::report::draw::lqn::activities::{GraphPart, Inner};
@@ -258,7 +258,7 @@ impl Picture<'_, '_> {
 
     fn task(&mut self, made: &TaskBox, (x, y): (f64, f64)) {
         let task = self.view.task(made.task);
-        let source = matches!(task.scheduling, Scheduling::Reference | Scheduling::Burst);
+        let source = task.scheduling.is_source();
         let focus = self.options.focus.contains(&made.task);
         let class = match (source, focus) {
             (true, true) => "ref focus",

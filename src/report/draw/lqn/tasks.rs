@@ -242,7 +242,7 @@ fn task_lines(view: &View<'_>, id: TaskId, results: Option<&Results>, seconds: b
 /// How busy a task's threads are. Users of a reference task are not busy, they wait.
 pub(super) fn busy_task(view: &View<'_>, id: TaskId, results: Option<&Results>) -> Option<Busy> {
     let task = view.task(id);
-    if matches!(task.scheduling, Scheduling::Reference | Scheduling::Burst) {
+    if task.scheduling.is_source() {
         return None;
     }
     results?.tasks.get(id.index()).map(|result| Busy::of(result.utilization, task.multiplicity))

@@ -201,7 +201,7 @@ impl SimulationProgram<'_> {
             }
         }
         let slices = 1.0 + total;
-        let speed = model.processors[model.tasks[task.index()].processor.index()].speed;
+        let speed = model.speed(task);
         SimulatedStep {
             slice: Times::new(work.demand / speed / slices, work.cv2.unwrap_or(1.0)),
             think: Times::new(work.think_time, 1.0),
@@ -228,13 +228,7 @@ struct FirstRows {
 fn route(model: &Model, from: TaskId, to: TaskId) -> (u32, Route) {
     let (source, target) = (&model.tasks[from.index()], &model.tasks[to.index()]);
     let (copies, targets) = (u64::from(source.replicas.max(1)), u64::from(target.replicas.max(1)));
-    let fan = |fans: &[(TaskId, u32)], other: TaskId| {
-        fans.iter().find(|fan| fan.0 == other).map(|fan| u64::from(fan.1.max(1)))
-    };
-    let out = fan(&source.fan_out, to)
-        .or_else(|| fan(&target.fan_in, from).map(|fan_in| (fan_in * targets / copies).max(1)))
-        .unwrap_or(1)
-        .min(targets) as u32;
+    let out = model.fan_out(from, to).unwrap_or(1).min(targets) as u32;
     let even = u64::from(out) * copies;
     let route = if even % targets == 0 { Route::Fan(out) } else { Route::Any };
     (out, route)
