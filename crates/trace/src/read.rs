@@ -200,6 +200,11 @@ pub(crate) fn mixed(file: &str, what: &str) -> Diagnostic {
         .with_note("the two are analysed in different ways, and not together")
 }
 
+/// The input has nothing in it.
+pub(crate) fn nothing_in(file: &str) -> Diagnostic {
+    Diagnostic::error(codes::EMPTY, Place::File { file: file.into() }, "there is nothing in this file")
+}
+
 /// The input fails while it is read.
 pub(crate) fn failed(file: &str, error: &io::Error) -> Diagnostic {
     let place = Place::File { file: file.into() };

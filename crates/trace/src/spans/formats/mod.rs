@@ -30,8 +30,8 @@ pub(crate) struct SpanFormat {
     pub title: &'static str,
     /// What its files are made of.
     pub content: &'static [Content],
-    /// Whether a file that begins so is of this format. The first format of [`REGISTRY`] that says so is taken.
-    pub detect: fn(&Head<'_>) -> bool,
+    /// Whether a file that is made of that and begins so is of this format. The first format of [`REGISTRY`] that says so is taken.
+    pub detect: fn(Content, &Head<'_>) -> bool,
     /// Reads one input. Where `strict`, a record that cannot be read is an error.
     pub read: fn(&mut Builder<'_>, &mut dyn Read, strict: bool) -> Result<(), Diagnostics>,
     /// Reads the files of a trace that lies in several.
@@ -104,7 +104,7 @@ pub(crate) static REGISTRY: [&SpanFormat; 7] = [
 
 /// The format of spans that a file of that content begins as.
 pub(crate) fn detect(content: Content, head: &Head<'_>) -> Option<Format> {
-    REGISTRY.iter().find(|own| own.content.contains(&content) && (own.detect)(head)).map(|own| own.format)
+    REGISTRY.iter().find(|own| own.content.contains(&content) && (own.detect)(content, head)).map(|own| own.format)
 }
 
 /// How a format of spans is read; `None` for what has no spans.
