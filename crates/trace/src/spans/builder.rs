@@ -358,6 +358,11 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// The instance and machine that the span's own attributes tell.
+    pub fn own_names(&mut self) -> [Name; 2] {
+        [self.attributes.instance(), self.attributes.host()].map(|text| self.names.intern(text))
+    }
+
     /// The service, instance and machine that the resource tells.
     pub fn resource_names(&mut self) -> [Name; 3] {
         [self.resource.service(), self.resource.instance(), self.resource.host()].map(|text| self.names.intern(text))

@@ -31,6 +31,9 @@ pub trait Format: Default {
     fn usable(&self, builder: &Builder<'_>) -> usize {
         builder.spans.spans.len()
     }
+
+    /// Forgets what it remembers of the spans behind the first so many, which are left out.
+    fn truncate(&mut self, _spans: usize) {}
 }
 
 /// Reads all documents of an input.
@@ -120,6 +123,7 @@ fn lines<F: Format>(builder: &mut Builder<'_>, mut input: impl BufRead, strict: 
         let read = format.document(builder, &mut deserializer).and_then(|()| deserializer.end());
         if let Err(error) = read {
             builder.truncate(before);
+            format.truncate(before.0);
             let finding = syntax(&builder.file, &error, number - 1);
             if strict {
                 return Err(finding.into());

@@ -2,7 +2,11 @@
 //!
 //! To add one: a variant of [`Format`], a file here with its `FORMAT`, a line in [`REGISTRY`], and a fuzz target.
 
+mod chrome;
+mod datadog;
+mod elastic;
 mod go;
+mod honeycomb;
 mod jaeger;
 mod kieker;
 mod lines;
@@ -11,6 +15,7 @@ mod otlp_proto;
 mod records;
 mod skywalking;
 mod table;
+mod xray;
 mod zipkin;
 
 use std::io::Read;
@@ -92,10 +97,15 @@ impl Head<'_> {
 }
 
 /// All formats of spans, in the order in which they are tried.
-pub(crate) static REGISTRY: [&SpanFormat; 7] = [
+pub(crate) static REGISTRY: [&SpanFormat; 12] = [
     &otlp::FORMAT,
     &otlp_proto::FORMAT,
     &skywalking::FORMAT,
+    &honeycomb::FORMAT,
+    &datadog::FORMAT,
+    &elastic::FORMAT,
+    &xray::FORMAT,
+    &chrome::FORMAT,
     &jaeger::FORMAT,
     &zipkin::FORMAT,
     &kieker::FORMAT,

@@ -6,6 +6,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 use serde_json::{Map, Value};
 
+use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
 use crate::spans::input;
 use crate::spans::json::{EitherOf, Elements, Members, Scalar, Shape};
@@ -26,6 +27,9 @@ pub(super) trait Records: Default {
     fn usable(&self, builder: &Builder<'_>) -> usize {
         builder.spans.spans.len()
     }
+
+    /// Forgets what it remembers of the spans behind the first so many, which are left out.
+    fn truncate(&mut self, _spans: usize) {}
 }
 
 /// The documents of a format of records.
@@ -51,6 +55,10 @@ impl<R: Records> input::Format for Documents<R> {
 
     fn usable(&self, builder: &Builder<'_>) -> usize {
         self.0.usable(builder)
+    }
+
+    fn truncate(&mut self, spans: usize) {
+        self.0.truncate(spans);
     }
 }
 
@@ -172,12 +180,46 @@ pub(super) fn scalar(value: &Value) -> Scalar {
     scalar
 }
 
-/// A number of units as nanoseconds, to the nearest one; exact where it is whole. A text may be a date, too.
+/// A number of units as nanoseconds, to the nearest one, of the digits as they are written: a float holds seconds of our days to no
+/// better than 0.2 µs. A text may be a date, too.
 pub(super) fn time(value: &Value, unit: i64) -> Option<i64> {
-    let scalar = scalar(value);
-    let exact = || scalar.whole().filter(|_| scalar.float().is_some_and(|number| number.fract() == 0.0));
-    let whole = || exact().map(|number| number.saturating_mul(unit));
-    let rounded =
-        || scalar.float().filter(|number| number.is_finite()).map(|number| (number * unit as f64).round() as i64);
-    whole().or_else(rounded).or_else(|| value.as_str().and_then(from_rfc3339))
+    let text = text_of(value);
+    let exact = || {
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 30 {
+            return None;
+        }
+        let part = if fraction.is_empty() { 0.0 } else { format!("0.{fraction}").parse::<f64>().ok()? };
+        let sum = whole.parse::<i64>().ok()?.saturating_mul(unit);
+        Some(sum.saturating_add((part * unit as f64).round() as i64))
+    };
+    let rounded = || text.parse().ok().filter(|number: &f64| number.is_finite());
+    exact()
+        .or_else(|| rounded().map(|number| (number * unit as f64).round() as i64))
+        .or_else(|| value.as_str().and_then(from_rfc3339))
+}
+
+/// Takes the members of an object as attributes of the span that is being read, with a prefix before their keys; a member of an
+/// object within it has both keys, joined by a dot.
+pub(super) fn attributes(builder: &mut Builder<'_>, prefix: &str, record: Record<'_>) {
+    for (key, value) in record.0 {
+        let key = if prefix.is_empty() { Cow::Borrowed(key.as_str()) } else { Cow::Owned(format!("{prefix}.{key}")) };
+        match Record::of(value) {
+            // The parser bounds how deep objects lie in each other.
+            Some(within) => attributes(builder, &key, within),
+            None => {
+                builder.scalar.set_value(value);
+                builder.attribute(&key);
+            }
+        }
+    }
+}
+
+/// Takes a text as an attribute that tells something, where it is not empty.
+pub(super) fn tell(builder: &mut Builder<'_>, meaning: Meaning, text: &str) {
+    if !text.is_empty() {
+        builder.scalar.set_text(text);
+        builder.attributes.take(meaning, &mut builder.scalar);
+    }
 }

@@ -18,7 +18,7 @@ use crate::codes;
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
-use crate::spans::formats::records::{Documents, Record, Records, scalar};
+use crate::spans::formats::records::{Documents, Record, Records, scalar, tell};
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::SpanId;
 use crate::spans::input;
@@ -89,11 +89,7 @@ fn take(builder: &mut Builder<'_>, segment: Record<'_>, own: Record<'_>) {
     }
     references(builder, own, &mut span);
     span.links = builder.spans.links.len() as u32 - span.first_link;
-    let peer = own.text(&["peer"]);
-    if !peer.is_empty() {
-        builder.scalar.set_text(&peer);
-        builder.attributes.take(Meaning::Peer(0), &mut builder.scalar);
-    }
+    tell(builder, Meaning::Peer(0), &own.text(&["peer"]));
     for tag in own.list("tags").iter().filter_map(Record::of) {
         builder.scalar.set_value(tag.any(&["value"]).unwrap_or(&Value::Null));
         builder.attribute(&tag.text(&["key"]));
