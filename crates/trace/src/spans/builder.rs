@@ -339,6 +339,7 @@ impl<'a> Builder<'a> {
             span.kind = self.attributes.kind;
         }
         span.messaging = self.attributes.messaging();
+        span.route = self.names.intern(self.attributes.route());
         span.cpu = self.attributes.cpu;
         // A span's own attributes tell more than its trace state, and that more than its resource.
         let told = [self.attributes.sampling.weight(), span.weight, self.resource.sampling.weight()];

@@ -10,6 +10,7 @@ use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
 use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::grouping::group;
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
@@ -22,12 +23,13 @@ use dyelog_diagnostic::{Diagnostic, Place};
 
 /// Gives out the operations that the spans form, in the order of their start.
 pub(super) fn operations(
-    spans: Spans,
-    options: SpanOptions,
+    mut spans: Spans,
+    options: &SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> ReadReport {
     let mut report = ReadReport::default();
+    group(&mut spans, &mut names.names, &options.grouping, &mut report);
     for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
         look_at_times(&spans, file, &mut report);
     }
@@ -205,7 +207,7 @@ fn load(forest: &Forest, tree_range: &Tree, tree: &mut TreeView) {
 fn survey(
     forest: &Forest,
     unknown: &FxHashMap<Name, Name>,
-    options: SpanOptions,
+    options: &SpanOptions,
     names: &mut Names,
     tree: &mut TreeView,
     plan: &mut SpanPlan,

@@ -125,7 +125,7 @@ impl Records for Chrome {
             }
             "E" => match self.open.get_mut(&thread).and_then(Vec::pop) {
                 Some(open) => self.slices[open].end = Some(start),
-                None => unpaired(builder, &event),
+                None => unpaired(builder, event),
             },
             "b" | "S" => {
                 let track = (text(builder, &["cat"]), id(builder), text(builder, &["scope"]));
@@ -136,7 +136,7 @@ impl Records for Chrome {
                 let track = (text(builder, &["cat"]), id(builder), text(builder, &["scope"]));
                 match self.tracks.get_mut(&track).and_then(Vec::pop) {
                     Some(open) => self.slices[open].end = Some(start),
-                    None => unpaired(builder, &event),
+                    None => unpaired(builder, event),
                 }
             }
             "s" | "t" | "f" => {
@@ -153,7 +153,7 @@ impl Records for Chrome {
     }
 }
 
-fn unpaired(builder: &mut Builder<'_>, event: &Record<'_>) {
+fn unpaired(builder: &mut Builder<'_>, event: Record<'_>) {
     let item = format!("event `{}` at {} µs", event.text(&["name"]), event.text(&["ts"]));
     let place = Place::Item { file: Arc::clone(&builder.file), item };
     builder.report.count("end without a begin", || {

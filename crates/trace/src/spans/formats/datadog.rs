@@ -64,14 +64,14 @@ impl Records for Datadog {
     fn record(&mut self, builder: &mut Builder<'_>, record: Record<'_>) {
         match record.0.get("spans") {
             Some(Value::Array(spans)) => {
-                spans.iter().filter_map(Record::of).for_each(|own| self.take(builder, own, record))
+                spans.iter().filter_map(Record::of).for_each(|own| self.take(builder, own, record));
             }
             // By their identifiers; in the order of these, as the parser keeps members.
             Some(Value::Object(spans)) => {
-                spans.values().filter_map(Record::of).for_each(|own| self.take(builder, own, record))
+                spans.values().filter_map(Record::of).for_each(|own| self.take(builder, own, record));
             }
             _ if record.any(&["span_id", "spanID", "spanId", "trace_id", "traceID", "traceId"]).is_some() => {
-                self.take(builder, record, record)
+                self.take(builder, record, record);
             }
             _ => {
                 // A payload ends behind the spans of its chunks.
@@ -90,10 +90,10 @@ impl Records for Datadog {
 impl Datadog {
     fn take(&mut self, builder: &mut Builder<'_>, own: Record<'_>, chunk: Record<'_>) {
         builder.open();
-        let mut span = Span::default();
-        span.trace = builder.spans.trace_id(&number_text(own, &["trace_id", "traceID", "traceId"]));
-        span.id = builder.spans.span_id(&number_text(own, &["span_id", "spanID", "spanId"]));
-        span.parent = builder.spans.span_id(&number_text(own, &["parent_id", "parentID", "parentId"]));
+        let trace = builder.spans.trace_id(&number_text(own, &["trace_id", "traceID", "traceId"]));
+        let id = builder.spans.span_id(&number_text(own, &["span_id", "spanID", "spanId"]));
+        let parent = builder.spans.span_id(&number_text(own, &["parent_id", "parentID", "parentId"]));
+        let mut span = Span { trace, id, parent, ..Span::default() };
         let type_ = own.text(&["type"]);
         let (name, resource) = (own.text(&["name"]), own.text(&["resource"]));
         let is_store = STORES.contains(&&*type_);

@@ -28,7 +28,7 @@ use crate::spans::formats::records::{Documents, Record, Records, attributes, sca
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::{SpanId, TraceId};
 use crate::spans::input;
-use crate::spans::model::{Span, SpanKind};
+use crate::spans::model::{Messaging, Span, SpanKind};
 use crate::spans::sampling;
 use dyelog_diagnostic::names::Name;
 
@@ -145,7 +145,7 @@ impl Elastic {
             dropped: own.list("dropped_spans_stats"),
             own,
         };
-        self.take(builder, told);
+        self.take(builder, &told);
     }
 
     fn stored(&self, builder: &mut Builder<'_>, own: Fields<'_>, is_transaction: bool) {
@@ -173,10 +173,10 @@ impl Elastic {
             dropped: own.list("transaction.dropped_spans_stats"),
             own,
         };
-        self.take(builder, told);
+        self.take(builder, &told);
     }
 
-    fn take(&self, builder: &mut Builder<'_>, told: Told<'_>) {
+    fn take(&self, builder: &mut Builder<'_>, told: &Told<'_>) {
         builder.open();
         let own = told.own;
         for key in ["labels", "tags", "context.tags", "otel.attributes", "numeric_labels"] {
@@ -198,7 +198,7 @@ impl Elastic {
         if told.outcome == "failure" {
             builder.open.status = Status::Error;
         }
-        let mut span = Span { kind: kind(&told), weight: told.weight, ..Span::default() };
+        let mut span = Span { kind: kind(told), weight: told.weight, ..Span::default() };
         span.trace = builder.spans.trace_id(&told.trace);
         span.id = builder.spans.span_id(&told.id);
         span.parent = builder.spans.span_id(&told.parent);
@@ -243,7 +243,7 @@ impl Elastic {
                 peer,
                 name: peer,
                 kind: SpanKind::Client,
-                messaging: Default::default(),
+                messaging: Messaging::None,
                 cpu: f64::NAN,
                 ..span
             };

@@ -252,8 +252,8 @@ impl Members for SpanReader<'_, '_> {
                 self.span.name = self.builder.intern_scalar();
             }
             "kind" => {
-                self.span.kind =
-                    self.builder.read_scalar(map, "kind")?.scalar.text().map_or(SpanKind::Unspecified, SpanKind::parse)
+                let told = self.builder.read_scalar(map, "kind")?.scalar.text();
+                self.span.kind = told.map_or(SpanKind::Unspecified, SpanKind::parse);
             }
             "startTimeUnixNano" | "start_time_unix_nano" => {
                 self.start =

@@ -169,9 +169,10 @@ fn take(builder: &mut Builder<'_>, own: Record<'_>, mut span: Span) -> SpanId {
     let text = |path: &[&str]| own.at(path).and_then(Value::as_str).unwrap_or_default();
     let (method, url) = (text(&["http", "request", "method"]), text(&["http", "request", "url"]));
     let name = match span.kind {
-        SpanKind::Server if !url.is_empty() => format!("{method} {}", path_of(url)).trim_start().to_owned(),
         SpanKind::Client if !text(&["aws", "operation"]).is_empty() => text(&["aws", "operation"]).to_owned(),
-        SpanKind::Client if !url.is_empty() => format!("{method} {}", path_of(url)).trim_start().to_owned(),
+        SpanKind::Server | SpanKind::Client if !url.is_empty() => {
+            format!("{method} {}", path_of(url)).trim_start().to_owned()
+        }
         _ => own.text(&["name"]).into_owned(),
     };
     span.name = builder.names.intern(&name);
