@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dyelog::tlc::{EngineKind, EntryMerge};
-use dyelog::trace::Format;
 use dyelog::trace::messages::clocks::Correction;
+use dyelog::trace::spans::Grouping;
+use dyelog::trace::{Format, ReadOptions};
 
 use crate::cli::{
     bottleneck, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches, merge, model,
@@ -131,9 +132,29 @@ pub struct ReadingArguments {
     /// Spans: the probability with which operations were kept, such as 0.1; where it is not given, the traces tell
     #[arg(long, value_name = "PROBABILITY", value_parser = probability)]
     pub sampling: Option<f64>,
+    /// Spans: names of operations that fit the pattern are one operation, such as `GET /user/*`; `none` keeps all names; may be repeated
+    #[arg(long, value_name = "PATTERN", value_parser = group)]
+    pub group: Vec<String>,
     /// Refuse damaged input instead of setting it aside and counting it
     #[arg(long)]
     pub strict: bool,
+}
+
+impl ReadingArguments {
+    /// How names of operations are grouped.
+    pub fn grouping(&self) -> Grouping {
+        Grouping::of_patterns(&self.group).unwrap_or_default()
+    }
+
+    /// What readers of single traces take.
+    pub fn options(&self) -> ReadOptions {
+        ReadOptions { format: self.from, strict: self.strict, sampling: self.sampling, grouping: self.grouping() }
+    }
+}
+
+/// A pattern of names, or none.
+fn group(text: &str) -> Result<String, String> {
+    Grouping::of_patterns(&[text]).map(|_| text.to_owned())
 }
 
 /// A probability above zero.

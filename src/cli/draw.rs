@@ -13,7 +13,7 @@ use dyelog::report::draw::{self, Drawn};
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::tlc::recognise::recognise;
 use dyelog::trace::quality::{Gate, Policy};
-use dyelog::trace::{self, Operation, ReadOptions, Toeg, TraceNames};
+use dyelog::trace::{self, Operation, Toeg, TraceNames};
 
 use crate::cli::args::{OutputArguments, SourceArguments, TraceArguments};
 use crate::cli::exit::Exit;
@@ -236,7 +236,7 @@ fn pick(arguments: &OperationArguments, names: &mut TraceNames) -> Result<Toeg, 
     };
     let reading = &arguments.input.reading;
     let mut gate = Gate::new(Policy { strict: reading.strict }, &mut choose);
-    let options = ReadOptions { format: reading.from, strict: reading.strict, sampling: reading.sampling };
+    let options = reading.options();
     let mut stopped = false;
     for file in &arguments.input.traces {
         let mut sink = |names: &TraceNames, operation: Operation| {

@@ -15,6 +15,7 @@ pub fn reading(arguments: &ReadingArguments) -> Reading {
     reading.format = arguments.from;
     reading.strict = arguments.strict;
     reading.sampling = arguments.sampling;
+    reading.grouping = arguments.grouping();
     reading.one_trace = arguments.one_trace;
     reading.clocks.clone_from(&arguments.clock);
     reading

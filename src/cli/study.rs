@@ -8,7 +8,7 @@ use dyelog::tlc::Rules;
 use dyelog::tlc::explain::{Studies, Study};
 use dyelog::tlc::matcher::Relations;
 use dyelog::trace::quality::{Policy, QualityReport};
-use dyelog::trace::{self, NodeName, Operation, ReadOptions, Sink, TraceNames};
+use dyelog::trace::{self, NodeName, Operation, Sink, TraceNames};
 
 use crate::cli::args::ReadingArguments;
 use crate::cli::progress::Progress;
@@ -24,7 +24,7 @@ pub fn each(
 ) -> Result<QualityReport, Failure> {
     messages::check_clocks(reading)?;
     let progress = Progress::reading(files);
-    let options = ReadOptions { format: reading.from, strict: reading.strict, sampling: reading.sampling };
+    let options = reading.options();
     let mut names = TraceNames::new();
     let mut studies = Studies::new(rules, work);
     let ((), quality) = studies.run(Policy { strict: reading.strict }, |gate| {

@@ -6,6 +6,7 @@ use crate::diagnostic::Diagnostics;
 use crate::pipeline::listener::Listener;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
+use crate::trace::spans::Grouping;
 use crate::trace::{Format, ReadOptions};
 
 /// How traces are read.
@@ -18,6 +19,8 @@ pub struct Reading {
     pub strict: bool,
     /// Spans: the probability with which operations were kept; where it is not given, the traces tell.
     pub sampling: Option<f64>,
+    /// Spans: how names of operations are grouped.
+    pub grouping: Grouping,
     /// Messages: whether the inputs are parts of one trace, recorded on several machines.
     pub one_trace: bool,
     /// Messages: what is added to the times of inputs and tasks.
@@ -27,7 +30,12 @@ pub struct Reading {
 impl Reading {
     /// What of it readers of traces take.
     pub(super) fn options(&self) -> ReadOptions {
-        ReadOptions { format: self.format, strict: self.strict, sampling: self.sampling }
+        ReadOptions {
+            format: self.format,
+            strict: self.strict,
+            sampling: self.sampling,
+            grouping: self.grouping.clone(),
+        }
     }
 }
 

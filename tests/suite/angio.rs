@@ -59,7 +59,7 @@ fn read_from(format: Option<Format>, strict: bool, input: impl Read + Send) -> O
         operations.push(operation);
         ControlFlow::Continue(())
     };
-    let report = read("t", input, &ReadOptions { format, strict, sampling: None }, &mut names, &mut sink);
+    let report = read("t", input, &ReadOptions { format, strict, ..ReadOptions::default() }, &mut names, &mut sink);
     Outcome { report, names, operations }
 }
 

@@ -261,7 +261,7 @@ fn rows_that_cannot_be_read_are_counted() {
     let header = dyelog::trace::open(
         "x",
         &b"sendr,receiver,time\n"[..],
-        &ReadOptions { format: Some(dyelog::trace::Format::Messages), strict: false, sampling: None },
+        &ReadOptions { format: Some(dyelog::trace::Format::Messages), ..ReadOptions::default() },
     );
     let Err(found) = header.expect("the format is given").messages() else { panic!("the header lacks a column") };
     assert_eq!(found.0[0].code.0, "T130");

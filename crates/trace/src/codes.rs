@@ -142,6 +142,8 @@ pub const NO_MAP: Code = Code("T121");
 pub const LOST_RECORDS: Code = Code("T122");
 /// A record says nothing that is needed.
 pub const OTHER_RECORD: Code = Code("T123");
+/// Names with identifiers in them are one operation.
+pub const GROUPED: Code = Code("T124");
 /// Probe records do not fit the state machine of causal chains.
 pub const CHAIN: Code = Code("T160");
 /// A call without an end or a time, so that its operation is left out.
@@ -149,4 +151,4 @@ pub const DAMAGED_CALL: Code = Code("T161");
 
 /// Findings that tell how the input was put right, of which nothing was lost: what came twice, and clocks, counters and units
 /// that were corrected.
-pub const PUT_RIGHT: [Code; 6] = [RANKED_ANEW, REPEATED, DUPLICATE_SPAN, CLOCK_SKEW, OTHER_UNIT, TWICE];
+pub const PUT_RIGHT: [Code; 7] = [RANKED_ANEW, REPEATED, DUPLICATE_SPAN, CLOCK_SKEW, OTHER_UNIT, TWICE, GROUPED];

@@ -5,15 +5,13 @@ use crate::messages::{
     self,
     shiviz::{is_clocked, names_its_host},
 };
+use crate::read::nothing_in;
 use crate::spans::formats::{self, Content, Head};
 use crate::{Format, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// How much of the content is looked at, in bytes.
 pub const HEAD: usize = 64 * 1024;
-
-/// How many lines with something on them are looked at: a damaged line must not hide the format of the others.
-const LINES: usize = 50;
 
 /// Tells the format from the first bytes of a trace, at most [`HEAD`].
 ///
@@ -24,7 +22,7 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let place = Place::File { file: file.into() };
     if text.is_empty() {
-        return Err(Diagnostic::error(codes::EMPTY, place, "there is nothing in this file").into());
+        return Err(nothing_in(file).into());
     }
     if dyelog_callgraph::is_records(head) {
         return Ok(Format::Calls);
@@ -38,7 +36,7 @@ pub fn detect(file: &str, head: &[u8]) -> Result<Format, Diagnostics> {
         b'{' | b'[' => match json(text) {
             Ok(format) => return Ok(format),
             // A clock by itself looks like any object of numbers.
-            Err(_) if first_lines(text).any(names_its_host) => return Ok(Format::Shiviz),
+            Err(_) if spans.lines().any(names_its_host) => return Ok(Format::Shiviz),
             Err(seen) => match empty_export(text) {
                 None => seen,
                 Some(what) => {
@@ -131,21 +129,19 @@ fn json(text: &[u8]) -> Result<Format, Seen> {
     if let Some(format) = formats::detect(Content::Json, &head) {
         return Ok(format);
     }
-    let keys = head.keys;
-    let all = |names: &[&str]| names.iter().all(|name| keys.has(name));
-    if all(&["sender", "receiver"]) {
+    if head.has(&["sender", "receiver"]) {
         return Ok(Format::Messages);
     }
-    if all(&["event", "process"]) {
+    if head.has(&["event", "process"]) {
         return Ok(Format::Events);
     }
-    if keys.keys.is_empty() {
+    if head.keys.keys.is_empty() {
         return Err(plain(text));
     }
-    let no_trace = NO_TRACES.iter().find(|(names, ..)| all(names));
+    let no_trace = NO_TRACES.iter().find(|(names, ..)| head.has(names));
     Err(match no_trace {
         Some((_, what, hint)) => Seen { note: format!("it is {what}"), hint: Some(*hint) },
-        None => Seen { note: keys.described(), hint: None },
+        None => Seen { note: head.keys.described(), hint: None },
     })
 }
 
@@ -242,32 +238,24 @@ fn string_length(text: &[u8]) -> Option<usize> {
 
 /// The format of a text that is not JSON, by its first lines.
 fn lines(text: &[u8]) -> Option<Format> {
-    let lines = || {
-        let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        lines.filter(|line| !line.is_empty() && line[0] != b'#').take(LINES)
-    };
-    if lines().any(is_statement) {
+    let head = Head { bytes: text, text, keys: Keys::none() };
+    if head.lines().any(is_statement) {
         return Some(Format::Angio);
     }
-    let head = Head { bytes: text, text, keys: Keys::none() };
     if let Some(format) = formats::detect(Content::Lines, &head) {
         return Some(format);
     }
-    if lines().take(5).any(is_lqsim) {
+    if head.lines().take(5).any(is_lqsim) {
         return Some(Format::Lqsim);
     }
-    if let Some(format) = lines().next().and_then(table) {
+    if let Some(format) = head.lines().next().and_then(table) {
         return Some(format);
     }
-    if lines().any(is_clocked) {
+    if head.lines().any(is_clocked) {
         return Some(Format::Shiviz);
     }
     let opens = |line: &[u8]| line.strip_prefix(b"operation").is_some_and(|rest| rest.starts_with(b" "));
-    lines().next().is_some_and(opens).then_some(Format::Angio)
-}
-
-fn first_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').take(LINES)
+    head.lines().next().is_some_and(opens).then_some(Format::Angio)
 }
 
 /// `0.5   client   client( 2): Sending RNV …`.

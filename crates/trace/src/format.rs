@@ -24,6 +24,16 @@ pub enum Format {
     Kieker,
     /// Segments of `SkyWalking`, JSON.
     SkyWalking,
+    /// Elastic APM: what agents send, and documents as they are stored.
+    Elastic,
+    /// Segments of AWS X-Ray.
+    XRay,
+    /// Traces of Datadog, JSON.
+    Datadog,
+    /// Events of Honeycomb.
+    Honeycomb,
+    /// Chrome trace events.
+    Chrome,
     /// Spans as a table with a header.
     SpansCsv,
     /// Messages as a table: `sender,receiver,time`.
@@ -40,7 +50,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::Angio,
         Self::AngioJsonl,
         Self::Otlp,
@@ -49,6 +59,11 @@ impl Format {
         Self::Zipkin,
         Self::Kieker,
         Self::SkyWalking,
+        Self::Elastic,
+        Self::XRay,
+        Self::Datadog,
+        Self::Honeycomb,
+        Self::Chrome,
         Self::SpansCsv,
         Self::Messages,
         Self::Events,
@@ -68,6 +83,11 @@ impl Format {
             Self::Zipkin => "zipkin",
             Self::Kieker => "kieker",
             Self::SkyWalking => "skywalking",
+            Self::Elastic => "elastic-apm",
+            Self::XRay => "x-ray",
+            Self::Datadog => "datadog",
+            Self::Honeycomb => "honeycomb",
+            Self::Chrome => "chrome",
             Self::SpansCsv => "spans-csv",
             Self::Messages => "messages",
             Self::Events => "events",

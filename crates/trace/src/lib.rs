@@ -34,6 +34,7 @@ pub mod codes;
 pub mod detect;
 pub mod event;
 pub mod format;
+mod lines;
 pub mod messages;
 pub mod named;
 pub mod quality;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::detect::{HEAD, detect};
 use crate::format::Format;
+use crate::spans::Grouping;
 use crate::traces::Traces;
 use crate::{Operation, SpanTree, TraceNames, Wanted, codes, messages, unpack};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
@@ -95,7 +96,7 @@ impl ReadReport {
 }
 
 /// How a trace is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadOptions {
     /// Its format; where it is not given, the content tells.
     pub format: Option<Format>,
@@ -103,6 +104,8 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Spans: the probability with which operations were kept, above 0 and at most 1, whatever the traces tell of it.
     pub sampling: Option<f64>,
+    /// Spans: how names of operations are grouped.
+    pub grouping: Grouping,
 }
 
 /// Reads a trace of any format, compressed or not, and gives its operations to the sink as they come.
@@ -146,7 +149,7 @@ pub fn open<'r>(file: &str, input: impl Read + Send + 'r, options: &ReadOptions)
         None => detect(file, input.head().map_err(|error| failed(file, &error))?)
             .map_err(|found| damage.take().map_or(found, |damage| damaged(file, &damage).into()))?,
     };
-    Ok(OpenTrace { file: file.to_owned(), input, format, options: *options, damage })
+    Ok(OpenTrace { file: file.to_owned(), input, format, options: options.clone(), damage })
 }
 
 impl<'r> OpenTrace<'r> {
@@ -198,6 +201,11 @@ pub(crate) fn mixed(file: &str, what: &str) -> Diagnostic {
     let place = Place::File { file: file.into() };
     Diagnostic::error(codes::MIXED, place, format!("this trace {what}"))
         .with_note("the two are analysed in different ways, and not together")
+}
+
+/// The input has nothing in it.
+pub(crate) fn nothing_in(file: &str) -> Diagnostic {
+    Diagnostic::error(codes::EMPTY, Place::File { file: file.into() }, "there is nothing in this file")
 }
 
 /// The input fails while it is read.

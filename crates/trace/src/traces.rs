@@ -22,7 +22,7 @@ impl<'r> Traces<'r> {
     /// None yet. Keeps what the sink wants of spans.
     pub fn new(options: &ReadOptions, sink: &dyn Sink) -> Self {
         Self {
-            spans: SpanFiles::new(sink.wanted(), (*options).into()),
+            spans: SpanFiles::new(sink.wanted(), options.into()),
             pieces: BTreeMap::new(),
             report: ReadReport::default(),
         }

@@ -17,7 +17,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::assemble::Assembler;
 use super::grammar::{Header, Label, Word};
-use super::lines::{LONGEST, Line, Lines};
+use crate::lines::{LONGEST, Line, Lines};
 use crate::read::failed;
 use crate::{Kind, ReadReport, Sink, TraceNames, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics};

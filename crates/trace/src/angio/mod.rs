@@ -23,7 +23,6 @@
 mod assemble;
 mod grammar;
 mod json;
-pub(crate) mod lines;
 mod rank;
 mod recent;
 mod text;

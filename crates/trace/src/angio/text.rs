@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::assemble::Assembler;
 use super::grammar::{Slip, Statement, statement};
-use super::lines::{LONGEST, Line, Lines};
+use crate::lines::{LONGEST, Line, Lines};
 use crate::read::failed;
 use crate::{ReadReport, Sink, TraceNames, codes};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::angio::lines::{Line, Lines};
+use crate::lines::{Line, Lines};
 use crate::messages::table::{digest, shown};
 use crate::messages::threads::Threads;
 use crate::messages::{Event, Half, Raw, RawWhat, Source, at};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::angio::lines::{Line, Lines};
+use crate::lines::{Line, Lines};
 use crate::messages::table::digest;
 use crate::messages::{Half, Raw, RawWhat, Source, at};
 use crate::read::failed;

@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::angio::lines::{Line, Lines};
+use crate::lines::{Line, Lines};
 use crate::messages::columns::{COLUMNS, Column, Columns, Units, column_of};
 use crate::messages::row::{Delimiter, Row};
 use crate::messages::threads::Threads;
 use crate::messages::{Event, Half, Raw, RawWhat, Source, at};
-use crate::read::failed;
+use crate::read::{failed, nothing_in};
 use crate::spans::time::from_rfc3339;
 use crate::{Format, ReadReport, TraceNames, codes};
 use dyelog_diagnostic::names::Name;
-use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
+use dyelog_diagnostic::{Diagnostic, Diagnostics, Severity, similar};
 
 /// A table of messages or events.
 pub struct Table<R> {
@@ -127,8 +127,7 @@ impl<R: Read> Table<R> {
         loop {
             let line = self.lines.next().map_err(|error| failed(&self.file, &error))?;
             let Some(line) = line else {
-                let place = Place::File { file: Arc::clone(&self.file) };
-                return Err(Diagnostic::error(codes::EMPTY, place, "there is nothing in this file").into());
+                return Err(nothing_in(&self.file).into());
             };
             let Line::Text(bytes) = line else { continue };
             let text = String::from_utf8_lossy(bytes);

@@ -7,6 +7,7 @@
 //! | machine | `host.id`, `host.name`, `hostname`, `ip` |
 //! | kind | OTLP `kind`; Jaeger tag `span.kind` |
 //! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
+//! | route | `http.route`, `url.template` |
 //! | message role | `messaging.operation.type`, `messaging.operation`, `messaging.operation.name` |
 //! | sampling | see [`sampling`](super::sampling) |
 //! | CPU time | `thread.cpu_time`, `cpu.time`, `cpu_time`, `process.cpu.time` in seconds, or with the suffix `_ns`, `_us` or `_ms` |
@@ -32,6 +33,8 @@ pub enum Meaning {
     Host(u8),
     /// The span's kind.
     Kind,
+    /// The route of a request, with places for identifiers; a smaller rank wins.
+    Route(u8),
     /// The peer; a smaller rank wins.
     Peer(u8),
     /// The peer's address, to be followed by its port; a smaller rank wins.
@@ -68,6 +71,8 @@ pub fn meaning(key: &str) -> Meaning {
         "hostname" => Meaning::Host(2),
         "ip" => Meaning::Host(3),
         "span.kind" => Meaning::Kind,
+        "http.route" => Meaning::Route(0),
+        "url.template" => Meaning::Route(1),
         "peer.service" => Meaning::Peer(0),
         "messaging.destination.name" => Meaning::Peer(1),
         "messaging.destination" => Meaning::Peer(2),
@@ -149,6 +154,7 @@ pub struct Attributes {
     database: Ranked,
     schema: Ranked,
     operation: Ranked,
+    route: Ranked,
     /// The span's kind, where an attribute tells it.
     pub kind: SpanKind,
     /// CPU time in seconds; NaN where not given.
@@ -242,6 +248,7 @@ impl Default for Attributes {
             database: none(),
             schema: none(),
             operation: none(),
+            route: none(),
             kind: SpanKind::Unspecified,
             cpu: f64::NAN,
             bad_cpu: None,
@@ -269,6 +276,7 @@ impl Attributes {
             &mut self.database,
             &mut self.schema,
             &mut self.operation,
+            &mut self.route,
         ] {
             ranked.clear();
         }
@@ -340,6 +348,7 @@ impl Attributes {
             Meaning::Port => self.port.offer(0, text),
             Meaning::Database(rank) => self.database.offer(rank, text),
             Meaning::Schema(rank) => self.schema.offer(rank, text),
+            Meaning::Route(rank) => self.route.offer(rank, text),
             Meaning::Operation(rank) => self.operation.offer(rank, text),
         }
     }
@@ -357,6 +366,11 @@ impl Attributes {
     /// The machine; empty where not given.
     pub fn host(&self) -> &str {
         &self.host.text
+    }
+
+    /// The route of the request; empty where not given.
+    pub fn route(&self) -> &str {
+        &self.route.text
     }
 
     /// What the span does with messages.

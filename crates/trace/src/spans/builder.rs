@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::de::MapAccess;
+
 use crate::retained::{Attribute, SpanEvent, Status, Wanted};
 use crate::spans::attributes::{Attributes, Keeping};
 use crate::spans::formats::Reference;
 use crate::spans::ids::SpanId;
-use crate::spans::json::{Scalar, Shape};
+use crate::spans::json::{Scalar, ScalarInto, Shape};
 use crate::spans::model::{Span, SpanKind, Spans};
 use crate::spans::pieces::Times;
 use crate::{ReadReport, codes};
@@ -124,6 +126,11 @@ impl<'a> Builder<'a> {
     /// Takes a finished span: `start` and `end` as read, `None` where they are missing.
     pub fn finish(&mut self, span: Span, start: Option<i64>, end: Option<i64>) {
         self.report.records += 1;
+        self.add(span, start, end);
+    }
+
+    /// Takes a finished span whose records were counted as they were read.
+    pub fn add(&mut self, span: Span, start: Option<i64>, end: Option<i64>) {
         if !self.has_identifier(&span) {
             return;
         }
@@ -305,6 +312,19 @@ impl<'a> Builder<'a> {
         (self.spans, self.report, self.foreign)
     }
 
+    /// Reads the value of a member that is a text or a number into the buffer; counts one that is neither.
+    pub(crate) fn read_scalar<'de, A: MapAccess<'de>>(
+        &mut self,
+        map: &mut A,
+        what: &'static str,
+    ) -> Result<&mut Self, A::Error> {
+        let shape = map.next_value_seed(ScalarInto(&mut self.scalar))?;
+        if matches!(shape, Shape::Array | Shape::Object | Shape::Bool) {
+            self.expect(Shape::Text, shape, what);
+        }
+        Ok(self)
+    }
+
     /// Interns the buffered scalar where it is a text.
     pub fn intern_scalar(&mut self) -> Name {
         match self.scalar.text() {
@@ -319,6 +339,7 @@ impl<'a> Builder<'a> {
             span.kind = self.attributes.kind;
         }
         span.messaging = self.attributes.messaging();
+        span.route = self.names.intern(self.attributes.route());
         span.cpu = self.attributes.cpu;
         // A span's own attributes tell more than its trace state, and that more than its resource.
         let told = [self.attributes.sampling.weight(), span.weight, self.resource.sampling.weight()];
@@ -336,6 +357,11 @@ impl<'a> Builder<'a> {
         if !self.attributes.service().is_empty() {
             span.service = self.names.intern(self.attributes.service());
         }
+    }
+
+    /// The instance and machine that the span's own attributes tell.
+    pub fn own_names(&mut self) -> [Name; 2] {
+        [self.attributes.instance(), self.attributes.host()].map(|text| self.names.intern(text))
     }
 
     /// The service, instance and machine that the resource tells.

@@ -77,7 +77,7 @@ impl SpanFiles {
 
     /// Gives out the operations that the spans of all files form, in the order of their start.
     pub(crate) fn operations(self, names: &mut TraceNames, sink: &mut dyn Sink) -> ReadReport {
-        pipeline::operations(self.spans, self.options, names, sink)
+        pipeline::operations(self.spans, &self.options, names, sink)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod call_semantics;
 pub mod classify;
 mod files;
 pub(crate) mod formats;
+mod grouping;
 pub mod ids;
 mod input;
 mod json;
@@ -46,6 +47,7 @@ use crate::{ReadOptions, ReadReport, Sink, TraceNames, Wanted};
 use builder::Builder;
 use dyelog_diagnostic::Diagnostics;
 use dyelog_diagnostic::names::Names;
+pub use grouping::{Grouping, NamePattern};
 use model::Spans;
 
 /// Reads the spans of an input and gives out the operations that they form.
@@ -92,7 +94,7 @@ pub fn collect(
 }
 
 /// How spans are read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SpanOptions {
     /// Whether a damaged line is an error that ends the reading.
     pub strict: bool,
@@ -100,16 +102,23 @@ pub struct SpanOptions {
     pub correct_skew: bool,
     /// The probability with which operations were kept, above 0 and at most 1, whatever the traces tell of it.
     pub sampling: Option<f64>,
+    /// How names of operations are grouped.
+    pub grouping: Grouping,
 }
 
-impl From<ReadOptions> for SpanOptions {
-    fn from(options: ReadOptions) -> Self {
-        Self { strict: options.strict, sampling: options.sampling, ..Self::default() }
+impl From<&ReadOptions> for SpanOptions {
+    fn from(options: &ReadOptions) -> Self {
+        Self {
+            strict: options.strict,
+            sampling: options.sampling,
+            grouping: options.grouping.clone(),
+            ..Self::default()
+        }
     }
 }
 
 impl Default for SpanOptions {
     fn default() -> Self {
-        Self { strict: false, correct_skew: true, sampling: None }
+        Self { strict: false, correct_skew: true, sampling: None, grouping: Grouping::default() }
     }
 }

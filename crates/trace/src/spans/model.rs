@@ -61,6 +61,8 @@ pub struct Span {
     pub host: Name,
     /// What it does: a method, an endpoint, a destination.
     pub name: Name,
+    /// The route that the instrumentation tells, with places for identifiers: `/user/{name}`.
+    pub route: Name,
     /// The service at the other side, as well as the span's attributes tell it.
     pub peer: Name,
     /// First of its links in [`Spans::links`].
@@ -97,6 +99,7 @@ impl Default for Span {
             instance: Name::NONE,
             host: Name::NONE,
             name: Name::NONE,
+            route: Name::NONE,
             peer: Name::NONE,
             first_link: 0,
             links: 0,

@@ -10,10 +10,12 @@ use crate::spans::SpanOptions;
 use crate::spans::assemble::{Forest, NOBODY, Tree, assemble};
 use crate::spans::call_semantics::{Tolerance, decide_calls};
 use crate::spans::classify::{Knowledge, Learned, Missing, TreeView, classify};
+use crate::spans::grouping::group;
 use crate::spans::ids::SpanId;
 use crate::spans::model::{Link, Span, Spans};
 use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
 use crate::spans::skew::{Observation, Skew};
+use crate::spans::time::{OUR_DAYS, unit_of};
 use crate::spans::toeg::Emitter;
 use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
@@ -21,12 +23,13 @@ use dyelog_diagnostic::{Diagnostic, Place};
 
 /// Gives out the operations that the spans form, in the order of their start.
 pub(super) fn operations(
-    spans: Spans,
-    options: SpanOptions,
+    mut spans: Spans,
+    options: &SpanOptions,
     names: &mut TraceNames,
     sink: &mut dyn Sink,
 ) -> ReadReport {
     let mut report = ReadReport::default();
+    group(&mut spans, &mut names.names, &options.grouping, &mut report);
     for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
         look_at_times(&spans, file, &mut report);
     }
@@ -81,24 +84,18 @@ pub(super) fn operations(
 /// Counts spans of a file whose times are in another unit than the format has: those that lie far from our days, and a thousand, a million or
 /// a thousand million times as late within them, or that lie beyond them. Where times are not those of a calendar nothing is said.
 fn look_at_times(all: &Spans, spans: &[Span], report: &mut ReadReport) {
-    /// From the year 2000 to 2100, in nanoseconds.
-    const DAYS: std::ops::Range<f64> = 9.46e17..4.1e18;
-    let late = |start: i64| start as f64 >= DAYS.end;
-    let scale = |start: i64| {
-        let start = start as f64;
-        let scales = if DAYS.contains(&start) { &[][..] } else { &[1e3, 1e6, 1e9] };
-        scales.iter().copied().find(|scale| DAYS.contains(&(start * scale)))
-    };
+    let late = |start: i64| start >= OUR_DAYS.end;
+    let scale = |start: i64| unit_of(start as f64).filter(|unit| *unit != 1);
     let Some(least) = spans.iter().map(|span| span.start).min() else { return };
     // Times from the start of a program begin near zero.
-    if scale(least).is_none() && (least as f64) < DAYS.start {
+    if scale(least).is_none() && least < OUR_DAYS.start {
         return;
     }
     for span in spans {
         let found = match scale(span.start) {
             Some(scale) => {
-                let year = 1970.0 + span.start as f64 * scale / 1e9 / 31_556_952.0;
-                format!("{scale:.0} times too small: it begins in {} if they are in another unit", year.floor())
+                let year = 1970.0 + span.start as f64 * scale as f64 / 1e9 / 31_556_952.0;
+                format!("{scale} times too small: it begins in {} if they are in another unit", year.floor())
             }
             None if late(span.start) => "too large, by a factor of 1000 or more".to_owned(),
             None => continue,
@@ -210,7 +207,7 @@ fn load(forest: &Forest, tree_range: &Tree, tree: &mut TreeView) {
 fn survey(
     forest: &Forest,
     unknown: &FxHashMap<Name, Name>,
-    options: SpanOptions,
+    options: &SpanOptions,
     names: &mut Names,
     tree: &mut TreeView,
     plan: &mut SpanPlan,

@@ -103,7 +103,8 @@ impl Sampling {
 /// The least probability that is taken as one.
 const LEAST: f64 = 1e-9;
 
-fn of_probability(probability: f64) -> f64 {
+/// How many operations one stands for that was kept with a probability; [`UNKNOWN`] where it is none.
+pub fn of_probability(probability: f64) -> f64 {
     if (LEAST..=1.0).contains(&probability) { 1.0 / probability } else { UNKNOWN }
 }
 

@@ -1,4 +1,13 @@
-//! Times of day and durations in text.
+//! Times of day and durations in text, and which numbers are times of our days.
+
+/// From the year 2000 to 2100, in nanoseconds.
+pub(crate) const OUR_DAYS: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
+
+/// The unit, in nanoseconds, in which a number is a time of our days.
+pub(crate) fn unit_of(number: f64) -> Option<i64> {
+    let fits = |unit: &i64| OUR_DAYS.contains(&((number * *unit as f64) as i64));
+    [1, 1_000, 1_000_000, 1_000_000_000].into_iter().find(fits)
+}
 
 /// Nanoseconds from the Unix epoch of `2026-02-15T21:16:43.988103188Z` and its kin with an offset (`+01:00`).
 pub(crate) fn from_rfc3339(text: &str) -> Option<i64> {

@@ -20,6 +20,13 @@ fn inputs() -> Vec<(Format, Vec<u8>)> {
             br#"[{"traceId":"t","traceSegmentId":"s","service":"w","spans":[{"spanId":0,"parentSpanId":-1,"startTime":17,"endTime":"19","spanType":1,"refs":[{"parentTraceSegmentId":"r","parentSpanId":1,"traceId":"t"}],"tags":[{"key":"a","value":1}]}]}]"#
                 .to_vec(),
         ),
+        (Format::Elastic, br#"{"transaction":{"trace_id":"a","id":"b","duration":1.5,"timestamp":1,"sample_rate":0.1,"dropped_spans_stats":[{"duration":{"count":9,"sum":{"us":5}}}]}}
+{"span":{"trace_id":"a","id":"c","transaction_id":"b","start":1,"duration":5,"composite":{"count":3,"sum":2}}}"#.to_vec()),
+        (Format::XRay, br#"{"Traces":[{"Segments":[{"Document":"{\"trace_id\":\"1-5759e988-bd862e3fe1be46a994272793\",\"id\":\"a\",\"start_time\":1.5,\"subsegments\":[{\"id\":\"b\",\"start_time\":2}]}"}]}]}
+{"trace_id":"1","id":"c","type":"subsegment","parent_id":"c","start_time":1,"end_time":2}"#.to_vec()),
+        (Format::Datadog, br#"[[{"trace_id":1,"span_id":2,"parent_id":2,"name":"a","resource":"b","service":"c","type":"sql","start":5,"duration":6,"meta":{"a":"b"},"metrics":{"_dd.agent_psr":0.5}}]]"#.to_vec()),
+        (Format::Honeycomb, br#"[{"time":"2026-02-15T21:16:43.5Z","samplerate":2,"data":{"trace.trace_id":"a","trace.span_id":"b","duration_ms":1}},{"data":{"trace.parent_id":"b","meta.annotation_type":"link"}}]"#.to_vec()),
+        (Format::Chrome, br#"[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"B","ts":1,"pid":1,"tid":1},{"ph":"E","ts":4,"pid":1,"tid":1},{"ph":"s","id":1,"ts":2,"pid":1,"tid":1},{"ph":"f","id":1,"ts":3,"pid":1,"tid":2},{"ph":"b","id":1,"ts":3,"pid":1,"tid":1},{"ph":"X","ts":3,"pid":1,"tid":2}]"#.to_vec()),
         (Format::SpansCsv, b"trace_id,span_id,parent,service,name,kind,start_us,duration_us\n1,a,,w,\"g\",server,5,6\n1,b,a,w,x,client,6,1\n".to_vec()),
         (Format::SpansCsv, b"traceid,timestamp,rpcid,um,rpctype,dm,interface,rt\nt,1,0,u,rpc,f,i,-3\nt,1,0.1,f,mq,g,i,2\n".to_vec()),
         (Format::Kieker, b"$0=kieker.common.record.controlflow.OperationExecutionRecord\n".to_vec()),

@@ -6,5 +6,6 @@ mod otlp_proto;
 mod reference;
 mod show;
 mod skywalking;
+mod suppliers;
 mod table;
 mod zipkin;

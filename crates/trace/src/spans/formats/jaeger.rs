@@ -26,16 +26,21 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::Jaeger,
     title: "Jaeger",
     content: &[Content::Json],
-    detect: |head| head.has_any(&["traceID", "spanID"]) || head.has(&["spans", "processes"]),
-    read: |builder, input, strict| input::documents::<Jaeger>(builder, input, strict),
+    detect: |_, head| head.has_any(&["traceID", "spanID"]) || head.has(&["spans", "processes"]),
+    read: |builder, input, strict| input::documents::<Jaeger>(builder, input, strict).map(drop),
     together: None,
 };
 
 /// What a document means.
+#[derive(Default)]
 struct Jaeger;
 
 impl input::Format for Jaeger {
-    fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
+    fn document<'de, D: Deserializer<'de>>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
         builder.open();
         let mut node = Node::new(builder);
         let shape = EitherOf(&mut node).deserialize(deserializer)?;
@@ -165,17 +170,9 @@ impl<'r, 'n> Node<'r, 'n> {
         }
     }
 
-    fn text<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<&mut Builder<'n>, A::Error> {
-        let shape = map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
-        if matches!(shape, Shape::Array | Shape::Object | Shape::Bool) {
-            self.builder.expect(Shape::Text, shape, what);
-        }
-        Ok(self.builder)
-    }
-
     /// Microseconds as nanoseconds.
     fn micros<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<Option<i64>, A::Error> {
-        Ok(self.text(map, what)?.scalar.whole().map(|micros| micros.saturating_mul(1000)))
+        Ok(self.builder.read_scalar(map, what)?.scalar.whole().map(|micros| micros.saturating_mul(1000)))
     }
 }
 
@@ -207,19 +204,19 @@ impl Members for Node<'_, '_> {
                 }
             }
             "traceID" | "traceId" => {
-                self.text(map, "traceID")?;
+                self.builder.read_scalar(map, "traceID")?;
                 self.span.trace = trace_id(self.builder);
             }
             "spanID" | "spanId" => {
-                self.text(map, "spanID")?;
+                self.builder.read_scalar(map, "spanID")?;
                 self.span.id = span_id(self.builder);
             }
             "parentSpanID" | "parentSpanId" => {
-                self.text(map, "parentSpanID")?;
+                self.builder.read_scalar(map, "parentSpanID")?;
                 self.parent = span_id(self.builder);
             }
-            "operationName" => self.span.name = self.text(map, "operationName")?.intern_scalar(),
-            "processID" | "processId" => self.process = self.text(map, "processID")?.intern_scalar(),
+            "operationName" => self.span.name = self.builder.read_scalar(map, "operationName")?.intern_scalar(),
+            "processID" | "processId" => self.process = self.builder.read_scalar(map, "processID")?.intern_scalar(),
             "startTime" => self.start = self.micros(map, "startTime")?,
             "duration" => self.duration = self.micros(map, "duration")?,
             "references" => {

@@ -1,38 +1,25 @@
 //! Files of lines: logs and tables.
 
-use std::io::{BufRead, Read};
+use std::borrow::Cow;
+use std::io::Read;
 use std::sync::Arc;
 
 use crate::codes;
+use crate::lines::{Line, Lines};
 use crate::read::failed;
 use crate::spans::builder::Builder;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
-/// The longest line that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
-
-/// Lines of text, whatever bytes are in it.
-#[derive(Default)]
-pub(super) struct Lines {
-    bytes: Vec<u8>,
-    text: String,
-    /// The number of the last line, from 1.
-    pub number: u32,
-}
-
-impl Lines {
-    /// The next line. What is longer than any record comes in parts, none of which is one.
-    pub fn next(&mut self, file: &Arc<str>, input: &mut dyn BufRead) -> Result<Option<&str>, Diagnostics> {
-        self.bytes.clear();
-        let read = input.take(LONGEST).read_until(b'\n', &mut self.bytes).map_err(|error| failed(file, &error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number = self.number.saturating_add(1);
-        self.text.clear();
-        self.text.push_str(&String::from_utf8_lossy(&self.bytes));
-        Ok(Some(self.text.trim_end_matches(['\r', '\n'])))
-    }
+/// The number and the text of the next line, whatever bytes are in it. What is longer than any record is none.
+pub(super) fn next<'l, R: Read>(
+    lines: &'l mut Lines<R>,
+    file: &Arc<str>,
+) -> Result<Option<(u32, Cow<'l, str>)>, Diagnostics> {
+    let number = lines.number().saturating_add(1);
+    Ok(lines.next().map_err(|error| failed(file, &error))?.map(|line| match line {
+        Line::Text(bytes) => (number, String::from_utf8_lossy(bytes)),
+        Line::TooLong => (number, Cow::Borrowed("\u{fffd}")),
+    }))
 }
 
 /// Counts a line that cannot be read.

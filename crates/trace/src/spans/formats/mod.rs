@@ -2,7 +2,11 @@
 //!
 //! To add one: a variant of [`Format`], a file here with its `FORMAT`, a line in [`REGISTRY`], and a fuzz target.
 
+mod chrome;
+mod datadog;
+mod elastic;
 mod go;
+mod honeycomb;
 mod jaeger;
 mod kieker;
 mod lines;
@@ -11,6 +15,7 @@ mod otlp_proto;
 mod records;
 mod skywalking;
 mod table;
+mod xray;
 mod zipkin;
 
 use std::io::Read;
@@ -30,8 +35,8 @@ pub(crate) struct SpanFormat {
     pub title: &'static str,
     /// What its files are made of.
     pub content: &'static [Content],
-    /// Whether a file that begins so is of this format. The first format of [`REGISTRY`] that says so is taken.
-    pub detect: fn(&Head<'_>) -> bool,
+    /// Whether a file that is made of that and begins so is of this format. The first format of [`REGISTRY`] that says so is taken.
+    pub detect: fn(Content, &Head<'_>) -> bool,
     /// Reads one input. Where `strict`, a record that cannot be read is an error.
     pub read: fn(&mut Builder<'_>, &mut dyn Read, strict: bool) -> Result<(), Diagnostics>,
     /// Reads the files of a trace that lies in several.
@@ -92,10 +97,15 @@ impl Head<'_> {
 }
 
 /// All formats of spans, in the order in which they are tried.
-pub(crate) static REGISTRY: [&SpanFormat; 7] = [
+pub(crate) static REGISTRY: [&SpanFormat; 12] = [
     &otlp::FORMAT,
     &otlp_proto::FORMAT,
     &skywalking::FORMAT,
+    &honeycomb::FORMAT,
+    &datadog::FORMAT,
+    &elastic::FORMAT,
+    &xray::FORMAT,
+    &chrome::FORMAT,
     &jaeger::FORMAT,
     &zipkin::FORMAT,
     &kieker::FORMAT,
@@ -104,7 +114,7 @@ pub(crate) static REGISTRY: [&SpanFormat; 7] = [
 
 /// The format of spans that a file of that content begins as.
 pub(crate) fn detect(content: Content, head: &Head<'_>) -> Option<Format> {
-    REGISTRY.iter().find(|own| own.content.contains(&content) && (own.detect)(head)).map(|own| own.format)
+    REGISTRY.iter().find(|own| own.content.contains(&content) && (own.detect)(content, head)).map(|own| own.format)
 }
 
 /// How a format of spans is read; `None` for what has no spans.

@@ -28,20 +28,25 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::Otlp,
     title: "OTLP",
     content: &[Content::Json],
-    detect: |head| {
+    detect: |_, head| {
         head.has_any(&["resourceSpans", "batches", "scopeSpans", "instrumentationLibrarySpans", "startTimeUnixNano"])
             // What the SDK for Go writes to the standard output.
             || head.has(&["SpanContext"])
     },
-    read: |builder, input, strict| input::documents::<Otlp>(builder, input, strict),
+    read: |builder, input, strict| input::documents::<Otlp>(builder, input, strict).map(drop),
     together: None,
 };
 
 /// What a document means.
+#[derive(Default)]
 struct Otlp;
 
 impl input::Format for Otlp {
-    fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
+    fn document<'de, D: Deserializer<'de>>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
         Request { builder, go: GoSpan::default() }.read(deserializer)
     }
 }
@@ -227,48 +232,42 @@ struct SpanReader<'r, 'n> {
     state: String,
 }
 
-impl SpanReader<'_, '_> {
-    fn scalar<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<&mut Scalar, A::Error> {
-        let shape = map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
-        if matches!(shape, Shape::Array | Shape::Object | Shape::Bool) {
-            self.builder.expect(Shape::Text, shape, what);
-        }
-        Ok(&mut self.builder.scalar)
-    }
-}
-
 impl Members for SpanReader<'_, '_> {
     fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "traceId" | "trace_id" | "traceID" => {
-                self.scalar(map, "traceId")?;
+                self.builder.read_scalar(map, "traceId")?;
                 self.span.trace = trace_id(self.builder);
             }
             "spanId" | "span_id" | "spanID" => {
-                self.scalar(map, "spanId")?;
+                self.builder.read_scalar(map, "spanId")?;
                 self.span.id = span_id(self.builder);
             }
             "parentSpanId" | "parent_span_id" | "parentSpanID" => {
-                self.scalar(map, "parentSpanId")?;
+                self.builder.read_scalar(map, "parentSpanId")?;
                 self.span.parent = span_id(self.builder);
             }
             "name" => {
-                self.scalar(map, "name")?;
+                self.builder.read_scalar(map, "name")?;
                 self.span.name = self.builder.intern_scalar();
             }
-            "kind" => self.span.kind = self.scalar(map, "kind")?.text().map_or(SpanKind::Unspecified, SpanKind::parse),
+            "kind" => {
+                let told = self.builder.read_scalar(map, "kind")?.scalar.text();
+                self.span.kind = told.map_or(SpanKind::Unspecified, SpanKind::parse);
+            }
             "startTimeUnixNano" | "start_time_unix_nano" => {
-                self.start = self.scalar(map, "startTimeUnixNano")?.whole().filter(|time| *time != 0);
+                self.start =
+                    self.builder.read_scalar(map, "startTimeUnixNano")?.scalar.whole().filter(|time| *time != 0);
             }
             "endTimeUnixNano" | "end_time_unix_nano" => {
-                self.end = self.scalar(map, "endTimeUnixNano")?.whole().filter(|time| *time != 0);
+                self.end = self.builder.read_scalar(map, "endTimeUnixNano")?.scalar.whole().filter(|time| *time != 0);
             }
             "traceState" | "trace_state" => {
-                self.state = self.scalar(map, "traceState")?.text().unwrap_or_default().to_owned();
+                self.state = self.builder.read_scalar(map, "traceState")?.scalar.text().unwrap_or_default().to_owned();
             }
             "flags" => {
                 // Bit 8: it is known whether the parent is remote; bit 9: it is.
-                let flags = self.scalar(map, "flags")?.whole().unwrap_or(0);
+                let flags = self.builder.read_scalar(map, "flags")?.scalar.whole().unwrap_or(0);
                 self.span.remote = flags & 0x300 == 0x300;
             }
             "attributes" => {

@@ -12,15 +12,15 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::codes;
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
-use crate::spans::formats::records::{Documents, Records};
+use crate::spans::formats::records::{Documents, Record, Records, scalar, tell};
 use crate::spans::formats::{Content, SpanFormat};
-use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::ids::SpanId;
 use crate::spans::input;
 use crate::spans::json::Shape;
 use crate::spans::model::{Link, Span, SpanKind};
@@ -31,110 +31,76 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::SkyWalking,
     title: "SkyWalking",
     content: &[Content::Json],
-    detect: |head| {
+    detect: |_, head| {
         head.has_any(&["traceSegmentId", "parentTraceSegmentId"]) || head.has(&["segmentId", "spanId", "serviceCode"])
     },
-    read: |builder, input, strict| input::documents::<Documents<SkyWalking>>(builder, input, strict),
+    read: |builder, input, strict| input::documents::<Documents<SkyWalking>>(builder, input, strict).map(drop),
     together: None,
 };
 
 /// What the records mean.
+#[derive(Default)]
 struct SkyWalking;
 
 impl Records for SkyWalking {
     // The spans of a segment need what it says of all of them, so that a segment is one record.
     const HOLDERS: &'static [&'static str] = &["data", "trace"];
 
-    fn record(builder: &mut Builder<'_>, record: &Map<String, Value>) {
-        let whole = record.get("traceSegmentId").is_some();
-        if record.get("isSizeLimited").and_then(Value::as_bool) == Some(true) {
-            let item = format!("segment {}", text(record, &["traceSegmentId"]));
+    fn record(&mut self, builder: &mut Builder<'_>, record: Record<'_>) {
+        let whole = record.any(&["traceSegmentId"]).is_some();
+        if record.truth("isSizeLimited") {
+            let item = format!("segment {}", record.text(&["traceSegmentId"]));
             let place = Place::Item { file: Arc::clone(&builder.file), item };
             builder.report.count("segment that lacks spans", || {
                 let message = "the agent left spans of this segment out, as there were too many";
                 Diagnostic::warning(codes::LOST_RECORDS, place, message)
             });
         }
-        match record.get("spans") {
+        match record.0.get("spans") {
             Some(Value::Array(spans)) => {
                 for span in spans {
-                    match span {
-                        Value::Object(span) => take(builder, if whole { record } else { span }, span),
-                        other => builder.expect(Shape::Object, shape(other), "spans[]"),
+                    match Record::of(span) {
+                        Some(span) => take(builder, if whole { record } else { span }, span),
+                        None => builder.expect(Shape::Object, scalar(span).shape, "spans[]"),
                     }
                 }
             }
-            Some(other) => builder.expect(Shape::Array, shape(other), "spans"),
-            None if record.contains_key("segmentId") => take(builder, record, record),
+            Some(other) => builder.expect(Shape::Array, scalar(other).shape, "spans"),
+            None if record.has("segmentId") => take(builder, record, record),
             None => {}
         }
     }
 }
 
-fn shape(value: &Value) -> Shape {
-    match value {
-        Value::Null => Shape::Null,
-        Value::Bool(_) => Shape::Bool,
-        Value::Number(_) => Shape::Float,
-        Value::String(_) => Shape::Text,
-        Value::Array(_) => Shape::Array,
-        Value::Object(_) => Shape::Object,
-    }
-}
-
-/// The first of some members that is there, as text.
-fn text(record: &Map<String, Value>, keys: &[&str]) -> String {
-    match keys.iter().find_map(|key| record.get(*key)) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    }
-}
-
-/// A whole number, also where it is written as a string.
-fn number(record: &Map<String, Value>, key: &str) -> Option<i64> {
-    match record.get(key)? {
-        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|number| number as i64)),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    }
-}
-
 /// Takes a span; `segment` says what is common to all of its spans, or is the span itself.
-fn take(builder: &mut Builder<'_>, segment: &Map<String, Value>, own: &Map<String, Value>) {
+fn take(builder: &mut Builder<'_>, segment: Record<'_>, own: Record<'_>) {
     builder.open();
-    let segment_id = text(segment, &["traceSegmentId", "segmentId"]);
-    let trace = builder.spans.trace_id(&text(segment, &["traceId"]));
-    let id = number(own, "spanId").map_or(SpanId::NONE, |id| span_id(builder, &segment_id, id));
+    let segment_id = segment.text(&["traceSegmentId", "segmentId"]);
+    let trace = builder.spans.trace_id(&segment.text(&["traceId"]));
+    let id = own.whole(&["spanId"]).map_or(SpanId::NONE, |id| span_id(builder, &segment_id, id));
     let mut span = Span { trace, id, ..Span::default() };
-    span.service = builder.names.intern(&text(segment, &["service", "serviceCode"]));
-    span.instance = builder.names.intern(&text(segment, &["serviceInstance", "serviceInstanceName"]));
-    span.name = builder.names.intern(&text(own, &["operationName", "endpointName"]));
-    span.kind = kind(&text(own, &["spanType", "type"]), &text(own, &["spanLayer", "layer"]));
+    span.service = builder.names.intern(&segment.text(&["service", "serviceCode"]));
+    span.instance = builder.names.intern(&segment.text(&["serviceInstance", "serviceInstanceName"]));
+    span.name = builder.names.intern(&own.text(&["operationName", "endpointName"]));
+    span.kind = kind(&own.text(&["spanType", "type"]), &own.text(&["spanLayer", "layer"]));
     span.first_link = builder.spans.links.len() as u32;
-    if let Some(parent) = number(own, "parentSpanId").filter(|parent| *parent >= 0) {
+    if let Some(parent) = own.whole(&["parentSpanId"]).filter(|parent| *parent >= 0) {
         span.parent = span_id(builder, &segment_id, parent);
     }
     references(builder, own, &mut span);
     span.links = builder.spans.links.len() as u32 - span.first_link;
-    let peer = text(own, &["peer"]);
-    if !peer.is_empty() {
-        builder.scalar.set_text(&peer);
-        builder.attributes.take(Meaning::Peer(0), &mut builder.scalar);
+    tell(builder, Meaning::Peer(0), &own.text(&["peer"]));
+    for tag in own.list("tags").iter().filter_map(Record::of) {
+        builder.scalar.set_value(tag.any(&["value"]).unwrap_or(&Value::Null));
+        builder.attribute(&tag.text(&["key"]));
     }
-    if let Some(Value::Array(tags)) = own.get("tags") {
-        for tag in tags.iter().filter_map(Value::as_object) {
-            builder.scalar.set_value(tag.get("value").unwrap_or(&Value::Null));
-            builder.attribute(&text(tag, &["key"]));
-        }
-    }
-    if own.get("isError").and_then(Value::as_bool) == Some(true) {
+    if own.truth("isError") {
         builder.open.status = Status::Error;
     }
     let service = span.service;
     builder.apply_attributes(&mut span);
     span.service = service;
-    let time = |key: &str| number(own, key).filter(|time| *time != 0).map(|time| time.saturating_mul(1_000_000));
+    let time = |key| own.whole(&[key]).filter(|time| *time != 0).map(|time| time.saturating_mul(1_000_000));
     builder.finish(span, time("startTime"), time("endTime"));
 }
 
@@ -143,16 +109,12 @@ fn span_id(builder: &mut Builder<'_>, segment: &str, id: i64) -> SpanId {
 }
 
 /// The first reference in the same trace is the parent of a span without one; the others are links.
-fn references(builder: &mut Builder<'_>, own: &Map<String, Value>, span: &mut Span) {
-    let Some(Value::Array(references)) = own.get("refs") else { return };
-    for reference in references.iter().filter_map(Value::as_object) {
-        let segment = text(reference, &["parentTraceSegmentId", "parentSegmentId"]);
-        let Some(parent) = number(reference, "parentSpanId").filter(|parent| *parent >= 0) else { continue };
+fn references(builder: &mut Builder<'_>, own: Record<'_>, span: &mut Span) {
+    for reference in own.list("refs").iter().filter_map(Record::of) {
+        let segment = reference.text(&["parentTraceSegmentId", "parentSegmentId"]);
+        let Some(parent) = reference.whole(&["parentSpanId"]).filter(|parent| *parent >= 0) else { continue };
         let parent = span_id(builder, &segment, parent);
-        let trace = match text(reference, &["traceId"]) {
-            none if none.is_empty() => TraceId::NONE,
-            trace => builder.spans.trace_id(&trace),
-        };
+        let trace = builder.spans.trace_id(&reference.text(&["traceId"]));
         if !span.parent.is_some() && (!trace.is_some() || trace == span.trace) {
             span.parent = parent;
         } else {

@@ -34,7 +34,7 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::Zipkin,
     title: "Zipkin",
     content: &[Content::Json],
-    detect: |head| {
+    detect: |_, head| {
         head.has(&["traceId", "id"]) || head.has_any(&["localEndpoint", "remoteEndpoint", "binaryAnnotations"])
     },
     read: |builder, input, strict| {
@@ -47,10 +47,15 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
 };
 
 /// What a document means.
+#[derive(Default)]
 struct Zipkin;
 
 impl input::Format for Zipkin {
-    fn document<'de, D: Deserializer<'de>>(builder: &mut Builder<'_>, deserializer: D) -> Result<(), D::Error> {
+    fn document<'de, D: Deserializer<'de>>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
         let mut node = Node::new(builder);
         let shape = EitherOf(&mut node).deserialize(deserializer)?;
         node.finish();
@@ -220,21 +225,9 @@ impl<'r, 'n> Node<'r, 'n> {
         }
     }
 
-    fn scalar<'de, A: MapAccess<'de>>(
-        &mut self,
-        map: &mut A,
-        what: &'static str,
-    ) -> Result<&mut Builder<'n>, A::Error> {
-        let shape = map.next_value_seed(ScalarInto(&mut self.builder.scalar))?;
-        if matches!(shape, Shape::Array | Shape::Object | Shape::Bool) {
-            self.builder.expect(Shape::Text, shape, what);
-        }
-        Ok(self.builder)
-    }
-
     /// Microseconds as nanoseconds; zero is none.
     fn micros<'de, A: MapAccess<'de>>(&mut self, map: &mut A, what: &'static str) -> Result<Option<i64>, A::Error> {
-        Ok(micros(self.scalar(map, what)?))
+        Ok(micros(self.builder.read_scalar(map, what)?))
     }
 }
 
@@ -259,20 +252,20 @@ impl Members for Node<'_, '_> {
     fn member<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "traceId" => {
-                self.scalar(map, "traceId")?;
+                self.builder.read_scalar(map, "traceId")?;
                 self.span.trace = trace_id(self.builder);
             }
             "id" => {
-                self.scalar(map, "id")?;
+                self.builder.read_scalar(map, "id")?;
                 self.span.id = span_id(self.builder);
             }
             "parentId" => {
-                self.scalar(map, "parentId")?;
+                self.builder.read_scalar(map, "parentId")?;
                 self.span.parent = span_id(self.builder);
             }
-            "name" => self.span.name = self.scalar(map, "name")?.intern_scalar(),
+            "name" => self.span.name = self.builder.read_scalar(map, "name")?.intern_scalar(),
             "kind" => {
-                self.scalar(map, "kind")?;
+                self.builder.read_scalar(map, "kind")?;
                 self.span.kind = self.builder.scalar.text().map_or(SpanKind::Unspecified, SpanKind::parse);
             }
             "timestamp" => self.start = self.micros(map, "timestamp")?.filter(|time| *time != 0),

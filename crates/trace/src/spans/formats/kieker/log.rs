@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::record::{Binary, Event, Execution, Line, Record, What, record};
 use crate::codes;
+use crate::lines::Lines;
 use crate::read::failed;
 use crate::spans::builder::Builder;
-use crate::spans::formats::lines::{Lines, bad_line};
+use crate::spans::formats::lines::{bad_line, next};
 use dyelog_diagnostic::names::Name;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
@@ -70,18 +71,17 @@ pub(super) fn read_map(
     strict: bool,
 ) -> Result<(), Diagnostics> {
     let map = map.get_or_insert_with(|| Map { strings: FxHashMap::default(), unit: 1 });
-    let mut lines = Lines::default();
-    while let Some(line) = lines.next(&builder.file, input)? {
-        let line = line.trim_end_matches(['\r', '\n']);
+    let mut lines = Lines::new(input);
+    while let Some((number, line)) = next(&mut lines, &builder.file)? {
         if line.trim().is_empty() {
             continue;
         }
-        let entry = line.strip_prefix('$').unwrap_or(line).split_once('=');
+        let entry = line.strip_prefix('$').unwrap_or(&line).split_once('=');
         match entry.and_then(|(number, text)| Some((number.trim().parse().ok()?, unescaped(text)))) {
-            Some((number, text)) => {
-                map.strings.insert(number, text);
+            Some((key, text)) => {
+                map.strings.insert(key, text);
             }
-            None => bad_line(builder, lines.number, "this line of the map is no entry `$number=text`", strict)?,
+            None => bad_line(builder, number, "this line of the map is no entry `$number=text`", strict)?,
         }
     }
     Ok(())
@@ -114,24 +114,23 @@ impl Log {
         map: &mut Map,
         strict: bool,
     ) -> Result<(), Diagnostics> {
-        let mut lines = Lines::default();
-        while let Some(line) = lines.next(&builder.file, input)? {
+        let Map { strings, unit } = map;
+        let mut lines = Lines::new(input);
+        while let Some((number, line)) = next(&mut lines, &builder.file)? {
             if line.trim().is_empty() {
                 continue;
             }
             let mut fields = line.split(';');
             let class = fields.next().unwrap_or_default();
             let class = class.strip_prefix('$').unwrap_or(class).trim().parse().ok();
-            let Some(class) = class.and_then(|number| map.strings.get(&number)) else {
-                bad_line(builder, lines.number, "the map does not have the class of this record", strict)?;
+            let Some(class) = class.and_then(|number| strings.get(&number)) else {
+                bad_line(builder, number, "the map does not have the class of this record", strict)?;
                 continue;
             };
             let fields = Line(fields.skip(1).collect());
-            let found = record(class, &fields, builder.names);
-            let class = if found.is_none() || found == Some(Record::Other) { class.clone() } else { String::new() };
-            match found {
-                Some(found) => self.take(builder, found, &class, map),
-                None => bad_line(builder, lines.number, &format!("this is no record `{class}`"), strict)?,
+            match record(class, &fields, builder.names) {
+                Some(found) => self.take(builder, found, class, unit),
+                None => bad_line(builder, number, &format!("this is no record `{class}`"), strict)?,
             }
         }
         Ok(())
@@ -145,6 +144,7 @@ impl Log {
         map: &mut Map,
         strict: bool,
     ) -> Result<(), Diagnostics> {
+        let Map { strings, unit } = map;
         let file = Arc::clone(&builder.file);
         let (mut bytes, mut offset) = (Vec::new(), 0_u64);
         loop {
@@ -155,10 +155,10 @@ impl Log {
                 return Ok(());
             }
             let class = bytes.first_chunk().map(|bytes| i64::from(i32::from_be_bytes(*bytes)));
-            let class = class.filter(|_| length == 12).and_then(|number| map.strings.get(&number)).cloned();
-            let body = class.as_deref().and_then(Binary::length);
-            let (Some(class), Some(body)) = (class.as_deref(), body) else {
-                let what = match class.as_deref() {
+            let class = class.filter(|_| length == 12).and_then(|number| strings.get(&number));
+            let body = class.map(String::as_str).and_then(Binary::length);
+            let (Some(class), Some(body)) = (class, body) else {
+                let what = match class {
                     _ if length < 12 => "the file ends within a record".to_owned(),
                     None => "the map does not have the class of this record".to_owned(),
                     Some(class) => format!("the length of a record `{class}` is not known"),
@@ -170,19 +170,20 @@ impl Log {
             if read < body {
                 return broken(builder, offset, "the file ends within a record", strict);
             }
-            let fields = Binary::new(class, &bytes, &map.strings).expect("its length is known");
+            let fields = Binary::new(class, &bytes, strings).expect("its length is known");
             match record(class, &fields, builder.names) {
-                Some(found) => self.take(builder, found, class, map),
+                Some(found) => self.take(builder, found, class, unit),
                 None => return broken(builder, offset, &format!("this is no record `{class}`"), strict),
             }
             offset += 12 + body as u64;
         }
     }
 
-    fn take(&mut self, builder: &mut Builder<'_>, record: Record, class: &str, map: &mut Map) {
-        let scaled = |time: i64| time.saturating_mul(map.unit);
+    fn take(&mut self, builder: &mut Builder<'_>, record: Record, class: &str, unit: &mut i64) {
+        let scale = *unit;
+        let scaled = |time: i64| time.saturating_mul(scale);
         match record {
-            Record::Unit(unit) => map.unit = unit,
+            Record::Unit(own) => *unit = own,
             Record::Execution(own) => {
                 builder.report.records += 1;
                 self.executions.push(Execution { start: scaled(own.start), end: scaled(own.end), ..own });

@@ -27,6 +27,7 @@ use crate::codes;
 use crate::read::failed;
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Content, Piece, SpanFormat};
+use crate::spans::time::OUR_DAYS;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use log::{FileKind, Log, Map, read_map};
 
@@ -35,7 +36,10 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::Kieker,
     title: "Kieker",
     content: &[Content::Lines, Content::Binary],
-    detect: |head| head.lines().any(is_kieker) || is_binary(head.bytes),
+    detect: |content, head| match content {
+        Content::Binary => is_binary(head.bytes),
+        _ => head.lines().any(is_kieker),
+    },
     read: |builder, input, strict| {
         let name = builder.file.to_string();
         read(builder, vec![Piece { name, input: Box::new(input) }], strict)
@@ -57,7 +61,7 @@ fn is_binary(head: &[u8]) -> bool {
     let Some(time) = rest.first_chunk() else { return false };
     let (class, time) = (u32::from_be_bytes(*class), i64::from_be_bytes(*time));
     // From the year 2000 to 2100; no other format begins with two zeros and these.
-    class < 1 << 12 && (946_684_800_000_000_000..4_102_444_800_000_000_000).contains(&time)
+    class < 1 << 12 && OUR_DAYS.contains(&time)
 }
 
 fn read(builder: &mut Builder<'_>, pieces: Vec<Piece<'_>>, strict: bool) -> Result<(), Diagnostics> {

@@ -17,12 +17,9 @@ type Operation = (Name, Name);
 
 /// Makes spans of all records.
 pub(super) fn spans(builder: &mut Builder<'_>, log: Log) {
-    // Each span counts itself; the records did already.
-    let records = builder.report.records;
     let operations = operations(builder, &log);
     executions(builder, log.executions, &operations);
     events(builder, log.events, &log.traces, &operations);
-    builder.report.records = records;
 }
 
 /// The class and method of each signature. A class goes by its simple name where no other has that.
@@ -114,7 +111,7 @@ fn executions(builder: &mut Builder<'_>, mut all: Vec<Execution>, operations: &F
                 None => builder.spans.span_id(&format!("the caller at depth {}", own.ess - 1)),
             };
             stack.push((*own, span.service));
-            builder.finish(span, Some(own.start), Some(own.end));
+            builder.add(span, Some(own.start), Some(own.end));
         }
     }
 }
@@ -318,5 +315,5 @@ fn end(builder: &mut Builder<'_>, open: Open, time: i64, endless: bool, status: 
                 .with_note("it is taken to end with the next one around it, or with its trace")
         });
     }
-    builder.finish(Span { endless, ..open.span }, Some(open.start), Some(time.max(open.start)));
+    builder.add(Span { endless, ..open.span }, Some(open.start), Some(time.max(open.start)));
 }

@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use crate::codes;
-use crate::read::failed;
+use crate::read::{failed, nothing_in};
 use crate::retained::Status;
 use crate::spans::attributes::{Attributes, Meaning, meaning};
 use crate::spans::builder::Builder;
@@ -33,7 +33,7 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::OtlpProto,
     title: "OTLP",
     content: &[Content::Binary],
-    detect: |head| Framing::of(head.bytes).is_some(),
+    detect: |_, head| Framing::of(head.bytes).is_some(),
     read: |builder, input, strict| read(builder, BufReader::with_capacity(HEAD, input), strict),
     together: None,
 };
@@ -48,7 +48,7 @@ fn read(builder: &mut Builder<'_>, mut input: BufReader<&mut dyn Read>, strict: 
     let file = Arc::clone(&builder.file);
     let head = input.fill_buf().map_err(|error| failed(&file, &error))?;
     if head.is_empty() {
-        return Err(Diagnostic::error(codes::EMPTY, Place::File { file }, "there is nothing in this file").into());
+        return Err(nothing_in(&file).into());
     }
     // A head that tells nothing is read as a bare message, so that its fault has a place.
     let framing = Framing::of(head).unwrap_or(Framing::Bare);

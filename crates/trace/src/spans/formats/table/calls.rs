@@ -75,7 +75,6 @@ impl Calls {
 
     /// Makes spans of all rows.
     pub fn finish(mut self, builder: &mut Builder<'_>) {
-        let records = builder.report.records;
         let names = &*builder.names;
         let text = |name: Name| names.text(name);
         self.rows.sort_by(|a, b| {
@@ -90,9 +89,6 @@ impl Calls {
         });
         for rows in self.rows.chunk_by(|a, b| (a.trace, a.path) == (b.trace, b.path)) {
             one_place(builder, rows);
-        }
-        if !self.rows.is_empty() {
-            builder.report.records = records;
         }
     }
 }
@@ -162,5 +158,5 @@ fn give(builder: &mut Builder<'_>, mut span: Span, start: i64, end: i64) {
         builder.attributes.take(crate::spans::attributes::Meaning::Peer(0), &mut scalar);
     }
     builder.apply_attributes(&mut span);
-    builder.finish(span, Some(start), Some(end));
+    builder.add(span, Some(start), Some(end));
 }

@@ -21,19 +21,21 @@
 mod calls;
 mod columns;
 
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::sync::Arc;
 
-use super::lines::{Lines, bad_line};
+use super::lines::{bad_line, next};
 use crate::codes;
+use crate::lines::Lines;
 use crate::messages::row::{Delimiter, Row};
+use crate::read::nothing_in;
 use crate::retained::Status;
 use crate::spans::attributes::Meaning;
 use crate::spans::builder::Builder;
 use crate::spans::formats::{Content, SpanFormat};
 use crate::spans::ids::SpanId;
-use crate::spans::model::{Span, SpanKind};
-use crate::spans::time::from_rfc3339;
+use crate::spans::model::Span;
+use crate::spans::time::{from_rfc3339, unit_of};
 use calls::Calls;
 use columns::{Column, Columns, kind, no_column};
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
@@ -43,7 +45,7 @@ pub(super) const FORMAT: SpanFormat = SpanFormat {
     format: crate::Format::SpansCsv,
     title: "table",
     content: &[Content::Lines],
-    detect: |head| head.lines().next().is_some_and(is_header),
+    detect: |_, head| head.lines().next().is_some_and(is_header),
     read,
     together: None,
 };
@@ -64,17 +66,13 @@ struct Units {
 }
 
 fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result<(), Diagnostics> {
-    let mut input = BufReader::with_capacity(64 << 10, input);
-    let (mut lines, mut row) = (Lines::default(), Row::default());
+    let (mut lines, mut row) = (Lines::new(input), Row::default());
     let file = Arc::clone(&builder.file);
     let header = loop {
-        match lines.next(&file, &mut input)? {
-            Some(line) if line.trim().is_empty() || line.starts_with('#') => {}
-            Some(line) => break line.trim_start_matches('\u{feff}').to_owned(),
-            None => {
-                let place = Place::File { file };
-                return Err(Diagnostic::error(codes::EMPTY, place, "there is nothing in this file").into());
-            }
+        match next(&mut lines, &file)? {
+            Some((_, line)) if line.trim().is_empty() || line.starts_with('#') => {}
+            Some((_, line)) => break line.into_owned(),
+            None => return Err(nothing_in(&file).into()),
         }
     };
     let delimiter = Delimiter::of(&header);
@@ -83,20 +81,20 @@ fn read(builder: &mut Builder<'_>, input: &mut dyn Read, strict: bool) -> Result
         return Err(no_column(&file, what, &unknown).into());
     }
     let (mut calls, mut units) = (Calls::default(), None);
-    while let Some(line) = lines.next(&file, &mut input)? {
+    while let Some((number, line)) = next(&mut lines, &file)? {
         if line.trim().is_empty() {
             continue;
         }
-        row.split(line, delimiter);
-        let fields = Fields { row: &row, line, columns: &columns };
+        row.split(&line, delimiter);
+        let fields = Fields { row: &row, line: &line, columns: &columns };
         if row.is_broken() {
-            bad_line(builder, lines.number, "a field in quotes goes over several lines", strict)?;
+            bad_line(builder, number, "a field in quotes goes over several lines", strict)?;
             continue;
         }
         let units = *units.get_or_insert_with(|| fields.units(builder));
         let read = if columns.are_calls() { calls.row(builder, &fields, units) } else { fields.span(builder, units) };
         if let Err(what) = read {
-            bad_line(builder, lines.number, &what, strict)?;
+            bad_line(builder, number, &what, strict)?;
         }
     }
     calls.finish(builder);
@@ -132,14 +130,7 @@ impl Fields<'_> {
 
     /// The units, by the columns' names or by the size of this first row's times.
     fn units(&self, builder: &mut Builder<'_>) -> Units {
-        let of = |column: Column| {
-            self.columns.unit(column).or_else(|| {
-                let number = self.text(column).parse::<f64>().ok()?;
-                // From the year 2000 to 2100.
-                let fits = |unit: &i64| (9.46e17..4.1e18).contains(&(number * *unit as f64));
-                [1, 1_000, 1_000_000, 1_000_000_000].into_iter().find(fits)
-            })
-        };
+        let of = |column: Column| self.columns.unit(column).or_else(|| unit_of(self.text(column).parse().ok()?));
         let known = of(Column::Start).or_else(|| of(Column::End));
         if known.is_none() && !self.columns.are_calls() && from_rfc3339(self.text(Column::Start)).is_none() {
             let place = Place::File { file: Arc::clone(&builder.file) };
@@ -185,9 +176,6 @@ impl Fields<'_> {
         builder.open.status = status(self.text(Column::Status));
         self.offer(builder);
         builder.apply_attributes(&mut span);
-        if span.kind == SpanKind::Unspecified {
-            span.kind = kind(self.text(Column::Kind));
-        }
         let end = end.or_else(|| Some(start?.saturating_add(duration?)));
         let start = start.or_else(|| Some(end?.saturating_sub(duration?)));
         builder.finish(span, start, end);
@@ -216,7 +204,6 @@ impl Fields<'_> {
 fn status(text: &str) -> Status {
     match text.to_ascii_lowercase().as_str() {
         "true" => Status::Error,
-        "false" | "" => Status::Unset,
         other => Status::parse(other),
     }
 }

@@ -1,0 +1,243 @@
+//! Datadog: traces as tracers send them (a list of lists of spans, `traces`), payloads of the agent (`tracerPayloads`, `chunks`), and
+//! a trace as its page gives it out (`spans` by their identifiers), in JSON.
+//!
+//! | what | where |
+//! |---|---|
+//! | identifiers | `trace_id`, `span_id`, `parent_id` (or `traceID` …): whole numbers below 2^64 or texts of them; 0 is no parent |
+//! | name | `resource`, the endpoint; for databases, caches and what has none, the operation `name` |
+//! | kind | `span.kind` of `meta`, else by `type`: `web`, `serverless` server; `http`, `sql`, `db`, caches client; `queue` by the name |
+//! | peer | `peer.service` and its kin of `meta`; else the `service` of a client's span, where the service around it has another name |
+//! | machine, instance | `_dd.hostname` or the payload's `hostname`; `runtime-id` |
+//! | sampling | metrics of the first span of a chunk: `_dd.rule_psr`, `_dd.limit_psr`, `_dd.agent_psr`, `_sample_rate`, `_dd1.sr.rapre` |
+//!
+//! - A trace is known by the low 64 bits of its identifier: of the upper ones only some spans tell.
+//! - Where a file has operations that the sampler rejected, it is from before sampling, and each stands for itself.
+//! - `service` of a call to a database is often a name for that database: `_dd.base_service`, else the span around it, tells whose call it is.
+//!
+//! Times are nanoseconds.
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::retained::Status;
+use crate::spans::attributes::Meaning;
+use crate::spans::builder::Builder;
+use crate::spans::formats::records::{Documents, Record, Records, attributes, tell, text_of};
+use crate::spans::formats::{Content, SpanFormat};
+use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::input;
+use crate::spans::model::{Link, Span, SpanKind};
+use crate::spans::sampling::{self, UNKNOWN};
+use dyelog_diagnostic::names::Name;
+
+/// The format.
+pub(super) const FORMAT: SpanFormat = SpanFormat {
+    format: crate::Format::Datadog,
+    title: "Datadog",
+    content: &[Content::Json],
+    detect: |_, head| {
+        let ids = [["trace_id", "span_id"], ["traceID", "spanID"], ["traceId", "spanId"]];
+        ids.iter().any(|ids| head.has(ids)) && head.has(&["resource", "start", "duration"])
+    },
+    read: |builder, input, strict| {
+        let Documents(datadog) = input::documents::<Documents<Datadog>>(builder, input, strict)?;
+        datadog.finish(builder);
+        Ok(())
+    },
+    together: None,
+};
+
+/// What the records mean, and what waits for all of them.
+#[derive(Default)]
+struct Datadog {
+    /// Clients' spans that do not tell whose they are.
+    calls: Vec<usize>,
+    /// Whether the sampler rejected an operation that is here all the same.
+    has_rejected: bool,
+    /// The machine that a payload tells of, and the spans behind which it does.
+    hosts: Vec<(usize, Name)>,
+}
+
+impl Records for Datadog {
+    const HOLDERS: &'static [&'static str] = &["traces", "tracerPayloads", "tracer_payloads", "chunks", "trace"];
+
+    fn record(&mut self, builder: &mut Builder<'_>, record: Record<'_>) {
+        match record.0.get("spans") {
+            Some(Value::Array(spans)) => {
+                spans.iter().filter_map(Record::of).for_each(|own| self.take(builder, own, record));
+            }
+            // By their identifiers; in the order of these, as the parser keeps members.
+            Some(Value::Object(spans)) => {
+                spans.values().filter_map(Record::of).for_each(|own| self.take(builder, own, record));
+            }
+            _ if record.any(&["span_id", "spanID", "spanId", "trace_id", "traceID", "traceId"]).is_some() => {
+                self.take(builder, record, record);
+            }
+            _ => {
+                // A payload ends behind the spans of its chunks.
+                let host = builder.names.intern(&record.text(&["hostname"]));
+                self.hosts.push((builder.spans.spans.len(), host));
+            }
+        }
+    }
+
+    fn truncate(&mut self, spans: usize) {
+        self.calls.retain(|place| *place < spans);
+        self.hosts.retain(|(behind, _)| *behind <= spans);
+    }
+}
+
+impl Datadog {
+    fn take(&mut self, builder: &mut Builder<'_>, own: Record<'_>, chunk: Record<'_>) {
+        builder.open();
+        let trace = builder.spans.trace_id(&number_text(own, &["trace_id", "traceID", "traceId"]));
+        let id = builder.spans.span_id(&number_text(own, &["span_id", "spanID", "spanId"]));
+        let parent = builder.spans.span_id(&number_text(own, &["parent_id", "parentID", "parentId"]));
+        let mut span = Span { trace, id, parent, ..Span::default() };
+        let type_ = own.text(&["type"]);
+        let (name, resource) = (own.text(&["name"]), own.text(&["resource"]));
+        let is_store = STORES.contains(&&*type_);
+        span.name =
+            builder.names.intern(if is_store && !name.is_empty() || resource.is_empty() { &name } else { &resource });
+        for key in ["meta", "metrics"] {
+            if let Some(members) = own.object(key) {
+                attributes(builder, "", members);
+            }
+        }
+        let meta = |key: &str| own.object("meta").map(|meta| meta.text(&[key])).unwrap_or_default();
+        let metric = |key: &str| own.object("metrics").and_then(|metrics| metrics.float(&[key]));
+        for (meaning, key) in [
+            (Meaning::Instance(3), "runtime-id"),
+            (Meaning::Host(4), "_dd.hostname"),
+            (Meaning::Address(23), "out.host"),
+        ] {
+            tell(builder, meaning, &meta(key));
+        }
+        if own.whole(&["error"]).is_some_and(|error| error != 0) {
+            builder.open.status = Status::Error;
+        }
+        [span.instance, span.host] = builder.own_names();
+        span.first_link = builder.spans.links.len() as u32;
+        for link in own.list("span_links").iter().filter_map(Record::of) {
+            let trace = builder.spans.trace_id(&number_text(link, &["trace_id", "traceID"]));
+            let target = builder.spans.span_id(&number_text(link, &["span_id", "spanID"]));
+            builder.spans.links.push(Link { trace, span: target });
+        }
+        span.links = builder.spans.links.len() as u32 - span.first_link;
+        builder.apply_attributes(&mut span);
+        if span.kind == SpanKind::Unspecified {
+            span.kind = kind(&type_, &name);
+        }
+        let service = own.text(&["service"]);
+        span.service = builder.names.intern(&service);
+        let priority = metric("_sampling_priority_v1").or_else(|| chunk.float(&["priority"]));
+        self.has_rejected |= priority.is_some_and(|priority| priority <= 0.0);
+        if span.weight.is_nan() {
+            span.weight = weight(metric);
+        }
+        let base = meta("_dd.base_service");
+        let at = builder.spans.spans.len();
+        if span.kind.calls() {
+            if base.is_empty() {
+                self.calls.push(at);
+            } else {
+                span.service = builder.names.intern(&base);
+                if !span.peer.is_some() && base != service {
+                    span.peer = builder.names.intern(&service);
+                }
+            }
+        }
+        let start = own.whole(&["start"]);
+        let end = start.zip(own.whole(&["duration"])).map(|(start, duration)| start.saturating_add(duration));
+        builder.finish(span, start, end);
+        if builder.spans.spans.len() == at && self.calls.last() == Some(&at) {
+            self.calls.pop();
+        }
+    }
+
+    fn finish(self, builder: &mut Builder<'_>) {
+        let spans = &mut builder.spans.spans;
+        let mut from = 0;
+        for (to, host) in self.hosts {
+            for span in spans.get_mut(from..to).unwrap_or_default() {
+                if !span.host.is_some() {
+                    span.host = host;
+                }
+            }
+            from = to;
+        }
+        if self.has_rejected {
+            for span in spans.iter_mut().filter(|span| !span.weight.is_nan()) {
+                span.weight = 1.0;
+            }
+        }
+        let services: FxHashMap<(TraceId, SpanId), Name> =
+            spans.iter().map(|span| ((span.trace, span.id), span.service)).collect();
+        let serving: rustc_hash::FxHashSet<Name> =
+            spans.iter().filter(|span| span.kind == SpanKind::Server).map(|span| span.service).collect();
+        for at in self.calls {
+            let Some(span) = spans.get_mut(at) else { continue };
+            let Some(&around) = services.get(&(span.trace, span.parent)) else { continue };
+            if around != span.service && around.is_some() && !serving.contains(&span.service) {
+                if !span.peer.is_some() {
+                    span.peer = span.service;
+                }
+                span.service = around;
+            }
+        }
+    }
+}
+
+/// An identifier in hexadecimal digits, of its low 64 bits; empty where there is none. A text that is no whole number is one already.
+fn number_text(own: Record<'_>, keys: &[&str]) -> String {
+    let text = own.any(keys).map(text_of).unwrap_or_default();
+    match text.parse::<u128>() {
+        Ok(0) => String::new(),
+        Ok(number) => format!("{:016x}", number as u64),
+        Err(_) => text.into_owned(),
+    }
+}
+
+/// Types of spans that are calls of a store.
+const STORES: [&str; 11] = [
+    "sql",
+    "db",
+    "cache",
+    "redis",
+    "valkey",
+    "memcached",
+    "mongodb",
+    "cassandra",
+    "elasticsearch",
+    "opensearch",
+    "consul",
+];
+
+fn kind(type_: &str, name: &str) -> SpanKind {
+    match type_ {
+        "web" | "serverless" => SpanKind::Server,
+        "http" | "dns" => SpanKind::Client,
+        _ if STORES.contains(&type_) => SpanKind::Client,
+        "queue" | "worker" => {
+            let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+            if says(&["produce", "send", "publish", "enqueue", "delay"]) {
+                SpanKind::Producer
+            } else if says(&["consume", "receive", "process", "perform", "run", "job"]) {
+                SpanKind::Consumer
+            } else {
+                SpanKind::Unspecified
+            }
+        }
+        _ => SpanKind::Unspecified,
+    }
+}
+
+/// How many operations one stands for (dd-trace-go and the agent's `stats/weight.go`).
+fn weight(metric: impl Fn(&str) -> Option<f64>) -> f64 {
+    let decided = metric("_dd.rule_psr")
+        .map(|rule| rule * metric("_dd.limit_psr").unwrap_or(1.0))
+        .or_else(|| metric("_dd.agent_psr"));
+    let factors = [decided, metric("_sample_rate"), metric("_dd1.sr.rapre")];
+    let mut told = factors.into_iter().flatten().peekable();
+    if told.peek().is_none() { UNKNOWN } else { sampling::of_probability(told.product()) }
+}

@@ -1,0 +1,90 @@
+//! What services that store traces give out: Elastic APM, X-Ray, Datadog, Honeycomb, Chrome.
+
+use super::show::recorded;
+
+#[test]
+fn elastic_apm_from_agents() {
+    let sent = r#"{"metadata":{"service":{"name":"web","node":{"configured_name":"web-1"},"agent":{"name":"java"}},"system":{"detected_hostname":"hostA"}}}
+{"span":{"trace_id":"0af7651916cd43dd8448eb211c80319c","transaction_id":"b7ad6b7169203331","parent_id":"b7ad6b7169203331","id":"0000000000000002","name":"GET stock:80","type":"external","subtype":"http","timestamp":1700000000010000,"duration":20.5,"outcome":"success","context":{"destination":{"service":{"resource":"stock:80"}},"http":{"status_code":200}}}}
+{"span":{"trace_id":"0af7651916cd43dd8448eb211c80319c","transaction_id":"b7ad6b7169203331","parent_id":"b7ad6b7169203331","id":"0000000000000003","name":"SELECT FROM t","type":"db","subtype":"mysql","start":40,"duration":10,"composite":{"count":3,"sum":6,"compression_strategy":"exact_match"},"context":{"destination":{"service":{"resource":"mysql"}}}}}
+{"span":{"trace_id":"0af7651916cd43dd8448eb211c80319c","transaction_id":"b7ad6b7169203331","parent_id":"b7ad6b7169203331","id":"0000000000000004","name":"render","type":"template","timestamp":1700000000055000,"duration":1}}
+{"transaction":{"trace_id":"0af7651916cd43dd8448eb211c80319c","id":"b7ad6b7169203331","name":"GET /buy","type":"request","timestamp":1700000000000000,"duration":60,"sample_rate":0.25,"outcome":"failure","span_count":{"started":3,"dropped":2},"dropped_spans_stats":[{"destination_service_resource":"redis","outcome":"success","duration":{"count":2,"sum":{"us":2000}}}]}}
+{"metricset":{"timestamp":1700000000000000,"samples":{}}}
+{"span":{"trace_id":"0af7651916cd43dd8448eb211c80319c","transaction_id":"ffffffffffffffff","id":"0000000000000009","name":"lost","start":1,"duration":1}}
+"#;
+    insta::assert_snapshot!("elastic_sent", recorded(sent.as_bytes()));
+}
+
+#[test]
+fn elastic_apm_as_stored() {
+    let hits = r#"{"took":3,"timed_out":false,"_shards":{"total":1},"hits":{"total":{"value":3},"hits":[
+      {"_index":"traces-apm","_id":"x","_source":{"processor":{"event":"transaction"},"trace":{"id":"0af7651916cd43dd8448eb211c80319c"},"transaction":{"id":"a1","name":"GET /buy","type":"request","duration":{"us":60000},"representative_count":4},"timestamp":{"us":1700000000000000},"service":{"name":"web","node":{"name":"web-1"}},"host":{"hostname":"hostA"},"event":{"outcome":"success"}}},
+      {"_index":"traces-apm","_id":"y","_source":{"processor":{"event":"span"},"trace":{"id":"0af7651916cd43dd8448eb211c80319c"},"parent":{"id":"a1"},"span":{"id":"b2","name":"send to orders","type":"messaging","action":"send","duration":{"us":100},"destination":{"service":{"resource":"kafka/orders"}}},"timestamp":{"us":1700000000010000},"service":{"name":"web"}}},
+      {"_index":"traces-apm","_id":"z","fields":{"processor.event":["transaction"],"trace.id":["0af7651916cd43dd8448eb211c80319c"],"parent.id":["b2"],"transaction.id":["c3"],"transaction.name":["orders process"],"transaction.type":["messaging"],"transaction.duration.us":[5000],"timestamp.us":[1700000000020000],"service.name":["mail"]}},
+      {"_index":"logs","_source":{"processor":{"event":"error"},"trace":{"id":"0af7651916cd43dd8448eb211c80319c"}}}]}}"#;
+    insta::assert_snapshot!("elastic_stored", recorded(hits.as_bytes()));
+}
+
+#[test]
+fn x_ray_segments() {
+    let lines = r#"{"trace_id":"1-5759e988-bd862e3fe1be46a994272793","id":"53995c3f42cd8ad8","name":"web","start_time":1461096053.37518,"end_time":1461096053.4042,"http":{"request":{"method":"POST","url":"https://shop.example/buy/17?x=1"},"response":{"status":500}},"fault":true,"aws":{"ec2":{"instance_id":"i-1"}},"annotations":{"tier":"gold"},"subsegments":[{"id":"53995c3f42cd8ad9","name":"DynamoDB","start_time":1461096053.38,"end_time":1461096053.39,"namespace":"aws","aws":{"operation":"GetItem","table_name":"t"},"subsegments":[{"id":"53995c3f42cd8adb","name":"attempt","start_time":1461096053.381,"end_time":1461096053.389}]},{"id":"53995c3f42cd8adc","name":"render","start_time":1461096053.391,"end_time":1461096053.392}]}
+{"trace_id":"1-5759e988-bd862e3fe1be46a994272793","id":"53995c3f42cd8ae1","parent_id":"53995c3f42cd8ad9","name":"DynamoDB","start_time":1461096053.38,"end_time":1461096053.39,"inferred":true}
+{"trace_id":"1-5759e988-bd862e3fe1be46a994272793","id":"53995c3f42cd8ae2","parent_id":"53995c3f42cd8adc","type":"subsegment","name":"pay.example","namespace":"remote","start_time":1461096053.3913,"end_time":1461096053.3919,"http":{"request":{"method":"GET","url":"http://pay.example/pay"}}}
+{"trace_id":"1-5759e988-bd862e3fe1be46a994272793","id":"53995c3f42cd8ae3","parent_id":"53995c3f42cd8ae2","name":"pay","start_time":1461096053.3914,"in_progress":true,"http":{"request":{"method":"GET","url":"http://pay.example/pay"}}}
+"#;
+    insta::assert_snapshot!("x_ray_segments", recorded(lines.as_bytes()));
+    let answer = r#"{"Traces":[{"Id":"1-5759e988-bd862e3fe1be46a994272793","Duration":0.03,"Segments":[{"Id":"53995c3f42cd8ad8","Document":"{\"id\":\"53995c3f42cd8ad8\",\"name\":\"web\",\"start_time\":1461096053.37518,\"end_time\":1461096053.4042,\"trace_id\":\"1-5759e988-bd862e3fe1be46a994272793\"}"},{"Id":"2","Document":"{broken"}]}],"UnprocessedTraceIds":[]}"#;
+    insta::assert_snapshot!("x_ray_answer", recorded(answer.as_bytes()));
+}
+
+#[test]
+fn datadog_traces() {
+    let sent = r#"[[
+      {"trace_id":13929872635420174821,"span_id":17293822569102704641,"parent_id":0,"name":"web.request","resource":"GET /buy","service":"web","type":"web","start":1700000000000000000,"duration":50000000,"error":0,"meta":{"runtime-id":"r1","_dd.hostname":"hostA","_dd.p.tid":"6553f100"},"metrics":{"_sampling_priority_v1":1,"_dd.rule_psr":0.5,"_dd.limit_psr":0.5}},
+      {"trace_id":13929872635420174821,"span_id":"17293822569102704642","parent_id":17293822569102704641,"name":"postgres.query","resource":"SELECT 1","service":"web-postgres","type":"sql","start":1700000000010000000,"duration":5000000,"error":1,"meta":{"out.host":"db.example"}},
+      {"trace_id":13929872635420174821,"span_id":17293822569102704643,"parent_id":17293822569102704641,"name":"http.request","resource":"GET /pay","service":"pay-client","type":"http","start":1700000000020000000,"duration":9000000,"meta":{"span.kind":"client","_dd.base_service":"web","peer.service":"pay"}},
+      {"trace_id":13929872635420174821,"span_id":17293822569102704644,"parent_id":17293822569102704643,"name":"web.request","resource":"GET /pay","service":"pay","type":"web","start":1700000000021000000,"duration":7000000}],
+      [{"trace_id":7,"name":"no id","start":1,"duration":1,"resource":"x"}]]"#;
+    insta::assert_snapshot!("datadog_sent", recorded(sent.as_bytes()));
+    let payload = r#"{"hostname":"agent","tracerPayloads":[{"hostname":"hostB","chunks":[{"priority":-1,"spans":[{"traceID":"7","spanID":"8","parentID":"0","name":"web.request","resource":"GET /","service":"web","start":"1700000000000000000","duration":"5","metrics":{"_dd.agent_psr":0.1}}]}]},
+      {"chunks":[{"priority":1,"spans":[{"traceID":"9","spanID":"10","name":"job","resource":"job","service":"cron","start":"1700000000000000000","duration":"5"}]}]}]}"#;
+    insta::assert_snapshot!("datadog_payload", recorded(payload.as_bytes()));
+}
+
+#[test]
+fn honeycomb_events() {
+    let events = r#"[
+      {"time":"2026-02-15T21:16:43.5Z","samplerate":10,"data":{"trace.trace_id":"t1","trace.span_id":"a","name":"GET /","service.name":"web","span.kind":"server","duration_ms":12.5,"host.name":"hostA","error":true}},
+      {"time":"2026-02-15T21:16:43.501Z","samplerate":10,"data":{"trace.trace_id":"t1","trace.span_id":"b","trace.parent_id":"a","name":"send","service_name":"web","meta.span_type":"producer","duration_ms":1}},
+      {"time":"2026-02-15T21:16:43.502Z","data":{"trace.trace_id":"t1","trace.parent_id":"a","meta.annotation_type":"span_event","name":"retry"}},
+      {"time":"2026-02-15T21:16:43.503Z","data":{"trace.trace_id":"t1","trace.parent_id":"b","meta.annotation_type":"link","trace.link.trace_id":"t0","trace.link.span_id":"z"}},
+      {"time":"2026-02-15T21:16:43.503Z","data":{"name":"a log line"}}]"#;
+    insta::assert_snapshot!("honeycomb_batch", recorded(events.as_bytes()));
+    let lines = r#"{"Timestamp":1771190203988,"trace.trace_id":"t1","trace.span_id":"a","name":"GET /","service.name":"web","duration_ms":2,"SampleRate":4}
+{"Timestamp":"2026-02-15T21:16:43.988Z","trace.trace_id":"t1","trace.span_id":"b","trace.parent_id":"a","name":"x","service.name":"web","duration_ms":"1"}
+"#;
+    insta::assert_snapshot!("honeycomb_lines", recorded(lines.as_bytes()));
+}
+
+#[test]
+fn chrome_events() {
+    // Without its end, as a program that is killed leaves it.
+    let events = r#"[{"name":"process_name","ph":"M","pid":1,"args":{"name":"browser"}},
+{"name":"thread_name","ph":"M","pid":1,"tid":2,"args":{"name":"main"}},
+{"name":"load","ph":"X","pid":1,"tid":2,"ts":100,"dur":50.5,"args":{"url":"x"}},
+{"name":"parse","ph":"B","pid":1,"tid":2,"ts":110},
+{"name":"post","cat":"f","ph":"s","id":7,"pid":1,"tid":2,"ts":115},
+{"ph":"E","pid":1,"tid":2,"ts":120},
+{"name":"work","ph":"X","pid":1,"tid":3,"ts":130,"dur":10},
+{"name":"post","cat":"f","ph":"f","bp":"e","id":7,"pid":1,"tid":3,"ts":131},
+{"name":"fetch","cat":"net","ph":"b","id":"0x1","pid":1,"tid":2,"ts":125},
+{"name":"fetch","cat":"net","ph":"e","id":"0x1","pid":1,"tid":2,"ts":145},
+{"ph":"E","pid":1,"tid":3,"ts":200},
+{"name":"counter","ph":"C","pid":1,"ts":1,"args":{"x":1}},
+{"name":"open","ph":"B","pid":4,"tid":4,"ts":300},
+"#;
+    insta::assert_snapshot!("chrome_open", recorded(events.as_bytes()));
+    let circle = r#"{"displayTimeUnit":"ms","traceEvents":[{"name":"a","ph":"X","pid":1,"tid":1,"ts":1,"dur":9},{"name":"b","ph":"X","pid":1,"tid":2,"ts":1,"dur":9},
+{"ph":"s","id":1,"cat":"x","pid":1,"tid":1,"ts":2},{"ph":"f","bp":"e","id":1,"cat":"x","pid":1,"tid":2,"ts":3},{"ph":"s","id":2,"cat":"x","pid":1,"tid":2,"ts":4},{"ph":"f","bp":"e","id":2,"cat":"x","pid":1,"tid":1,"ts":5}]}"#;
+    insta::assert_snapshot!("chrome_circle", recorded(circle.as_bytes()));
+}
