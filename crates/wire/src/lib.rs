@@ -13,7 +13,7 @@
 //! writer.text(CHAIN, b"c1", &mut file);
 //! writer.site([0; 6], &mut file);
 //! let start = RecordEntry { event: 1, wall: Some((1000, 1020)), ..RecordEntry::default() };
-//! assert_eq!(writer.record(&start, &mut file), 8);
+//! assert_eq!(writer.record(&start, &mut file), 7);
 //! assert!(file.starts_with(MAGIC));
 //! assert_eq!((file[8], file[12], file[19] & RECORD), (CHAIN, SITE, RECORD));
 //! ```
