@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::model::Configuration;
 use crate::pipeline::codes;
 use crate::pipeline::input::{Input, Reader};
-use crate::pipeline::listener::Listener;
+use crate::pipeline::listener::{Listener, Meter};
 use crate::trace::{self, CpuProfile, ReadOptions, SpanCalls, SpanOperations, TraceNames, Traces};
 
 /// How call graphs are made.
@@ -59,47 +59,61 @@ impl From<Profile> for Profiled {
 /// CPU profiles come with records.
 pub fn profile(inputs: &[Input], profiling: &Profiling, listener: &mut dyn Listener) -> Result<Profiled, Diagnostics> {
     let meter = listener.reading(inputs);
+    let opened = Diagnostics::gather(inputs.iter().map(|input| {
+        let (head, whole) = input.peek()?;
+        let spans = trace::format_of_head(&head).is_some_and(trace::Format::has_spans);
+        Ok::<_, Diagnostic>(Opened { input, content: meter.watch(whole), spans })
+    }))?;
     let mut options = profiling.options.clone();
     if profiling.for_impact {
         options.keep_calls = usize::MAX;
     }
-    let opened = Diagnostics::gather(inputs.iter().map(|input| {
-        let (head, whole) = input.peek()?;
-        let spans = trace::format_of_head(&head).is_some_and(trace::Format::has_spans);
-        Ok::<_, Diagnostic>((input, meter.watch(whole), spans))
-    }))?;
-    let spans = opened.iter().filter(|(.., spans)| *spans).count();
-    if spans == 0 {
-        no_cpu_profiles(profiling)?;
-        let files = opened.into_iter().map(|(input, content, _)| unpacked_input(input, content));
-        let profile = callgraph::analyse(Diagnostics::gather(files)?, &options)?;
-        meter.done();
-        listener.findings(&profile.reading.findings);
-        return Ok(profile.into());
+    if opened.iter().any(|file| file.spans) {
+        return of_spans(opened, profiling, &options, &*meter, listener);
     }
-    if let Some((input, ..)) = opened.iter().find(|(.., spans)| !spans) {
-        let place = Place::File { file: Arc::clone(input.name()) };
+    no_cpu_profiles(profiling)?;
+    let files = opened.into_iter().map(|file| unpacked_input(file.input, file.content));
+    let profile = callgraph::analyse(Diagnostics::gather(files)?, &options)?;
+    meter.done();
+    listener.findings(&profile.reading.findings);
+    Ok(profile.into())
+}
+
+/// An input that was opened, and whether it begins as a file of spans does.
+struct Opened<'a> {
+    input: &'a Input,
+    content: Reader,
+    spans: bool,
+}
+
+fn of_spans(
+    files: Vec<Opened<'_>>,
+    profiling: &Profiling,
+    options: &Options,
+    meter: &dyn Meter,
+    listener: &mut dyn Listener,
+) -> Result<Profiled, Diagnostics> {
+    if let Some(file) = files.iter().find(|file| !file.spans) {
+        let place = Place::File { file: Arc::clone(file.input.name()) };
         let message = "this is no file of spans, as others are";
         return Err(Diagnostic::error(codes::ARGUMENTS, place, message)
             .with_note("calls of records and of spans are not of the same clocks")
             .with_hint("profile them one by one")
             .into());
     }
-    let profiles = Diagnostics::gather(profiling.cpu_profiles.iter().map(|input| {
-        let content = input.open()?;
-        CpuProfile::read(input.name(), content)
-    }))?;
+    let read = |input: &Input| CpuProfile::read(input.name(), input.open()?);
+    let profiles = Diagnostics::gather(profiling.cpu_profiles.iter().map(read))?;
     let mut sink = SpanCalls::new(&profiling.cpu_attributes, profiles, profiling.for_impact);
     let (reading, mut names) = (ReadOptions::default(), TraceNames::new());
     let mut traces = Traces::new(&reading, &sink);
-    for (input, content, _) in opened {
+    for Opened { input, content, .. } in files {
         traces.take(trace::open(input.name(), content, &reading)?, &mut names, &mut sink)?;
     }
     let report = traces.finish(&mut names, &mut sink)?;
     meter.done();
     listener.left_out(&report);
     let told = report.findings.len();
-    let (profile, operations) = sink.finish(names, report, &options);
+    let (profile, operations) = sink.finish(names, report, options);
     listener.findings(&profile.reading.findings[told..]);
     Ok(Profiled { profile, operations })
 }

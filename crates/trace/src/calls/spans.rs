@@ -91,7 +91,9 @@ impl SpanCalls {
         let mut keys = Keys::None;
         let attributes: FxHashMap<Arc<str>, f64> =
             attributes.iter().map(|(key, unit)| (Arc::from(key.as_str()), unit * 1e9)).collect();
-        attributes.keys().for_each(|key| keys.add(key));
+        for key in attributes.keys() {
+            keys.add(key);
+        }
         Self {
             trees: Vec::new(),
             pending: Vec::new(),
