@@ -13,9 +13,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use dyelog::callgraph::change::Change;
-use dyelog::callgraph::{Granularity, Graph, Input, Options, Profile, analyse};
+use dyelog::callgraph::{Granularity, Graph, Input, Options, analyse};
 use dyelog::model::Configuration;
-use dyelog::pipeline;
+use dyelog::pipeline::{self, Profiled};
 use dyelog::solve::{LayeredOptions, layered};
 
 /// How the shop's host and its services are, for the model; who uses it comes behind.
@@ -46,7 +46,7 @@ const HALVED: &str = "look up product";
 /// A run of the shop.
 struct Run {
     /// What its records say, where probes were on.
-    profile: Option<Profile>,
+    profile: Option<Profiled>,
     /// Mean time of calls by hand, milliseconds.
     by_hand: BTreeMap<String, f64>,
     /// Of each scenario: mean response in milliseconds, and requests per second.
@@ -60,8 +60,8 @@ impl Run {
 
     /// By function, the mean processor time of an invocation itself, and its mean latency; milliseconds.
     fn functions(&self) -> BTreeMap<String, (f64, f64)> {
-        let Some(profile) = &self.profile else { return BTreeMap::new() };
-        let graph = Graph::of(profile, &Granularity::default());
+        let Some(profiled) = &self.profile else { return BTreeMap::new() };
+        let graph = Graph::of(&profiled.profile, &Granularity::default());
         let of = |nanoseconds: f64| nanoseconds / 1e6;
         let figures = |node: &dyelog::callgraph::Node| {
             (node.label(), (of(node.statistics.time.mean()), of(node.statistics.latency.mean())))
@@ -102,7 +102,7 @@ fn run(arguments: &str, probes: bool, halve: bool) -> anyhow::Result<Run> {
     Ok(run)
 }
 
-fn read(folder: &Path) -> anyhow::Result<Profile> {
+fn read(folder: &Path) -> anyhow::Result<Profiled> {
     let mut inputs = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -111,7 +111,7 @@ fn read(folder: &Path) -> anyhow::Result<Profile> {
     let options = Options { keep_calls: usize::MAX, ..Options::default() };
     let profile = analyse(inputs, &options).map_err(|found| anyhow::anyhow!("{found:?}"))?;
     ensure!(profile.abnormal.is_empty(), "the records are damaged: {:?}", profile.abnormal);
-    Ok(profile)
+    Ok(profile.into())
 }
 
 /// The median of what each run says of each name that all of them know.

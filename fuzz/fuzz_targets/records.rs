@@ -13,6 +13,6 @@ fuzz_target!(|source: &[u8]| {
     let critical = CriticalPaths::of(&profile).expect("the calls were kept");
     let on_path: i128 = critical.on_path.values().map(|time| time.own + time.transit).sum();
     assert_eq!(on_path, critical.length);
-    let _ = (write::json(&profile, &graph, Some(&critical)), write::xml(&graph), write::csv(&graph));
+    let _ = (write::json(&profile, &graph, Some(&critical)), write::xml(&profile, &graph), write::csv(&profile, &graph));
     let _ = (write::folded(&profile, true), write::pprof(&profile, true));
 });

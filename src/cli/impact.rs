@@ -25,7 +25,7 @@ use crate::cli::{Outcome, input, output};
     "dyelog impact traces/calls/figure-1.jsonl -e 'increase by 5% to function { * }' --html -o i.html",
 })]
 pub struct Arguments {
-    /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
+    /// Files of probe records, JSON Lines or binary, or of spans in any format, plain or compressed; `-` is standard input
     #[arg(value_name = "RECORDS", required = true)]
     records: Vec<PathBuf>,
     /// A file of statements such as `reduction on processor group { A } by 10% to function { M::f, N::* };`
@@ -56,14 +56,14 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     terminal.sources.insert(Arc::clone(&name), text.as_str().into());
     let change = Change::parse(&name, &text)?;
     let analysis = &arguments.analysis;
-    let (profile, configuration) = analysis.profile_with_calls(&arguments.records, terminal)?;
+    let (profiled, configuration) = analysis.for_impact(&arguments.records, terminal)?;
     let solver = |model: &Model| layered(model, &LayeredOptions::default());
-    let found = pipeline::impact(&profile, &change, &analysis.granularity(), &configuration, solver, terminal)?;
+    let found = pipeline::impact(&profiled, &change, &analysis.granularity(), &configuration, solver, terminal)?;
     if arguments.html {
         output::check_ending(&arguments.output, &["html", "htm"], terminal);
     }
     let text = match arguments.format {
-        _ if arguments.html => html(&arguments.records, &profile, &found.graph.before, Some(&found.graph)),
+        _ if arguments.html => html(&arguments.records, &profiled.profile, &found.graph.before, Some(&found.graph)),
         Form::Text => call_graph::impact_text(&found.graph, &found.scenarios, terminal.look(&arguments.output)),
         Form::Json => call_graph::impact_json(&found.graph, &found.scenarios),
     };

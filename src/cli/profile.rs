@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use dyelog::callgraph::change::Impact;
 use dyelog::callgraph::diff::{Limit, Renaming, diff};
-use dyelog::callgraph::{self, CriticalPaths, Granularity, Graph, Options, Profile, Target, write};
+use dyelog::callgraph::{self, CriticalPaths, Granularity, Graph, Profile, Target, write};
 use dyelog::diagnostic::Diagnostics;
 use dyelog::model::Configuration;
-use dyelog::pipeline;
+use dyelog::pipeline::{self, Profiled, Profiling};
 use dyelog::report::call_graph::{self, Shown};
 
 use crate::cli::args::{Form, OutputArguments};
@@ -45,7 +45,7 @@ pub enum Command {
 /// What is profiled, and how it is shown.
 #[derive(Debug, Args)]
 pub struct ProfileArguments {
-    /// Files of probe records, JSON Lines or binary, plain or compressed; `-` is standard input
+    /// Files of probe records, JSON Lines or binary, or of spans in any format, plain or compressed; `-` is standard input
     #[arg(value_name = "RECORDS", required = true)]
     records: Vec<PathBuf>,
     #[command(flatten)]
@@ -80,7 +80,11 @@ pub struct AnalysisArguments {
     /// What is taken off latencies: every probe inside, or what the formula of 2003 takes off
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Latency::Net)]
     latency: Latency,
-    /// A TOML file whose `[processor_groups]` says which processors are one; under `impact` also the load, as for `solve`
+    /// A CPU profile, pprof or OTLP, whose samples name spans: their processor time, where the input is spans; may be repeated
+    #[arg(long, value_name = "FILE")]
+    cpu_profile: Vec<PathBuf>,
+    /// A TOML file whose `[processor_groups]` says which processors are one, and `[cpu_attributes]` where spans have processor time; under `impact` also
+    /// the load, as for `solve`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -155,10 +159,10 @@ enum Format {
     "dyelog profile diff traces/calls/figure-1.jsonl traces/calls/figure-1.jsonl --fail-if 'self > 5%'",
 })]
 pub struct DiffArguments {
-    /// The records of the first run
+    /// The records or spans of the first run
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// The records of the second run
+    /// The records or spans of the second run
     #[arg(value_name = "AFTER")]
     after: PathBuf,
     /// A function that has another name in the second run, `OLD=NEW`; `M::*=N::*` for all that begins so; may be repeated
@@ -210,44 +214,43 @@ impl AnalysisArguments {
         Granularity { by_interface: self.by == By::Interface, expanded: self.expand.clone() }
     }
 
-    /// Reads records as the arguments ask for.
-    pub fn profile(&self, records: &[PathBuf], terminal: &mut Terminal) -> Result<Profile, Failure> {
-        Ok(self.read(records, 0, terminal)?.0)
+    /// Reads records or spans as the arguments ask for, with at most so many single calls.
+    pub fn profile(&self, records: &[PathBuf], keep_calls: usize, terminal: &mut Terminal) -> Result<Profile, Failure> {
+        let keep = |profiling: &mut Profiling| profiling.options.keep_calls = keep_calls;
+        Ok(self.read(records, keep, terminal)?.0.profile)
     }
 
-    /// The same with every single call, and the whole configuration.
-    pub fn profile_with_calls(
+    /// The same with what an estimate of an impact needs.
+    pub fn for_impact(
         &self,
         records: &[PathBuf],
         terminal: &mut Terminal,
-    ) -> Result<(Profile, Configuration), Failure> {
-        self.read(records, usize::MAX, terminal)
+    ) -> Result<(Profiled, Configuration), Failure> {
+        self.read(records, |profiling| profiling.for_impact = true, terminal)
     }
 
     fn read(
         &self,
         records: &[PathBuf],
-        keep_calls: usize,
+        keep: impl FnOnce(&mut Profiling),
         terminal: &mut Terminal,
-    ) -> Result<(Profile, Configuration), Failure> {
-        input::check_stdin_once(records.iter().chain(&self.config))?;
+    ) -> Result<(Profiled, Configuration), Failure> {
+        input::check_stdin_once(records.iter().chain(&self.cpu_profile).chain(&self.config))?;
         let config = self.config.as_deref().map(input::input);
         let (configuration, _) = pipeline::configuration(config.as_ref(), terminal)?;
-        let options = Options {
-            groups: pipeline::processor_groups(&configuration)?,
-            latency: match self.latency {
-                Latency::Net => callgraph::Latency::Net,
-                Latency::Paper => callgraph::Latency::Paper,
-            },
-            measure: match self.measure {
-                Measure::Auto => callgraph::Measure::Auto,
-                Measure::Cpu => callgraph::Measure::Cpu,
-                Measure::Wall => callgraph::Measure::Wall,
-            },
-            keep_calls,
-            ..Options::default()
+        let mut profiling = Profiling::of(&configuration)?;
+        profiling.cpu_profiles = input::inputs(&self.cpu_profile);
+        profiling.options.latency = match self.latency {
+            Latency::Net => callgraph::Latency::Net,
+            Latency::Paper => callgraph::Latency::Paper,
         };
-        Ok((pipeline::profile(&input::inputs(records), &options, terminal)?, configuration))
+        profiling.options.measure = match self.measure {
+            Measure::Auto => callgraph::Measure::Auto,
+            Measure::Cpu => callgraph::Measure::Cpu,
+            Measure::Wall => callgraph::Measure::Wall,
+        };
+        keep(&mut profiling);
+        Ok((pipeline::profile(&input::inputs(records), &profiling, terminal)?, configuration))
     }
 }
 
@@ -265,7 +268,7 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
         return page(arguments, terminal);
     }
     let keep_calls = if arguments.critical_path { usize::MAX } else { 0 };
-    let (profile, _) = arguments.analysis.read(&arguments.records, keep_calls, terminal)?;
+    let profile = arguments.analysis.profile(&arguments.records, keep_calls, terminal)?;
     let critical = CriticalPaths::of(&profile);
     let objects = arguments.analysis.by == By::Object;
     let graph = Graph::of(&profile, &arguments.analysis.granularity());
@@ -280,8 +283,8 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
             }
         }
         Format::Json => output.text(&write::json(&profile, &graph, critical.as_ref()))?,
-        Format::Xml => output.text(&write::xml(&graph))?,
-        Format::Csv => output.text(&write::csv(&graph))?,
+        Format::Xml => output.text(&write::xml(&profile, &graph))?,
+        Format::Csv => output.text(&write::csv(&profile, &graph))?,
         Format::Folded => output.text(&write::folded(&profile, objects))?,
         Format::Pprof => output.attempt(|sink| sink.write_all(&write::pprof(&profile, objects)))?,
     }
@@ -292,7 +295,7 @@ fn profile(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
 /// Writes a profile as a page.
 fn page(arguments: &ProfileArguments, terminal: &mut Terminal) -> Outcome {
     output::check_ending(&arguments.output, &["html", "htm"], terminal);
-    let (profile, _) = arguments.analysis.read(&arguments.records, call_graph::page::MOST_CALLS, terminal)?;
+    let profile = arguments.analysis.profile(&arguments.records, call_graph::page::MOST_CALLS, terminal)?;
     let graph = Graph::of(&profile, &arguments.analysis.granularity());
     output::write(&arguments.output, &html(&arguments.records, &profile, &graph, None))?;
     Ok(Exit::Ok)
@@ -315,7 +318,7 @@ fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once([&arguments.before, &arguments.after])?;
     let analysis = &arguments.analysis;
     let mut run = |file: &PathBuf| -> Result<(Profile, Graph), Failure> {
-        let profile = analysis.profile(std::slice::from_ref(file), terminal)?;
+        let profile = analysis.profile(std::slice::from_ref(file), 0, terminal)?;
         let graph = Graph::of(&profile, &analysis.granularity());
         Ok((profile, graph))
     };
@@ -342,7 +345,7 @@ fn compare(arguments: &DiffArguments, terminal: &mut Terminal) -> Outcome {
 
 fn convert(arguments: &ConvertArguments, terminal: &Terminal) -> Outcome {
     input::check_stdin_once(&arguments.records)?;
-    let files = pipeline::unpacked(&input::inputs(&arguments.records), |reader| reader)?;
+    let files = pipeline::unpacked(&input::inputs(&arguments.records))?;
     let target = match arguments.to {
         To::Jsonl => Target::Lines,
         To::Binary => Target::Binary,

@@ -3,18 +3,24 @@
 use std::sync::Arc;
 
 use crate::callgraph::change::{self, Change, changed_calls};
-use crate::callgraph::{CallTree, Granularity, Profile};
+use crate::callgraph::{CallTree, Granularity};
 use crate::diagnostic::Diagnostics;
-use crate::lqn::Model;
 use crate::lqn::results::Results;
-use crate::model::Configuration;
+use crate::lqn::{Body, Model, TaskId, Work};
+use crate::model::{Configuration, LoadReason};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::options::Options;
+use crate::pipeline::profile::Profiled;
 use crate::pipeline::reduce::reduce_operations;
 use crate::pipeline::solution::Solution;
 use crate::pipeline::source::{self, Source};
+use crate::study::ScenarioResult;
 use crate::study::impact::{Predicted, ScenarioImpact};
 use crate::trace;
+
+/// Think times that hold a rate are looked for in so many rounds at most, until they move by less than this part of a cycle.
+const MOST_ROUNDS: usize = 12;
+const SAME_TIME: f64 = 1e-4;
 
 /// What a change comes to.
 #[non_exhaustive]
@@ -27,53 +33,137 @@ pub struct Impact {
     pub converged: bool,
 }
 
-/// Estimates a change of what probe records show: in processor time, and by solving the models before and after at one load.
+/// Estimates a change of what probe records or spans show: in processor time, and by solving the models before and after at one load.
 ///
-/// The profile has to have its calls. The listener hears what there is to say about the model before the change.
+/// The profile is one that is made for it ([`Profiling::for_impact`](super::Profiling::for_impact)). The listener hears what there is to say about the
+/// model before the change.
+///
+/// The model after the change has other demands, and is in all else the one before: delays were fitted to responses that the change does not leave as they were.
 ///
 /// # Errors
 /// What the change names and the records do not have; what keeps a model from being made or solved.
 pub fn impact(
-    profile: &Profile,
+    profiled: &Profiled,
     change: &Change,
     granularity: &Granularity,
     configuration: &Configuration,
     solver: impl Fn(&Model) -> Result<Results, Diagnostics>,
     listener: &mut dyn Listener,
 ) -> Result<Impact, Diagnostics> {
+    let profile = &profiled.profile;
     let graph = change::impact(profile, change, granularity)?;
     let changed = changed_calls(profile, change)?;
     let calls = profile.calls.as_ref().unwrap_or(&changed);
-    let before = solved(profile, calls, configuration, &solver, listener)?;
+    let before = completed(profiled, calls, !profile.wall, configuration, listener)?;
     // What is to be said of the changed model was said of the other one.
-    let after = solved(profile, &changed, configuration, &solver, &mut ())?;
+    let mut after = completed(profiled, &changed, true, configuration, &mut ())?;
+    let measured = if profile.wall { Some(completed(profiled, calls, true, configuration, &mut ())?) } else { None };
+    let old = measured.as_ref().map_or(&before.model, |source| &source.model);
+    if let Some(model) = with_demands(&before.model, old, &after.model) {
+        after.model = model;
+    }
+    let solved = before.solve(&solver)?;
+    let changed = at_rates_before(&mut after, &before.scenarios(&solved), &solver)?;
+    let solutions = [solved, changed];
     let scenarios = before
-        .0
-        .scenarios(&before.1)
+        .scenarios(&solutions[0])
         .into_iter()
-        .zip(after.0.scenarios(&after.1))
+        .zip(after.scenarios(&solutions[1]))
         .map(|(old, new)| ScenarioImpact {
             name: old.origin.name.to_string(),
-            before: Predicted::of(&before.0.model, &before.1.results, &old),
-            after: Predicted::of(&after.0.model, &after.1.results, &new),
+            before: Predicted::of(&before.model, &solutions[0].results, &old),
+            after: Predicted::of(&after.model, &solutions[1].results, &new),
         })
         .collect();
-    let converged = [&before, &after].iter().all(|(_, solution)| solution.results.convergence.converged);
+    let converged = solutions.iter().all(|solution| solution.results.convergence.converged);
     Ok(Impact { graph, scenarios, converged })
 }
 
-fn solved(
-    profile: &Profile,
-    calls: &CallTree,
-    configuration: &Configuration,
+/// Solves a changed model. A scenario whose load nobody tells has one customer that asks again at once. Beside other scenarios it waits here for
+/// as long as it takes to complete what it did before the change: less work of one is no more load for the others.
+fn at_rates_before(
+    after: &mut Source,
+    before: &[ScenarioResult<'_>],
     solver: impl Fn(&Model) -> Result<Results, Diagnostics>,
+) -> Result<Solution, Diagnostics> {
+    let mut solution = after.solve(&solver)?;
+    let customer = |scenario: &ScenarioResult<'_>| {
+        let assumed = scenario.origin.reason == LoadReason::Assumed && scenario.throughput > 0.0;
+        scenario.origin.customer.filter(|_| assumed).map(|task| (task, 1.0 / scenario.throughput))
+    };
+    let customers: Vec<(TaskId, f64)> = before.iter().filter_map(customer).collect();
+    let rounds = if before.len() > 1 { MOST_ROUNDS } else { 0 };
+    for _ in 0..rounds {
+        let mut moved = false;
+        for (task, cycle) in &customers {
+            let Some(response) = solution.results.tasks[task.index()].response() else { continue };
+            let think_time = &mut after.model.tasks[task.index()].think_time;
+            let next = (cycle - response).max(0.0);
+            moved |= (next - *think_time).abs() > SAME_TIME * cycle;
+            *think_time = next;
+        }
+        if !moved {
+            break;
+        }
+        solution = after.solve(&solver)?;
+    }
+    Ok(solution)
+}
+
+/// The model of these calls; of spans, with the demands of calls or with those that their operations come with.
+fn completed(
+    profiled: &Profiled,
+    calls: &CallTree,
+    demands: bool,
+    configuration: &Configuration,
     listener: &mut dyn Listener,
-) -> Result<(Source, Solution), Diagnostics> {
+) -> Result<Source, Diagnostics> {
     let unwatched: Arc<dyn Meter> = Arc::new(());
-    let reduced = reduce_operations(&unwatched, &Options::default(), listener, |names, sink| {
-        trace::operations_of(profile, calls, false, names, sink)
-    })?;
-    let source = source::complete(reduced, configuration.clone(), listener)?;
-    let solution = source.solve(solver)?;
-    Ok((source, solution))
+    let time = |call: usize| calls.calls().get(call).filter(|_| demands)?.time;
+    let reduced =
+        reduce_operations(&unwatched, &Options::default(), listener, |names, sink| match &profiled.operations {
+            Some(operations) => Ok(operations.with_demands(time, names, sink)),
+            None => trace::operations_of(&profiled.profile, calls, false, names, sink),
+        })?;
+    source::complete(reduced, configuration.clone(), listener)
+}
+
+/// A model whose demands grow by as much as they do from one model to another, all of the same structure; none where structures differ.
+fn with_demands(model: &Model, from: &Model, to: &Model) -> Option<Model> {
+    let mut changed = model.clone();
+    let (from, to) = (demands(from), demands(to));
+    let works = works(&mut changed);
+    if [from.len(), to.len()] != [works.len(); 2] {
+        return None;
+    }
+    for (((name, work), (old_name, old)), (new_name, new)) in works.into_iter().zip(from).zip(to) {
+        if name != old_name || name != new_name {
+            return None;
+        }
+        work.demand = match old {
+            old if old.total_cmp(&work.demand).is_eq() => new,
+            old if old > 0.0 => work.demand * new / old,
+            _ => work.demand,
+        };
+    }
+    Some(changed)
+}
+
+/// The demands of all works, with the names of their entries or activities.
+fn demands(model: &Model) -> Vec<(Arc<str>, f64)> {
+    let mut model = model.clone();
+    works(&mut model).into_iter().map(|(name, work)| (name, work.demand)).collect()
+}
+
+fn works(model: &mut Model) -> Vec<(Arc<str>, &mut Work)> {
+    let phases = model.entries.iter_mut().flat_map(|entry| {
+        let works = match &mut entry.body {
+            Body::Phases(works) => &mut works[..],
+            Body::Activities(_) => &mut [],
+        };
+        let name = Arc::clone(&entry.name);
+        works.iter_mut().map(move |work| (Arc::clone(&name), work))
+    });
+    let activities = model.activities.iter_mut().map(|activity| (Arc::clone(&activity.name), &mut activity.work));
+    phases.chain(activities).collect()
 }

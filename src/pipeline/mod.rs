@@ -27,7 +27,7 @@ pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
 pub use operations::read_operations;
 pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
-pub use profile::{processor_groups, profile, unpacked};
+pub use profile::{Profiled, Profiling, profile, unpacked};
 pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce, tell_quality};
 pub use solution::Solution;
 pub use source::{

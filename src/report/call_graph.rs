@@ -57,22 +57,32 @@ fn heading(profile: &Profile, graph: &Graph) -> String {
         text.push_str(&format!(", {} ms an operation", number(total as f64 / 1e6 / profile.operations as f64)));
     }
     text.push('\n');
-    if graph.groups.len() > 1 {
+    if profile.unattributed.iter().any(Option::is_some) {
+        text.push_str(&by_group(profile, graph));
+    } else if graph.groups.len() > 1 {
         text.push_str(&format!("by processor group: {}\n", vector(&graph.groups, graph.total())));
-    }
-    let unattributed: Vec<String> = graph
-        .groups
-        .iter()
-        .zip(&profile.unattributed)
-        .filter_map(|(group, time)| Some(format!("{group} {} ms", ms(i128::from((*time)?)))))
-        .collect();
-    if !unattributed.is_empty() {
-        text.push_str(&format!("unattributed (stubs, skeletons, runtime): {}\n", unattributed.join(", ")));
     }
     if profile.cancelled > 0 {
         text.push_str(&format!("{} cancelled\n", counted(profile.cancelled, "call")));
     }
     text
+}
+
+/// What functions spent by group, and what no function accounts for.
+fn by_group(profile: &Profile, graph: &Graph) -> String {
+    let mut table = Table::new(&["PROCESSOR GROUP", ">FUNCTIONS (ms)", ">UNATTRIBUTED (ms)", ">UNATTRIBUTED (%)"]);
+    for ((group, own), left) in graph.groups.iter().zip(graph.total()).zip(&profile.unattributed) {
+        let left = left.map(i128::from);
+        let share = |left: i128| percent(left, (*own + left).max(1) as f64);
+        let or_nothing = |cell: Option<String>| cell.unwrap_or_default();
+        table.row(vec![group.clone(), ms(*own), or_nothing(left.map(ms)), or_nothing(left.map(share))]);
+    }
+    let what = if profile.wall {
+        "unattributed: requests and replies on their way"
+    } else {
+        "unattributed: processor time of stubs, skeletons and the runtime"
+    };
+    format!("\n{}{what}\n", table.render(usize::MAX))
 }
 
 fn functions(profile: &Profile, graph: &Graph, shown: Shown, look: Look) -> String {
@@ -127,7 +137,7 @@ fn functions(profile: &Profile, graph: &Graph, shown: Shown, look: Look) -> Stri
 
 /// What did not fit the state machine, by kind, with the first place of each.
 fn damage(profile: &Profile) -> String {
-    if profile.abnormal.is_empty() {
+    if profile.abnormal.is_empty() && profile.reading.odd.is_empty() {
         return String::new();
     }
     let mut table = Table::new(&["DAMAGE", ">TIMES", "FIRST"]);
@@ -137,6 +147,9 @@ fn damage(profile: &Profile) -> String {
             format!("{file}:{}: event {} of chain {}", first.line, first.event, first.chain)
         });
         table.row(vec![damage.kind.says().to_owned(), damage.count.to_string(), first]);
+    }
+    for (reason, count) in &profile.reading.odd {
+        table.row(vec![(*reason).to_owned(), count.to_string(), String::new()]);
     }
     format!("\n{}", table.render(usize::MAX))
 }

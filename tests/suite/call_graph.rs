@@ -231,6 +231,19 @@ fn an_impact_includes_waiting() {
     assert!((saved - (0.0078 / 0.22 - 0.0039 / 0.61)).abs() < 0.002, "{scenario}");
 }
 
+/// Nothing tells the load of these records: neither of their scenarios may get more of it because the other one has less to do.
+#[test]
+fn less_work_of_one_scenario_is_no_load_for_another() {
+    let (code, document, _) =
+        dyelog(&["impact", SHOP, "-e", "reduction by 90% to function { payment::* }", "--format", "json"]);
+    assert_eq!(code, 0);
+    for scenario in json(&document)["scenarios"].as_array().expect("scenarios") {
+        let figure = |when: &str, name: &str| scenario[when][name].as_f64().expect("a number");
+        assert!(figure("after", "response") < figure("before", "response") * 1.0005, "{scenario}");
+        assert!(figure("after", "saturation") > figure("before", "saturation") * 0.9995, "{scenario}");
+    }
+}
+
 #[test]
 fn a_change_of_nothing_is_refused() {
     for (statement, expected) in [
@@ -247,7 +260,7 @@ fn a_change_of_nothing_is_refused() {
 
 #[test]
 fn files_without_records_are_refused() {
-    let (code, out, words) = dyelog(&["profile", "traces/shop.otlp.jsonl"]);
+    let (code, out, words) = dyelog(&["profile", "README.md"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(words.contains("G002") && words.matches("G003").count() <= 3, "{words}");
 }

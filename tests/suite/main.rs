@@ -6,6 +6,7 @@ mod book_console;
 mod browser;
 mod call_graph;
 mod call_graph_page;
+mod call_graph_spans;
 mod case_study;
 mod cli;
 mod code_texts;

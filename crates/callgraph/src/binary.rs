@@ -1,52 +1,19 @@
-//! The binary form of records, which probes write: at most 24 bytes a record, names apart.
-//!
-//! A file is [`MAGIC`] and entries. Each begins with a tag; numbers are LEB128, signed ones zigzag. Names, sites and chains are
-//! numbered from 0 as they come, and name 0 is the empty string. A record gives its times as differences from the record before; where
-//! that would take more than [`RECORD_BYTES`], the times or the child go ahead in entries of their own, each of which keeps
-//! to the limit as well. A file that ends within an entry lost that entry, and nothing before it.
+//! The binary form of records, which probes write: entries of [`dyelog_wire`] to and from the tables of records.
 
 use std::io::Read;
 
+use dyelog_wire::{
+    CHAIN, CHILD, CPU, HAS_CHILD, HAS_CPU, HAS_MORE, HAS_WALL, HEADER, Last, NAME, POINTS, PROCESS, RECORD,
+    RecordEntry, SITE, WALL,
+};
 use rustc_hash::FxHashMap;
 
 use crate::record::{ChainId, Header, Name, Probe, ProcessTime, Reading, Record, Site, SiteId, Tables};
 
-/// How a binary file begins.
-pub const MAGIC: &[u8; 8] = b"dycalls\x01";
-
-/// The most that the entry of a record takes.
-pub const RECORD_BYTES: usize = 24;
+pub use dyelog_wire::{MAGIC, RECORD_BYTES};
 
 /// The longest name, in bytes; a longer one is damage.
 const LONGEST_NAME: u64 = 1 << 20;
-
-const NAME: u8 = 1;
-const SITE: u8 = 2;
-const CHAIN: u8 = 3;
-const HEADER: u8 = 4;
-const PROCESS: u8 = 5;
-const WALL: u8 = 6;
-const CPU: u8 = 7;
-const CHILD: u8 = 8;
-/// The tag of a record: this bit, the probe in the low three, and the bits below.
-const RECORD: u8 = 0x80;
-const HAS_WALL: u8 = 0x08;
-const HAS_CPU: u8 = 0x10;
-/// Flags, and perhaps a child, follow.
-const HAS_MORE: u8 = 0x20;
-/// All clocks were read once.
-const POINTS: u8 = 0x40;
-/// Beside the flags of a record: a child follows.
-const HAS_CHILD: u8 = 0x80;
-
-/// What one record is told as a difference from.
-#[derive(Clone, Copy, Debug, Default)]
-struct Last {
-    chain: u32,
-    event: u32,
-    wall: i64,
-    cpu: i64,
-}
 
 /// Writes records in the binary form into a buffer that the caller empties.
 #[derive(Debug, Default)]
@@ -54,9 +21,8 @@ pub struct Writer {
     names: FxHashMap<Name, u32>,
     sites: FxHashMap<SiteId, u32>,
     chains: FxHashMap<ChainId, u32>,
-    last: Last,
+    entries: dyelog_wire::Writer,
     begun: bool,
-    scratch: Vec<u8>,
 }
 
 impl Writer {
@@ -68,7 +34,7 @@ impl Writer {
     fn begin(&mut self, out: &mut Vec<u8>) {
         if !self.begun {
             self.begun = true;
-            out.extend_from_slice(MAGIC);
+            self.entries.begin(out);
             self.names.insert(Name(0), 0);
         }
     }
@@ -76,20 +42,16 @@ impl Writer {
     /// Writes the header.
     pub fn header(&mut self, header: &Header, out: &mut Vec<u8>) {
         self.begin(out);
-        out.push(HEADER);
-        for value in [&header.epoch, &header.clock, &header.probe_cost] {
-            text(value.as_deref().unwrap_or_default(), out);
-        }
+        let value = |value: &Option<String>| value.clone().unwrap_or_default();
+        let values = [&header.epoch, &header.clock, &header.probe_cost].map(value);
+        self.entries.header([&values[0], &values[1], &values[2]], out);
     }
 
     /// Writes the processor time of a process.
     pub fn process(&mut self, time: &ProcessTime, tables: &Tables, out: &mut Vec<u8>) {
         self.begin(out);
         let (process, processor) = (self.name(time.process, tables, out), self.name(time.processor, tables, out));
-        out.push(PROCESS);
-        unsigned(u64::from(process), out);
-        unsigned(u64::from(processor), out);
-        signed(time.cpu, out);
+        self.entries.process([process, processor], time.cpu, out);
     }
 
     /// Writes a record, and before it what names it needs; gives the bytes of its longest entry.
@@ -98,84 +60,25 @@ impl Writer {
         let site = self.site(record.site, tables, out);
         let chain = self.chain(record.chain, tables, out);
         let child = (record.child != ChainId::NONE).then(|| self.chain(record.child, tables, out));
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        self.entry(record, [site, chain], child, record.wall, record.cpu, &mut scratch);
-        let mut longest = scratch.len();
-        if longest > RECORD_BYTES {
-            longest = 0;
-            for (tag, reading) in
-                [(WALL, record.wall), (CPU, record.cpu)].into_iter().filter(|(_, time)| time.is_some())
-            {
-                let before = out.len();
-                out.push(tag);
-                signed(reading.begin, out);
-                signed(reading.end.wrapping_sub(reading.begin), out);
-                longest = longest.max(out.len() - before);
-            }
-            if let Some(child) = child {
-                out.push(CHILD);
-                unsigned(u64::from(child), out);
-            }
-            scratch.clear();
-            self.entry(record, [site, chain], None, Reading::NONE, Reading::NONE, &mut scratch);
-            longest = longest.max(scratch.len());
-        }
-        out.extend_from_slice(&scratch);
-        self.scratch = scratch;
-        let keep = |reading: Reading, before: i64| if reading.is_some() { reading.end } else { before };
-        self.last = Last {
+        let times = |reading: Reading| reading.is_some().then_some((reading.begin, reading.end));
+        let entry = RecordEntry {
+            probe: record.probe as u8,
+            flags: record.flags,
+            site,
             chain,
             event: record.event,
-            wall: keep(record.wall, self.last.wall),
-            cpu: keep(record.cpu, self.last.cpu),
+            child,
+            wall: times(record.wall),
+            cpu: times(record.cpu),
         };
-        longest
-    }
-
-    fn entry(
-        &self,
-        record: &Record,
-        [site, chain]: [u32; 2],
-        child: Option<u32>,
-        wall: Reading,
-        cpu: Reading,
-        out: &mut Vec<u8>,
-    ) {
-        let more = record.flags | if child.is_some() { HAS_CHILD } else { 0 };
-        let points = [wall, cpu].iter().all(|reading| reading.begin == reading.end);
-        let mut tag = RECORD | record.probe as u8;
-        for (bit, set) in
-            [(HAS_WALL, wall.is_some()), (HAS_CPU, cpu.is_some()), (HAS_MORE, more != 0), (POINTS, points)]
-        {
-            tag |= if set { bit } else { 0 };
-        }
-        out.push(tag);
-        if more != 0 {
-            out.push(more);
-        }
-        unsigned(u64::from(site), out);
-        signed(i64::from(chain) - i64::from(self.last.chain), out);
-        signed(i64::from(record.event) - i64::from(self.last.event), out);
-        for (reading, before) in [(wall, self.last.wall), (cpu, self.last.cpu)] {
-            if reading.is_some() {
-                signed(reading.begin.wrapping_sub(before), out);
-                if !points {
-                    signed(reading.end.wrapping_sub(reading.begin), out);
-                }
-            }
-        }
-        if let Some(child) = child {
-            unsigned(u64::from(child), out);
-        }
+        self.entries.record(&entry, out)
     }
 
     fn name(&mut self, name: Name, tables: &Tables, out: &mut Vec<u8>) -> u32 {
         let next = self.names.len() as u32;
         let number = *self.names.entry(name).or_insert(next);
         if number == next {
-            out.push(NAME);
-            text(tables.text(name), out);
+            self.entries.text(NAME, tables.text(name).as_bytes(), out);
         }
         number
     }
@@ -186,10 +89,7 @@ impl Writer {
         }
         let Site { interface, function, object, thread, process, processor } = tables.of(site);
         let names = [interface, function, object, thread, process, processor].map(|name| self.name(name, tables, out));
-        out.push(SITE);
-        for name in names {
-            unsigned(u64::from(name), out);
-        }
+        self.entries.site(names, out);
         let number = self.sites.len() as u32;
         self.sites.insert(site, number);
         number
@@ -199,28 +99,10 @@ impl Writer {
         let next = self.chains.len() as u32;
         let number = *self.chains.entry(chain).or_insert(next);
         if number == next {
-            out.push(CHAIN);
-            text(tables.chain_text(chain), out);
+            self.entries.text(CHAIN, tables.chain_text(chain).as_bytes(), out);
         }
         number
     }
-}
-
-fn unsigned(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn signed(value: i64, out: &mut Vec<u8>) {
-    unsigned(((value << 1) ^ (value >> 63)) as u64, out);
-}
-
-fn text(text: &str, out: &mut Vec<u8>) {
-    unsigned(text.len() as u64, out);
-    out.extend_from_slice(text.as_bytes());
 }
 
 /// What an entry came to.

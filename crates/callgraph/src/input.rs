@@ -1,5 +1,6 @@
 //! Files of records, whatever form they are in, read as one stream.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct Reading {
     pub records: u64,
     /// Lines that are no records, and damages of binary files.
     pub unreadable: u64,
+    /// What the reader of another format than records left out or changed, and how often.
+    pub odd: BTreeMap<&'static str, u64>,
     /// What there is to say, the first ten of each kind.
     pub findings: Vec<Diagnostic>,
     unknown: Vec<String>,

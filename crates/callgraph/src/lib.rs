@@ -66,6 +66,7 @@ pub use input::{Input, Reading, Target, convert, is_records};
 pub use jsonl::{write_header, write_process, write_record};
 pub use latency::{Latency, Statistics};
 pub use machine::Measure;
+pub use machine::builder::{Builder, Made, WholeCall};
 pub use moments::Moments;
 pub use profile::{Options, Profile, analyse};
 pub use record::{ChainId, Header, Name, Probe, ProcessTime, Reading as ClockReading, Record, Site, SiteId, Tables};

@@ -10,6 +10,7 @@
 //! `begin of 3 − end of 2 − Σ over children (end of 4 − begin of 1)`; Eq. 2 of 2002, on threads, is printed with the sign turned round.
 
 mod account;
+pub(crate) mod builder;
 mod links;
 mod recovery;
 
@@ -449,13 +450,8 @@ impl Machine {
     }
 
     fn open_call(&mut self, frame: &Frame, parent: u32, key: Key, group: u16, detached: bool) -> u32 {
-        let Some(calls) = &mut self.calls else { return NONE };
-        if calls.calls().len() >= self.keep_calls {
-            self.calls = None;
-            return NONE;
-        }
         let Spot { chain, event, .. } = frame.spot;
-        calls.open(Call {
+        self.keep(|| Call {
             parent,
             group,
             key,

@@ -109,7 +109,7 @@ pub fn analyse(inputs: Vec<Input<'_>>, options: &Options) -> Result<Profile, Dia
     Ok(conclude(machine, reading, options))
 }
 
-fn conclude(mut machine: Machine, reading: Reading, options: &Options) -> Profile {
+pub(crate) fn conclude(mut machine: Machine, reading: Reading, options: &Options) -> Profile {
     let queue = std::mem::take(&mut machine.waiting);
     let statistics = &mut machine.statistics;
     queue.settle(options.latency, |key, latency| statistics[key.index()].latency.add(latency));

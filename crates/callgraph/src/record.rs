@@ -111,11 +111,11 @@ pub struct Record {
 
 impl Record {
     /// The caller does not wait for an answer.
-    pub const ONEWAY: u8 = 1;
+    pub const ONEWAY: u8 = dyelog_wire::ONEWAY;
     /// Caller and function share a thread; starts and ends are fused.
-    pub const COLLOCATED: u8 = 2;
+    pub const COLLOCATED: u8 = dyelog_wire::COLLOCATED;
     /// A branch, or a call, that was given up.
-    pub const CANCELLED: u8 = 4;
+    pub const CANCELLED: u8 = dyelog_wire::CANCELLED;
 
     /// Whether a flag is set.
     pub fn is(&self, flag: u8) -> bool {

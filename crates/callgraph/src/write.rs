@@ -122,12 +122,18 @@ fn abnormal(profile: &Profile, out: &mut String) {
             None => out.push_str("null}"),
         }
     }
+    for (place, (reason, count)) in profile.reading.odd.iter().enumerate() {
+        out.push_str(if place + profile.abnormal.len() > 0 { ",{\"kind\":" } else { "{\"kind\":" });
+        quoted(reason, out);
+        let _ = write!(out, ",\"count\":{count},\"first\":null}}");
+    }
     out.push(']');
 }
 
-/// A summary as CSV: a row for each node and group.
-pub fn csv(graph: &Graph) -> String {
-    let mut out = String::from("id,kind,interface,function,object,invocations,group,self,descendent,inclusive_once\n");
+/// A summary as CSV: a row for each node and group. What nothing accounts for stands in the rows of the Global Virtual Main.
+pub fn csv(profile: &Profile, graph: &Graph) -> String {
+    let columns = "id,kind,interface,function,object,invocations,group,self,descendent,inclusive_once,unattributed";
+    let mut out = format!("{columns}\n");
     let cell = |text: &str| {
         if text.contains(['"', ',', '\n', '\r']) {
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -139,7 +145,7 @@ pub fn csv(graph: &Graph) -> String {
         for (place, group) in graph.groups.iter().enumerate() {
             let _ = writeln!(
                 out,
-                "{id},{},{},{},{},{},{},{},{},{}",
+                "{id},{},{},{},{},{},{},{},{},{},{}",
                 node.kind.name(),
                 cell(&node.interface),
                 cell(&node.function),
@@ -148,18 +154,20 @@ pub fn csv(graph: &Graph) -> String {
                 cell(group),
                 node.own[place],
                 node.descendent[place],
-                node.inclusive_once[place]
+                node.inclusive_once[place],
+                profile.unattributed[place].filter(|_| id == 0).map_or_else(String::new, |time| time.to_string())
             );
         }
     }
     out
 }
 
-/// A summary as XML: the tree of primary links, then the secondary ones (2002 §3.3).
-pub fn xml(graph: &Graph) -> String {
+/// A summary as XML: groups with what nothing accounts for, the tree of primary links, then the secondary ones (2002 §3.3).
+pub fn xml(profile: &Profile, graph: &Graph) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ccsg version=\"1\" unit=\"ns\">\n");
-    for group in &graph.groups {
-        let _ = writeln!(out, "<group name=\"{}\"/>", escaped(group));
+    for (group, unattributed) in graph.groups.iter().zip(&profile.unattributed) {
+        let unattributed = unattributed.map_or_else(String::new, |time| format!(" unattributed=\"{time}\""));
+        let _ = writeln!(out, "<group name=\"{}\"{unattributed}/>", escaped(group));
     }
     let mut tree: Vec<Vec<(usize, u64)>> = vec![Vec::new(); graph.nodes.len()];
     for arc in graph.arcs.iter().rev().filter(|arc| arc.primary) {

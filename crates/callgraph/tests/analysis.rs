@@ -193,9 +193,12 @@ fn a_million_deep() {
     let graph = graph(&profile);
     assert_eq!(graph.nodes[1].invocations, u64::from(depth));
     assert_eq!(graph.nodes[1].inclusive_once, graph.nodes[0].descendent);
-    for text in
-        [write::json(&profile, &graph, None), write::xml(&graph), write::csv(&graph), write::folded(&profile, true)]
-    {
+    for text in [
+        write::json(&profile, &graph, None),
+        write::xml(&profile, &graph),
+        write::csv(&profile, &graph),
+        write::folded(&profile, true),
+    ] {
         assert!(text.len() < 1 << 20, "what is deeper than any viewer shows is one frame");
     }
     assert!(!write::pprof(&profile, true).is_empty());

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+pub(crate) use dyelog_wire::{CANCELLED, COLLOCATED, ONEWAY};
+
 use crate::chain::Chain;
 use crate::clock::Stamp;
 
@@ -26,11 +28,6 @@ pub(crate) enum Probe {
     ThreadStart,
     ThreadEnd,
 }
-
-/// Flags of a record, by the bits of the binary form.
-pub(crate) const ONEWAY: u8 = 1;
-pub(crate) const COLLOCATED: u8 = 2;
-pub(crate) const CANCELLED: u8 = 4;
 
 /// A record as its thread leaves it. Chains and labels are places in the lists of the chunk.
 #[derive(Clone, Copy, Debug)]

@@ -101,16 +101,29 @@ enum Restore {
     Detached(Box<(Context, Sink)>),
 }
 
+/// Where nothing records all of it is one empty option, so that its end is one comparison.
 #[derive(Debug)]
 struct Guard {
-    open: Option<Open>,
-    restore: Restore,
+    active: Option<Active>,
     _of_one_thread: PhantomData<*const ()>,
 }
 
+/// A call that is recorded.
+#[derive(Debug)]
+struct Active {
+    open: Open,
+    restore: Restore,
+}
+
 impl Guard {
+    #[inline]
     const fn off() -> Self {
-        Self { open: None, restore: Restore::Nothing, _of_one_thread: PhantomData }
+        Self { active: None, _of_one_thread: PhantomData }
+    }
+
+    #[inline]
+    fn on(open: Open, restore: Restore) -> Self {
+        Self { active: Some(Active { open, restore }), _of_one_thread: PhantomData }
     }
 
     /// Where nothing records this is all that there is, and the caller has it in place.
@@ -155,8 +168,8 @@ impl Guard {
 
     #[inline]
     fn nested(state: &mut State, switch: u32, start: &Start, child: Option<&Arc<Chain>>) -> Self {
-        let open = state.open(switch, start, child).map(|(open, _)| open);
-        Self { open, restore: Restore::Nothing, _of_one_thread: PhantomData }
+        let open = state.open(switch, start, child);
+        open.map_or_else(Self::off, |(open, _)| Self::on(open, Restore::Nothing))
     }
 
     fn in_chain(state: &mut State, switch: u32, chain: Chain, start: &Start, child: Option<&Arc<Chain>>) -> Self {
@@ -165,7 +178,7 @@ impl Guard {
         if let Some(previous) = &mut previous {
             previous.suspend(stamp.cpu);
         }
-        Self { open: Some(open), restore: Restore::Previous(previous), _of_one_thread: PhantomData }
+        Self::on(open, Restore::Previous(previous))
     }
 
     #[inline]
@@ -189,13 +202,12 @@ impl Guard {
         let (mut open, event) = start.in_context(&mut context);
         open.generation = state::generation(switch);
         sink.write(switch, &context, event, start, child);
-        let restore = Restore::Detached(Box::new((context, sink)));
-        Self { open: Some(open), restore, _of_one_thread: PhantomData }
+        Self::on(open, Restore::Detached(Box::new((context, sink))))
     }
 
     fn carrier(&self) -> Option<Carrier> {
-        let open = self.open.as_ref()?;
-        if let Restore::Detached(detached) = &self.restore {
+        let Active { open, restore } = self.active.as_ref()?;
+        if let Restore::Detached(detached) = restore {
             return state::carrier(&detached.0, open.event);
         }
         let made = state::with(state::switch_of(open.generation)?, |state| {
@@ -207,10 +219,9 @@ impl Guard {
 
     #[inline(never)]
     fn finish(&mut self, flags: u8) {
-        let Some(open) = self.open.take() else { return };
+        let Some(Active { open, restore }) = self.active.take() else { return };
         let Some(switch) = state::switch_of(open.generation) else { return };
         let stamp = stamp(switch);
-        let restore = std::mem::replace(&mut self.restore, Restore::Nothing);
         if let Restore::Detached(mut detached) = restore {
             let (context, sink) = &mut *detached;
             sink.close(context, &open, stamp, flags);
@@ -237,7 +248,7 @@ impl Guard {
 impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
-        if self.open.is_some() {
+        if self.active.is_some() {
             self.finish(0);
         }
     }
@@ -330,7 +341,6 @@ fn begin_thread(origin: &Origin) -> Option<Forking> {
 
 impl Forking {
     fn finish(self, flags: u8) {
-        let (open, restore) = (Some(self.open), Restore::Previous(self.previous));
-        Guard { open, restore, _of_one_thread: PhantomData }.finish(flags);
+        Guard::on(self.open, Restore::Previous(self.previous)).finish(flags);
     }
 }

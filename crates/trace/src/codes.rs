@@ -148,6 +148,10 @@ pub const GROUPED: Code = Code("T124");
 pub const CHAIN: Code = Code("T160");
 /// A call without an end or a time, so that its operation is left out.
 pub const DAMAGED_CALL: Code = Code("T161");
+/// A CPU profile cannot be read, or has no processor time.
+pub const CPU_PROFILE: Code = Code("T162");
+/// No sample of a CPU profile names a span of the trace.
+pub const OTHER_PROFILE: Code = Code("T163");
 
 /// Findings that tell how the input was put right, of which nothing was lost: what came twice, and clocks, counters and units
 /// that were corrected.

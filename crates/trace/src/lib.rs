@@ -31,6 +31,7 @@
 pub mod angio;
 mod calls;
 pub mod codes;
+mod cpu;
 pub mod detect;
 pub mod event;
 pub mod format;
@@ -48,7 +49,8 @@ mod traces;
 mod unpack;
 mod versioned;
 
-pub use calls::operations_of;
+pub use calls::{SpanCalls, SpanOperations, operations_of};
+pub use cpu::CpuProfile;
 pub use event::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 pub use format::Format;
 pub use named::NodeName;

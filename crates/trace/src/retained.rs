@@ -341,6 +341,10 @@ pub struct RecordedSpan {
     pub shift: i64,
     /// Whether it names a parent that the trace does not have.
     pub orphan: bool,
+    /// Whether its parent does not wait for it, as the trace says (FOLLOWS_FROM, a link to a producer).
+    pub follows: bool,
+    /// Whether its end was not recorded.
+    pub endless: bool,
     /// CPU time in seconds, that of spans within it included; NaN where not given.
     pub cpu: f64,
     /// Its links: trace and span, where links are wanted.

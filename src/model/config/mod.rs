@@ -54,6 +54,8 @@ pub struct Configuration {
     pub profiles: BTreeMap<String, ProfileSettings>,
     /// `[processor_groups]`: processors that call graphs take as one, in the order in which they are written.
     pub processor_groups: Vec<(String, Vec<String>)>,
+    /// `[cpu_attributes]`: attributes of spans that call graphs take processor time from, each with the seconds that 1 of it stands for.
+    pub cpu_attributes: Vec<(String, f64)>,
     /// `accept`: codes of notes and warnings that are known and need no telling.
     pub accept: BTreeSet<String>,
 }

@@ -76,6 +76,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
             "parameters" => configuration.parameters = parameters(reader, item),
             "profile" => configuration.profiles = named(reader, item, "`profile`", profiles::profile),
             "processor_groups" => configuration.processor_groups = processor_groups(reader, item),
+            "cpu_attributes" => configuration.cpu_attributes = cpu_attributes(reader, item),
             _ => {
                 let known = [
                     "accept",
@@ -87,6 +88,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
                     "demand",
                     "parameters",
                     "processor_groups",
+                    "cpu_attributes",
                 ];
                 reader.unknown(key, "the configuration", &known);
             }
@@ -146,6 +148,22 @@ fn processor_groups(reader: &mut Reader<'_>, item: &Item<'_>) -> Vec<(String, Ve
         .into_iter()
         .map(|(key, item)| (key.get_ref().to_string(), reader.texts(item, &format!("`{}`", key.get_ref()))))
         .collect()
+}
+
+fn cpu_attributes(reader: &mut Reader<'_>, item: &Item<'_>) -> Vec<(String, f64)> {
+    let Some(table) = reader.table(item, "`cpu_attributes`") else { return Vec::new() };
+    let mut attributes = Vec::new();
+    for (key, item) in table {
+        let Some(unit) = reader.seconds(item, &format!("`{}`", key.get_ref())) else { continue };
+        if unit > 0.0 {
+            attributes.push((key.get_ref().to_string(), unit));
+        } else {
+            let message = format!("1 of `{}` is no time", key.get_ref());
+            let finding = Diagnostic::error(codes::VALUE, reader.place(item.span()), message);
+            reader.findings.push(finding.with_hint("write how long 1 of it is, such as `\"1 ms\"`"));
+        }
+    }
+    attributes
 }
 
 fn defaults(reader: &mut Reader<'_>, item: &Item<'_>) -> Defaults {

@@ -12,7 +12,7 @@ use crate::clock::{NONE, Scale};
 /// A form of records; `dyelog` reads both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// At most 24 bytes a record, names apart.
+    /// At most 24 bytes a record, names apart: the form of `dyelog-wire`.
     Binary,
     /// JSON Lines: a record a line, for people to read.
     Lines,

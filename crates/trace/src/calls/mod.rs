@@ -17,6 +17,9 @@
 //! All chains are held in memory until the last record, in proportion to the calls.
 
 mod emit;
+mod spans;
+
+pub use spans::{SpanCalls, SpanOperations};
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -148,6 +148,8 @@ fn recorded(
             end: span.end.saturating_add(shift),
             shift,
             orphan: span.parent != SpanId::NONE && (parent == NONE || !has_parent(parent)),
+            follows: span.follows,
+            endless: span.endless,
             cpu: span.cpu,
             links: if wanted.links { forest.spans.links_of(span).iter().map(link).collect() } else { Vec::new() },
             place,

@@ -11,7 +11,7 @@ mod jaeger;
 mod kieker;
 mod lines;
 mod otlp;
-mod otlp_proto;
+pub(crate) mod otlp_proto;
 mod records;
 mod skywalking;
 mod table;

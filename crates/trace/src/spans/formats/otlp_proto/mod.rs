@@ -8,7 +8,7 @@
 //! left out where its end is known, and ends the reading where it is not; what came before is used.
 
 mod frames;
-mod wire;
+pub(crate) mod wire;
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
