@@ -17,6 +17,10 @@ use crate::query::search::Search;
 use crate::tlc::Rules;
 use crate::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 
+/// Rows of one relation, of an operation or of the trace, that are sorted. A longer answer is given out as rows are found, so that it needs no
+/// memory for them; that order depends on rules and facts alone.
+const SORTED: usize = 1 << 20;
+
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'c> {
@@ -183,7 +187,8 @@ impl<'q> Answering<'q> {
                 }
             };
         }
-        let mut evaluator = Evaluator::with_limits(&self.question.rules, facts, self.limits);
+        let question = self.question;
+        let mut evaluator = Evaluator::with_limits(&question.rules, facts, self.limits);
         if let Some(watch) = self.watch {
             let relations: Vec<Relation> = self.question.asked.iter().map(|asked| asked.relation).collect();
             let rows = &mut self.told.rows;
@@ -205,49 +210,70 @@ impl<'q> Answering<'q> {
                 }
             };
         }
-        let asked: Vec<&Asked> = self.question.asked.iter().collect();
-        for (number, asked) in asked.into_iter().enumerate() {
-            let rows = evaluator.query(asked.relation, &vec![None; asked.columns.len()]);
-            let failure = facts.failure();
-            match (rows, failure) {
-                (Ok(rows), None) => self.give(number, asked, key, rows, facts)?,
-                (Err(failure), _) | (_, Some(failure)) => {
-                    self.failure = Some(failure);
-                    return ControlFlow::Break(());
+        for (number, asked) in question.asked.iter().enumerate() {
+            let mut kept: Vec<Vec<Value>> = Vec::new();
+            let mut is_long = false;
+            let done = evaluator.stream(asked.relation, &mut |row| {
+                if is_long {
+                    return self.row(number, asked, key, row, facts);
                 }
+                kept.push(row.to_vec());
+                is_long = kept.len() > SORTED;
+                if is_long {
+                    self.give(number, asked, key, std::mem::take(&mut kept), facts)
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            if let (Err(failure), _) | (_, Some(failure)) = (done, facts.failure()) {
+                self.failure = Some(failure);
+                return ControlFlow::Break(());
             }
+            if self.closed {
+                return ControlFlow::Break(());
+            }
+            sort(&mut kept, facts);
+            self.give(number, asked, key, kept, facts)?;
         }
         ControlFlow::Continue(())
     }
 
-    /// Gives out rows, texts in the order of letters.
+    /// Gives out rows.
     fn give(
         &mut self,
         number: usize,
         asked: &Asked,
         key: Option<(&str, &str)>,
-        mut rows: Vec<Vec<Value>>,
+        rows: Vec<Vec<Value>>,
         facts: &TraceFacts<'_>,
     ) -> ControlFlow<()> {
-        rows.sort_by(|left, right| {
-            let pairs = left.iter().zip(right);
-            pairs
-                .map(|(left, right)| compare(*left, *right, facts))
-                .find(|order| order.is_ne())
-                .unwrap_or(Ordering::Equal)
-        });
-        for row in rows {
-            let values = row.iter().zip(&asked.columns);
-            let shared: Vec<Shown> = values.map(|(value, column)| shown(*value, column.kind, facts)).collect();
-            let cells: Vec<Cell<'_>> = shared.iter().map(Shown::cell).collect();
-            self.told.rows[number] += 1;
-            if self.rows.row(number, key, &cells).is_break() {
-                self.closed = true;
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
+        rows.iter().try_for_each(|row| self.row(number, asked, key, row, facts))
     }
+
+    fn row(
+        &mut self,
+        number: usize,
+        asked: &Asked,
+        key: Option<(&str, &str)>,
+        row: &[Value],
+        facts: &TraceFacts<'_>,
+    ) -> ControlFlow<()> {
+        let values = row.iter().zip(&asked.columns);
+        let shared: Vec<Shown> = values.map(|(value, column)| shown(*value, column.kind, facts)).collect();
+        let cells: Vec<Cell<'_>> = shared.iter().map(Shown::cell).collect();
+        self.told.rows[number] += 1;
+        let flow = self.rows.row(number, key, &cells);
+        self.closed |= flow.is_break();
+        flow
+    }
+}
+
+/// Texts in the order of letters, other values by size.
+fn sort(rows: &mut [Vec<Value>], facts: &TraceFacts<'_>) {
+    rows.sort_unstable_by(|left, right| {
+        let pairs = left.iter().zip(right);
+        pairs.map(|(left, right)| compare(*left, *right, facts)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    });
 }
 
 fn no_rows(asked: &Asked, scope: Scope) -> Diagnostic {

@@ -2,16 +2,16 @@
 //! none such, an answer is empty for that reason.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, Program, Rule, Span, Spanned, Term};
+use crate::datalog::ast::{Aggregate, Comparison, Condition, Program, Rule, Span, Spanned, Term};
 use crate::datalog::base::{BaseRelation, Type};
 use crate::datalog::check::variables as variables_of;
-use crate::datalog::scope::Scopes;
 use crate::datalog::syntax::{print_condition, print_term};
 use crate::datalog::value::Value;
 use crate::diagnostic::Place;
+use crate::query::flow::{Column, Flow, Texts, Variables, conditions};
 use crate::query::question::place;
 use crate::query::schema;
 
@@ -104,19 +104,21 @@ pub(super) struct Constant {
     pub(super) sought: Sought,
     pub(super) source: Source,
     pub(super) place: Place,
+    /// The column of a relation of the rules that has the text, where it is joined with the facts: that is a table of texts.
+    pub(super) table: Option<Column>,
 }
 
 impl Constant {
     /// What rules of a program look for, each once for each column.
     pub(super) fn of(program: &Program, rules: &[&Rule]) -> Vec<Self> {
-        let origins = origins(program);
+        let flow = Flow::of(program);
         let mut all = All { program, seen: BTreeSet::new(), found: Vec::new() };
         for rule in rules {
-            let columns = variables(rule, &origins);
-            let nothing = Vec::new();
-            let of = |name: &Arc<str>| columns.get(name).unwrap_or(&nothing);
+            let variables = flow.variables(rule);
             let reckoned = |all: &mut All<'_>, term: &Spanned<Term>, whole: &str, span: Span| {
-                variables_of(&term.value, &mut |name| all.add(&Sought::AnyNumber(whole.to_owned()), of(name), span));
+                variables_of(&term.value, &mut |name| {
+                    all.add(&Sought::AnyNumber(whole.to_owned()), variables.sources(name), span);
+                });
             };
             for term in rule.head.arguments.iter().filter(|term| is_arithmetic(&term.value)) {
                 reckoned(&mut all, term, &print_term(&term.value), term.span);
@@ -124,8 +126,11 @@ impl Constant {
             conditions(&rule.body, &mut |condition| match &condition.value {
                 Condition::Atom { atom, .. } => {
                     for (column, term) in atom.arguments.iter().enumerate() {
-                        if let Some(sought) = sought(&term.value) {
-                            all.add(&sought, &of_column(atom, column, &origins), term.span);
+                        let Some(sought) = sought(&term.value) else { continue };
+                        let held = flow.column(atom, column);
+                        let own = matches!(&sought, Sought::Text(text) if held.texts.contains_key(text));
+                        if !own && !held.others {
+                            all.add(&sought, held.sources.iter(), term.span);
                         }
                     }
                 }
@@ -134,7 +139,7 @@ impl Constant {
                         if is_arithmetic(&one.value) {
                             reckoned(&mut all, one, &print_term(&one.value), one.span);
                         } else if let (Term::Variable(variable, 0), Some(sought)) = (&one.value, sought(&other.value)) {
-                            all.add(&sought, of(&variable.name), other.span);
+                            all.add(&sought, variables.sources(&variable.name), other.span);
                         }
                     }
                 }
@@ -152,6 +157,7 @@ impl Constant {
                 }
                 _ => {}
             });
+            all.joined(rule, &variables, &flow);
         }
         all.found
     }
@@ -165,14 +171,43 @@ struct All<'p> {
 }
 
 impl All<'_> {
-    fn add(&mut self, sought: &Sought, sources: &[Source], span: Span) {
+    fn add<'s>(&mut self, sought: &Sought, sources: impl IntoIterator<Item = &'s Source>, span: Span) {
         for source in sources {
-            // Columns of one type hold nothing else, which is checked before anything is asked.
-            if (source.is_any() || matches!(sought, Sought::Text(_)))
-                && self.seen.insert((source.clone(), sought.clone()))
-            {
-                let (sought, source) = (sought.clone(), source.clone());
-                self.found.push(Constant { sought, source, place: place(self.program, span) });
+            self.one(sought, source, span, None);
+        }
+    }
+
+    fn one(&mut self, sought: &Sought, source: &Source, span: Span, table: Option<Column>) {
+        // Columns of one type hold nothing else, which is checked before anything is asked.
+        if (source.is_any() || matches!(sought, Sought::Text(_))) && self.seen.insert((source.clone(), sought.clone()))
+        {
+            let (sought, source) = (sought.clone(), source.clone());
+            self.found.push(Constant { sought, source, place: place(self.program, span), table });
+        }
+    }
+
+    /// Texts of the rules' own that a rule joins with columns of facts, or denies of them.
+    fn joined(&mut self, rule: &Rule, variables: &Variables, flow: &Flow<'_>) {
+        for (_, held) in variables.all() {
+            self.texts(&held.texts, held.sources.iter());
+        }
+        conditions(&rule.body, &mut |condition| {
+            let Condition::Atom { negated: true, atom } = &condition.value else { return };
+            for (column, term) in atom.arguments.iter().enumerate() {
+                let Term::Variable(variable, 0) = &term.value else { continue };
+                let denied = flow.column(atom, column);
+                self.texts(&denied.texts, variables.sources(&variable.name));
+                if let Some(held) = variables.of(&variable.name) {
+                    self.texts(&held.texts, denied.sources.iter());
+                }
+            }
+        });
+    }
+
+    fn texts<'s>(&mut self, texts: &Texts, sources: impl Iterator<Item = &'s Source>) {
+        for source in sources {
+            for (text, (span, column)) in texts {
+                self.one(&Sought::Text(Arc::clone(text)), source, *span, Some(*column));
             }
         }
     }
@@ -190,84 +225,5 @@ fn is_arithmetic(term: &Term) -> bool {
         Term::Variable(_, offset) => *offset != 0,
         Term::Arithmetic(..) => true,
         _ => false,
-    }
-}
-
-/// The columns of facts that each column of a relation of the rules takes its values from.
-struct Origins<'p> {
-    scopes: Scopes<'p>,
-    columns: BTreeMap<(u32, usize), Vec<Source>>,
-}
-
-/// Every condition, those within aggregates too.
-fn conditions<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Spanned<Condition>)) {
-    for condition in body {
-        found(condition);
-        if let Condition::Aggregate { body, .. } = &condition.value {
-            conditions(body, found);
-        }
-    }
-}
-
-fn of_column(atom: &Atom, column: usize, origins: &Origins<'_>) -> Vec<Source> {
-    let schema = schema::schema();
-    let Some(base) = schema.get(&atom.relation.value) else {
-        let number = origins.scopes.relation(&atom.relation);
-        return number.and_then(|number| origins.columns.get(&(number, column))).cloned().unwrap_or_default();
-    };
-    let kind = schema.columns(base).1.get(column).copied();
-    let values = kind == Some(Type::Any);
-    let key = match atom.arguments.get(1).map(|term| &term.value) {
-        Some(Term::Symbol(key)) if values => Some(Arc::clone(key)),
-        _ => None,
-    };
-    // Fixed words are checked like all others: `span_kind(S, "clinet")` finds nothing either.
-    if values || kind == Some(Type::Symbol) { vec![Source { relation: base, column, key }] } else { Vec::new() }
-}
-
-/// The columns that each variable of a rule stands in, where positive atoms bind it.
-fn variables(rule: &Rule, origins: &Origins<'_>) -> BTreeMap<Arc<str>, Vec<Source>> {
-    let mut columns: BTreeMap<Arc<str>, Vec<Source>> = BTreeMap::new();
-    conditions(&rule.body, &mut |condition| {
-        if let Condition::Atom { negated: false, atom } = &condition.value {
-            for (column, term) in atom.arguments.iter().enumerate() {
-                if let Term::Variable(variable, 0) = &term.value {
-                    let sources = of_column(atom, column, origins);
-                    columns.entry(Arc::clone(&variable.name)).or_default().extend(sources);
-                }
-            }
-        }
-    });
-    columns
-}
-
-/// For each column of each relation of the rules, the columns of facts that its values may come from. Only where all rules of
-/// the relation take them from facts: a constant in a head is a value, too.
-fn origins(program: &Program) -> Origins<'_> {
-    let mut origins = Origins { scopes: Scopes::of(program), columns: BTreeMap::new() };
-    loop {
-        let mut next: BTreeMap<(u32, usize), Vec<Source>> = BTreeMap::new();
-        let mut closed: BTreeSet<(u32, usize)> = BTreeSet::new();
-        for rule in &program.rules {
-            let Some(number) = origins.scopes.relation(&rule.head.relation) else { continue };
-            let columns = variables(rule, &origins);
-            for (column, term) in rule.head.arguments.iter().enumerate() {
-                let key = (number, column);
-                let known = next.entry(key).or_default();
-                match &term.value {
-                    Term::Variable(variable, 0) => {
-                        known.extend(columns.get(&variable.name).into_iter().flatten().cloned());
-                    }
-                    _ => drop(closed.insert(key)),
-                }
-                known.sort();
-                known.dedup();
-            }
-        }
-        next.retain(|key, sources| !closed.contains(key) && !sources.is_empty());
-        if next == origins.columns {
-            return origins;
-        }
-        origins.columns = next;
     }
 }

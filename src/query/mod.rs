@@ -13,6 +13,7 @@ pub mod codes;
 mod constants;
 mod dominators;
 mod facts;
+mod flow;
 mod matched;
 pub mod messages;
 mod needed;

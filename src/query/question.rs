@@ -122,6 +122,7 @@ impl Question {
         let rules = compile(program, schema)?;
         let names = if chosen.is_empty() { shown(program, from) } else { chosen.to_vec() };
         let types = column_types(program, schema);
+        let types: Vec<Vec<Type>> = (0..).zip(types).map(|(number, columns)| whole(&rules, number, columns)).collect();
         let mut asked = Vec::new();
         let mut errors = Vec::new();
         for name in names {
@@ -153,6 +154,16 @@ impl Question {
         self.asked.retain(keep);
         self
     }
+}
+
+/// The types of a relation's columns, where numbers are whole if evaluation never gives the column a fraction.
+fn whole(rules: &CompiledRules, relation: u32, columns: Vec<Type>) -> Vec<Type> {
+    let fractions = rules.fractions(Relation::Derived(relation));
+    let of = |(column, kind): (usize, Type)| match kind {
+        Type::Number if fractions.get(column) == Some(&false) => Type::Integer,
+        kind => kind,
+    };
+    columns.into_iter().enumerate().map(of).collect()
 }
 
 /// The facts that a rule file is about, by what it reads: those of the graph alone where nothing else is read, and templates stand in it or

@@ -211,6 +211,10 @@ pub fn schema() -> &'static BaseSchema {
                 schema.key(added, 0);
             }
         }
+        for (name, columns, _) in described() {
+            let relation = schema.get(name).expect("all that are described are there");
+            schema.name_columns(relation, columns);
+        }
         for (file, text) in super::standard::FILES {
             let exports = syntax::read(file, text, &|_| None).program.exports;
             for relation in exports {

@@ -13,11 +13,15 @@ use crate::names::Name;
 use crate::query::codes;
 use crate::query::constants::{Constant, Number, Sought, Source, written};
 use crate::query::facts::TraceFacts;
+use crate::query::flow::Column;
 use crate::query::schema::{self, Own};
 use crate::trace::TraceNames;
 
 /// Most texts of a column that are kept for suggestions, and most numbers.
 const KEPT: usize = 10_000;
+
+/// Of how many texts of one table it is told that the trace lacks them.
+const TOLD: usize = 8;
 
 /// How many values a note lists.
 const LISTED: usize = 8;
@@ -95,11 +99,30 @@ impl<'q> Search<'q> {
 
     /// What was not found.
     pub(super) fn finish(self) -> Vec<Diagnostic> {
-        let findings = self.constants.iter().filter_map(|constant| {
+        let missing = self.constants.iter().filter_map(|constant| {
             let seen = self.columns.get(&constant.source)?;
-            if seen.missing.contains(&constant.sought) { seen.finding(constant) } else { None }
+            seen.missing.contains(&constant.sought).then_some((constant, seen))
         });
-        findings.collect()
+        let mut findings = Vec::new();
+        // Of a long table of texts, the first ones stand for the others.
+        let mut tables: BTreeMap<(&Source, Column), (usize, usize)> = BTreeMap::new();
+        for (constant, seen) in missing {
+            let Some(finding) = seen.finding(constant) else { continue };
+            if let Some(table) = constant.table {
+                let (told, last) = tables.entry((&constant.source, table)).or_insert((0, findings.len()));
+                *told += 1;
+                if *told > TOLD {
+                    continue;
+                }
+                *last = findings.len();
+            }
+            findings.push(finding);
+        }
+        for (told, last) in tables.into_values().filter(|(told, _)| *told > TOLD) {
+            let more = format!("the trace lacks {} more texts that this rule file has in the same column", told - TOLD);
+            findings[last].notes.push(more);
+        }
+        findings
     }
 }
 

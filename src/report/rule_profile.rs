@@ -96,5 +96,10 @@ fn words(rule: &Rule, cost: &RuleProfile, literal: &LiteralProfile) -> String {
     } else {
         &rule.body
     };
-    body.get(place).map_or_else(String::new, |literal| print_condition(&literal.value))
+    let written = body.get(place).map(|literal| &literal.value);
+    let written = match (written, literal.within) {
+        (Some(Condition::Aggregate { body, .. }), Some(within)) => body.get(within).map(|literal| &literal.value),
+        _ => written,
+    };
+    written.map_or_else(String::new, print_condition)
 }

@@ -285,7 +285,22 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (PAIR, "name(e1, s), s = \"x\", s = \"y\"", &["R084"]),
     (HOPS, "q[x] = q[x+1]", &["R084"]),
     (HOPS, "z[x] = y[x]", &["R084"]),
-    (PAIR, "kind(e1, \"Be\"), kind(e1, \"Ac\")", &[]),
+    (PAIR, "kind(e1, \"Be\"), kind(e1, \"Ac\")", &["R084"]),
+    (PAIR, "v*2 = 3", &["R084"]),
+    (PAIR, "v*2 = w*2 + 1", &["R084"]),
+    (PAIR, "v + v = 3", &["R084"]),
+    (PAIR, "name(e1, \"a\"), name(e1, \"b\")", &["R084"]),
+    (PAIR, "name(e1, s), name(e2, z), s = z, s = \"a\", z = \"b\"", &["R084"]),
+    (ONE, "task(e1, b, _), a != b", &["R084"]),
+    (ONE, "kind(e1, X), X = \"Ac\", X = \"Be\"", &["R084"]),
+    (HOPS, "kind(g[x], X), X = \"Be\"", &["R084"]),
+    (PAIR, "next_in_thread(e1, X), X != e2", &["R084"]),
+    (PAIR, "!edge(e1, _), next_in_thread(e1, X), edge(e1, X)", &["R084"]),
+    (PAIR, "!task(e1, _, _)", &["R084"]),
+    (HOPS, "y[1] > 3, every x { y[x] < 2 }", &["R084"]),
+    (HOPS, "y[n] > 3, y[x] < 2", &["R084"]),
+    (HOPS, "some x { y[x]*2 = 3 }", &["R084"]),
+    (PAIR, "p(zz), zz > v, zz < v+1", &["R084"]),
     (HOPS, "kind(g[x], \"Ac\")", &["R084"]),
     (HOPS, "!kind(f[x], \"Be\")", &["R084"]),
     (PAIR, "!node(e2)", &["R084"]),
@@ -322,8 +337,13 @@ fn what_a_condition_cannot_mean_is_refused() {
 #[test]
 fn what_may_hold_is_not_refused() {
     for (nodes, conditions) in [
-        (PAIR, "p(zz), zz > v, zz < v+1"),
-        (PAIR, "p(zz), v > zz, zz > w, v < w+3"),
+        (PAIR, "half(zz), zz > v, zz < v+1"),
+        (PAIR, "half(zz), v > zz, zz > w, v < w+3"),
+        (PAIR, "task(e1, b, _), a != b"),
+        (PAIR, "task(e1, c, _), task(e2, c, _), a != b"),
+        (PAIR, "begins(_, I, 1), I = a, I != b, task(e2, a, _)"),
+        (HOPS, "y[1] > 3, y[n] < 2"),
+        (HOPS, "some x { y[x] > 3 }, some x { y[x] < 2 }"),
         (PAIR, "p(v/1), v % 2 = 0"),
         (PAIR, "name(e1, s), s = a"),
         (PAIR, "v - w > 2, v > w"),
@@ -331,7 +351,7 @@ fn what_may_hold_is_not_refused() {
         (PAIR, "kind(e1, \"Fk\"), kind(e2, S), S != \"Ed\""),
         (HOPS, "t[x] = t[x+1], y[x] < z[x]"),
     ] {
-        let text = format!("{}{HELP}", template(nodes, conditions));
+        let text = format!("{}{HELP}half(1.5).", template(nodes, conditions));
         assert!(rules(&text).is_ok(), "{conditions}: {:?}", rules(&text).err().map(|found| errors(&found)));
     }
 }

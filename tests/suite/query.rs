@@ -12,6 +12,7 @@ mod parquet;
 
 use std::ops::ControlFlow;
 
+use dyelog::datalog::base::Type;
 use dyelog::datalog::syntax;
 use dyelog::diagnostic::Diagnostics;
 use dyelog::query::{self, Answering, Cell, Question, Rows, Scope, Told};
@@ -119,6 +120,21 @@ fn constants_are_looked_for_through_relations_and_comparisons() {
     assert_eq!(codes, ["Q003", "Q004"]);
     let (_, told) = ask("q(S) :- attr(S, \"n\", \"7\").", OTLP.as_bytes(), Scope::Operation).expect("it runs");
     assert_eq!(told.findings[0].code.0, "Q008");
+}
+
+/// What a column can hold is what evaluation gives it: `/` between whole numbers is whole.
+#[test]
+fn columns_are_whole_where_no_fraction_comes() {
+    for (rules, kind) in [
+        ("q(S, D / 1000000) :- duration(S, D).", Type::Integer),
+        ("q(N, M) :- span(_, N, _), M = max D { span(S, N, _), duration(S, D) }.", Type::Integer),
+        ("q(S, D / 2.0) :- duration(S, D).", Type::Number),
+        ("q(N, M) :- span(_, N, _), M = mean D { span(S, N, _), duration(S, D) }.", Type::Number),
+    ] {
+        let program = syntax::read("question.dl", rules, &query::standard::text).program;
+        let question = Question::new(&program, Vec::new(), 0, &[], Scope::Operation).expect("the rules are right");
+        assert_eq!(question.asked[0].columns[1].kind, kind, "{rules}");
+    }
 }
 
 #[test]

@@ -160,6 +160,7 @@ fn what_files_do_not_show_is_told_with_both_places() {
       |                                       ^^^^^^^
       |
       = note: a relation is defined by rules of this file, exported by a used one, or one of the facts
+      = help: write rules for it: `nothing(…) :- ….`
 
     error[R034]: `shown` means two relations here
      --> main.dl:4:1
@@ -199,6 +200,7 @@ fn what_files_do_not_show_is_told_with_both_places() {
       |           ^^^^^^^
       |
       = note: a relation is defined by rules of this file, exported by a used one, or one of the facts
+      = help: write rules for it: `missing(…) :- ….`
 
     error[R020]: `one` is a relation of the facts
      --> main.dl:6:20

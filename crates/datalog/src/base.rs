@@ -34,6 +34,7 @@ pub struct BaseSchema {
     relations: IndexMap<String, Vec<Type>>,
     closed: IndexMap<(BaseRelation, usize), &'static [&'static str]>,
     keys: IndexMap<BaseRelation, Vec<usize>>,
+    column_names: IndexMap<BaseRelation, Vec<&'static str>>,
     offered: IndexMap<String, String>,
 }
 
@@ -71,6 +72,17 @@ impl BaseSchema {
     /// The columns of which each value has at most one row.
     pub fn keys(&self, relation: BaseRelation) -> &[usize] {
         self.keys.get(&relation).map_or(&[], Vec::as_slice)
+    }
+
+    /// Says what the columns of a relation are called.
+    pub fn name_columns(&mut self, relation: BaseRelation, names: Vec<&'static str>) {
+        self.column_names.insert(relation, names);
+    }
+
+    /// The first relation with a column of that name, as `span(span, service, name)`.
+    pub fn with_column(&self, name: &str) -> Option<String> {
+        let (relation, columns) = self.column_names.iter().find(|(_, columns)| columns.contains(&name))?;
+        Some(format!("{}({})", self.columns(*relation).0, columns.join(", ")))
     }
 
     /// Says that a relation is there for those that use a file.

@@ -43,6 +43,7 @@ pub const KINDS: &[&str] = &["Be", "Ac", "Ed", "Fk", "Jn"];
 
 /// Columns of which each value has one row at most: a node has one place in one thread and on one task, and one next node there.
 const KEYS: &[(&str, usize)] = &[
+    ("node", 0),
     ("thread", 0),
     ("task", 0),
     ("kind", 0),

@@ -11,6 +11,7 @@ use crate::plan::{KindTag, Plan};
 use crate::program::Program as TemplateProgram;
 use crate::{check, planner};
 use dyelog_datalog::ast::{Damage, Program, Rule, Template};
+use dyelog_datalog::check::Bodies;
 use dyelog_datalog::eval::CompiledRules;
 use dyelog_datalog::{self as datalog, syntax};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Severity};
@@ -107,9 +108,8 @@ impl Rules {
             return Err(Diagnostics(findings));
         }
         // Those with templates, exports or outputs tell what their relations are for.
-        let shipped = |name: &str| shipped_text(name).is_some();
-        let files = program.files.iter().enumerate().filter(|(_, file)| !shipped(&file.name) && &*file.name != ROOT);
-        let own: Vec<u32> = files.map(|(number, _)| number as u32).collect();
+        let of_user = |file: &u32| !is_shipped(&program, *file) && &*program.files[*file as usize].name != ROOT;
+        let own: Vec<u32> = (0..program.files.len() as u32).filter(of_user).collect();
         findings.extend(datalog::check::check_own(&program, facts::schema(), &own));
         let (plans, more) = compile_all(&program);
         findings.extend(more);
@@ -184,9 +184,10 @@ impl Rules {
 pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
     let mut findings = Findings::new(program);
     let mut plans = Vec::new();
+    let bodies = Bodies::of(program, facts::schema());
     for template in &program.templates {
         let before = findings.list.len();
-        plans.extend(plan(program, template, &mut findings));
+        plans.extend(plan(program, template, &bodies, &mut findings));
         let of_template = findings.list.split_off(before);
         findings.list.extend(of_template.into_iter().filter(|finding| !follows(finding.code, template.damage)));
     }
@@ -197,9 +198,9 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
 }
 
 /// The plan of a template, if one can be made.
-fn plan(program: &Program, template: &Template, findings: &mut Findings<'_>) -> Option<Plan> {
+fn plan(program: &Program, template: &Template, bodies: &Bodies<'_>, findings: &mut Findings<'_>) -> Option<Plan> {
     let pattern = Pattern::of(template, findings)?;
-    check::template(template, &pattern, findings);
+    check::template(template, &pattern, bodies, findings);
     let route = planner::route(program, template, &pattern, findings)?;
     let model = operations::compile(template, &pattern, &route, findings);
     if !route.sound {
@@ -257,6 +258,11 @@ fn follows(code: Code, damage: Damage) -> bool {
     (damage.is_in(Damage::NODES) && of_nodes.contains(&code))
         || (damage.is_in(Damage::CONDITIONS) && of_conditions.contains(&code))
         || (damage.is_in(Damage::STATEMENTS) && of_statements.contains(&code))
+}
+
+/// Whether a file of a program is a shipped one.
+pub(super) fn is_shipped(program: &Program, file: u32) -> bool {
+    program.files.get(file as usize).is_some_and(|file| shipped_text(&file.name).is_some())
 }
 
 /// Whether a file of a program is one of those loaded by default.

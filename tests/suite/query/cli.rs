@@ -168,6 +168,18 @@ fn rules_are_profiled() {
     assert_eq!(text.matches("cartesian product").count(), 1, "{text}");
 }
 
+/// Of a recursive `max` the literals within its braces are told apart.
+#[test]
+fn the_inside_of_a_recursive_max_is_profiled() {
+    let rules = "longest(X, 0) :- edge(X, _), !edge(_, X).\n\
+        longest(Y, D) :- D = max L { edge(X, Y), longest(X, P), L = P + 1 }.\noutput longest.\n";
+    let (code, text, err) = profile(rules, &[]);
+    assert_eq!((code, &*err), (0, ""), "{text}");
+    for literal in ["  longest(X, P)", "  L = P+1", "  edge(X, Y)"] {
+        assert_eq!(text.lines().filter(|line| line.starts_with(literal)).count(), 1, "{literal} in\n{text}");
+    }
+}
+
 #[test]
 fn fractions_are_shown_as_they_are_written() {
     for number in ["0.3", "0.7", "0.1", "-2.5", "1e-9", "12345.678", "3.1415926535898"] {

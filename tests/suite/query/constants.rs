@@ -51,3 +51,35 @@ fn what_the_trace_has_is_not_told() {
         assert_eq!(said(rules).0, Vec::<&str>::new(), "{rules}");
     }
 }
+
+/// Texts that rules have in facts of their own, and join with the trace by whatever way.
+#[test]
+fn texts_of_tables_are_looked_for() {
+    for (rules, hints) in [
+        ("k(\"n\"). k(\"haif\"). q(V) :- k(K), attr(_, K, V).", &["did you mean `half`?"][..]),
+        ("k(\"haif\"). h(K) :- k(K). g(K) :- h(L), K = L. q(V) :- g(K), attr(_, K, V).", &["did you mean `half`?"]),
+        ("k(K) :- K = \"haif\". q(V) :- k(K), attr(_, J, V), J = K.", &["did you mean `half`?"]),
+        ("k(\"aa\"). q(S) :- span(S, X, _), !k(X).", &["did you mean `a`?"]),
+        ("k(\"aa\"). q(S) :- is(S, X), k(X). is(S, X) :- span(S, X, _).", &["did you mean `a`?"]),
+        ("k(\"aa\"). q(N) :- k(X), N = count { span(_, X, _) }.", &["did you mean `a`?"]),
+        // In both tables, or in none that the trace is joined with.
+        ("k(\"aa\"). k(\"a\"). l(\"a\"). q(S) :- k(X), l(X), span(S, X, _).", &[]),
+        ("k(\"aa\", 1). q(S, N) :- span(S, _, _), k(_, N).", &[]),
+        // What the trace has of them goes on.
+        ("k(\"n\"). k(\"haif\"). h(K) :- k(K), attr(_, K, _). q(K) :- h(K).", &["did you mean `half`?"]),
+        // A name that rules give is theirs.
+        ("is(S, \"slow\") :- span(S, _, _). is(S, X) :- span(S, X, _). q(S) :- is(S, \"slow\").", &[]),
+    ] {
+        let (codes, words) = said(rules);
+        assert_eq!(codes, vec!["Q003"; hints.len()], "{rules}");
+        assert_eq!(words.lines().filter(|line| line.starts_with("did")).collect::<Vec<_>>(), *hints, "{rules}");
+    }
+}
+
+#[test]
+fn of_a_long_table_the_first_texts_are_named() {
+    let table: String = (0..30).map(|number| format!("k(\"key {number}\"). ")).collect();
+    let (codes, words) = said(&format!("{table} q(V) :- k(K), attr(_, K, V)."));
+    assert_eq!(codes, ["Q003"; 8]);
+    assert!(words.contains("22 more texts"), "{words}");
+}

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::ast::{Aggregate, Atom, Comparison, Condition, Operator, Rule, Span, Spanned, Term};
+use crate::check::contradiction::Contradiction;
 use crate::check::whole::Fractions;
 use crate::check::{Checker, condition_terms, safety, variables};
 use crate::codes;
@@ -55,7 +56,7 @@ impl<'p> Checker<'p> {
             }
         });
         if let Some(span) = found {
-            self.warning(codes::NEVER, span, "this never holds".to_owned(), |d| {
+            self.error(codes::NEVER, span, "this never holds".to_owned(), |d| {
                 d.with_note("division by 0 has no value").with_hint("remove it, or divide by what is not 0")
             });
         }
@@ -64,10 +65,10 @@ impl<'p> Checker<'p> {
 
     /// Literals that contradict each other, or themselves.
     fn never(&mut self, body: &'p [Spanned<Condition>], fractions: &Fractions) {
-        if let Some((spans, reason)) = self.contradiction(body, fractions) {
-            let last = spans.iter().copied().max().expect("a contradiction has a place");
-            let others: Vec<_> = spans.iter().filter(|span| **span != last).map(|span| self.place(*span)).collect();
-            self.warning(codes::NEVER, last, "this never holds".to_owned(), |d| {
+        if let Some(Contradiction { mut places, reason }) = self.contradiction(body, fractions) {
+            let last = places.pop().expect("a contradiction has a place");
+            let others: Vec<_> = places.into_iter().map(|span| self.place(span)).collect();
+            self.error(codes::NEVER, last, "this never holds".to_owned(), |d| {
                 let d = others.into_iter().fold(d, |d, place| d.with_place(place, "together with this"));
                 d.with_note(reason).with_hint("remove the rule, or mend its conditions")
             });
@@ -157,6 +158,11 @@ impl<'p> Checker<'p> {
 
     /// Relations whose every rule needs one that has no beginning either.
     fn without_beginning(&mut self) {
+        // Relations that are wrongly named or defined may have a beginning once they are mended.
+        let causes = [codes::RELATION, codes::ARITY, codes::BASE_RULE];
+        if self.found.iter().any(|(_, finding)| causes.contains(&finding.code)) {
+            return;
+        }
         let count = self.scopes.len();
         let mut begun = vec![false; count];
         // What each rule still waits for, and which rules wait for a relation.
@@ -197,7 +203,7 @@ impl<'p> Checker<'p> {
         for relation in (0..count as u32).filter(|relation| !begun[*relation as usize]) {
             let span = self.scopes.first(relation).span;
             let name = self.scopes.shown(relation);
-            self.warning(codes::NEVER, span, format!("`{name}` never holds"), |d| {
+            self.error(codes::NEVER, span, format!("`{name}` never holds"), |d| {
                 d.with_note("each of its rules needs a relation that never holds, or itself")
                     .with_hint("add a rule that begins with relations of the facts")
             });

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod contradiction;
+mod differences;
 mod endless;
 mod monotone;
 mod names;
@@ -16,8 +17,8 @@ mod vocabulary;
 mod whole;
 
 pub use bodies::divides_by_zero;
+pub use contradiction::{Bodies, Contradiction};
 pub(super) use monotone::{Monotone, best_values};
-pub use ranges::Range;
 pub(super) use safety::outside;
 pub use safety::unsafe_bodies;
 
@@ -113,14 +114,15 @@ impl<'p> Checker<'p> {
         self.found.push((span, more(Diagnostic::new(severity, code, place, message))));
     }
 
-    /// A warning about what is an error already says nothing new.
+    /// Of what is an error already, that it stands once or never holds says nothing new.
     fn drop_consequences(&mut self) {
-        let errors = self.found.iter().filter(|(_, diagnostic)| diagnostic.severity == Severity::Error);
-        let wrong: HashSet<Span> = errors.map(|(span, _)| *span).collect();
         let follows = [codes::ONCE, codes::NEVER];
-        self.found.retain(|(span, diagnostic)| {
-            diagnostic.severity == Severity::Error || !follows.contains(&diagnostic.code) || !wrong.contains(span)
-        });
+        let causes = self
+            .found
+            .iter()
+            .filter(|(_, diagnostic)| diagnostic.severity == Severity::Error && !follows.contains(&diagnostic.code));
+        let wrong: HashSet<Span> = causes.map(|(span, _)| *span).collect();
+        self.found.retain(|(span, diagnostic)| !follows.contains(&diagnostic.code) || !wrong.contains(span));
     }
 
     fn error(&mut self, code: Code, span: Span, message: String, more: impl FnOnce(Diagnostic) -> Diagnostic) {

@@ -4,7 +4,7 @@ use crate::ast::{Comparison, Operator, Term, Variable};
 
 /// An interval that has all the numbers that a term may have, and maybe more.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub(super) struct Range {
     low: f64,
     high: f64,
     /// Whether the ends themselves are left out.
@@ -18,20 +18,14 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 impl Range {
     /// All numbers.
-    pub const ANY: Self = Self { low: f64::NEG_INFINITY, high: f64::INFINITY, open: [false; 2], whole: false };
+    pub(super) const ANY: Self = Self { low: f64::NEG_INFINITY, high: f64::INFINITY, open: [false; 2], whole: false };
     /// All whole numbers.
-    pub const WHOLE: Self = Self { whole: true, ..Self::ANY };
+    pub(super) const WHOLE: Self = Self { whole: true, ..Self::ANY };
 
     /// Whole numbers from `least` on.
     #[must_use]
-    pub fn from(least: i64) -> Self {
+    pub(super) fn from(least: i64) -> Self {
         Self { low: Self::whole(least).low, ..Self::WHOLE }
-    }
-
-    /// Whole numbers up to `most`.
-    #[must_use]
-    pub fn and_up_to(self, most: i64) -> Self {
-        Self { high: Self::whole(most).high, ..self }
     }
 
     fn whole(number: i64) -> Self {
@@ -49,7 +43,7 @@ impl Range {
     }
 
     /// The numbers of a term; arithmetic that has no value adds none.
-    pub fn of(term: &Term, variable: &dyn Fn(&Variable) -> Self) -> Self {
+    pub(super) fn of(term: &Term, variable: &dyn Fn(&Variable) -> Self) -> Self {
         match term {
             Term::Integer(number) => Self::whole(*number),
             Term::Float(number) => Self::between(*number, *number, false),
@@ -110,13 +104,13 @@ impl Range {
     }
 
     /// Whether there is no number.
-    pub fn is_empty(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         self.low > self.high || (self.low == self.high && self.open != [false; 2])
     }
 
     /// Those numbers for which a comparison with some number of another range holds.
     #[must_use]
-    pub fn compared(self, comparison: Comparison, with: Self) -> Self {
+    pub(super) fn compared(self, comparison: Comparison, with: Self) -> Self {
         let mut range = self;
         let strict = matches!(comparison, Comparison::Less | Comparison::Greater);
         if matches!(comparison, Comparison::Less | Comparison::LessOrEqual | Comparison::Equal) {
@@ -143,7 +137,7 @@ impl Range {
     }
 
     /// Whether no two numbers of two ranges compare so.
-    pub fn never(self, comparison: Comparison, other: Self) -> bool {
+    pub(super) fn never(self, comparison: Comparison, other: Self) -> bool {
         match comparison {
             Comparison::NotEqual => self.only().is_some_and(|only| other.only() == Some(only)),
             Comparison::Equal => {

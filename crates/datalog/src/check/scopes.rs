@@ -90,10 +90,15 @@ impl<'p> Checker<'p> {
             let d = match name {
                 "starts" => d.with_hint("`starts` exists in the form `!starts(template, node)` only, under `where`"),
                 _ if self.schema.file_of(name).is_some() => d,
-                _ => d.with_similar(name, known),
+                _ => d.with_similar(name, known.iter().copied()),
+            };
+            let d = match self.schema.with_column(name) {
+                Some(columns) => d.with_hint(format!("`{name}` is a column of `{columns}`")),
+                None => d,
             };
             let d = match file {
                 Some(file) => d.with_hint(format!("write `use \"{file}\"` at the top: that file defines it")),
+                None if d.hints.is_empty() => d.with_hint(format!("write rules for it: `{name}(…) :- ….`")),
                 None => d,
             };
             d.with_note("a relation is defined by rules of this file, exported by a used one, or one of the facts")

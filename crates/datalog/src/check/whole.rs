@@ -9,7 +9,7 @@ use crate::check::{Checker, atoms};
 /// For each column of each relation that rules define: whether it may hold a fraction.
 pub(super) type Fractions = Vec<Vec<bool>>;
 
-impl<'p> Checker<'p> {
+impl Checker<'_> {
     /// Where fractions may be, from the bodies on to the heads.
     pub(super) fn fractions(&self) -> Fractions {
         let arity = |relation: u32| self.scopes.first(relation).arguments.len();
@@ -48,7 +48,7 @@ impl<'p> Checker<'p> {
     }
 
     /// The variables of a body that are whole for sure where they are numbers.
-    pub(super) fn whole_variables(&self, body: &'p [Spanned<Condition>], columns: &Fractions) -> HashSet<&'p str> {
+    pub(super) fn whole_variables<'b>(&self, body: &'b [Spanned<Condition>], columns: &Fractions) -> HashSet<&'b str> {
         // Those of atoms, with whether one of their columns has no fractions.
         let mut given: HashMap<&str, bool> = HashMap::new();
         for condition in body {
@@ -71,27 +71,27 @@ impl<'p> Checker<'p> {
                 _ => {}
             }
         }
-        let mut whole: HashSet<&str> = given.iter().filter(|(_, whole)| **whole).map(|(name, _)| *name).collect();
         let equations = body.iter().filter_map(|condition| match &condition.value {
             Condition::Compare(left, Comparison::Equal, right) => Some([(left, right), (right, left)]),
             _ => None,
         });
-        let equations: Vec<_> = equations.flatten().collect();
-        for _ in 0..EQUATIONS {
-            let before = whole.len();
-            for (unknown, other) in &equations {
-                if let Term::Variable(variable, _) = &unknown.value
-                    && !given.contains_key(&*variable.name)
-                    && !may(&other.value, &whole)
-                {
-                    whole.insert(&variable.name);
-                }
-            }
-            if whole.len() == before {
-                break;
+        let equations: Vec<_> = equations
+            .flatten()
+            .filter_map(|(unknown, other)| match &unknown.value {
+                Term::Variable(variable, _) if !given.contains_key(&*variable.name) => Some((&*variable.name, other)),
+                _ => None,
+            })
+            .collect();
+        // As evaluation has it: what equations alone give is whole where each of them gives a whole number.
+        let of_atoms = given.iter().filter(|(_, whole)| **whole).map(|(name, _)| *name);
+        let mut whole: HashSet<&str> = of_atoms.chain(equations.iter().map(|(name, _)| *name)).collect();
+        loop {
+            let may = equations.iter().find(|(name, other)| whole.contains(name) && may(&other.value, &whole));
+            match may {
+                Some((name, _)) => drop(whole.remove(name)),
+                None => return whole,
             }
         }
-        whole
     }
 
     fn may_column(&self, atom: &Atom, column: usize, columns: &Fractions) -> bool {
@@ -103,9 +103,6 @@ impl<'p> Checker<'p> {
         relation.and_then(|columns| columns.get(column)).copied().unwrap_or(true)
     }
 }
-
-/// How many equations are followed one into another.
-const EQUATIONS: usize = 16;
 
 fn may(term: &Term, whole: &HashSet<&str>) -> bool {
     match term {

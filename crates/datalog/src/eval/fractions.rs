@@ -13,9 +13,11 @@ use crate::eval::program::{CompiledRules, Literal, Relation, Rule, Term};
 struct Columns {
     base: Vec<Vec<bool>>,
     derived: Vec<Vec<bool>>,
+    /// Of relations that aggregates range over: the same of the variables that the aggregate's rule gives it.
+    given: Vec<Vec<bool>>,
 }
 
-/// Makes each division exact whose operands may have a fraction.
+/// Makes each division exact whose operands may have a fraction, and notes the columns of relations that may have one.
 pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
     let base = schema.names().map(|name| {
         let relation = schema.get(name).expect("the name comes from the schema");
@@ -26,7 +28,8 @@ pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
         columns.resize(relation.arity, false);
         columns
     });
-    let mut columns = Columns { base: base.collect(), derived: derived.collect() };
+    let given = vec![Vec::new(); rules.derived.len()];
+    let mut columns = Columns { base: base.collect(), derived: derived.collect(), given };
     // What is needed comes first, so that few passes are: one, but for recursion.
     let mut order: Vec<usize> = (0..rules.derived.len()).collect();
     order.sort_by_key(|relation| rules.derived[*relation].level);
@@ -35,7 +38,8 @@ pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
         for relation in &order {
             for rule in &rules.derived[*relation].rules {
                 let rule = &rules.rules[*rule as usize];
-                let registers = columns.registers(rule);
+                let registers = columns.registers(*relation, rule);
+                changed |= columns.give(rule, &registers);
                 for (column, term) in rule.head.iter().enumerate() {
                     let known = &mut columns.derived[*relation][column];
                     changed |= !*known && may(term, &registers);
@@ -47,8 +51,12 @@ pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
             break;
         }
     }
-    for rule in &mut rules.rules {
-        let registers = columns.registers(rule);
+    let heads = rules.derived.iter().enumerate();
+    let heads: Vec<(usize, u32)> =
+        heads.flat_map(|(relation, derived)| derived.rules.iter().map(move |rule| (relation, *rule))).collect();
+    for (relation, rule) in heads {
+        let rule = &mut rules.rules[rule as usize];
+        let registers = columns.registers(relation, rule);
         let Rule { head, body, .. } = rule;
         for term in head.iter_mut() {
             exact(term, &registers);
@@ -68,6 +76,9 @@ pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
             }
         }
     }
+    for (derived, columns) in rules.derived.iter_mut().zip(columns.derived) {
+        derived.fractions = columns;
+    }
 }
 
 impl Columns {
@@ -78,9 +89,30 @@ impl Columns {
         }
     }
 
-    /// Which registers of a rule may hold a fraction. What stands in several columns must be in all of them.
-    fn registers(&self, rule: &Rule) -> Vec<bool> {
+    /// Hands on to the insides of a rule's aggregates which of the variables that they share with it may hold a fraction.
+    fn give(&mut self, rule: &Rule, registers: &[bool]) -> bool {
+        let mut changed = false;
+        for literal in &rule.body {
+            let Literal::Aggregate { relation, group, .. } = literal else { continue };
+            let given = &mut self.given[*relation as usize];
+            given.resize(group.len(), false);
+            for (known, register) in given.iter_mut().zip(group) {
+                changed |= !*known && registers[*register as usize];
+                *known |= registers[*register as usize];
+            }
+        }
+        changed
+    }
+
+    /// Which registers of a relation's rule may hold a fraction. What stands in several columns must be in all of them.
+    fn registers(&self, relation: usize, rule: &Rule) -> Vec<bool> {
         let mut known: Vec<Option<bool>> = vec![None; rule.registers.len()];
+        // The first columns of what an aggregate ranges over are the variables that it shares with its rule.
+        for (term, fraction) in rule.head.iter().zip(&self.given[relation]) {
+            if let Some(register) = term.register() {
+                known[register as usize] = Some(*fraction);
+            }
+        }
         for literal in &rule.body {
             match literal {
                 Literal::Holds(relation, terms) => {

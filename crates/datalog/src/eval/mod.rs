@@ -68,6 +68,7 @@ mod explain;
 mod fractions;
 mod invention;
 mod number;
+mod once;
 mod plan;
 mod profile;
 mod program;

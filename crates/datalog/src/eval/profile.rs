@@ -39,6 +39,8 @@ pub struct RuleProfile {
 pub struct LiteralProfile {
     /// Its place in the body; none where evaluation split it off an argument.
     pub literal: Option<usize>,
+    /// Its place within the braces of that literal, where this is a recursive `min` or `max`, of which the rule has the inside.
+    pub within: Option<usize>,
     /// Rows that came to it.
     pub taken: u64,
     /// Rows that went on from it.
@@ -70,7 +72,10 @@ impl RuleProfile {
         for order in &other.orders {
             let same = |own: &&mut Vec<LiteralProfile>| {
                 own.len() == order.len()
-                    && own.iter().zip(order).all(|(a, b)| (a.literal, a.product) == (b.literal, b.product))
+                    && own
+                        .iter()
+                        .zip(order)
+                        .all(|(a, b)| (a.literal, a.within, a.product) == (b.literal, b.within, b.product))
             };
             let Some(own) = self.orders.iter_mut().find(same) else {
                 self.orders.push(order.clone());

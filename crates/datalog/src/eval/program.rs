@@ -14,6 +14,7 @@ use crate::check;
 use crate::eval::fractions;
 use crate::eval::invention::{self, Invention};
 use crate::eval::number::Calculation;
+use crate::eval::once;
 use crate::eval::whole::Best;
 use crate::scope::Scopes;
 use crate::value::Value;
@@ -59,6 +60,8 @@ pub(super) enum Literal {
 pub(super) struct Origin {
     /// The condition of the rule's text.
     pub(super) condition: u32,
+    /// Which literal within its braces, where it is an aggregate of which the rule has the inside.
+    pub(super) within: Option<u32>,
     /// Whether it is that condition; what calculates the condition's arguments is not.
     pub(super) written: bool,
 }
@@ -84,7 +87,7 @@ pub(super) struct Derived {
     pub(super) arity: usize,
     pub(super) rules: Vec<u32>,
     pub(super) facts: Facts,
-    /// Columns in which one of these rows was written with a dot or an exponent; those after the last are not.
+    /// Columns that may hold a number with a fraction; those after the last do not.
     pub(super) fractions: Vec<bool>,
     /// Whether it holds what an aggregate ranges over.
     pub(super) aggregate: bool,
@@ -96,6 +99,8 @@ pub(super) struct Derived {
     pub(super) closed: bool,
     /// Whether its recursion makes numbers that no fact has.
     pub(super) invention: Invention,
+    /// Whether evaluation finds each of its rows once.
+    pub(super) once: bool,
     /// Relations of a lower level are complete before those of a higher one go on.
     pub(super) level: u32,
 }
@@ -183,6 +188,7 @@ pub fn compile_asked(
     let mut rules = compiler.finish();
     fractions::find(&mut rules, schema);
     invention::find(&mut rules);
+    once::find(&mut rules, schema);
     Ok(rules)
 }
 
@@ -216,6 +222,14 @@ impl CompiledRules {
             _ => "".into(),
         };
         rule.head.iter().map(name).collect()
+    }
+
+    /// For each column of a relation that rules define, whether it may hold a number with a fraction.
+    pub fn fractions(&self, relation: Relation) -> &[bool] {
+        match relation {
+            Relation::Base(_) => &[],
+            Relation::Derived(number) => &self.derived[number as usize].fractions,
+        }
     }
 
     /// How many columns a relation has.
@@ -346,16 +360,18 @@ impl<'s, 'p> Compiler<'s, 'p> {
         }
         let (mut body, mut origins) = (Vec::new(), Vec::new());
         for (place, condition) in rule.body.iter().enumerate() {
-            let origin = |written| Origin { condition: place as u32, written };
+            let origin = |within, written| Origin { condition: place as u32, within, written };
             match &condition.value {
                 Condition::Aggregate { over: Some(over), body: inner, .. }
                     if self.monotone.aggregates.contains(&(source as usize, place)) =>
                 {
                     // The best of the aggregate's values is the best of what all its bindings would give the head.
-                    for part in inner {
+                    for (within, part) in (0..).zip(inner) {
                         let literal = self.literal(source, &part.value, &mut registers, &outside, false);
                         body.extend(literal);
+                        origins.resize(body.len(), origin(Some(within), true));
                         body.append(&mut registers.extra);
+                        origins.resize(body.len(), origin(Some(within), false));
                     }
                     let over = self.term(&over.value, &mut registers);
                     let (column, _) = self.monotone.best[&relation];
@@ -366,9 +382,9 @@ impl<'s, 'p> Compiler<'s, 'p> {
                     body.extend(literal);
                 }
             }
-            origins.resize(body.len(), origin(true));
+            origins.resize(body.len(), origin(None, true));
             body.append(&mut registers.extra);
-            origins.resize(body.len(), origin(false));
+            origins.resize(body.len(), origin(None, false));
         }
         self.push_rule(
             relation,
@@ -422,7 +438,7 @@ impl<'s, 'p> Compiler<'s, 'p> {
         let mut inner = Registers::default();
         let (mut literals, mut origins) = (Vec::new(), Vec::new());
         for (number, condition) in body.iter().enumerate() {
-            let origin = |written| Origin { condition: number as u32, written };
+            let origin = |written| Origin { condition: number as u32, within: None, written };
             literals.extend(self.literal(source, &condition.value, &mut inner, outside, true));
             origins.resize(literals.len(), origin(true));
             literals.append(&mut inner.extra);

@@ -1,5 +1,6 @@
 //! Lints of templates: what can be proved wrong or doubtful from the text alone.
 
+mod body;
 mod contradiction;
 mod starts;
 mod subsumption;
@@ -11,19 +12,21 @@ use crate::check::subsumption::{Shape, TRIES, subsumes};
 use crate::codes;
 use crate::pattern::{At, Findings, Node, Pattern, Solved, condition_terms};
 use crate::plan::KindTag;
+use crate::rules::is_shipped;
 use dyelog_datalog::ast::{
     Argument, Comparison, Condition, KindPattern, MatchItem, NodePattern, Program, Span, Spanned, Statement, Template,
     Term,
 };
+use dyelog_datalog::check::Bodies;
 use dyelog_diagnostic::Label;
 
 /// Lints within one template.
-pub fn template(template: &Template, pattern: &Pattern, findings: &mut Findings<'_>) {
+pub fn template(template: &Template, pattern: &Pattern, bodies: &Bodies<'_>, findings: &mut Findings<'_>) {
     used_once(template, findings);
     abandoned_threads(template, pattern, findings);
     same_task(template, pattern, findings);
     unordered(template, pattern, findings);
-    contradiction::contradictions(template, pattern, findings);
+    contradiction::contradictions(template, pattern, bodies, findings);
 }
 
 /// Variables of patterns that stand nowhere else: a slip, or a wildcard in disguise. The parts of a label that a node
@@ -256,7 +259,12 @@ fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {
     let at = findings.place(earlier.name.span);
     let (first, second) = (&earlier.name.value, &later.name.value);
     let message = format!("`{second}` can never match: wherever it fits, `{first}` does, which is tried before it");
-    let finding = findings.warning(codes::SHADOWED, later.name.span, message);
+    // The author asked for what a template of their own takes from a shipped one, not for one of their own that is ignored.
+    let finding = if is_shipped(findings.program(), later.name.span.file) {
+        findings.warning(codes::SHADOWED, later.name.span, message)
+    } else {
+        findings.error(codes::SHADOWED, later.name.span, message)
+    };
     finding.labels.push(Label { place: at, text: "this one".to_owned() });
     finding.hints.push(format!(
         "give `{second}` a lower `order`, or `{first}` a condition that sets them apart; a template that is meant to replace a shipped \

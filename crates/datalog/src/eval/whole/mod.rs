@@ -93,6 +93,7 @@ impl Whole<'_, '_> {
                 let mut table = match derived.best {
                     Some(best) => Table::best(derived.arity, best),
                     None if self.explaining && relations.contains(relation) => Table::numbered(derived.arity),
+                    None if derived.once && !self.keeping => Table::passing(derived.arity),
                     None => Table::distinct(derived.arity),
                 };
                 let nonlinear = |rule: &u32| self.recursive(*relation, *rule).len() > 1;
@@ -276,7 +277,8 @@ impl Measured {
             let literals = plan.order.iter().zip(counters).zip(&plan.products).map(|((literal, counter), product)| {
                 let origin = rule.origins.get(*literal).filter(|origin| origin.written);
                 let literal = origin.map(|origin| origin.condition as usize);
-                LiteralProfile { literal, taken: counter.taken, given: counter.given, product: *product }
+                let within = origin.and_then(|origin| origin.within).map(|within| within as usize);
+                LiteralProfile { literal, within, taken: counter.taken, given: counter.given, product: *product }
             });
             if found.last().is_none_or(|(last, _)| *last != plan.rule) {
                 let aggregate = whole.rules.derived[plan.head as usize].aggregate;

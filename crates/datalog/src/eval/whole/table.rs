@@ -70,6 +70,11 @@ impl Table {
         Self::with(width, Storage::Plain((0..width).map(|_| Column::Narrow(Vec::new())).collect()))
     }
 
+    /// For rows that come once each and that nothing reads: they are counted.
+    pub(super) fn passing(width: usize) -> Self {
+        Self::with(width, Storage::Plain(Vec::new()))
+    }
+
     /// For distinct rows.
     pub(super) fn distinct(width: usize) -> Self {
         let compact = || Storage::Pairs { set: Pairs::default(), columns: vec![Vec::new(); width], dropped: 0 };
