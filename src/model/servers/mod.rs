@@ -146,6 +146,11 @@ impl Traced {
         self.own.get(&entry).copied().unwrap_or(OwnTime::WHOLE)
     }
 
+    /// The hosts whose servers were found or given, by the name of the processor.
+    pub fn hosts(&self) -> impl Iterator<Item = (&String, &Host)> {
+        self.hosts.iter()
+    }
+
     /// Says how many servers were found, and what else would fit.
     pub fn note(&self) -> Option<Diagnostic> {
         let found: Vec<(&String, &Host)> = self.hosts.iter().filter(|(_, host)| host.range.is_some()).collect();

@@ -6,12 +6,13 @@ use dyelog_lqn::results::{
     Results, Simulated, TaskResult,
 };
 
+use dyelog_lqn::sketch::{SKETCH_ERROR, Sketch};
+
 use super::engine::Stop;
 use super::estimate::{Estimate, student};
 use super::program::{ENTRY_SUMS, OPEN, PROCESSOR_TIME};
 use super::random::Times;
 use super::run::{Run, SimulateOptions};
-use super::sketch::{SKETCH_ERROR, Sketch};
 use crate::prepare::assemble::gives_back;
 
 /// Responses beyond a percentile without which nobody can tell how sure it is: so many in each replication.
