@@ -80,6 +80,7 @@ pub fn complete_as_traced(
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let built = Builder::build(&parts, configuration, traced, &demands, &loads);
     findings.extend(traced.note());
+    findings.extend(traced.measured_note());
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));

@@ -73,7 +73,7 @@ fn solved(
     let reduced = reduce_operations(&unwatched, &Options::default(), listener, |names, sink| {
         trace::operations_of(profile, calls, false, names, sink)
     })?;
-    let source = source::complete(reduced, configuration.clone(), listener)?;
+    let source = source::complete(reduced, configuration.clone(), &[], listener)?;
     let solution = source.solve(solver)?;
     Ok((source, solution))
 }

@@ -8,6 +8,8 @@ use crate::lqn::Model;
 use crate::lqn::sketch::Quantiles;
 use crate::report::bottleneck::{element, words};
 use crate::report::look::{Look, Tone};
+use crate::report::validation::between;
+use crate::study::interval::Interval;
 use crate::study::outlook::Outlook;
 
 /// What is so near to saturation is saturated.
@@ -27,8 +29,11 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
         let simulated = quantiles(&load.quantiles);
         let response = match load.response {
             None => "no steady response".to_owned(),
-            Some(mean) if simulated.is_empty() => format!("response {}", time(mean)),
-            Some(mean) => format!("response {}{simulated} (simulated)", time(mean)),
+            Some(mean) => {
+                let range = load.interval.map(|own| format!(" ({})", between(own, time))).unwrap_or_default();
+                let by = if simulated.is_empty() { "" } else { " (simulated)" };
+                format!("response {}{range}{simulated}{by}", time(mean))
+            }
         };
         text.push_str(&broken(&format!("{}: {response}, at {}/s", load.name, number(load.throughput)), look.width));
         let traced = quantiles(&load.traced_quantiles);
@@ -87,20 +92,32 @@ pub(super) fn broken(line: &str, width: usize) -> String {
 }
 
 /// `{"loads": [{"name", "throughput", "response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p99"}}], "saturates_first":
-/// {"kind", "name", "busy", "factor"}}`, seconds and per second. `traced` is null of a model file.
+/// {"kind", "name", "busy", "factor"}}`, seconds and per second. `traced` is null of a model file. Of a calibrated model, loads and what saturates first have
+/// `low` and `high`, the interval of the response and of the factor.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
     let loads = outlook.loads.iter().map(|load| {
         let mut own = times(load.response, &load.quantiles);
         own["name"] = json!(load.name);
         own["throughput"] = json!(load.throughput);
+        with_interval(&mut own, load.interval);
         own["traced"] = load.traced_response.map_or(Value::Null, |mean| times(Some(mean), &load.traced_quantiles));
         own
     });
     let first = outlook.first.as_ref().map(|first| {
         let (kind, name) = element(model, first.resource);
-        json!({ "kind": kind, "name": name, "busy": first.busy, "factor": first.factor })
+        let mut own = json!({ "kind": kind, "name": name, "busy": first.busy, "factor": first.factor });
+        with_interval(&mut own, first.interval);
+        own
     });
     json!({ "loads": loads.collect::<Value>(), "saturates_first": first })
+}
+
+/// Adds the ends of an interval as `low` and `high`; that of one without an upper end is null.
+fn with_interval(own: &mut Value, interval: Option<Interval>) {
+    if let Some(interval) = interval {
+        own["low"] = json!(interval.low);
+        own["high"] = json!(interval.high);
+    }
 }
 
 /// `{"response", "p50", "p95", "p99"}`, seconds.

@@ -1,6 +1,9 @@
 //! Intervals of what a calibrated model predicts: what the models that fit as well predict, widened by how far predictions were off.
 
 use crate::lqn::{Calibration, Model};
+use crate::model::Origins;
+use crate::solve::{SolveOptions, solve};
+use crate::study::figure::{Figure, Quantity};
 
 /// From the least to the most that a figure may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,4 +35,19 @@ pub fn others(model: &Model) -> (Vec<Model>, f64) {
     let Some(calibration) = &model.calibration else { return (Vec::new(), 0.0) };
     let Calibration { error, .. } = calibration;
     (calibration.models(model), *error)
+}
+
+/// Means of a model that is solved in layers; none without a steady state.
+pub fn means_of(model: &Model, figures: &[Figure], origins: Option<&Origins>) -> Vec<Option<f64>> {
+    let results = solve(model, &SolveOptions::default(), None, &mut ()).map(|found| found.results);
+    let steady = results.ok().filter(|results| !results.convergence.saturated);
+    figures.iter().map(|figure| figure.of(model, steady.as_ref()?, origins)).collect()
+}
+
+/// By how much an interval of a quantity is widened: responses were held against measurements, and rates of arrivals are no predictions.
+pub fn widened(quantity: Quantity, error: f64) -> f64 {
+    match quantity {
+        Quantity::Response | Quantity::Service => error,
+        Quantity::Throughput | Quantity::Utilization => 0.0,
+    }
 }

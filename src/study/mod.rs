@@ -8,6 +8,7 @@
 //! - [`headroom`] follows each source of load up to saturation.
 //! - [`outlook`] tells what there is to know first of a solution.
 //! - [`impact`] tells what a change of processor time does to responses and saturation.
+//! - [`calibration`] fits one model to several loads.
 //! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off.
 //! - [`scenario`] holds predictions against what was traced.
 //! - [`comparison`] tells what differs between two models or two sets of results.
@@ -18,6 +19,7 @@ pub mod agreement;
 pub mod at_load;
 pub mod backlog;
 pub mod bottleneck;
+pub mod calibration;
 pub mod comparison;
 pub mod effect;
 pub mod figure;

@@ -8,6 +8,7 @@ use crate::solve::bounds::{Resource, arrivals, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
+use crate::study::interval::{Interval, means_of, others};
 
 /// The parts of all responses whose longest are told.
 const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
@@ -31,6 +32,8 @@ pub struct LoadOutlook {
     pub throughput: f64,
     /// The mean response, seconds.
     pub response: Option<f64>,
+    /// The interval of that, of a calibrated model.
+    pub interval: Option<Interval>,
     /// Quantiles of responses. They are simulated.
     pub quantiles: Quantiles,
     /// The mean of the responses that were traced, seconds, whatever the load was.
@@ -49,6 +52,8 @@ pub struct FirstToSaturate {
     pub busy: f64,
     /// How many times the present load saturates it.
     pub factor: f64,
+    /// The interval of that, of a calibrated model.
+    pub interval: Option<Interval>,
 }
 
 /// What there is to know first.
@@ -82,6 +87,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             name: measure.name.clone(),
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
             response: figure(Quantity::Response).filter(|_| steady),
+            interval: None,
             quantiles: Quantiles { p50, p95, p99 },
             traced_response: traced.and_then(|traced| traced.observed_response),
             traced_quantiles: traced.map(|traced| traced.observed_quantiles).unwrap_or_default(),
@@ -89,7 +95,32 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     };
     let usual = Measure::usual(model, origins);
     let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
-    Outlook { loads, first: first_to_saturate(model, results) }
+    let mut outlook = Outlook { loads, first: first_to_saturate(model, results) };
+    intervals(&mut outlook, model, origins);
+    outlook
+}
+
+/// What models that fit as well as a calibrated one make of it.
+fn intervals(outlook: &mut Outlook, model: &Model, origins: Option<&Origins>) {
+    let (others, error) = others(model);
+    if others.is_empty() {
+        return;
+    }
+    let usual = Measure::usual(model, origins).into_iter();
+    let responses: Vec<Figure> = usual.filter(|own| own.quantity == Quantity::Response).map(Figure::Mean).collect();
+    let found: Vec<Vec<Option<f64>>> = others.iter().map(|other| means_of(other, &responses, origins)).collect();
+    for (number, load) in outlook.loads.iter_mut().enumerate() {
+        let own: Vec<Option<f64>> = found.iter().map(|other| other[number]).collect();
+        load.interval = load.response.map(|response| Interval::of(response, &own, error));
+    }
+    if let Some(first) = &mut outlook.first {
+        let factors = others.iter().filter_map(|other| {
+            let results = solve(other, &SolveOptions::default(), None, &mut ()).ok()?.results;
+            first_to_saturate(other, &results).map(|first| Some(first.factor))
+        });
+        let factors: Vec<Option<f64>> = factors.collect();
+        first.interval = Some(Interval::of(first.factor, &factors, 0.0));
+    }
 }
 
 /// A short simulation.
@@ -120,7 +151,7 @@ pub(in crate::study) fn first_to_saturate(model: &Model, results: &Results) -> O
     }
     let most = asked.into_iter().reduce(|most, own| if own.1 > most.1 { own } else { most });
     let (resource, busy) = most.filter(|(_, busy)| *busy > 0.0)?;
-    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy };
+    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy, interval: None };
     let pools = model
         .tasks
         .iter()
@@ -153,7 +184,7 @@ fn at_most(model: &Model, bound: FirstToSaturate) -> FirstToSaturate {
     }
     let limit = last.and_then(|results| busiest(model, &results));
     match limit {
-        Some(busy) => FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady },
+        Some(busy) => FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady, interval: None },
         None => FirstToSaturate { factor: steady, ..bound },
     }
 }

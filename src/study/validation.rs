@@ -7,6 +7,7 @@ use crate::diagnostic::Diagnostics;
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::lqn::results::Results;
 use crate::lqn::submodel::{Moments, SubModel};
+use crate::model::utilisation::Busy;
 use crate::model::{Configuration, complete, traced};
 use crate::solve::bounds::Resource;
 use crate::solve::{SimulateOptions, SolveOptions, solve};
@@ -134,7 +135,7 @@ pub struct Measured<'m> {
     /// What they show.
     pub submodel: &'m SubModel,
     /// Servers that were measured to be busy, by the name of the processor.
-    pub busy: BTreeMap<String, f64>,
+    pub busy: BTreeMap<String, Busy>,
 }
 
 /// Holds a model against the traces of one load. The configuration is that of the traces; what it says of loads is left out.
@@ -277,10 +278,11 @@ fn busy(
     let traced = traced(measured.submodel, configuration);
     let limited = at.model.processors.iter().zip(&results.processors).filter(|(own, _)| own.multiplicity != Multiplicity::Infinite && own.scheduling != Scheduling::Delay);
     let all = limited.map(|(processor, result)| {
-        let given = measured.busy.get(&*processor.name).copied();
+        let copies = f64::from(processor.replicas.max(1));
+        let servers = copies * processor.multiplicity.servers();
+        let given = measured.busy.get(&*processor.name).map(|busy| busy.cores(servers));
         let seen = traced.hosts().find(|(name, _)| **name == *processor.name);
         let seen = seen.map(|(_, host)| host.utilization * f64::from(host.servers));
-        let copies = f64::from(processor.replicas.max(1));
         let predicted = (!results.convergence.saturated).then_some(result.utilization * copies);
         let figures: Vec<Option<f64>> =
             others.iter().map(|other| other.as_ref()?.busy.get(&processor.name).map(|busy| busy * copies)).collect();
