@@ -10,8 +10,8 @@ use dyelog::trace::messages::clocks::Correction;
 
 use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{
-    bottleneck, calibrate, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches, merge, model,
-    profile, query, report, rules, search, simulate, solve, test, trace, validate, whatif, why_not,
+    bottleneck, calibrate, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches,
+    merge, model, profile, query, report, rules, search, simulate, solve, test, trace, validate, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.

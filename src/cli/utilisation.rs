@@ -15,7 +15,13 @@ pub struct UtilisationArguments {
     #[arg(id = "utilisation_files", long = "utilisation", visible_alias = "utilization", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// What values are where a file does not tell
-    #[arg(id = "utilisation_unit", long = "utilisation-unit", visible_alias = "utilization-unit", value_enum, value_name = "UNIT")]
+    #[arg(
+        id = "utilisation_unit",
+        long = "utilisation-unit",
+        visible_alias = "utilization-unit",
+        value_enum,
+        value_name = "UNIT"
+    )]
     pub unit: Option<UnitName>,
 }
 

@@ -54,7 +54,9 @@ fn part(text: &str) -> Result<f64, String> {
         None => (text.trim(), 1.0),
     };
     let value: Option<f64> = digits.parse().ok().map(|value: f64| value * unit);
-    value.filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| "a part such as 10% or 0.1 is expected".into())
+    value
+        .filter(|value| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| "a part such as 10% or 0.1 is expected".into())
 }
 
 /// Holds a model against measurements.
@@ -77,7 +79,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     }
     let progress = Progress::steps("validating", Some(measured.len() as u64));
     for (name, submodel) in &measured {
-        let configuration = if source.origins.is_some() { source.configuration.clone() } else { Configuration::default() };
+        let configuration =
+            if source.origins.is_some() { source.configuration.clone() } else { Configuration::default() };
         let configuration = source::with_defaults(configuration, submodel);
         let busy = pipeline::measured(&series, submodel, &configuration, terminal)?;
         let measured = Measured { name: name.clone(), submodel, busy };

@@ -88,10 +88,13 @@ pub fn measured(
             return Err(apart(own[0], window, shift).into());
         };
         let sum: f64 = means.iter().sum();
-        busy.insert(processor, match own[0].unit {
-            Unit::Share => Busy::Share(sum / means.len() as f64),
-            Unit::Cores | Unit::Seconds => Busy::Cores(sum),
-        });
+        busy.insert(
+            processor,
+            match own[0].unit {
+                Unit::Share => Busy::Share(sum / means.len() as f64),
+                Unit::Cores | Unit::Seconds => Busy::Cores(sum),
+            },
+        );
     }
     Ok((busy, findings))
 }
@@ -220,7 +223,8 @@ fn mean(series: &Series, (from, to): (f64, f64), shift: f64) -> Option<f64> {
         let own: Vec<(f64, f64)> = samples.iter().copied().filter(|(time, _)| within(*time)).collect();
         let (first, last) = (own.first()?, own.last()?);
         // A counter that falls was set back to zero.
-        let grown: f64 = own.windows(2).map(|pair| if pair[1].1 >= pair[0].1 { pair[1].1 - pair[0].1 } else { pair[1].1 }).sum();
+        let grown: f64 =
+            own.windows(2).map(|pair| if pair[1].1 >= pair[0].1 { pair[1].1 - pair[0].1 } else { pair[1].1 }).sum();
         return (last.0 > first.0).then(|| grown / (last.0 - first.0));
     }
     let (mut sum, mut seconds) = (0.0, 0.0);

@@ -31,7 +31,8 @@ pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
 pub use profile::{processor_groups, profile, unpacked};
 pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce, tell_quality};
 pub use solution::Solution;
-pub use utilisation::{ValueUnit, read_utilisation};
 pub use source::{
-    Given, Named, Questioned, Source, configuration, given, is_model, measured, model, subjects, submodel, with_defaults,
+    Given, Named, Questioned, Source, configuration, given, is_model, measured, model, subjects, submodel,
+    with_defaults,
 };
+pub use utilisation::{ValueUnit, read_utilisation};

@@ -12,8 +12,15 @@ const SHOWN: usize = 30;
 /// Loads, forms and entries.
 pub fn text(found: &Calibrated, look: Look) -> String {
     let off = |value: f64| format!("{:+.1}", 100.0 * value);
-    let mut loads =
-        Table::new(&["LOAD", "SCENARIO", ">RATE (1/s)", ">PREDICTED", ">MEASURED", ">OFF BY (%)", ">LEFT OUT, OFF BY (%)"]);
+    let mut loads = Table::new(&[
+        "LOAD",
+        "SCENARIO",
+        ">RATE (1/s)",
+        ">PREDICTED",
+        ">MEASURED",
+        ">OFF BY (%)",
+        ">LEFT OUT, OFF BY (%)",
+    ]);
     for load in &found.loads {
         for (place, (name, rate, predicted, measured)) in load.scenarios.iter().enumerate() {
             loads.row(vec![

@@ -192,9 +192,9 @@ pub fn json(loads: &[LoadValidation], tolerance: f64) -> String {
             json!({ "against": load.against, "kind": kind, "name": name, "factor": first.factor, "low": low, "high": high }),
         )
     });
-    let missing = loads.iter().flat_map(|load| {
-        load.missing.iter().map(|reason| json!({ "against": load.against, "reason": reason }))
-    });
+    let missing = loads
+        .iter()
+        .flat_map(|load| load.missing.iter().map(|reason| json!({ "against": load.against, "reason": reason })));
     pretty(&json!({
         "dyelog-validation": VERSION,
         "tolerance": tolerance,
@@ -223,7 +223,8 @@ pub fn plots(loads: &[LoadValidation]) -> Vec<Plot> {
 }
 
 fn plot(name: &str, loads: &[LoadValidation]) -> Plot {
-    let mut own: Vec<_> = loads.iter().flat_map(|load| load.scenarios.iter().filter(|own| *own.name == *name)).collect();
+    let mut own: Vec<_> =
+        loads.iter().flat_map(|load| load.scenarios.iter().filter(|own| *own.name == *name)).collect();
     own.sort_by(|left, right| left.rate.total_cmp(&right.rate));
     let predicted = Series {
         name: "predicted".to_owned(),
@@ -273,6 +274,8 @@ pub fn verdict_words(loads: &[LoadValidation], tolerance: f64) -> String {
     match (all, off) {
         (0, _) => "nothing could be compared\n".to_owned(),
         (all, 0) => format!("all {all} figures are within {within} of what was measured, or their interval has it\n"),
-        (all, off) => format!("{off} of {all} figures are off by more than {within}, and their interval does not have what was measured\n"),
+        (all, off) => format!(
+            "{off} of {all} figures are off by more than {within}, and their interval does not have what was measured\n"
+        ),
     }
 }

@@ -100,7 +100,14 @@ pub fn at_load(model: &Model, loads: &[ScenarioLoad]) -> AtLoad {
                 Load::Closed { population, think_time } => set_customers(&mut at.model, task, population, think_time),
                 Load::Open { rate } => steered.push((task, rate)),
             }
-            at.origins.scenarios.push(scenario(load, load.load, Some(task), Vec::new()));
+            // Customers that make the rate of arrivals are customers still.
+            let own = &at.model.tasks[task.index()];
+            let population = match own.multiplicity {
+                Multiplicity::Finite(population) => population,
+                Multiplicity::Infinite => u32::MAX,
+            };
+            let closed = Load::Closed { population, think_time: own.think_time };
+            at.origins.scenarios.push(scenario(load, closed, Some(task), Vec::new()));
             continue;
         }
         let found: Option<Vec<(EntryId, f64)>> =

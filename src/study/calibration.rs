@@ -119,7 +119,12 @@ pub fn calibrate(
         .filter(|(number, _)| !shaped[*number].is_doubtful())
         .min_by(|left, right| ranked(&left.1).total_cmp(&ranked(&right.1)))
     else {
-        return Err(Diagnostic::error(codes::CALIBRATION, Place::Nowhere, "no model of these traces has a steady state under their loads").into());
+        return Err(Diagnostic::error(
+            codes::CALIBRATION,
+            Place::Nowhere,
+            "no model of these traces has a steady state under their loads",
+        )
+        .into());
     };
     let model = shaped[best_form].adjusted(best);
     let mut others = Vec::new();
@@ -268,13 +273,7 @@ fn growing(first: &SubModel, last: &SubModel) -> Option<(String, f64, f64)> {
 }
 
 /// Demands of entries with their intervals.
-fn entries(
-    model: &Model,
-    others: &[Model],
-    origins: &Origins,
-    all: &SubModel,
-    targets: &[Target],
-) -> Vec<FittedEntry> {
+fn entries(model: &Model, others: &[Model], origins: &Origins, all: &SubModel, targets: &[Target]) -> Vec<FittedEntry> {
     let errors = fit::entry_errors(model, targets);
     let mut entries: Vec<(f64, FittedEntry)> = Vec::new();
     for (at, entry) in model.entries.iter().enumerate() {

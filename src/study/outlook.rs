@@ -184,7 +184,9 @@ fn at_most(model: &Model, bound: FirstToSaturate) -> FirstToSaturate {
     }
     let limit = last.and_then(|results| busiest(model, &results));
     match limit {
-        Some(busy) => FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady, interval: None },
+        Some(busy) => {
+            FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady, interval: None }
+        }
         None => FirstToSaturate { factor: steady, ..bound },
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
-use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::lqn::results::Results;
 use crate::lqn::submodel::{Moments, SubModel};
+use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::utilisation::Busy;
 use crate::model::{Configuration, complete, traced};
 use crate::solve::bounds::Resource;
@@ -276,7 +276,12 @@ fn busy(
     others: &[Option<Other>],
 ) -> Vec<BusyValidation> {
     let traced = traced(measured.submodel, configuration);
-    let limited = at.model.processors.iter().zip(&results.processors).filter(|(own, _)| own.multiplicity != Multiplicity::Infinite && own.scheduling != Scheduling::Delay);
+    let limited = at
+        .model
+        .processors
+        .iter()
+        .zip(&results.processors)
+        .filter(|(own, _)| own.multiplicity != Multiplicity::Infinite && own.scheduling != Scheduling::Delay);
     let all = limited.map(|(processor, result)| {
         let copies = f64::from(processor.replicas.max(1));
         let servers = copies * processor.multiplicity.servers();

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use dyelog::lqn::{Language, Multiplicity, read_any};
-use dyelog::model::Configuration;
+use dyelog::model::{Configuration, Load};
+use dyelog::study::at_load::{ScenarioLoad, responses, solved_at};
 use dyelog::study::calibration::{Calibrated, CalibrationLoad, calibrate};
 use dyelog::study::validation::{Measured, Verdict, validate};
 
@@ -70,7 +71,9 @@ fn a_calibrated_model_is_read_back_and_keeps_what_is_set() {
     changed.processors[host].multiplicity = Multiplicity::Finite(7);
     let others = calibration.models(&changed);
     assert!(others.iter().all(|other| other.processors[host].multiplicity == Multiplicity::Finite(7)));
-    let Err(errors) = read_any("m.json", &text.replace("\"error\": ", "\"error\": -1")) else { panic!("it is below zero") };
+    let Err(errors) = read_any("m.json", &text.replace("\"error\": ", "\"error\": -1")) else {
+        panic!("it is below zero")
+    };
     assert!(errors.to_string().contains("`error` is a number from 0"), "{errors}");
 }
 
@@ -108,14 +111,16 @@ const EPOCH: u32 = 1_700_000_000;
 /// The same utilisation in all forms: half a core.
 fn forms() -> Vec<(&'static str, String)> {
     let times = || (0..60).map(|number| EPOCH + number);
-    let (mut csv, mut rows, mut text) = ("time,host (%)\n".to_owned(), "time,resource,value\n".to_owned(), String::new());
+    let (mut csv, mut rows, mut text) =
+        ("time,host (%)\n".to_owned(), "time,resource,value\n".to_owned(), String::new());
     let (mut values, mut points) = (Vec::new(), Vec::new());
     for (number, time) in times().enumerate() {
         let _ = writeln!(csv, "{time},50");
         let _ = writeln!(rows, "{time},host,500");
         let counter = 7.0 + 0.5 * number as f64;
         let _ = writeln!(text, "container_cpu_usage_seconds_total{{container=\"host\",pod=\"x\"}} {counter} {time}000");
-        let _ = writeln!(text, "container_cpu_usage_seconds_total{{container=\"\",pod=\"x\"}} {} {time}000", 2.0 * counter);
+        let _ =
+            writeln!(text, "container_cpu_usage_seconds_total{{container=\"\",pod=\"x\"}} {} {time}000", 2.0 * counter);
         values.push(format!("[{time},\"{counter}\"]"));
         points.push(format!("{{\"timeUnixNano\":\"{time}000000000\",\"asDouble\":0.5}}"));
     }
@@ -200,4 +205,20 @@ fn a_model_is_calibrated_solved_and_validated() {
     fs::write(at.join("slow.jsonl"), spans(&station(9, 1, 0.9, 3000), 1000, |_| true)).expect("the folder is writable");
     let (code, text, _) = run(at, &["validate", "m.json", "--against", "slow.jsonl"]);
     assert!(code == 1 && text.contains("OFF"), "{code}: {text}");
+}
+
+/// Customers of a model are to make the rate at which operations arrived in the traces.
+#[test]
+fn customers_make_the_rate_of_arrivals() {
+    let text = include_str!("../../examples/tiers.lqn");
+    let model = read_any("tiers.lqn", text).expect("it is bundled").model;
+    let load = |rate: f64| {
+        [ScenarioLoad { name: "users".into(), load: Load::Open { rate }, rate, first: vec![("browse".into(), 3.0)] }]
+    };
+    let (at, results) = solved_at(&model, &load(8.0)).expect("it can be solved");
+    assert!(at.missing.is_empty(), "{:?}", at.missing);
+    assert!((results.tasks[0].throughput / 8.0 - 1.0).abs() < 0.01, "{}", results.tasks[0].throughput);
+    assert!(responses(&at, &results).contains_key("users"));
+    let (at, _) = solved_at(&model, &load(1e6)).expect("it can be solved");
+    assert!(at.missing[0].contains("too few to make the rate"), "{:?}", at.missing);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lqn::stays::Stays;
 use crate::lqn::Multiplicity;
+use crate::lqn::stays::Stays;
 use crate::lqn::submodel::{EntryIndex, EntryKey, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
@@ -27,8 +27,8 @@ pub enum Form {
     Fewest,
     /// With the most servers that fit.
     Most,
-    /// With half the servers that fit best: responses may grow as if there were fewer than their times show at small loads.
-    Half,
+    /// With the servers that fit best, divided by so many: responses may grow as if there were fewer than their times show at small loads.
+    Fewer(u32),
     /// Without delays: what is no queueing behind open arrivals is demand.
     NoDelay,
     /// With what the traces of one load tell.
@@ -95,7 +95,8 @@ impl Joint {
                 parts
             })
             .collect();
-        let of_load: Vec<_> = parts.iter().zip(loads).map(|(parts, (_, own))| (Observed::of(parts), hosts_of(parts, own))).collect();
+        let of_load: Vec<_> =
+            parts.iter().zip(loads).map(|(parts, (_, own))| (Observed::of(parts), hosts_of(parts, own))).collect();
         let names: BTreeSet<&String> = of_load.iter().flat_map(|(_, hosts)| hosts.keys()).collect();
         for name in names {
             let given = given(loads[0].1, name);
@@ -190,7 +191,8 @@ impl Joint {
 
 /// The number of servers of a form.
 fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
-    let best = tries.iter().min_by(|left, right| left.score.total_cmp(&right.score)).expect("one number is always tried");
+    let best =
+        tries.iter().min_by(|left, right| left.score.total_cmp(&right.score)).expect("one number is always tried");
     let fitting: Vec<&Tried> = tries.iter().filter(|tried| tried.fits).collect();
     let least = fitting.first().map_or(best, |least| if least.servers < best.servers { least } else { best });
     let most = fitting.last().map_or(best, |most| if most.servers > best.servers { most } else { best });
@@ -199,17 +201,24 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
         Form::Fewest => least.servers,
         Form::Most if open => most.servers.max(best.servers.saturating_mul(MANY)),
         Form::Most => most.servers,
-        Form::Half => (best.servers / 2).max(1),
+        Form::Fewer(times) => (best.servers / times.max(1)).max(1),
         _ => best.servers,
     };
     let tried = match form {
         Form::Fewest => least,
         Form::Most => most,
-        Form::Half => tries.iter().find(|tried| tried.servers >= servers).unwrap_or(best),
+        Form::Fewer(_) => tries.iter().find(|tried| tried.servers >= servers).unwrap_or(best),
         _ => best,
     };
     let range = Some((least.servers, (!open).then_some(most.servers)));
-    let host = Host { servers, range: range.filter(|_| tries.len() > 1), most: 2, utilization: 0.0, measured: None, alone: 0.0 };
+    let host = Host {
+        servers,
+        range: range.filter(|_| tries.len() > 1),
+        most: 2,
+        utilization: 0.0,
+        measured: None,
+        alone: 0.0,
+    };
     (tried, host)
 }
 
@@ -231,7 +240,8 @@ fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTr
             *sum = (sum.0 + seen.invocations * part * seen.own, sum.1 + seen.invocations);
         }
     }
-    let demand: BTreeMap<EntryKey, f64> = sums.into_iter().map(|(key, (sum, count))| (key, sum / count.max(1.0))).collect();
+    let demand: BTreeMap<EntryKey, f64> =
+        sums.into_iter().map(|(key, (sum, count))| (key, sum / count.max(1.0))).collect();
     let mut delays: BTreeMap<EntryKey, (f64, f64)> = BTreeMap::new();
     let mut most: f64 = 0.0;
     for load in &loads {

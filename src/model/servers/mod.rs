@@ -180,7 +180,8 @@ impl Traced {
         if measured.is_empty() {
             return None;
         }
-        let processors = if measured.len() == 1 { "one processor".to_owned() } else { format!("{} processors", measured.len()) };
+        let processors =
+            if measured.len() == 1 { "one processor".to_owned() } else { format!("{} processors", measured.len()) };
         let message = format!("demands on {processors} follow from measured utilisation");
         let mut finding = Diagnostic::new(Severity::Note, codes::UTILISATION_USED, Place::Nowhere, message);
         for (name, host, busy) in measured.iter().take(SHOWN) {
@@ -376,7 +377,8 @@ fn fitted(
     for &servers in &tried {
         let imputed = occupancy.shared(&share(servers));
         let errors = imputed.dependence / tolerance;
-        let busy = measured.map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers))));
+        let busy =
+            measured.map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers))));
         if errors.abs() <= FITS && busy.abs() <= FITS {
             fit.push(servers);
         }

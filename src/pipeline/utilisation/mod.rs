@@ -63,7 +63,8 @@ pub fn read_utilisation(files: &[Input], unit: Option<ValueUnit>) -> Result<Vec<
 
 fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostics> {
     let name = Arc::clone(file.name());
-    let content = trace::unpacked(file.open()?).map_err(|error| fault(&name, &format!("the file cannot be unpacked: {error}")))?;
+    let content = trace::unpacked(file.open()?)
+        .map_err(|error| fault(&name, &format!("the file cannot be unpacked: {error}")))?;
     let text = read_text(&name, content)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let begin = text.trim_start();

@@ -40,14 +40,20 @@ pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> Found {
         let mut labels = row.metric;
         let name = labels.shift_remove("__name__").unwrap_or_default();
         let all = row.values.into_iter().chain(row.value);
-        let samples = all.filter_map(|(time, value)| Some((time, value.parse().ok().filter(|value: &f64| value.is_finite())?)));
+        let samples =
+            all.filter_map(|(time, value)| Some((time, value.parse().ok().filter(|value: &f64| value.is_finite())?)));
         found.extend(series(&name, &labels, samples.collect(), unit)?);
     }
     Ok(found)
 }
 
 /// A series, where it counts.
-fn series(name: &str, labels: &Labels, samples: Vec<(f64, f64)>, unit: Option<ValueUnit>) -> Result<Option<Series>, Fault> {
+fn series(
+    name: &str,
+    labels: &Labels,
+    samples: Vec<(f64, f64)>,
+    unit: Option<ValueUnit>,
+) -> Result<Option<Series>, Fault> {
     let of = || labels.iter().map(|(name, value)| (&**name, &**value));
     let unit = match (known(name, ""), unit) {
         (Known::Other, _) => return Ok(None),
@@ -79,7 +85,9 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
             continue;
         }
         let Some((name, labels, value, at)) = sample(line) else {
-            return Err(Fault::new("this is no line of Prometheus' text: `name{label=\"value\"} number time`").at(number));
+            return Err(
+                Fault::new("this is no line of Prometheus' text: `name{label=\"value\"} number time`").at(number)
+            );
         };
         if known(name, "") == Known::Other {
             continue;
@@ -95,7 +103,9 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
     }
     if let (true, Some(line)) = (gathered.is_empty(), without_time) {
         let hint = "save several scrapes with their times, or ask the HTTP API for a range: `/api/v1/query_range`";
-        return Err(Fault { hint, ..Fault::new("values have no times, so that nobody knows when they were measured") }.at(line));
+        return Err(
+            Fault { hint, ..Fault::new("values have no times, so that nobody knows when they were measured") }.at(line)
+        );
     }
     let mut found = Vec::new();
     for ((name, labels), samples) in gathered {

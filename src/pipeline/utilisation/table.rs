@@ -83,7 +83,9 @@ pub(super) fn read(text: &str, unit: Option<ValueUnit>) -> Found {
             let name = if is_long { &resource } else { name };
             let series = gathered.entry((name.clone(), place)).or_insert_with(|| empty(heading, name, unit));
             if series.unit != unit {
-                return Err(Fault { unit: true, ..Fault::new(format!("values of `{heading}` have several units")) }.at(line));
+                return Err(
+                    Fault { unit: true, ..Fault::new(format!("values of `{heading}` have several units")) }.at(line)
+                );
             }
             series.samples.push((at, value * factor));
         }
@@ -122,7 +124,9 @@ fn column(heading: &str) -> Column {
                 unit = unit.or(Some(*own));
                 ending.len()
             }
-            None => match VALUE.iter().find(|ending| lower == **ending || lower.ends_with(&format!("_{ending}")) || lower.ends_with(&format!(" {ending}"))) {
+            None => match VALUE.iter().find(|ending| {
+                lower == **ending || lower.ends_with(&format!("_{ending}")) || lower.ends_with(&format!(" {ending}"))
+            }) {
                 Some(ending) => ending.len(),
                 None => break,
             },
@@ -137,7 +141,10 @@ fn column(heading: &str) -> Column {
 /// The unit that the heading of times names.
 fn time_unit(lower: &str) -> Option<f64> {
     let ends = |unit: &str| lower.ends_with(&format!("_{unit}")) || lower.contains(&format!("({unit})"));
-    [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)].into_iter().find(|(unit, _)| ends(unit)).map(|(_, unit)| unit)
+    [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)]
+        .into_iter()
+        .find(|(unit, _)| ends(unit))
+        .map(|(_, unit)| unit)
 }
 
 #[cfg(test)]

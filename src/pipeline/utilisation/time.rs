@@ -26,7 +26,8 @@ fn date(text: &str) -> Option<f64> {
     let mut day = day.split('-');
     let (year, month, date): (i64, i64, i64) =
         (day.next()?.parse().ok()?, day.next()?.parse().ok()?, day.next()?.parse().ok()?);
-    if day.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&date) || !(1900..=9999).contains(&year) {
+    if day.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&date) || !(1900..=9999).contains(&year)
+    {
         return None;
     }
     let (clock, offset) = zone(clock.trim())?;

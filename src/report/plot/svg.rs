@@ -151,7 +151,9 @@ fn curve(series: &Series, look: usize, frame: &Frame<'_>, body: &mut Markup) {
             coordinate(to)
         );
         body.open("path", &[("class", &class), ("d", &commands)]);
-        body.element("title", &[], &format!("{}: {} to {}", series.name, number(*low), number(*high))).close().newline();
+        body.element("title", &[], &format!("{}: {} to {}", series.name, number(*low), number(*high)))
+            .close()
+            .newline();
     }
     let few = series.points.len() <= FEW;
     // A line has two ends: a point between gaps would not be seen without a dot.

@@ -8,8 +8,8 @@ use crate::report::csv::Rows;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table as Drawn;
-use crate::report::whatif::VERSION;
 use crate::report::validation::between;
+use crate::report::whatif::VERSION;
 use crate::study::interval::Interval;
 use crate::study::sweep::{Point, State, Table};
 

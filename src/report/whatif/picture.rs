@@ -30,7 +30,9 @@ pub fn plots(table: &Table) -> Vec<Plot> {
                     let doubtful = point.state != State::Converged;
                     let value = point.figures[measure].filter(|value| value.is_finite());
                     series[found].1.points.push((places[point.at[0]], value, doubtful));
-                    if let Some(own) = point.intervals.get(measure).copied().flatten().filter(|own| own.high.is_finite()) {
+                    if let Some(own) =
+                        point.intervals.get(measure).copied().flatten().filter(|own| own.high.is_finite())
+                    {
                         series[found].1.bars.push((places[point.at[0]], own.low, own.high));
                     }
                 }

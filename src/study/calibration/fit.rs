@@ -82,7 +82,8 @@ impl Target {
             }
             return Err(finding.into());
         }
-        let scenarios = origins.scenarios.iter().filter_map(|own| Some((Arc::clone(&own.name), own.observed_response?)));
+        let scenarios =
+            origins.scenarios.iter().filter_map(|own| Some((Arc::clone(&own.name), own.observed_response?)));
         let entries = model.entries.iter().zip(&origins.entries);
         let entries = entries.filter_map(|(entry, own)| Some((Arc::clone(&entry.name), own.observed_response?)));
         Ok(Self { loads, responses: scenarios.filter(|(_, own)| *own > 0.0).collect(), entries: entries.collect() })
@@ -115,7 +116,8 @@ impl Target {
 /// The lengths that fit, for each part that is tried, under some of the loads.
 pub fn fits(shaped: &Shaped, targets: &[Target], loads: &[usize]) -> Vec<Fitted> {
     // One load does not tell how much of a time grows with it.
-    let parts = if shaped.is_divisible() && loads.len() > 1 && !shaped.is_of_one_load() { &PARTS[..] } else { &PARTS[..1] };
+    let parts =
+        if shaped.is_divisible() && loads.len() > 1 && !shaped.is_of_one_load() { &PARTS[..] } else { &PARTS[..1] };
     let fitted = parts.iter().filter_map(|part| fitted(shaped, targets, loads, *part));
     fitted.collect()
 }

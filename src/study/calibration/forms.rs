@@ -41,7 +41,7 @@ impl Shaped {
     ) -> Result<Vec<Self>, Diagnostics> {
         let mut forms = vec![Form::Best, Form::NoDelay, Form::Fewest, Form::Most];
         if loads > 1 {
-            forms.push(Form::Half);
+            forms.extend([Form::Fewer(2), Form::Fewer(4)]);
         }
         if loads > 1 {
             forms.extend((0..loads).map(Form::Alone));
@@ -67,7 +67,8 @@ impl Shaped {
         let (model, _, origins) = complete_as_traced(all, configuration, Some(&traced))?;
         let fixed = model.entries.iter().zip(&origins.entries).map(|(entry, origin)| {
             let processor = &model.processors[model.tasks[entry.task.index()].processor.index()];
-            let is_free = origin.sources.iter().all(|source| matches!(source, DemandSource::Exclusive | DemandSource::None));
+            let is_free =
+                origin.sources.iter().all(|source| matches!(source, DemandSource::Exclusive | DemandSource::None));
             match is_free {
                 true if joint.is_measured(&processor.name) => Freedom::Delay,
                 true => Freedom::All,
@@ -86,7 +87,7 @@ impl Shaped {
 
     /// Whether it only widens intervals: traces of single operations speak against it.
     pub fn is_doubtful(&self) -> bool {
-        matches!(self.form, Form::Alone(_) | Form::Half)
+        matches!(self.form, Form::Alone(_) | Form::Fewer(_))
     }
 
     /// Whether it is what one load tells by itself.
@@ -106,7 +107,7 @@ impl Shaped {
             Form::NoDelay => "no delays, open arrivals".to_owned(),
             Form::Fewest => "the fewest servers that fit".to_owned(),
             Form::Most => "the most servers that fit".to_owned(),
-            Form::Half => "half the servers that fit best".to_owned(),
+            Form::Fewer(times) => format!("the servers that fit best, divided by {times}"),
             Form::Alone(load) => format!("what {} tells alone", loads[load].name),
         }
     }
@@ -140,7 +141,8 @@ fn adjust(work: &mut Work, freedom: Freedom, fit: Fitted) {
 
 /// The relative standard error of the mean own time of an entry.
 pub fn varies(total: &EntryTotal) -> f64 {
-    let most = total.work.values().max_by(|left, right| left.exclusive.sum.as_f64().total_cmp(&right.exclusive.sum.as_f64()));
+    let most =
+        total.work.values().max_by(|left, right| left.exclusive.sum.as_f64().total_cmp(&right.exclusive.sum.as_f64()));
     most.and_then(|work| Some((work.exclusive.cv2()? / work.exclusive.count.max(1) as f64).sqrt())).unwrap_or(0.0)
 }
 
@@ -154,7 +156,9 @@ pub fn resampled(model: &Model, all: &SubModel, origins: &Origins) -> Vec<Model>
             .map(|(at, origin)| (1.0 + varies(all.entry(origin.total)) * normal(draw, at as u64)).max(0.1))
             .collect();
         let mut other = model.clone();
-        let scale = |work: &mut Work, factor: f64| (work.demand, work.think_time) = (work.demand * factor, work.think_time * factor);
+        let scale = |work: &mut Work, factor: f64| {
+            (work.demand, work.think_time) = (work.demand * factor, work.think_time * factor)
+        };
         for (entry, factor) in other.entries.iter_mut().zip(&factors) {
             if let Body::Phases(phases) = &mut entry.body {
                 phases.iter_mut().for_each(|work| scale(work, *factor));

@@ -116,7 +116,7 @@ fn simulated(run: &Run, options: &SimulateOptions, half_widths: HalfWidths) -> S
         let parts = || run.replications.iter().map(|replication| &replication.engine.sketches[entry]);
         let mut all = Sketch::default();
         parts().for_each(|part| all.merge(part));
-        if all.len() > 0 {
+        if !all.is_empty() {
             let sketches: Vec<&Sketch> = parts().collect();
             let values = options.parts.iter().filter_map(|part| percentile(*part, &all, &sketches)).collect();
             percentiles.push(Percentiles { entry: EntryId::from(entry), count: all.len(), values });
