@@ -9,9 +9,10 @@ use dyelog::trace::messages::clocks::Correction;
 use dyelog::trace::spans::Grouping;
 use dyelog::trace::{Format, ReadOptions};
 
+use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{
-    bottleneck, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches, merge, model,
-    profile, query, report, rules, search, simulate, solve, test, trace, whatif, why_not,
+    bottleneck, calibrate, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches,
+    merge, model, profile, query, report, rules, search, simulate, solve, test, trace, validate, whatif, why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -51,6 +52,10 @@ pub enum Command {
     Search(search::Arguments),
     /// Tell what limits a model: what saturates first under growing load, and what comes next
     Bottleneck(bottleneck::Arguments),
+    /// Fit one model to traces of several loads, with intervals for what it predicts
+    Calibrate(calibrate::Arguments),
+    /// Hold what a model predicts against what traces of other loads have measured
+    Validate(validate::Arguments),
     /// Write all there is to tell about a model as one page of HTML
     Report(report::Arguments),
     /// Tell where processor time goes along causal chains of calls, from the records of probes
@@ -262,6 +267,8 @@ pub struct SourceArguments {
     /// A TOML file with what traces cannot tell: load, processors, threads, demands
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub utilisation: UtilisationArguments,
 }
 
 /// The argument that names the file to write.

@@ -13,6 +13,7 @@ use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments,
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
+use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{Failure, Outcome, codes, input, source};
 
 /// Arguments of `dyelog diff`.
@@ -99,7 +100,8 @@ fn elements(file: &Path, arguments: &Arguments, terminal: &mut Terminal) -> Resu
         }
     }
     let reading = arguments.reading.clone();
-    let whole = SourceArguments { files: vec![file.to_owned()], reading, reduce, config };
+    let utilisation = UtilisationArguments::default();
+    let whole = SourceArguments { files: vec![file.to_owned()], reading, reduce, config, utilisation };
     Ok((comparison::model(&source::load(&whole, terminal)?.model), "a model"))
 }
 

@@ -19,6 +19,7 @@ use crate::cli::query::Bounds;
 use crate::cli::source::{self, Source};
 use crate::cli::study::{self, OperationArguments};
 use crate::cli::terminal::Terminal;
+use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{Failure, Outcome, codes, input};
 
 /// Arguments of `dyelog explain`.
@@ -143,6 +144,7 @@ fn model(arguments: &Arguments, traces: &[PathBuf], terminal: &mut Terminal) -> 
         reading: arguments.reading.clone(),
         reduce: arguments.reduce.clone(),
         config: arguments.config.clone(),
+        utilisation: UtilisationArguments::default(),
     };
     // What there is to say about the model is not what was asked for.
     let mut ear = Terminal::that_listens();

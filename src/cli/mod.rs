@@ -13,6 +13,7 @@ macro_rules! examples {
 
 pub mod args;
 mod bottleneck;
+mod calibrate;
 mod compare;
 mod completions;
 mod config;
@@ -49,6 +50,8 @@ mod terminal;
 mod test;
 mod told;
 mod trace;
+mod utilisation;
+mod validate;
 mod whatif;
 mod why_not;
 
@@ -169,6 +172,8 @@ fn dispatch(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Bottleneck(arguments) => bottleneck::run(arguments, terminal),
         Command::Simulate(arguments) => simulate::run(arguments, terminal),
         Command::Whatif(arguments) => whatif::run(arguments, terminal),
+        Command::Calibrate(arguments) => calibrate::run(arguments, terminal),
+        Command::Validate(arguments) => validate::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
         Command::Profile(arguments) => profile::run(arguments, terminal),
         Command::Impact(arguments) => impact::run(arguments, terminal),

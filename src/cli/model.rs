@@ -79,10 +79,11 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 
 /// Writes what traces show, before any configuration.
 fn submodel(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    let SourceArguments { files, reading, reduce, config } = &arguments.source;
+    let SourceArguments { files, reading, reduce, config, utilisation } = &arguments.source;
     input::check_stdin_once(files.iter().chain(&reduce.rules))?;
-    if config.is_some() {
-        let message = "a sub-model holds what traces show: `--config` is for the model that is made of it";
+    if config.is_some() || !utilisation.files.is_empty() {
+        let message =
+            "a sub-model holds what traces show: `--config` and `--utilisation` are for the model that is made of it";
         return Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into());
     }
     let (submodel, merge) = source::submodel(files, reading, reduce, terminal)?;

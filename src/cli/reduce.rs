@@ -26,7 +26,7 @@ pub fn with_options<T>(
     reading_arguments: &ReadingArguments,
     arguments: &ReduceArguments,
     keep_matches: Keep,
-    work: impl FnOnce(&Options) -> T,
+    work: impl FnOnce(&mut Options) -> T,
 ) -> T {
     let load = |listener: &mut dyn Listener| {
         rule_files::load_telling(&arguments.rules, &mut |file, text| listener.source(file, text))
@@ -45,7 +45,7 @@ pub fn with_options<T>(
     if !arguments.rules.is_empty() {
         options.rules = Some(&load);
     }
-    work(&options)
+    work(&mut options)
 }
 
 /// Reduces traces and keeps what was matched; shows what was left out on the way.

@@ -9,6 +9,7 @@ use dyelog::report::html::{self, Chart, Limit, Made, Report};
 use dyelog::solve::{SolveOptions, solve};
 use dyelog::study::bottleneck::{Bottlenecks, bottlenecks_observed};
 use dyelog::study::headroom::headroom;
+use dyelog::study::outlook::outlook;
 use dyelog::study::sweep::SweepOptions;
 
 use crate::cli::args::{OutputArguments, SourceArguments};
@@ -82,6 +83,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         inputs: &inputs,
         model: &source.model,
         results: &results,
+        outlook: &outlook(&source.model, &results, source.origins.as_ref(), threads),
         made: made(&source),
         findings: &source.findings,
         limits: &limits,

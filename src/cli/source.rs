@@ -10,7 +10,7 @@ pub use dyelog::pipeline::{Given, Questioned, Source, is_model, with_defaults};
 use crate::cli::args::{ReadingArguments, ReduceArguments, SourceArguments};
 use crate::cli::reduce::with_options;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Failure, input};
+use crate::cli::{Failure, input, utilisation};
 
 /// Reads a model file or makes a model of traces; shows what there is to say about it.
 pub fn load(arguments: &SourceArguments, terminal: &mut Terminal) -> Result<Source, Failure> {
@@ -23,10 +23,12 @@ pub fn load_with_matches(arguments: &SourceArguments, terminal: &mut Terminal) -
 }
 
 fn load_keeping(arguments: &SourceArguments, matches: bool, terminal: &mut Terminal) -> Result<Source, Failure> {
-    let SourceArguments { files, reading, reduce, config } = arguments;
-    input::check_stdin_once(files.iter().chain(&reduce.rules).chain(config))?;
+    let SourceArguments { files, reading, reduce, config, utilisation } = arguments;
+    input::check_stdin_once(files.iter().chain(&reduce.rules).chain(config).chain(&utilisation.files))?;
     let (inputs, config) = (input::inputs(files), config.as_deref().map(input::input));
+    let utilisation = utilisation::read(utilisation)?;
     Ok(with_options(reading, reduce, matches.into(), |options| {
+        options.utilisation = utilisation;
         pipeline::model(&inputs, config.as_ref(), options, terminal)
     })?)
 }
@@ -37,12 +39,15 @@ pub fn subjects(
     arguments: &SourceArguments,
     terminal: &mut Terminal,
 ) -> Result<Vec<Questioned>, Failure> {
-    let SourceArguments { reading, reduce, config, .. } = arguments;
-    input::check_stdin_once(sets.iter().copied().flatten().chain(&reduce.rules).chain(config))?;
+    let SourceArguments { reading, reduce, config, utilisation, .. } = arguments;
+    let files = sets.iter().copied().flatten().chain(&reduce.rules).chain(config);
+    input::check_stdin_once(files.chain(&utilisation.files))?;
+    let utilisation = utilisation::read(utilisation)?;
     let sets: Vec<_> = sets.iter().map(|files| input::inputs(files)).collect();
     let sets: Vec<_> = sets.iter().map(Vec::as_slice).collect();
     let config = config.as_deref().map(input::input);
     Ok(with_options(reading, reduce, Keep::Nothing, |options| {
+        options.utilisation = utilisation;
         pipeline::subjects(&sets, config.as_ref(), options, terminal)
     })?)
 }

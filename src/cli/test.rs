@@ -15,6 +15,7 @@ use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments, Sourc
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
+use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{Failure, Outcome, codes, input, rule_files, source};
 
 /// Endings of names that make a file a trace; a further `.gz` or `.zst` is taken off first.
@@ -291,7 +292,8 @@ fn model(golden: &Golden, arguments: &Arguments, reduce: &ReduceArguments) -> Re
     let beside = golden.trace.with_file_name(format!("{}.toml", golden.stem));
     let config = arguments.config.clone().or_else(|| beside.is_file().then_some(beside));
     let files = vec![golden.trace.clone()];
-    let whole = SourceArguments { files, reading: arguments.reading.clone(), reduce: reduce.clone(), config };
+    let (reading, utilisation) = (arguments.reading.clone(), UtilisationArguments::default());
+    let whole = SourceArguments { files, reading, reduce: reduce.clone(), config, utilisation };
     let mut ear = Terminal::that_listens();
     Ok(match source::load_with_matches(&whole, &mut ear) {
         Ok(source) => {

@@ -80,6 +80,20 @@ pub const SENT_BRANCH: Code = Code("M036");
 pub const OUTVOTED: Code = Code("M038");
 /// Parts of operations whose beginning was lost, which make no load.
 pub const FRAGMENTS: Code = Code("M039");
+/// A file of utilisation cannot be read.
+pub const UTILISATION: Code = Code("M060");
+/// Values of utilisation cannot be of their unit, or nothing tells it.
+pub const UTILISATION_UNIT: Code = Code("M061");
+/// Utilisation of something that is no processor of the model.
+pub const UTILISATION_RESOURCE: Code = Code("M062");
+/// Utilisation was not measured while the traces were recorded.
+pub const UTILISATION_TIME: Code = Code("M063");
+/// Demands follow from measured utilisation.
+pub const UTILISATION_USED: Code = Code("M064");
+/// A model cannot be calibrated with these traces.
+pub const CALIBRATION: Code = Code("M070");
+/// Why a calibrated model is to be doubted.
+pub const CALIBRATION_DOUBT: Code = Code("M071");
 /// A path of a parameter cannot be read.
 pub const PATH: Code = Code("M040");
 /// There is no such parameter.

@@ -15,6 +15,7 @@ use crate::model::config::{Configuration, DemandValues, Network};
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::joins::{Seen, Woven};
 use crate::model::naming::{Unique, entry_names, task_label};
+use crate::model::origins::quantiles;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::{OwnTime, Traced};
 use crate::model::{
@@ -79,6 +80,7 @@ pub fn complete_as_traced(
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let built = Builder::build(&parts, configuration, traced, &demands, &loads);
     findings.extend(traced.note());
+    findings.extend(traced.measured_note());
     findings.extend(threads_note(&built, configuration));
     findings.extend(unseen_work(&built));
     findings.extend(outvoted(&built, sub));
@@ -434,6 +436,8 @@ impl<'a> Builder<'a> {
             total: index,
             interaction: total.interaction,
             invocations: total.invocations,
+            observed_response: total.response.mean(),
+            observed_quantiles: quantiles(&total.response, &total.responses),
             sources: Vec::new(),
             own_time: OwnTime::WHOLE,
             witnesses: total.witnesses.clone(),
@@ -452,6 +456,7 @@ impl<'a> Builder<'a> {
                 load: *load,
                 reason: *reason,
                 observed_response: customer.scenario_total.response.mean(),
+                observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
                 observed_rate: load::observed_rate(&customer.scenario_total),
                 customer: None,
                 first: Vec::new(),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::lqn::submodel::{EntryIndex, Interaction, Position, Witness};
+use crate::lqn::sketch::{Quantiles, Sketch};
+use crate::lqn::submodel::{EntryIndex, Interaction, Moments, Position, Witness};
 use crate::lqn::{EntryId, TaskId};
 use crate::model::{DemandSource, Load, LoadReason, OwnTime};
 
@@ -32,6 +33,8 @@ pub struct ScenarioOrigin {
     pub reason: LoadReason,
     /// Mean response time seen in the traces, seconds.
     pub observed_response: Option<f64>,
+    /// Quantiles of the same, where the traces were kept with them.
+    pub observed_quantiles: Quantiles,
     /// Operations that were seen to start per second.
     pub observed_rate: Option<f64>,
     /// The reference task, under a closed load.
@@ -47,6 +50,11 @@ impl ScenarioOrigin {
     pub fn table(&self) -> &'static str {
         if self.members.is_empty() { "scenario" } else { "profile" }
     }
+}
+
+/// Quantiles of times with these moments. A part of the times that was saved without them would pass for all.
+pub(super) fn quantiles(times: &Moments, spread: &Sketch) -> Quantiles {
+    if spread.len() == times.count { spread.quantiles() } else { Quantiles::default() }
 }
 
 /// A task.
@@ -69,6 +77,10 @@ pub struct EntryOrigin {
     pub interaction: Interaction,
     /// How often it was invoked.
     pub invocations: u64,
+    /// Mean response time seen in the traces, to the end of the first phase, seconds.
+    pub observed_response: Option<f64>,
+    /// Quantiles of the same, where the traces were kept with them.
+    pub observed_quantiles: Quantiles,
     /// Where its demand comes from, by phase; one for all phases where it is a graph of activities.
     pub sources: Vec<DemandSource>,
     /// Of demand that comes from exclusive time: what part of that time it is, and what part delays.

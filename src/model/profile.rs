@@ -36,6 +36,7 @@ pub fn customer(name: &str, profile: &ProfileSettings, customers: &[Customer]) -
         take_in(&mut total, &times(&customer.total, *factor));
         let mut seen = customer.scenario_total.clone();
         scale(&mut seen.response, *factor);
+        seen.responses.scale(*factor);
         scenario_total.merge(&seen);
     }
     let sum: f64 = weights.iter().sum();

@@ -125,7 +125,7 @@ fn completed(
             Some(operations) => Ok(operations.with_demands(time, names, sink)),
             None => trace::operations_of(&profiled.profile, calls, false, names, sink),
         })?;
-    source::complete(reduced, configuration.clone(), listener)
+    source::complete(reduced, configuration.clone(), &[], listener)
 }
 
 /// A model whose demands grow by as much as they do from one model to another, all of the same structure; none where structures differ.

@@ -20,6 +20,7 @@ mod reduce;
 mod solution;
 mod source;
 mod submodels;
+mod utilisation;
 
 pub use impact::{Impact, impact};
 pub use input::{HEAD, Input, Reader, read_text};
@@ -31,5 +32,7 @@ pub use profile::{Profiled, Profiling, profile, unpacked};
 pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce, tell_quality};
 pub use solution::Solution;
 pub use source::{
-    Given, Named, Questioned, Source, configuration, given, is_model, model, subjects, submodel, with_defaults,
+    Given, Named, Questioned, Source, configuration, given, is_model, measured, model, subjects, submodel,
+    with_defaults,
 };
+pub use utilisation::{ValueUnit, read_utilisation};

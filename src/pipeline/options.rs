@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::diagnostic::Diagnostics;
+use crate::model::utilisation::Series;
 use crate::pipeline::listener::Listener;
 use crate::tlc::{EngineKind, EntryMerge, Rules};
 use crate::trace::messages::clocks::Correction;
@@ -69,6 +70,8 @@ pub struct Options<'r> {
     pub threads: usize,
     /// What is kept of each match of a template, and of each interaction among messages.
     pub keep_matches: Keep,
+    /// How busy processors were measured to be while the traces were recorded, for the model that is made of them.
+    pub utilisation: Vec<Series>,
     /// Rules of the user's beside the shipped ones; loaded when traces turn out to need templates.
     pub rules: Option<RuleLoader<'r>>,
 }
@@ -101,6 +104,7 @@ impl Default for Options<'_> {
             engine: EngineKind::Plans,
             threads: 1,
             keep_matches: Keep::Nothing,
+            utilisation: Vec::new(),
             rules: None,
         }
     }
@@ -116,6 +120,7 @@ impl fmt::Debug for Options<'_> {
             .field("engine", &self.engine)
             .field("threads", &self.threads)
             .field("keep_matches", &self.keep_matches)
+            .field("utilisation", &self.utilisation.len())
             .field("rules", &self.rules.is_some())
             .finish()
     }

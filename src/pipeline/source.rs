@@ -1,11 +1,13 @@
 //! A model, from a model file or made of traces.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::lqn::submodel::SubModel;
 use crate::lqn::{self, EntryId, Language, Loaded, Model, Multiplicity, Places, lint, saved};
 use crate::model::parameter::Subject;
+use crate::model::utilisation::{self, Busy, Series};
 use crate::model::{Configuration, Explained, Origins};
 use crate::pipeline::codes;
 use crate::pipeline::input::{Input, Reader, read_text};
@@ -113,16 +115,18 @@ pub fn model(
             return Ok(Source { model, places, origins: None, reduced: None, findings, configuration });
         }
     };
-    complete(reduced, configuration, listener)
+    complete(reduced, configuration, &options.utilisation, listener)
 }
 
 /// Makes a model of what traces came to; tells what there is to say about it.
 pub(super) fn complete(
     reduced: Reduced,
     configuration: Configuration,
+    utilisation: &[Series],
     listener: &mut dyn Listener,
 ) -> Result<Source, Diagnostics> {
-    let configuration = with_defaults(configuration, &reduced.reduction.submodel);
+    let mut configuration = with_defaults(configuration, &reduced.reduction.submodel);
+    configuration.measured = measured(utilisation, &reduced.reduction.submodel, &configuration, listener)?;
     let (model, findings, origins) = crate::model::complete(&reduced.reduction.submodel, &configuration)?;
     tell(&findings, listener);
     Ok(Source {
@@ -135,6 +139,21 @@ pub(super) fn complete(
     })
 }
 
+/// How busy processors of a system that is configured so were while the traces were recorded; tells what there is to say about it.
+///
+/// # Errors
+/// As [`utilisation::measured`].
+pub fn measured(
+    series: &[Series],
+    sub: &SubModel,
+    configuration: &Configuration,
+    listener: &mut dyn Listener,
+) -> Result<BTreeMap<String, Busy>, Diagnostics> {
+    let (busy, findings) = utilisation::measured(series, sub, configuration)?;
+    listener.findings(&findings);
+    Ok(busy)
+}
+
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
 pub fn subjects(
     sets: &[&[Input]],
@@ -142,7 +161,7 @@ pub fn subjects(
     options: &Options,
     listener: &mut dyn Listener,
 ) -> Result<Vec<Questioned>, Diagnostics> {
-    let (_, file) = configuration(config, listener)?;
+    let (settings, file) = configuration(config, listener)?;
     let (file, text) = file.unwrap_or_else(|| ("the configuration".into(), "".into()));
     let mut models: Vec<Input> = Vec::new();
     let mut subjects = Vec::with_capacity(sets.len());
@@ -157,7 +176,8 @@ pub fn subjects(
                 let sub = reduced.reduction.submodel;
                 // A task of the native format is one sequential flow of control.
                 let sequential = !sub.concurrent;
-                let subject = Subject::of_traces(sub, &file, &text, sequential)?;
+                let busy = measured(&options.utilisation, &sub, &settings, listener)?;
+                let subject = Subject::of_measured_traces(sub, &file, &text, sequential, busy)?;
                 tell(&subject.base().findings, listener);
                 Questioned { subject, places: None }
             }
@@ -319,10 +339,10 @@ pub fn is_model(head: &[u8]) -> bool {
 
 /// Refuses what is for traces where there are none.
 fn only_a_model(file: &Input, config: Option<&Input>, options: &Options) -> Result<(), Diagnostics> {
-    if config.is_none() && options.rules.is_none() {
+    if config.is_none() && options.rules.is_none() && options.utilisation.is_empty() {
         return Ok(());
     }
-    let message = "a model file is complete: `--config` and `--rules` are for traces";
+    let message = "a model file is complete: `--config`, `--rules` and `--utilisation` are for traces";
     Err(Diagnostic::error(codes::ARGUMENTS, Place::File { file: Arc::clone(file.name()) }, message).into())
 }
 

@@ -7,6 +7,7 @@ use crate::lqn::Model;
 use crate::lqn::results::{EntryResult, ProcessorResult, Results, Simulated, TaskResult};
 use crate::lqn::terms::kind;
 use crate::model::Origins;
+use crate::report::outlook::times;
 use crate::study::ScenarioResult;
 use crate::study::outlook::Outlook;
 
@@ -18,7 +19,8 @@ const VERSION: u32 = 1;
 /// `dyelog-results` is the version of its form. Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
 /// `async` or `forward`. `method` says in words how the solver went about it, and `exact` whether that has no error of its own. Of a simulation every element has
 /// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
-/// times. `doubts` says in words what the solver left out or doubts. Where the model was made of traces, `scenarios` tells throughput and response time of each.
+/// times. `doubts` says in words what the solver left out or doubts. Where the model was made of traces, `scenarios` tells throughput and response time of each,
+/// and `traced` there and of entries the mean and quantiles of the responses that were traced.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
     pretty(&document(model, results, origins))
 }
@@ -74,7 +76,13 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
             figures
         };
         let names = [("name", &*entry.name), ("task", &*model.tasks[entry.task.index()].name)];
-        element(&names, figures(result), half.map(|half| figures(&half.entries[index])))
+        let mut own = element(&names, figures(result), half.map(|half| figures(&half.entries[index])));
+        if let Some(origin) = origins.and_then(|origins| origins.entries.get(index))
+            && origin.observed_response.is_some()
+        {
+            own["traced"] = times(origin.observed_response, &origin.observed_quantiles);
+        }
+        own
     });
     document.insert("entries".into(), entries.collect());
     let calls = results.calls.iter().enumerate().map(|(index, call)| {
@@ -98,6 +106,7 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
                 "throughput": scenario.throughput,
                 "response": scenario.response,
                 "traced_response": scenario.origin.observed_response,
+                "traced": times(scenario.origin.observed_response, &scenario.origin.observed_quantiles),
                 "load": scenario.origin.load,
             })
         });

@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod answers;
 pub mod bottleneck;
+pub mod calibration;
 pub mod call_graph;
 pub mod codes;
 pub mod comparison;
@@ -34,6 +35,7 @@ pub mod search;
 pub mod skeleton;
 pub mod table;
 pub mod trace;
+pub mod validation;
 pub mod whatif;
 
 pub use look::{Look, Tone};

@@ -5,8 +5,11 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::diagnostic::quantity::{number, percent, significant, time};
 use crate::lqn::Model;
+use crate::lqn::sketch::Quantiles;
 use crate::report::bottleneck::{element, words};
 use crate::report::look::{Look, Tone};
+use crate::report::validation::between;
+use crate::study::interval::Interval;
 use crate::study::outlook::Outlook;
 
 /// What is so near to saturation is saturated.
@@ -23,12 +26,20 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
         loads.sort_by(|left, right| right.throughput.total_cmp(&left.throughput));
     }
     for load in loads.iter().take(SHOWN) {
-        let response = match (load.response, load.p95) {
-            (None, _) => "no steady response".to_owned(),
-            (Some(mean), None) => format!("response {}", time(mean)),
-            (Some(mean), Some(p95)) => format!("response {}, p95 {} (simulated)", time(mean), time(p95)),
+        let simulated = quantiles(&load.quantiles);
+        let response = match load.response {
+            None => "no steady response".to_owned(),
+            Some(mean) => {
+                let range = load.interval.map(|own| format!(" ({})", between(own, time))).unwrap_or_default();
+                let by = if simulated.is_empty() { "" } else { " (simulated)" };
+                format!("response {}{range}{simulated}{by}", time(mean))
+            }
         };
         text.push_str(&broken(&format!("{}: {response}, at {}/s", load.name, number(load.throughput)), look.width));
+        let traced = quantiles(&load.traced_quantiles);
+        if let Some(mean) = load.traced_response.filter(|_| !traced.is_empty()) {
+            text.push_str(&broken(&format!("  traced: response {}{traced}", time(mean)), look.width));
+        }
     }
     if loads.len() > SHOWN {
         text.push_str(&format!("and {} more, below\n", loads.len() - SHOWN));
@@ -54,6 +65,12 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
     text
 }
 
+/// Those that there are, each after a comma.
+fn quantiles(of: &Quantiles) -> String {
+    let named = [("p50", of.p50), ("p95", of.p95), ("p99", of.p99)];
+    named.into_iter().filter_map(|(name, value)| Some(format!(", {name} {}", time(value?)))).collect()
+}
+
 /// A line in lines so wide, where its words allow.
 pub(super) fn broken(line: &str, width: usize) -> String {
     let mut text = String::new();
@@ -74,14 +91,36 @@ pub(super) fn broken(line: &str, width: usize) -> String {
     text
 }
 
-/// `{"loads": [{"name", "throughput", "response", "p95"}], "saturates_first": {"kind", "name", "busy", "factor"}}`, seconds and per second.
+/// `{"loads": [{"name", "throughput", "response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p99"}}], "saturates_first":
+/// {"kind", "name", "busy", "factor"}}`, seconds and per second. `traced` is null of a model file. Of a calibrated model, loads and what saturates first have
+/// `low` and `high`, the interval of the response and of the factor.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
-    let loads = outlook.loads.iter().map(
-        |load| json!({ "name": load.name, "throughput": load.throughput, "response": load.response, "p95": load.p95 }),
-    );
+    let loads = outlook.loads.iter().map(|load| {
+        let mut own = times(load.response, &load.quantiles);
+        own["name"] = json!(load.name);
+        own["throughput"] = json!(load.throughput);
+        with_interval(&mut own, load.interval);
+        own["traced"] = load.traced_response.map_or(Value::Null, |mean| times(Some(mean), &load.traced_quantiles));
+        own
+    });
     let first = outlook.first.as_ref().map(|first| {
         let (kind, name) = element(model, first.resource);
-        json!({ "kind": kind, "name": name, "busy": first.busy, "factor": first.factor })
+        let mut own = json!({ "kind": kind, "name": name, "busy": first.busy, "factor": first.factor });
+        with_interval(&mut own, first.interval);
+        own
     });
     json!({ "loads": loads.collect::<Value>(), "saturates_first": first })
+}
+
+/// Adds the ends of an interval as `low` and `high`; that of one without an upper end is null.
+fn with_interval(own: &mut Value, interval: Option<Interval>) {
+    if let Some(interval) = interval {
+        own["low"] = json!(interval.low);
+        own["high"] = json!(interval.high);
+    }
+}
+
+/// `{"response", "p50", "p95", "p99"}`, seconds.
+pub(super) fn times(response: Option<f64>, quantiles: &Quantiles) -> Value {
+    json!({ "response": response, "p50": quantiles.p50, "p95": quantiles.p95, "p99": quantiles.p99 })
 }

@@ -8,23 +8,29 @@
 //! - [`headroom`] follows each source of load up to saturation.
 //! - [`outlook`] tells what there is to know first of a solution.
 //! - [`impact`] tells what a change of processor time does to responses and saturation.
+//! - [`calibration`] fits one model to several loads.
+//! - [`validation`] holds a model against traces of other loads, as [`at_load`] makes it; [`interval`] tells how far it may be off.
 //! - [`scenario`] holds predictions against what was traced.
 //! - [`comparison`] tells what differs between two models or two sets of results.
 //! - [`golden`] holds the text of a model against the accepted one.
 //! - [`agreement`] tells how far messages alone lead to the interactions that templates see.
 
 pub mod agreement;
+pub mod at_load;
 pub mod backlog;
 pub mod bottleneck;
+pub mod calibration;
 pub mod comparison;
 pub mod effect;
 pub mod figure;
 pub mod golden;
 pub mod headroom;
 pub mod impact;
+pub mod interval;
 pub mod outlook;
 pub mod scenario;
 pub mod search;
 pub mod sweep;
+pub mod validation;
 
 pub use scenario::{ScenarioResult, unlike_traced};

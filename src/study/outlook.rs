@@ -1,15 +1,17 @@
 //! What there is to know first of a solved model: how it responds, what saturates first, and how far the load can grow until then.
 
 use crate::lqn::results::Results;
+use crate::lqn::sketch::Quantiles;
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
 use crate::solve::bounds::{Resource, arrivals, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
+use crate::study::interval::{Interval, means_of, others};
 
-/// The part of all responses whose longest is told.
-const PART: f64 = 0.95;
+/// The parts of all responses whose longest are told.
+const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// Events of the simulation that tells percentiles.
 const EVENTS: u64 = 400_000;
@@ -30,8 +32,14 @@ pub struct LoadOutlook {
     pub throughput: f64,
     /// The mean response, seconds.
     pub response: Option<f64>,
-    /// The time within which 95 of 100 responses are there, seconds. It is simulated.
-    pub p95: Option<f64>,
+    /// The interval of that, of a calibrated model.
+    pub interval: Option<Interval>,
+    /// Quantiles of responses. They are simulated.
+    pub quantiles: Quantiles,
+    /// The mean of the responses that were traced, seconds, whatever the load was.
+    pub traced_response: Option<f64>,
+    /// Quantiles of these.
+    pub traced_quantiles: Quantiles,
 }
 
 /// What saturates first as all loads grow in proportion.
@@ -44,6 +52,8 @@ pub struct FirstToSaturate {
     pub busy: f64,
     /// How many times the present load saturates it.
     pub factor: f64,
+    /// The interval of that, of a calibrated model.
+    pub interval: Option<Interval>,
 }
 
 /// What there is to know first.
@@ -66,29 +76,63 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
     };
     let of = |measure: &Measure| {
         let figure = |quantity| Measure { quantity, ..measure.clone() }.of(model, results, origins);
-        let p95 = Figure::Percentile { element: measure.element, name: measure.name.clone(), part: PART };
+        let quantile = |part: f64| {
+            let figure = Figure::Percentile { element: measure.element, name: measure.name.clone(), part };
+            simulated.as_ref().and_then(|simulated| figure.of(model, simulated, origins))
+        };
+        let [p50, p95, p99] = PARTS.map(quantile);
+        let scenarios = origins.map(|origins| &origins.scenarios[..]).unwrap_or_default();
+        let traced = scenarios.iter().find(|own| own.table() == measure.element && *own.name == *measure.name);
         LoadOutlook {
             name: measure.name.clone(),
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
             response: figure(Quantity::Response).filter(|_| steady),
-            p95: simulated.as_ref().and_then(|simulated| p95.of(model, simulated, origins)),
+            interval: None,
+            quantiles: Quantiles { p50, p95, p99 },
+            traced_response: traced.and_then(|traced| traced.observed_response),
+            traced_quantiles: traced.map(|traced| traced.observed_quantiles).unwrap_or_default(),
         }
     };
     let usual = Measure::usual(model, origins);
     let loads = usual.iter().filter(|measure| measure.quantity == Quantity::Response).map(of).collect();
-    Outlook { loads, first: first_to_saturate(model, results) }
+    let mut outlook = Outlook { loads, first: first_to_saturate(model, results) };
+    intervals(&mut outlook, model, origins);
+    outlook
+}
+
+/// What models that fit as well as a calibrated one make of it.
+fn intervals(outlook: &mut Outlook, model: &Model, origins: Option<&Origins>) {
+    let (others, error) = others(model);
+    if others.is_empty() {
+        return;
+    }
+    let usual = Measure::usual(model, origins).into_iter();
+    let responses: Vec<Figure> = usual.filter(|own| own.quantity == Quantity::Response).map(Figure::Mean).collect();
+    let found: Vec<Vec<Option<f64>>> = others.iter().map(|other| means_of(other, &responses, origins)).collect();
+    for (number, load) in outlook.loads.iter_mut().enumerate() {
+        let own: Vec<Option<f64>> = found.iter().map(|other| other[number]).collect();
+        load.interval = load.response.map(|response| Interval::of(response, &own, error));
+    }
+    if let Some(first) = &mut outlook.first {
+        let factors = others.iter().filter_map(|other| {
+            let results = solve(other, &SolveOptions::default(), None, &mut ()).ok()?.results;
+            first_to_saturate(other, &results).map(|first| Some(first.factor))
+        });
+        let factors: Vec<Option<f64>> = factors.collect();
+        first.interval = Some(Interval::of(first.factor, &factors, 0.0));
+    }
 }
 
 /// A short simulation.
 fn simulated(model: &Model, threads: usize) -> Option<Results> {
-    let options = SimulateOptions { events: EVENTS, parts: vec![PART], threads, ..SimulateOptions::default() };
+    let options = SimulateOptions { events: EVENTS, parts: PARTS.to_vec(), threads, ..SimulateOptions::default() };
     let results = solve(model, &SolveOptions::from(options), None, &mut ()).ok()?.results;
     (!results.convergence.saturated).then_some(results)
 }
 
 /// What saturates first as all loads grow in proportion, from what they ask of each resource. Threads that wait for others may all
 /// be busy sooner, which open arrivals show: then the solver tells when.
-fn first_to_saturate(model: &Model, results: &Results) -> Option<FirstToSaturate> {
+pub(in crate::study) fn first_to_saturate(model: &Model, results: &Results) -> Option<FirstToSaturate> {
     let mut asked: Vec<(Resource, f64)> = Vec::new();
     let mut ask = |resource: Resource, share: f64| match asked.iter_mut().find(|(own, _)| *own == resource) {
         Some((_, busy)) => *busy += share,
@@ -107,7 +151,7 @@ fn first_to_saturate(model: &Model, results: &Results) -> Option<FirstToSaturate
     }
     let most = asked.into_iter().reduce(|most, own| if own.1 > most.1 { own } else { most });
     let (resource, busy) = most.filter(|(_, busy)| *busy > 0.0)?;
-    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy };
+    let bound = FirstToSaturate { resource, busy, factor: 1.0 / busy, interval: None };
     let pools = model
         .tasks
         .iter()
@@ -140,7 +184,9 @@ fn at_most(model: &Model, bound: FirstToSaturate) -> FirstToSaturate {
     }
     let limit = last.and_then(|results| busiest(model, &results));
     match limit {
-        Some(busy) => FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady },
+        Some(busy) => {
+            FirstToSaturate { resource: busy.resource, busy: busy.part / steady, factor: steady, interval: None }
+        }
         None => FirstToSaturate { factor: steady, ..bound },
     }
 }

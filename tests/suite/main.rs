@@ -4,6 +4,7 @@ mod angio;
 mod arguments;
 mod book_console;
 mod browser;
+mod calibration;
 mod call_graph;
 mod call_graph_page;
 mod call_graph_spans;

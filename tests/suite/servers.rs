@@ -14,7 +14,7 @@ use crate::law::reduced;
 use crate::support::shared;
 
 /// The mean demand at the stations, seconds.
-const DEMAND: f64 = 0.01;
+pub const DEMAND: f64 = 0.01;
 
 /// The time that an exponential of that mean takes.
 fn exponential(random: &mut Random, mean: f64) -> f64 {
@@ -22,7 +22,7 @@ fn exponential(random: &mut Random, mean: f64) -> f64 {
 }
 
 /// Begins and ends of so many requests at a station whose servers are shared equally, `busy` of each on average.
-fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f64)> {
+pub fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f64)> {
     let mut random = Random::new(seed);
     let servers = f64::from(servers);
     let between = DEMAND / (servers * busy);
@@ -58,7 +58,7 @@ fn station(seed: u64, servers: u32, busy: f64, count: usize) -> Vec<(f64, f64)> 
 }
 
 /// The requests as server spans whose times count in steps of so many nanoseconds.
-fn spans(stays: &[(f64, f64)], step: u64, keep: impl Fn(u128) -> bool) -> String {
+pub fn spans(stays: &[(f64, f64)], step: u64, keep: impl Fn(u128) -> bool) -> String {
     let mut random = Random::new(99);
     let mut text = String::new();
     let at = |seconds: f64| 1_700_000_000_000_000_000 + ((seconds * 1e9) as u64 + 1) / step * step;

@@ -177,6 +177,34 @@ fn starts_are_kept_and_may_be_missing() {
     assert_eq!(run(at, &["model", "old.json"]).1, run(at, &["model", "shop.json"]).1);
 }
 
+/// Quantiles of what was traced are those of all files; where one was saved without them, they are those of a part, and not told.
+#[test]
+fn quantiles_of_responses_are_kept_and_may_be_missing() {
+    let shop = format!("{}/traces/shop.otlp.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    assert_eq!(run(at, &["model", &shop, "--format", "submodel", "-o", "shop.json"]).0, 0);
+    let traced = |file: &str| -> serde_json::Value {
+        let text = run(at, &["solve", file, "--format", "json"]).1;
+        let results: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(results["scenarios"][0]["traced"], results["outlook"]["loads"][0]["traced"]);
+        results["scenarios"][0]["traced"].clone()
+    };
+    let of = |values: &serde_json::Value, key: &str| values[key].as_f64().expect("a number");
+    let found = traced("shop.json");
+    assert_eq!(found, traced(&shop));
+    assert!(of(&found, "p50") < of(&found, "p95") && of(&found, "p95") <= of(&found, "p99"), "{found}");
+    let text = fs::read_to_string(at.join("shop.json")).expect("it was written");
+    let mut document: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    document["scenarios"][0]["responses"] = "7 1 7 1".into();
+    let Err(errors) = saved::parse(&"s.json".into(), &document.to_string()) else { panic!("a bucket is there twice") };
+    assert!(errors.to_string().contains("`responses` are not two numbers a bucket"), "{errors}");
+    document["scenarios"][0].as_object_mut().expect("an object").remove("responses");
+    fs::write(at.join("old.json"), document.to_string()).expect("the folder is writable");
+    let old = traced("old.json");
+    assert!(old["p50"].is_null() && old["response"] == found["response"], "{old}");
+}
+
 #[test]
 fn a_starting_configuration_changes_nothing() {
     let folder = tempfile::tempdir().expect("a scratch folder");

@@ -43,6 +43,7 @@
 
 pub mod bounds;
 mod builder;
+pub mod calibration;
 mod canonical;
 pub mod codes;
 pub mod digest;
@@ -61,6 +62,7 @@ mod places;
 pub mod results;
 pub mod saved;
 mod scheduling;
+pub mod sketch;
 pub mod starts;
 pub mod stays;
 pub mod submodel;
@@ -69,6 +71,7 @@ pub mod text;
 pub mod timing;
 pub mod xml;
 
+pub use calibration::Calibration;
 pub use language::{Language, Loaded, parse_any, read_any};
 pub use model::*;
 pub use places::Places;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::calibration::Calibration;
 use crate::results::Caller;
 
 macro_rules! index {
@@ -66,6 +67,8 @@ pub struct Model {
     pub entries: Vec<Entry>,
     /// Activities of all tasks.
     pub activities: Vec<Activity>,
+    /// What else fits what was measured, where the model was calibrated. The JSON form has it.
+    pub calibration: Option<Calibration>,
 }
 
 /// What a model file asks of the solver.

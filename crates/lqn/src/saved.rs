@@ -6,6 +6,7 @@
 //! canonical order, everything else by name or number.
 
 mod read;
+mod sketch;
 mod stays;
 mod timing;
 mod write;
@@ -67,6 +68,8 @@ struct ScenarioShape {
     undated: Option<UndatedShape>,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    responses: String,
     #[serde(skip_serializing_if = "is_zero", default)]
     clients: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
@@ -130,6 +133,8 @@ struct EntryShape {
     moved_waits: u64,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     response: MomentsShape,
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    responses: String,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     calls: Vec<CallShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::kept_ids::KeptIds;
+use crate::sketch::Sketch;
 use crate::starts::Starts;
 use crate::stays::Stays;
 use crate::timing::{CallLabel, CallTotal, PairTotal};
@@ -324,6 +325,8 @@ pub struct EntryTotal {
     pub moved_waits: u64,
     /// Time from the acceptance of a request to the end of the first phase, of invocations with times.
     pub response: Moments,
+    /// How these times are spread; sub-models that were saved without it have nothing here.
+    pub responses: Sketch,
     /// When it made its calls, where traces tell: what decides which of them are in sequence.
     pub calls: FxIndexMap<CallLabel, CallTotal>,
     /// Pairs of these, the one of the lesser entry key first.
@@ -398,6 +401,8 @@ pub struct ScenarioTotal {
     pub undated: Undated,
     /// Response times of operations that have times: from the first event to the root thread's last.
     pub response: Moments,
+    /// How these times are spread; sub-models that were saved without it have nothing here.
+    pub responses: Sketch,
     /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
     pub clients: u64,
     /// Times from the end of a customer's operation to the start of its next.
@@ -497,6 +502,7 @@ impl SubModel {
             blocks: FxIndexMap::default(),
             moved_waits: 0,
             response: Moments::default(),
+            responses: Sketch::default(),
             calls: FxIndexMap::default(),
             pairs: FxIndexMap::default(),
             stays: Stays::default(),
@@ -542,6 +548,7 @@ impl SubModel {
             }
             own.moved_waits += entry.moved_waits;
             own.response.merge(&entry.response);
+            own.responses.merge(&entry.responses);
             own.stays.merge(&entry.stays);
             own.outvoted += entry.outvoted;
             for (label, call) in &entry.calls {
@@ -596,6 +603,7 @@ impl EntryTotal {
         self.invocations += other.invocations;
         self.outvoted += other.outvoted;
         self.response.merge(&other.response);
+        self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
         for (at, work) in &other.work {
             self.work.entry(*at).or_default().add(work);
@@ -692,6 +700,7 @@ impl ScenarioTotal {
         self.starts.merge(&other.starts);
         self.undated.merge(&other.undated);
         self.response.merge(&other.response);
+        self.responses.merge(&other.responses);
         self.clients = self.clients.max(other.clients);
         self.think.merge(&other.think);
     }

@@ -34,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Place;
 use crate::lqn::{Multiplicity, Scheduling};
+use crate::model::utilisation::Busy;
 
 /// A configuration, all of whose parts may be left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,6 +59,8 @@ pub struct Configuration {
     pub cpu_attributes: Vec<(String, f64)>,
     /// `accept`: codes of notes and warnings that are known and need no telling.
     pub accept: BTreeSet<String>,
+    /// How busy processors were measured to be while traces were recorded. It stands in no file of configuration.
+    pub measured: BTreeMap<String, Busy>,
 }
 
 /// What holds for tasks and processors without a setting of their own.

@@ -1,5 +1,6 @@
 //! What a question is about, and the model that it becomes with some parameters changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, similar};
@@ -8,7 +9,8 @@ use crate::lqn::Multiplicity;
 use crate::lqn::submodel::SubModel;
 use crate::model::parameter::configuration::{self, Settings};
 use crate::model::parameter::{Axis, Bounds, Kind, Path, Value, elements};
-use crate::model::{Origins, Traced, codes, complete_as_traced};
+use crate::model::utilisation::Busy;
+use crate::model::{Configuration, Origins, Traced, codes, complete_as_traced};
 
 /// A parameter with a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,9 +59,23 @@ impl Subject {
     /// # Errors
     /// When the configuration cannot be read, or the traces show nothing.
     pub fn of_traces(sub: SubModel, file: &Arc<str>, text: &str, sequential: bool) -> Result<Self, Diagnostics> {
+        Self::of_measured_traces(sub, file, text, sequential, BTreeMap::new())
+    }
+
+    /// The same, where some processors were measured to be so busy.
+    ///
+    /// # Errors
+    /// As [`Subject::of_traces`].
+    pub fn of_measured_traces(
+        sub: SubModel,
+        file: &Arc<str>,
+        text: &str,
+        sequential: bool,
+        busy: BTreeMap<String, Busy>,
+    ) -> Result<Self, Diagnostics> {
         let settings = Settings::parse(file, text)?;
         let mut source = Source::Traces { sub: Box::new(sub), settings, sequential, traced: Box::default() };
-        source.look()?;
+        source.look(busy)?;
         let base = source.model(&[])?;
         if let (Source::Traces { settings, .. }, Some(origins)) = (&mut source, &base.origins) {
             settings.keep_loads(origins);
@@ -217,9 +233,10 @@ impl Subject {
 
 impl Source {
     /// Looks at what traces tell of the system as it is configured, before anything is changed.
-    fn look(&mut self) -> Result<(), Diagnostics> {
+    fn look(&mut self, busy: BTreeMap<String, Busy>) -> Result<(), Diagnostics> {
         if let Self::Traces { sub, settings, traced, .. } = self {
-            **traced = crate::model::traced(sub, &settings.configuration()?);
+            let configuration = Configuration { measured: busy, ..settings.configuration()? };
+            **traced = crate::model::traced(sub, &configuration);
         }
         Ok(())
     }

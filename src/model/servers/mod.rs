@@ -7,6 +7,7 @@
 //! processor time does not depend on how many others were found ([`Occupancy::shared`]).
 
 mod customers;
+mod joint;
 mod occupancy;
 mod sampled;
 
@@ -21,6 +22,7 @@ use crate::model::demand::is_measured;
 use crate::model::parts::Parts;
 use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
+use crate::model::utilisation::Busy;
 use crate::model::{codes, load};
 
 /// The fewest stays from which servers are found.
@@ -35,6 +37,12 @@ const SELDOM: f64 = 1.204;
 /// A number of servers fits whose processor times depend on those found by no more than so many standard errors.
 const FITS: f64 = 2.0;
 
+/// Busy time by the times of spans and that which was measured differ by so much, as a part: clocks, scheduling, background work.
+const AGREES: f64 = 0.1;
+
+/// Of so many standard errors more make no difference.
+const MOST_ERRORS: f64 = 20.0;
+
 /// The most servers that are tried.
 const MOST_SERVERS: usize = 4096;
 
@@ -43,6 +51,8 @@ const MATTERS: f64 = 0.03;
 
 /// So many customers or more arrive as if from outside.
 const MOST_CUSTOMERS: u32 = 50;
+
+pub use joint::{Form, Joint, LoadTraces};
 
 /// What was found of hosts, and of the time of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +78,10 @@ pub struct Host {
     pub most: usize,
     /// How many servers were busy on average, per server.
     pub utilization: f64,
+    /// How many servers were measured to be busy, where they were.
+    pub measured: Option<f64>,
+    /// How many servers were busy by the times of spans alone.
+    pub alone: f64,
 }
 
 /// What the time is in which an invocation of an entry works by itself, as parts of it. What is left is queueing, which the model shows by itself.
@@ -107,10 +121,16 @@ impl Traced {
                 continue;
             }
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-            let fit = fitted(&occupancy, observed.probability, seen, given);
-            let load = Load::of(&fit, seen / observed.probability, observed.probability < 1.0);
+            let busy = configuration.measured.get(&name).copied();
+            let fit = fitted(&occupancy, observed.probability, seen, given, busy);
+            let load = match busy {
+                Some(busy) => Load::measured(&fit, seen / observed.probability, observed.probability < 1.0, busy),
+                None => Load::of(&fit, seen / observed.probability, observed.probability < 1.0),
+            };
             for (place, &index) in entries.iter().enumerate() {
-                traced.own.insert(index, load.own_time(fit.imputed.processor[place]));
+                // What was measured is shared out by how long invocations were there.
+                let part = if busy.is_some() { fit.imputed.all } else { fit.imputed.processor[place] };
+                traced.own.insert(index, load.own_time(part));
             }
             let beyond = load.beyond();
             traced.beyond += beyond.max(0.0) / observed.there;
@@ -124,6 +144,8 @@ impl Traced {
                 range: given.is_none().then_some(fit.range),
                 most: occupancy.most,
                 utilization: load.busy / f64::from(fit.servers),
+                measured: busy.map(|busy| busy.cores(f64::from(fit.servers))),
+                alone: load.imputed,
             };
             traced.hosts.insert(name, host);
         }
@@ -144,6 +166,31 @@ impl Traced {
     /// What the own time of an entry is.
     pub fn own(&self, entry: EntryIndex) -> OwnTime {
         self.own.get(&entry).copied().unwrap_or(OwnTime::WHOLE)
+    }
+
+    /// The hosts whose servers were found or given, by the name of the processor.
+    pub fn hosts(&self) -> impl Iterator<Item = (&String, &Host)> {
+        self.hosts.iter()
+    }
+
+    /// Says of which processors utilisation was measured, and how far spans explain it.
+    pub fn measured_note(&self) -> Option<Diagnostic> {
+        let measured: Vec<(&String, &Host, f64)> =
+            self.hosts.iter().filter_map(|(name, host)| Some((name, host, host.measured?))).collect();
+        if measured.is_empty() {
+            return None;
+        }
+        let processors =
+            if measured.len() == 1 { "one processor".to_owned() } else { format!("{} processors", measured.len()) };
+        let message = format!("demands on {processors} follow from measured utilisation");
+        let mut finding = Diagnostic::new(Severity::Note, codes::UTILISATION_USED, Place::Nowhere, message);
+        for (name, host, busy) in measured.iter().take(SHOWN) {
+            finding = finding.with_note(format!("`{name}`: {}", explained(host, *busy)));
+        }
+        if measured.len() > SHOWN {
+            finding = finding.with_note(format!("and {} more", measured.len() - SHOWN));
+        }
+        Some(finding)
     }
 
     /// Says how many servers were found, and what else would fit.
@@ -168,6 +215,18 @@ impl Traced {
 
 /// How many processors are named.
 const SHOWN: usize = 12;
+
+/// How much of what was measured the spans explain.
+fn explained(host: &Host, measured: f64) -> String {
+    let short = |value: f64| load::short((value * 1000.0).round() / 1000.0);
+    let used = host.utilization * f64::from(host.servers);
+    let text = format!("{} servers busy, {} by the times of spans alone", short(measured), short(host.alone));
+    if used < measured * 0.999 {
+        format!("{text}; {} are of load that was not traced, and no demand of what was", short(measured - used))
+    } else {
+        text
+    }
+}
 
 fn described(host: &Host) -> String {
     let servers = host.servers;
@@ -223,6 +282,8 @@ struct Load {
     scale: f64,
     /// How long an invocation queues under open arrivals, in units of its processor time.
     queueing: f64,
+    /// How many servers were busy by what was imputed.
+    imputed: f64,
 }
 
 impl Load {
@@ -231,8 +292,20 @@ impl Load {
         let imputed = there * fit.imputed.all;
         // Whom others met that were not traced nobody saw: no more than would respond as was traced.
         let busy = if is_sampled { imputed.min(offered(servers, there)) } else { imputed };
+        Self::busy(there, busy, imputed, servers)
+    }
+
+    /// What was measured. Where all operations were traced, what is more than they can have been is load that was not traced.
+    fn measured(fit: &Fit, there: f64, is_sampled: bool, measured: Busy) -> Self {
+        let servers = f64::from(fit.servers);
+        let (imputed, measured) = (there * fit.imputed.all, measured.cores(servers));
+        let most = if is_sampled { there } else { imputed };
+        Self::busy(there, measured.min(most), imputed, servers)
+    }
+
+    fn busy(there: f64, busy: f64, imputed: f64, servers: f64) -> Self {
         let scale = busy / imputed.max(f64::MIN_POSITIVE);
-        Self { there, busy, scale, queueing: waiting(servers, busy) / busy.max(f64::MIN_POSITIVE) }
+        Self { there, busy, scale, queueing: waiting(servers, busy) / busy.max(f64::MIN_POSITIVE), imputed }
     }
 
     fn own_time(&self, imputed: f64) -> OwnTime {
@@ -284,7 +357,13 @@ struct Fit {
 }
 
 /// The number of servers that fits best, or what follows from a given one.
-fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, given: Option<Multiplicity>) -> Fit {
+fn fitted(
+    occupancy: &Occupancy,
+    probability: f64,
+    seen: f64,
+    given: Option<Multiplicity>,
+    measured: Option<Busy>,
+) -> Fit {
     let share = |servers: u32| Share::new(servers, probability, seen, occupancy.most);
     if let Some(Multiplicity::Finite(servers)) = given {
         return Fit { servers, range: (servers, Some(servers)), imputed: occupancy.shared(&share(servers)) };
@@ -298,10 +377,12 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, given: Option<Mult
     for &servers in &tried {
         let imputed = occupancy.shared(&share(servers));
         let errors = imputed.dependence / tolerance;
-        if errors.abs() <= FITS {
+        let busy =
+            measured.map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers))));
+        if errors.abs() <= FITS && busy.abs() <= FITS {
             fit.push(servers);
         }
-        let score = errors * errors / 2.0 + unlikelihood(servers);
+        let score = (errors * errors + busy * busy) / 2.0 + unlikelihood(servers);
         if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
             best = Some((score, servers, imputed));
         }
@@ -311,6 +392,12 @@ fn fitted(occupancy: &Occupancy, probability: f64, seen: f64, given: Option<Mult
     let last = tried.last().copied().unwrap_or(1);
     let most = fit.last().map_or(servers, |most| servers.max(*most));
     Fit { servers, range: (least, (most < last).then_some(most)), imputed }
+}
+
+/// How far what was imputed is from what was measured, in standard errors of both.
+fn unlike(imputed: f64, measured: f64) -> f64 {
+    let ratio = (imputed / measured.max(f64::MIN_POSITIVE)).max(f64::MIN_POSITIVE);
+    (ratio.ln() / AGREES).clamp(-MOST_ERRORS, MOST_ERRORS)
 }
 
 /// How unlikely it is that a host has so many servers, as minus the logarithm of a weight: few are likelier than many, and powers of two

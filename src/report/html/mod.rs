@@ -29,6 +29,7 @@ use crate::lqn::submodel::SubModel;
 use crate::model::Origins;
 use crate::report::markup::{Markup, shortened};
 use crate::study::bottleneck::Bottlenecks;
+use crate::study::outlook::Outlook;
 use crate::trace::ReadReport;
 use crate::trace::quality::QualityReport;
 
@@ -45,6 +46,8 @@ pub struct Report<'a> {
     pub model: &'a Model,
     /// Its results.
     pub results: &'a Results,
+    /// Quantiles of responses.
+    pub outlook: &'a Outlook,
     /// What is known of its making, where it was made of traces.
     pub made: Option<Made<'a>>,
     /// Findings on the model: defaults that were taken, caveats.

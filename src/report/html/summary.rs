@@ -1,5 +1,6 @@
 //! What there is to know first.
 
+use crate::lqn::sketch::Quantiles;
 use crate::lqn::{Model, Scheduling};
 use crate::model::Load;
 use crate::report::html::bottleneck;
@@ -10,6 +11,7 @@ use crate::report::markup::Markup;
 use crate::report::results::exactness;
 use crate::study::ScenarioResult;
 use crate::study::headroom::by_occupancy;
+use crate::study::outlook::Outlook;
 
 /// One sentence under the title.
 pub fn lead(report: &Report<'_>) -> String {
@@ -91,7 +93,7 @@ pub fn write(report: &Report<'_>, html: &mut Markup) {
         card(html, class, "Traced operations", &big, &about);
     }
     html.close();
-    table(&scenarios, html);
+    table(&scenarios, report.outlook, html);
 }
 
 fn card(html: &mut Markup, class: &str, term: &str, big: &str, small: &str) {
@@ -125,13 +127,24 @@ fn convergence(report: &Report<'_>, html: &mut Markup) {
     }
 }
 
-fn table(scenarios: &[ScenarioResult<'_>], html: &mut Markup) {
+fn table(scenarios: &[ScenarioResult<'_>], outlook: &Outlook, html: &mut Markup) {
     let mut table = Table::new(
         "Scenarios",
-        &["Scenario", "Load", "The load is", ">Throughput", ">Predicted response", ">Traced response"],
+        &[
+            "Scenario",
+            "Load",
+            "The load is",
+            ">Throughput",
+            ">Predicted response",
+            ">Traced response",
+            ">Predicted p50, p95, p99",
+            ">Traced p50, p95, p99",
+        ],
     );
     for scenario in scenarios {
         let quantity = |value: Option<f64>| value.map_or(Cell::Blank, |value| Cell::Quantity(time(value), value));
+        let own = outlook.loads.iter().find(|own| own.name == *scenario.origin.name);
+        let predicted = own.map(|own| own.quantiles).unwrap_or_default();
         table.row(|| {
             vec![
                 Cell::Name(scenario.origin.name.to_string()),
@@ -140,10 +153,19 @@ fn table(scenarios: &[ScenarioResult<'_>], html: &mut Markup) {
                 Cell::Quantity(rate(scenario.throughput), scenario.throughput),
                 quantity(scenario.response),
                 quantity(scenario.origin.observed_response),
+                quantiles(&predicted),
+                quantiles(&scenario.origin.observed_quantiles),
             ]
         });
     }
     table.write(html);
+}
+
+/// Those that there are, in the order of the last.
+fn quantiles(of: &Quantiles) -> Cell {
+    let shown: Vec<String> = [of.p50, of.p95, of.p99].into_iter().flatten().map(time).collect();
+    let last = of.p99.or(of.p95).or(of.p50);
+    last.map_or(Cell::Blank, |last| Cell::Quantity(shown.join(", "), last))
 }
 
 fn load(load: Load) -> String {

@@ -40,6 +40,8 @@ pub struct Series {
     pub name: String,
     /// Its points: horizontally, vertically where there is a value, and whether that is doubtful.
     pub points: Vec<(f64, Option<f64>, bool)>,
+    /// Intervals: horizontally, their lower end and their upper end. Pictures have them.
+    pub bars: Vec<(f64, f64, f64)>,
 }
 
 impl Plot {
@@ -49,7 +51,8 @@ impl Plot {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let low = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
         let high = points().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-        let top = points().filter_map(|point| point.1).fold(0.0, f64::max);
+        let ends = self.series.iter().flat_map(|series| &series.bars).map(|bar| bar.2);
+        let top = points().filter_map(|point| point.1).chain(ends).fold(0.0, f64::max);
         (low <= high).then_some((low, high, if top > 0.0 { top } else { 1.0 }))
     }
 }

@@ -141,6 +141,20 @@ fn curve(series: &Series, look: usize, frame: &Frame<'_>, body: &mut Markup) {
     let commands = polyline(joined.map(|(across, upward, _)| Some((frame.x(*across), frame.y((*upward)?)))));
     let class = format!("curve c{look}");
     body.open("path", &[("class", &class), ("d", &commands)]).element("title", &[], &series.name).close().newline();
+    for (across, low, high) in &series.bars {
+        let (x, from, to) = (frame.x(*across), frame.y(*low), frame.y(*high));
+        let commands = format!(
+            "M{0} {2}h6M{1} {2}V{3}M{0} {3}h6",
+            coordinate(x - 3.0),
+            coordinate(x),
+            coordinate(from),
+            coordinate(to)
+        );
+        body.open("path", &[("class", &class), ("d", &commands)]);
+        body.element("title", &[], &format!("{}: {} to {}", series.name, number(*low), number(*high)))
+            .close()
+            .newline();
+    }
     let few = series.points.len() <= FEW;
     // A line has two ends: a point between gaps would not be seen without a dot.
     let is_gap =
@@ -186,7 +200,7 @@ mod tests {
     /// A plot of one curve with these figures at 1, 2, 3 and so on.
     fn plot(figures: &[Option<f64>]) -> String {
         let points = figures.iter().enumerate().map(|(place, figure)| (place as f64 + 1.0, *figure, false));
-        let series = vec![Series { name: "response".into(), points: points.collect() }];
+        let series = vec![Series { name: "response".into(), points: points.collect(), bars: Vec::new() }];
         svg(&[Plot { x: "arrivals".into(), y: "s".into(), scale: Scale::Linear, series }])
     }
 

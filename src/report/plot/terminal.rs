@@ -158,7 +158,7 @@ mod tests {
     fn a_curve_is_cut_where_there_is_no_steady_state() {
         let drawn = |figures: [Option<f64>; 5]| {
             let points = figures.iter().enumerate().map(|(place, figure)| (place as f64, *figure, false));
-            let series = vec![Series { name: "response".into(), points: points.collect() }];
+            let series = vec![Series { name: "response".into(), points: points.collect(), bars: Vec::new() }];
             let plot = Plot { x: "arrivals".into(), y: "s".into(), scale: Scale::Linear, series };
             let text = terminal(&[plot], 60, Ink::Ascii);
             let line = text.lines().find(|line| line.contains("|a"));

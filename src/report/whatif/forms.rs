@@ -8,7 +8,9 @@ use crate::report::csv::Rows;
 use crate::report::json::pretty;
 use crate::report::look::Look;
 use crate::report::table::Table as Drawn;
+use crate::report::validation::between;
 use crate::report::whatif::VERSION;
+use crate::study::interval::Interval;
 use crate::study::sweep::{Point, State, Table};
 
 /// A table for people.
@@ -35,7 +37,11 @@ pub fn text(table: &Table, look: Look) -> String {
             other => other.to_string(),
         }));
         let missing = if point.state == State::Converged { "" } else { "–" };
-        cells.extend(point.figures.iter().map(|figure| figure.map_or_else(|| missing.to_owned(), number)));
+        for (place, figure) in point.figures.iter().enumerate() {
+            let range = point.intervals.get(place).copied().flatten();
+            let range = range.map(|own| format!(" ({})", between(own, number))).unwrap_or_default();
+            cells.push(figure.map_or_else(|| missing.to_owned(), |figure| number(figure) + &range));
+        }
         // Nothing to say of those that are as they should be.
         cells.push(if point.state == State::Converged { String::new() } else { point.state.word().to_uppercase() });
         drawn.row(cells);
@@ -49,7 +55,7 @@ fn values<'t>(table: &'t Table, point: &'t Point) -> impl Iterator<Item = &'t Va
 }
 
 /// A row each point: the subject where there are several, the parameters by their paths, the figures by their names, and
-/// `state`, which is `converged`, `not converged` or `failed`. Seconds and per second, with all digits.
+/// `state`, which is `converged`, `not converged` or `failed`. Of a calibrated model each figure has `FIGURE.low` and `FIGURE.high` behind all figures. Seconds and per second, with all digits.
 pub fn csv(table: &Table) -> String {
     let mut header = Vec::new();
     if table.subjects.len() > 1 {
@@ -57,6 +63,10 @@ pub fn csv(table: &Table) -> String {
     }
     header.extend(table.axes.iter().map(|axis| axis.path.clone()));
     header.extend(table.measures.iter().map(ToString::to_string));
+    let has_intervals = table.points.iter().any(|point| !point.intervals.is_empty());
+    if has_intervals {
+        header.extend(table.measures.iter().flat_map(|own| [format!("{own}.low"), format!("{own}.high")]));
+    }
     header.push("state".to_owned());
     let mut rows = Rows::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
     for point in &table.points {
@@ -66,6 +76,13 @@ pub fn csv(table: &Table) -> String {
         }
         fields.extend(values(table, point).map(ToString::to_string));
         fields.extend(point.figures.iter().map(|figure| figure.map(|figure| figure.to_string()).unwrap_or_default()));
+        if has_intervals {
+            for place in 0..table.measures.len() {
+                let own = point.intervals.get(place).copied().flatten();
+                let ends = own.map(|own| [own.low.to_string(), own.high.to_string()]);
+                fields.extend(ends.unwrap_or_default());
+            }
+        }
         fields.push(point.state.word().to_owned());
         rows.add(&fields.iter().map(String::as_str).collect::<Vec<_>>());
     }
@@ -74,7 +91,7 @@ pub fn csv(table: &Table) -> String {
 
 /// One JSON document, ending in a newline: `{"dyelog-sweep": 1, "parameters": [{"path", "unit", "values"}], "figures":
 /// [{"name", "unit"}], "models": […], "points": [{"model", "at": [positions], "values": […], "figures": […], "state",
-/// "reason"}]}`.
+/// "reason"}]}`. Points of a calibrated model have `"intervals": [[low, high]]` as well, one a figure, null where there is none; an upper end that is not known is null.
 pub fn json(table: &Table) -> String {
     let value = |value: &Value| match value {
         Value::Number(number) => json!(number),
@@ -92,6 +109,10 @@ pub fn json(table: &Table) -> String {
             "figures": point.figures,
             "state": point.state.word(),
         });
+        if let (false, Json::Object(document)) = (point.intervals.is_empty(), &mut document) {
+            let ends = |own: &Option<Interval>| own.map_or(Json::Null, |own| json!([own.low, own.high]));
+            document.insert("intervals".into(), point.intervals.iter().map(ends).collect());
+        }
         if let (State::Doubtful(reason) | State::Failed(reason), Json::Object(document)) = (&point.state, &mut document)
         {
             document.insert("reason".into(), json!(reason));

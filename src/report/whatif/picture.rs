@@ -24,12 +24,17 @@ pub fn plots(table: &Table) -> Vec<Plot> {
                     let key = [&[measure, point.subject], &point.at[1..]].concat();
                     let found = series.iter().position(|(own, _)| *own == key).unwrap_or_else(|| {
                         let name = label(table, &key, others, measures.len() > 1);
-                        series.push((key, Series { name, points: Vec::new() }));
+                        series.push((key, Series { name, points: Vec::new(), bars: Vec::new() }));
                         series.len() - 1
                     });
                     let doubtful = point.state != State::Converged;
                     let value = point.figures[measure].filter(|value| value.is_finite());
                     series[found].1.points.push((places[point.at[0]], value, doubtful));
+                    if let Some(own) =
+                        point.intervals.get(measure).copied().flatten().filter(|own| own.high.is_finite())
+                    {
+                        series[found].1.bars.push((places[point.at[0]], own.low, own.high));
+                    }
                 }
             }
             let alone = &table.measures[measures[0]];

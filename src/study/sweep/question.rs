@@ -5,7 +5,11 @@ use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Axis, Change, Path, Subject, Value};
 use crate::study::effect::no_difference;
 use crate::study::figure::Figure;
+use crate::study::interval::{Interval, means_of, others, widened};
 use crate::study::sweep::{Grid, Point, State, SweepOptions, Table, Varied, sweep};
+
+/// Figures of a point, their intervals, and how far they can be relied on.
+type Read = (Vec<Option<f64>>, Vec<Option<Interval>>, State);
 
 /// Which parameters are varied, and what is read.
 #[derive(Clone, Debug)]
@@ -52,8 +56,8 @@ impl Question {
             let read = |asked: &Asked, results: &Results| self.read(asked, results);
             let found = sweep(&grid, &self.options, build, read, told);
             for (place, found) in found.into_iter().enumerate() {
-                let (figures, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
-                points.push(Point { subject: number, at: grid.point(place), figures, state });
+                let (figures, intervals, state) = found.unwrap_or_else(|reasons| self.failed(&reasons));
+                points.push(Point { subject: number, at: grid.point(place), figures, intervals, state });
             }
         }
         Table {
@@ -69,7 +73,7 @@ impl Question {
         values.map(|((path, axis), at)| Change { path: path.clone(), value: axis.values[*at].clone() }).collect()
     }
 
-    fn read(&self, asked: &Asked, results: &Results) -> (Vec<Option<f64>>, State) {
+    fn read(&self, asked: &Asked, results: &Results) -> Read {
         let state =
             if results.convergence.converged { State::Converged } else { State::Doubtful(results.caveats.join("; ")) };
         let figure = |measure: &Figure| {
@@ -79,11 +83,30 @@ impl Question {
             }
             measure.of(&asked.model, results, asked.origins.as_ref())
         };
-        (self.measures.iter().map(figure).collect(), state)
+        let figures: Vec<Option<f64>> = self.measures.iter().map(figure).collect();
+        let intervals = self.intervals(asked, &figures);
+        (figures, intervals, state)
     }
 
-    fn failed(&self, reasons: &Diagnostics) -> (Vec<Option<f64>>, State) {
-        (vec![None; self.measures.len()], State::Failed(reasons.to_string()))
+    /// What models that fit as well as a calibrated one make of the figures. Percentiles have none: each would take a simulation.
+    fn intervals(&self, asked: &Asked, figures: &[Option<f64>]) -> Vec<Option<Interval>> {
+        let (others, error) = others(&asked.model);
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let others: Vec<Vec<Option<f64>>> =
+            others.iter().map(|other| means_of(other, &self.measures, asked.origins.as_ref())).collect();
+        let interval = |(number, figure): (usize, &Option<f64>)| {
+            let measure = &self.measures[number];
+            let figure = figure.filter(|_| measure.part().is_none())?;
+            let own: Vec<Option<f64>> = others.iter().map(|other| other[number]).collect();
+            Some(Interval::of(figure, &own, widened(measure.quantity(), error)))
+        };
+        figures.iter().enumerate().map(interval).collect()
+    }
+
+    fn failed(&self, reasons: &Diagnostics) -> Read {
+        (vec![None; self.measures.len()], Vec::new(), State::Failed(reasons.to_string()))
     }
 }
 

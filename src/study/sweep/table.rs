@@ -2,6 +2,7 @@
 
 use crate::model::parameter::{Kind, Value};
 use crate::study::figure::Figure;
+use crate::study::interval::Interval;
 
 /// What a sweep found.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,8 @@ pub struct Point {
     pub at: Vec<usize>,
     /// A figure for each measure, where there is one.
     pub figures: Vec<Option<f64>>,
+    /// Of a calibrated model, the interval of each of these, where it has one; else nothing.
+    pub intervals: Vec<Option<Interval>>,
     /// How far it can be relied on.
     pub state: State,
 }

@@ -2,6 +2,7 @@
 //!
 //! Strict: a field that the form does not have is an error, and so is a reference to nothing.
 
+mod calibration;
 mod misshapen;
 mod positions;
 mod read;

@@ -47,6 +47,10 @@ impl Reader {
                 self.task_contents(index, task, id);
             }
         }
+        if let Some(calibration) = document.calibration {
+            let read = calibration.read(&self.builder.model);
+            self.builder.model.calibration = self.checked(|| "calibration".to_owned(), read);
+        }
     }
 
     fn multiplicity(&mut self, path: impl FnOnce() -> String, given: &shape::Multiplicity) -> Multiplicity {

@@ -19,6 +19,8 @@ pub(super) struct Document {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) groups: Vec<Group>,
     pub(super) tasks: Vec<Task>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) calibration: Option<super::calibration::Shape>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -48,6 +48,7 @@ fn document(model: &Model) -> Document {
             })
             .collect(),
         tasks: model.tasks.iter().map(|task| shapes.task(task)).collect(),
+        calibration: model.calibration.as_ref().map(super::calibration::Shape::of),
     }
 }
 

@@ -137,6 +137,7 @@ impl Reader<'_> {
                 thousandths: self.count(own.thousandths, MOST, &item),
             });
             let response = self.moments(&shape.response, &item);
+            let responses = self.sketch(&shape.responses, response.count, &item);
             let (clients, think) = (self.count(shape.clients, MOST, &item), self.moments(&shape.think, &item));
             let starts = shape.starts.as_ref().map(|starts| self.starts(starts, &item)).unwrap_or_default();
             let undated = shape.undated.as_ref().map(|shape| Undated {
@@ -153,7 +154,8 @@ impl Reader<'_> {
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
                 (shape.first_start, shape.last_start, shape.last_end);
-            (total.response, total.clients, total.think) = (response, clients, think);
+            (total.response, total.responses) = (response, responses);
+            (total.clients, total.think) = (clients, think);
         }
         for (task, count) in &document.instances {
             let task = sub.names.intern(task);
@@ -198,9 +200,10 @@ impl Reader<'_> {
         let (task, service) = (sub.names.intern(&shape.task), sub.names.intern(&shape.service));
         let index = sub.ensure_entry(key, task, shape.instance, interaction, service);
         let response = self.moments(&shape.response, &item);
+        let responses = self.sketch(&shape.responses, response.count, &item);
         let stays = shape.stays.as_ref().map(|stays| self.stays(stays, &item)).unwrap_or_default();
         let entry = sub.entry_mut(index);
-        (entry.response, entry.stays) = (response, stays);
+        (entry.response, entry.responses, entry.stays) = (response, responses, stays);
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
         if shape.witnesses.len() > WITNESSES {

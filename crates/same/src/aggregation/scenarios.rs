@@ -57,6 +57,7 @@ impl Scenarios {
         total.operations += 1;
         if let Some(response) = end.and_then(|end| end.since(start)).filter(|response| *response >= 0.0) {
             total.response.add(response);
+            total.responses.add(response);
         }
         let last_end = self.last_ends.entry((scenario, client)).or_insert_with(|| {
             total.clients += 1;

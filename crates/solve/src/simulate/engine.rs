@@ -12,12 +12,13 @@ mod sources;
 
 use std::collections::BinaryHeap;
 
+use dyelog_lqn::sketch::Sketch;
+
 use super::pool::{Pool, Queue};
 use super::probe::Probe;
 use super::program::{ENTRY_SUMS, NONE, PROCESSOR_TIME, SimulationProgram};
 use super::random::Random;
 use super::series::Series;
-use super::sketch::Sketch;
 use super::stations::{Ranked, Running};
 use super::timers::Timers;
 

@@ -1,7 +1,7 @@
 //! Discrete-event simulation of a model's exact meaning.
 //!
 //! - `program` turns a model into tables, `engine` runs them, `stations` are its processors, `timers` the events to come;
-//! - `random` has the generator and the distributions, `series` sums by bins of time, `sketch` distributions of times;
+//! - `random` has the generator and the distributions, `series` sums by bins of time, `lqn::sketch` distributions of times;
 //! - who wants to see each event watches through `probe`: [`observe`];
 //! - `estimate` makes intervals, `run` decides how long to simulate, `report` gives the results.
 //!
@@ -26,10 +26,9 @@ pub(crate) mod random;
 mod report;
 mod run;
 mod series;
-mod sketch;
 mod stations;
 mod timers;
 
+pub use dyelog_lqn::sketch::SKETCH_ERROR;
 pub use probe::Probe;
 pub use run::{Progress, SimulateOptions, Watcher, observe, simulate, simulate_watched};
-pub use sketch::SKETCH_ERROR;

@@ -6,12 +6,13 @@ use dyelog_lqn::results::{
     Results, Simulated, TaskResult,
 };
 
+use dyelog_lqn::sketch::{SKETCH_ERROR, Sketch};
+
 use super::engine::Stop;
 use super::estimate::{Estimate, student};
 use super::program::{ENTRY_SUMS, OPEN, PROCESSOR_TIME};
 use super::random::Times;
 use super::run::{Run, SimulateOptions};
-use super::sketch::{SKETCH_ERROR, Sketch};
 use crate::prepare::assemble::gives_back;
 
 /// Responses beyond a percentile without which nobody can tell how sure it is: so many in each replication.
@@ -115,7 +116,7 @@ fn simulated(run: &Run, options: &SimulateOptions, half_widths: HalfWidths) -> S
         let parts = || run.replications.iter().map(|replication| &replication.engine.sketches[entry]);
         let mut all = Sketch::default();
         parts().for_each(|part| all.merge(part));
-        if all.len() > 0 {
+        if !all.is_empty() {
             let sketches: Vec<&Sketch> = parts().collect();
             let values = options.parts.iter().filter_map(|part| percentile(*part, &all, &sketches)).collect();
             percentiles.push(Percentiles { entry: EntryId::from(entry), count: all.len(), values });

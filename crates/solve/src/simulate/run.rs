@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::Model;
 use dyelog_lqn::results::Results;
+use dyelog_lqn::sketch::Sketch;
 
 use super::engine::{Engine, Stop};
 use super::estimate::{Batches, Estimate};
@@ -224,7 +225,7 @@ impl<'p> Run<'p> {
             let time = common.unwrap_or(begin as f64 * series.width());
             // What was sketched before is left out, unless it is most of what there is.
             if replication.sketched_since < time {
-                replication.engine.sketches.iter_mut().for_each(super::sketch::Sketch::clear);
+                replication.engine.sketches.iter_mut().for_each(Sketch::clear);
                 replication.sketched_since = replication.engine.now;
             }
         }

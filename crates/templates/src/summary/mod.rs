@@ -216,6 +216,7 @@ impl Summary {
         {
             one.ids.add(id);
         }
+        let mut response = None;
         if timed {
             let begin = toeg.event(toeg.root()).time;
             // The customer waits for the first entry's first phase.
@@ -226,6 +227,7 @@ impl Summary {
                 .fold(f64::NAN, f64::max);
             if reply >= begin {
                 one.response.add(reply - begin);
+                response = Some(reply - begin);
             }
         }
         if let Some(start) = operation.start {
@@ -236,7 +238,10 @@ impl Summary {
         }
         let total = self.submodel.scenarios.entry(scenario).or_default();
         total.merge(&one);
-        // In place: one start alone need not be put into cells first.
+        // In place: one value alone need not be put into cells first.
+        if let Some(response) = response {
+            total.responses.add(response);
+        }
         if let Some(start) = operation.start {
             total.starts.add(start);
         }

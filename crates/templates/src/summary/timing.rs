@@ -349,6 +349,7 @@ impl Timing {
         let Self { begin, reply, grain, .. } = *self;
         if reply >= begin {
             total.response.add(reply - begin);
+            total.responses.add(reply - begin);
         }
         for group in &self.groups {
             let mut duration = Moments::default();

@@ -1,0 +1,278 @@
+//! What traces of several loads tell together of their hosts: one number of servers, one demand and one delay for all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::lqn::Multiplicity;
+use crate::lqn::stays::Stays;
+use crate::lqn::submodel::{EntryIndex, EntryKey, SubModel};
+use crate::model::config::Configuration;
+use crate::model::parts::Parts;
+use crate::model::servers::occupancy::Occupancy;
+use crate::model::servers::sampled::{Share, waiting};
+use crate::model::servers::{
+    ENOUGH, FITS, Host, NO_CORRELATION, Observed, OwnTime, Traced, candidates, given, hosts_of, unlike, unlikelihood,
+};
+use crate::model::utilisation::Busy;
+use crate::model::weave;
+
+/// Traces of a load, and how the system that they are of is configured.
+pub type LoadTraces<'t> = (&'t SubModel, &'t Configuration);
+
+/// How a model of several loads is made where traces leave it open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// With the number of servers that fits best.
+    Best,
+    /// With the fewest servers that fit.
+    Fewest,
+    /// With the most servers that fit.
+    Most,
+    /// With the servers that fit best, divided by so many: responses may grow as if there were fewer than their times show at small loads.
+    Fewer(u32),
+    /// Without delays: what is no queueing behind open arrivals is demand.
+    NoDelay,
+    /// With what the traces of one load tell.
+    Alone(usize),
+}
+
+/// Where no number is too large, so many times the best one stands for the most servers.
+const MANY: u32 = 4;
+
+/// Halvings that look for a demand.
+const STEPS: u32 = 60;
+
+/// An entry under one load.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Mean time of its own, seconds.
+    own: f64,
+    /// How many invocations.
+    invocations: f64,
+    /// How many in a second.
+    rate: f64,
+    /// The part of the own time in which it has a processor, by number of servers tried.
+    part: f64,
+}
+
+/// A number of servers, and what entries make of it under each load.
+struct Tried {
+    servers: u32,
+    score: f64,
+    fits: bool,
+    /// By load, then by entry.
+    seen: Vec<BTreeMap<EntryKey, Seen>>,
+}
+
+/// What traces of several loads tell of hosts.
+pub struct Joint {
+    hosts: BTreeMap<String, Vec<Tried>>,
+    /// Hosts whose utilisation was measured under all loads.
+    measured: BTreeSet<String>,
+}
+
+/// A host under one load.
+struct View<'v, 's> {
+    observed: &'v Observed,
+    entries: &'v [EntryIndex],
+    parts: &'v Parts<'s>,
+    occupancy: Occupancy,
+    busy: Option<Busy>,
+}
+
+impl Joint {
+    /// Of traces, one a load.
+    pub fn of(loads: &[LoadTraces<'_>]) -> Self {
+        let decided: Vec<SubModel> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();
+        let mut hosts: BTreeMap<String, Vec<Tried>> = BTreeMap::new();
+        let mut measured: BTreeSet<String> = BTreeSet::new();
+        let parts: Vec<Parts<'_>> = decided
+            .iter()
+            .zip(loads)
+            .map(|(sub, (_, configuration))| {
+                let mut parts = Parts::new(sub);
+                parts.leave_out_fragments();
+                parts.configure(configuration, &mut Vec::new());
+                parts
+            })
+            .collect();
+        let of_load: Vec<_> =
+            parts.iter().zip(loads).map(|(parts, (_, own))| (Observed::of(parts), hosts_of(parts, own))).collect();
+        let names: BTreeSet<&String> = of_load.iter().flat_map(|(_, hosts)| hosts.keys()).collect();
+        for name in names {
+            let given = given(loads[0].1, name);
+            if given == Some(Multiplicity::Infinite) {
+                continue;
+            }
+            let mut views = Vec::new();
+            for ((observed, hosts), (parts, (_, configuration))) in of_load.iter().zip(parts.iter().zip(loads)) {
+                let view = observed.as_ref().zip(hosts.get(name)).map(|(observed, entries)| {
+                    let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
+                    let busy = configuration.measured.get(name).copied();
+                    View { observed, entries, parts, occupancy: Occupancy::of(&stays), busy }
+                });
+                views.push(view.filter(|view| view.occupancy.stays() >= ENOUGH));
+            }
+            let Some(most) = views.iter().flatten().map(|view| view.occupancy.most).max() else { continue };
+            let tried = match given {
+                Some(Multiplicity::Finite(servers)) => vec![servers],
+                _ => candidates(most.max(1)),
+            };
+            let tries = tried.into_iter().map(|servers| {
+                let (mut score, mut fits, mut seen) = (unlikelihood(servers), true, Vec::new());
+                for view in &views {
+                    let Some(View { observed, entries, parts, occupancy, busy }) = view else {
+                        seen.push(BTreeMap::new());
+                        continue;
+                    };
+                    let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
+                    let share = Share::new(servers, observed.probability, there, occupancy.most);
+                    let imputed = occupancy.shared(&share);
+                    let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
+                    let dependence = imputed.dependence / tolerance;
+                    let all = there / observed.probability * imputed.all;
+                    let measured = busy.map(|busy| busy.cores(f64::from(servers)));
+                    let off = measured.map_or(0.0, |busy| unlike(all, busy));
+                    score += (dependence * dependence + off * off) / 2.0;
+                    fits &= dependence.abs() <= FITS && off.abs() <= FITS;
+                    let there = there / observed.probability;
+                    let most = if observed.probability < 1.0 { there } else { all };
+                    // What was measured is shared out by how long invocations were there.
+                    let shared = measured.map(|busy| busy.min(most) / there.max(f64::MIN_POSITIVE));
+                    let one = |(place, index): (usize, &EntryIndex)| {
+                        let entry = parts.sub.entry(*index);
+                        let own: f64 = entry.work.values().map(|work| work.exclusive.sum.as_f64()).sum();
+                        let invocations = entry.invocations.max(1) as f64;
+                        let rate = invocations / observed.probability / observed.seconds;
+                        let part = shared.unwrap_or(imputed.processor[place]).min(1.0);
+                        (entry.key, Seen { own: own / invocations, invocations, rate, part })
+                    };
+                    seen.push(entries.iter().enumerate().map(one).collect());
+                }
+                Tried { servers, score, fits, seen }
+            });
+            let tries = tries.collect();
+            if views.iter().flatten().all(|view| view.busy.is_some()) {
+                measured.insert(name.clone());
+            }
+            hosts.insert(name.clone(), tries);
+        }
+        Self { hosts, measured }
+    }
+
+    /// Whether utilisation of a host was measured.
+    pub fn is_measured(&self, host: &str) -> bool {
+        self.measured.contains(host)
+    }
+
+    /// What all the traces together, summed up in one sub-model, tell in that form.
+    pub fn traced(&self, all: &SubModel, form: Form) -> Traced {
+        let all = &weave::decided(all);
+        let mut traced = Traced::default();
+        for (name, tries) in &self.hosts {
+            let tried = chosen(tries, form);
+            let mut host = tried.1;
+            let own = demands(&mut host, tried.0, form, self.is_measured(name));
+            let busy: f64 = host.utilization * f64::from(host.servers);
+            for (key, (demand, delay)) in own {
+                let Some(index) = all.entry_of(key) else { continue };
+                let entry = all.entry(index);
+                let exclusive: f64 = entry.work.values().map(|work| work.exclusive.sum.as_f64()).sum();
+                let mean = exclusive / entry.invocations.max(1) as f64;
+                if mean > 0.0 {
+                    traced.own.insert(index, OwnTime { processor: (demand / mean).min(2.0), delay: delay / mean });
+                }
+            }
+            host.alone = busy;
+            traced.hosts.insert(name.clone(), host);
+        }
+        traced
+    }
+}
+
+/// The number of servers of a form.
+fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
+    let best =
+        tries.iter().min_by(|left, right| left.score.total_cmp(&right.score)).expect("one number is always tried");
+    let fitting: Vec<&Tried> = tries.iter().filter(|tried| tried.fits).collect();
+    let least = fitting.first().map_or(best, |least| if least.servers < best.servers { least } else { best });
+    let most = fitting.last().map_or(best, |most| if most.servers > best.servers { most } else { best });
+    let open = tries.last().is_some_and(|last| most.servers == last.servers) && tries.len() > 1;
+    let servers = match form {
+        Form::Fewest => least.servers,
+        Form::Most if open => most.servers.max(best.servers.saturating_mul(MANY)),
+        Form::Most => most.servers,
+        Form::Fewer(times) => (best.servers / times.max(1)).max(1),
+        _ => best.servers,
+    };
+    let tried = match form {
+        Form::Fewest => least,
+        Form::Most => most,
+        Form::Fewer(_) => tries.iter().find(|tried| tried.servers >= servers).unwrap_or(best),
+        _ => best,
+    };
+    let range = Some((least.servers, (!open).then_some(most.servers)));
+    let host = Host {
+        servers,
+        range: range.filter(|_| tries.len() > 1),
+        most: 2,
+        utilization: 0.0,
+        measured: None,
+        alone: 0.0,
+    };
+    (tried, host)
+}
+
+/// Demand and delay of each entry, over all loads.
+fn demands(host: &mut Host, tried: &Tried, form: Form, is_measured: bool) -> BTreeMap<EntryKey, (f64, f64)> {
+    let servers = f64::from(host.servers);
+    let loads: Vec<&BTreeMap<EntryKey, Seen>> = match form {
+        Form::Alone(load) => tried.seen.get(load).or(tried.seen.first()).into_iter().collect(),
+        _ => tried.seen.iter().collect(),
+    };
+    // What was measured is demand, whatever the rest of the time is.
+    let is_shared = form == Form::NoDelay && !is_measured;
+    let mut sums: BTreeMap<EntryKey, (f64, f64)> = BTreeMap::new();
+    for load in &loads {
+        let scale = if is_shared { without_delay(load, servers) } else { 1.0 };
+        for (key, seen) in *load {
+            let part = if is_shared { scale } else { seen.part };
+            let sum = sums.entry(*key).or_default();
+            *sum = (sum.0 + seen.invocations * part * seen.own, sum.1 + seen.invocations);
+        }
+    }
+    let demand: BTreeMap<EntryKey, f64> =
+        sums.into_iter().map(|(key, (sum, count))| (key, sum / count.max(1.0))).collect();
+    let mut delays: BTreeMap<EntryKey, (f64, f64)> = BTreeMap::new();
+    let mut most: f64 = 0.0;
+    for load in &loads {
+        let busy: f64 = load.iter().map(|(key, seen)| seen.rate * demand[key]).sum();
+        most = most.max(busy);
+        let queueing = waiting(servers, busy) / busy.max(f64::MIN_POSITIVE);
+        for (key, seen) in *load {
+            let left = seen.own - demand[key] * (1.0 + queueing);
+            let sum = delays.entry(*key).or_default();
+            let left = if left.is_finite() { left } else { 0.0 };
+            *sum = (sum.0 + seen.invocations * left, sum.1 + seen.invocations);
+        }
+    }
+    host.utilization = most / servers;
+    let delay = |key: &EntryKey| {
+        if is_shared {
+            return 0.0;
+        }
+        delays.get(key).map_or(0.0, |(sum, count)| (sum / count.max(1.0)).max(0.0))
+    };
+    demand.iter().map(|(key, own)| (*key, (*own, delay(key)))).collect()
+}
+
+/// The part of own times that is demand where the rest is queueing of open arrivals.
+fn without_delay(load: &BTreeMap<EntryKey, Seen>, servers: f64) -> f64 {
+    let there: f64 = load.values().map(|seen| seen.rate * seen.own).sum();
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        let busy = middle * there;
+        if busy + waiting(servers, busy) > there { high = middle } else { low = middle }
+    }
+    low
+}

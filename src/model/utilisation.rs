@@ -1,0 +1,290 @@
+//! Measured utilisation: whose it is, and how busy that was while traces were recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
+use crate::lqn::submodel::{Interaction, SubModel};
+use crate::model::config::Configuration;
+use crate::model::{codes, load};
+
+/// Values of one metric of one resource over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The file that it is from.
+    pub file: Arc<str>,
+    /// The metric's name.
+    pub metric: String,
+    /// Names that the resource goes by, the most telling first; none where the file names no resource.
+    pub resources: Vec<String>,
+    /// What the values are.
+    pub unit: Unit,
+    /// Times, in seconds, and values, in the order of times.
+    pub samples: Vec<(f64, f64)>,
+}
+
+/// What values of a metric are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// Processor time used since some begin, seconds: a counter.
+    Seconds,
+    /// Cores that are busy.
+    Cores,
+    /// The busy part of all cores.
+    Share,
+}
+
+/// How busy a processor was measured to be, on the mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Busy {
+    /// Servers.
+    Cores(f64),
+    /// The part of its servers, however many these are.
+    Share(f64),
+}
+
+impl Busy {
+    /// In servers, of so many.
+    pub fn cores(self, servers: f64) -> f64 {
+        match self {
+            Self::Cores(cores) => cores,
+            Self::Share(share) => share * servers,
+        }
+    }
+}
+
+/// Times from here on, in seconds, have a date.
+const DATED: f64 = 1e8;
+
+/// A sample stands for at most so many times the usual interval.
+const LONG: f64 = 3.0;
+
+/// How busy processors were while the traces were recorded, and what there is to say about that.
+///
+/// # Errors
+/// When a resource is hardly another than a processor whose name is close to its own, no resource is a processor of the model, or nothing was
+/// measured while the traces were recorded.
+pub fn measured(
+    series: &[Series],
+    sub: &SubModel,
+    configuration: &Configuration,
+) -> Result<(BTreeMap<String, Busy>, Vec<Diagnostic>), Diagnostics> {
+    let Some(first) = series.first() else { return Ok((BTreeMap::new(), Vec::new())) };
+    let processors = processors(sub, configuration);
+    let (found, mut findings) = matched(series, &processors)?;
+    let Some(window) = recorded(sub) else {
+        let message = "the traces have no times that utilisation could be compared with";
+        return Err(Diagnostic::error(codes::UTILISATION_TIME, file(first), message).into());
+    };
+    let shift = shift(series, window);
+    if shift != 0.0 {
+        let message = "times of the utilisation have no date, and are taken to begin with the traces";
+        findings.push(Diagnostic::new(Severity::Note, codes::UTILISATION_TIME, file(first), message));
+    }
+    let mut busy = BTreeMap::new();
+    for (processor, own) in found {
+        let means: Option<Vec<f64>> = own.iter().map(|series| mean(series, window, shift)).collect();
+        let Some(means) = means else {
+            return Err(apart(own[0], window, shift).into());
+        };
+        let sum: f64 = means.iter().sum();
+        busy.insert(
+            processor,
+            match own[0].unit {
+                Unit::Share => Busy::Share(sum / means.len() as f64),
+                Unit::Cores | Unit::Seconds => Busy::Cores(sum),
+            },
+        );
+    }
+    Ok((busy, findings))
+}
+
+fn file(series: &Series) -> Place {
+    Place::File { file: Arc::clone(&series.file) }
+}
+
+/// The names of processors that services run on.
+fn processors(sub: &SubModel, configuration: &Configuration) -> BTreeSet<String> {
+    let services = sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
+    let on = |task: &str| {
+        let settings = configuration.tasks.get(task);
+        settings.and_then(|settings| settings.processor.clone()).unwrap_or_else(|| task.to_owned())
+    };
+    services.map(|entry| on(sub.names.text(entry.task))).collect()
+}
+
+type Matched<'s> = BTreeMap<String, Vec<&'s Series>>;
+
+/// The series of each processor: those of one metric, of the unit that tells most.
+fn matched<'s>(
+    series: &'s [Series],
+    processors: &BTreeSet<String>,
+) -> Result<(Matched<'s>, Vec<Diagnostic>), Diagnostics> {
+    let mut found: Matched<'s> = BTreeMap::new();
+    let mut errors = Vec::new();
+    let mut others: BTreeSet<&str> = BTreeSet::new();
+    for own in series {
+        if own.resources.is_empty() {
+            match processors.iter().next().filter(|_| processors.len() == 1) {
+                Some(only) => found.entry(only.clone()).or_default().push(own),
+                None => errors.push(unnamed(own, processors)),
+            }
+            continue;
+        }
+        let processor = own.resources.iter().find_map(|resource| processor_of(resource, processors));
+        if let Some(processor) = processor {
+            found.entry(processor.clone()).or_default().push(own);
+            continue;
+        }
+        let name = &*own.resources[0];
+        let near = own.resources.iter().find_map(|name| similar(name, processors.iter().map(String::as_str)));
+        match near {
+            Some(near) if others.insert(name) => errors.push(
+                Diagnostic::error(codes::UTILISATION_RESOURCE, file(own), format!("no processor is named `{name}`"))
+                    .with_hint(format!("did you mean `{near}`?")),
+            ),
+            _ => {
+                others.insert(name);
+            }
+        }
+    }
+    if found.is_empty() && errors.is_empty() {
+        errors.push(none_matched(&series[0], &others, processors));
+    }
+    if !errors.is_empty() {
+        return Err(Diagnostics(errors));
+    }
+    let findings = (!others.is_empty()).then(|| {
+        let message = format!("utilisation of {} resources is of no processor of the model", others.len());
+        Diagnostic::new(Severity::Note, codes::UTILISATION_RESOURCE, file(&series[0]), message)
+            .with_note(format!("among them {}", some(others.iter().copied())))
+    });
+    for own in found.values_mut() {
+        let best = own.iter().map(|series| (series.unit, series.metric.clone())).min();
+        own.retain(|series| best.as_ref().is_some_and(|best| (series.unit, &series.metric) == (best.0, &best.1)));
+    }
+    Ok((found, findings.into_iter().collect()))
+}
+
+/// The processor that a resource is: of its name, or the deployment that a pod is of.
+fn processor_of<'p>(resource: &str, processors: &'p BTreeSet<String>) -> Option<&'p String> {
+    let same = |name: &&String| name.eq_ignore_ascii_case(resource);
+    let pod = |name: &&String| {
+        let rest = resource.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        // What a deployment or a stateful set appends has a digit in it, and what another service is called seldom.
+        rest.is_some_and(|rest| rest.bytes().any(|byte| byte.is_ascii_digit()) && rest.len() <= 20)
+    };
+    processors.iter().find(same).or_else(|| processors.iter().filter(pod).max_by_key(|name| name.len()))
+}
+
+fn unnamed(series: &Series, processors: &BTreeSet<String>) -> Diagnostic {
+    let message = format!("`{}` does not tell which processor it is of, and there are several", series.metric);
+    Diagnostic::error(codes::UTILISATION_RESOURCE, file(series), message)
+        .with_note(format!("there are {}", some(processors.iter().map(String::as_str))))
+        .with_hint("name the column after the processor, as `web (%)`, or add a column `resource`")
+}
+
+fn none_matched(series: &Series, others: &BTreeSet<&str>, processors: &BTreeSet<String>) -> Diagnostic {
+    Diagnostic::error(codes::UTILISATION_RESOURCE, file(series), "no resource is a processor of the model")
+        .with_note(format!("utilisation is of {}", some(others.iter().copied())))
+        .with_note(format!("processors are {}", some(processors.iter().map(String::as_str))))
+        .with_hint("name the processors of tasks so: `processor` under `[task.NAME]`")
+}
+
+/// Some of the names.
+fn some<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    const SHOWN: usize = 8;
+    let count = names.clone().count();
+    let shown: Vec<String> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// From the first start of an operation to the last end, seconds.
+fn recorded(sub: &SubModel) -> Option<(f64, f64)> {
+    let first = sub.scenarios.values().filter_map(|total| total.first_start).min()?;
+    let last = sub.scenarios.values().filter_map(|total| total.last_end.or(total.last_start)).max()?;
+    (last > first).then(|| (first as f64 * 1e-9, last as f64 * 1e-9))
+}
+
+/// What is added to times that have no date, where those of the traces have one.
+fn shift(series: &[Series], window: (f64, f64)) -> f64 {
+    let times = || series.iter().flat_map(|own| own.samples.iter().map(|sample| sample.0));
+    let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(f64::NEG_INFINITY, f64::max));
+    if last < DATED && window.0 >= DATED { window.0 - first } else { 0.0 }
+}
+
+/// The mean within a stretch of time: of a counter its growth, of other values what they are for as long as they stand.
+fn mean(series: &Series, (from, to): (f64, f64), shift: f64) -> Option<f64> {
+    let samples = &series.samples;
+    let step = usual_step(samples).unwrap_or(0.0);
+    let within = |time: f64| time + shift >= from - step && time + shift <= to + step;
+    if series.unit == Unit::Seconds {
+        let own: Vec<(f64, f64)> = samples.iter().copied().filter(|(time, _)| within(*time)).collect();
+        let (first, last) = (own.first()?, own.last()?);
+        // A counter that falls was set back to zero.
+        let grown: f64 =
+            own.windows(2).map(|pair| if pair[1].1 >= pair[0].1 { pair[1].1 - pair[0].1 } else { pair[1].1 }).sum();
+        return (last.0 > first.0).then(|| grown / (last.0 - first.0));
+    }
+    let (mut sum, mut seconds) = (0.0, 0.0);
+    for (place, (time, value)) in samples.iter().enumerate() {
+        let length = samples.get(place + 1).map_or(step, |next| (next.0 - time).min(LONG * step)).max(0.0);
+        let (begin, end) = ((time + shift).max(from), (time + shift + length).min(to));
+        let part = if length > 0.0 { (end - begin).max(0.0) } else { f64::from(u8::from(begin <= end)) };
+        sum += value * part;
+        seconds += part;
+    }
+    (seconds > 0.0).then(|| sum / seconds)
+}
+
+/// The median interval between samples.
+fn usual_step(samples: &[(f64, f64)]) -> Option<f64> {
+    let mut steps: Vec<f64> = samples.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied()
+}
+
+fn apart(series: &Series, window: (f64, f64), shift: f64) -> Diagnostic {
+    let (first, last) = (series.samples.first(), series.samples.last());
+    let own = first.zip(last).map(|(first, last)| (first.0 + shift, last.0 + shift)).unwrap_or_default();
+    let message = format!("`{}` was not measured while the traces were recorded", series.metric);
+    Diagnostic::error(codes::UTILISATION_TIME, file(series), message)
+        .with_note(format!("it was measured from {} s to {} s", load::short(own.0), load::short(own.1)))
+        .with_note(format!("the traces are from {} s to {} s", load::short(window.0), load::short(window.1)))
+        .with_hint("times are seconds since 1970 in UTC; name the unit in the header, as `time_ms`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Series, Unit, mean, processor_of};
+
+    fn series(unit: Unit, samples: &[(f64, f64)]) -> Series {
+        let samples = samples.to_vec();
+        Series { file: "u.csv".into(), metric: "cpu".to_owned(), resources: Vec::new(), unit, samples }
+    }
+
+    #[test]
+    fn counters_grow_and_are_set_back() {
+        let own = series(Unit::Seconds, &[(0.0, 100.0), (10.0, 105.0), (20.0, 1.0), (30.0, 6.0)]);
+        assert_eq!(mean(&own, (0.0, 30.0), 0.0), Some(11.0 / 30.0));
+        assert_eq!(mean(&own, (100.0, 130.0), 0.0), None);
+    }
+
+    #[test]
+    fn values_count_while_they_stand_within_the_traces() {
+        let own = series(Unit::Cores, &[(0.0, 9.0), (10.0, 1.0), (20.0, 3.0), (30.0, 9.0)]);
+        assert_eq!(mean(&own, (10.0, 30.0), 0.0), Some(2.0));
+        assert_eq!(mean(&own, (1010.0, 1030.0), 1000.0), Some(2.0));
+    }
+
+    #[test]
+    fn pods_are_of_their_deployment() {
+        let known = ["geo", "geo-cache", "web"].map(str::to_owned).into();
+        let of = |name: &str| processor_of(name, &known).map(String::as_str);
+        assert_eq!(of("geo-6455488cd8-9pdxx"), Some("geo"));
+        assert_eq!(of("geo-cache-0"), Some("geo-cache"));
+        assert_eq!(of("WEB"), Some("web"));
+        assert_eq!(of("geo-store"), None);
+    }
+}

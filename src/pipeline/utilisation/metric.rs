@@ -1,0 +1,116 @@
+//! What metrics mean: units differ under names that are alike.
+
+use crate::pipeline::utilisation::ValueUnit;
+
+/// What is known of a metric by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It is utilisation, in that unit.
+    Utilisation(ValueUnit),
+    /// It is something else, or of no use.
+    Other,
+    /// Nothing.
+    Unknown,
+}
+
+/// By the name of a metric, in the spelling of OpenTelemetry or of Prometheus, and the unit that a file gives.
+pub fn known(name: &str, unit: &str) -> Known {
+    let name = name.replace('.', "_").to_lowercase();
+    let percent = unit == "%" || name.ends_with("_percent");
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    // A limit that nobody tells, a mean that is not of the interval, and time in which a quota stalls.
+    if ends(&["limit_utilization", "limit_utilization_ratio", "recent_utilization", "recent_utilization_ratio"])
+        || name.contains("throttled")
+        || name.contains("_cfs_")
+    {
+        return Known::Other;
+    }
+    if ends(&["cpu_time", "cpu_time_seconds_total", "cpu_time_total", "cpu_seconds_total", "cpu_usage_seconds_total"]) {
+        return Known::Utilisation(ValueUnit::Seconds);
+    }
+    let cores = ["container_cpu_usage", "k8s_pod_cpu_usage", "k8s_node_cpu_usage"];
+    if cores.contains(&&*name) {
+        return Known::Utilisation(ValueUnit::Cores);
+    }
+    // Cores, whatever they are called; percent where the unit says so.
+    let named_badly = ["container_cpu_utilization", "k8s_pod_cpu_utilization", "k8s_node_cpu_utilization"];
+    if named_badly.iter().any(|own| name.starts_with(own)) {
+        return Known::Utilisation(if percent { ValueUnit::Percent } else { ValueUnit::Cores });
+    }
+    // One for each logical processor: all of them together are cores.
+    if name.starts_with("system_cpu_utilization") {
+        return Known::Utilisation(ValueUnit::Cores);
+    }
+    if name.starts_with("process_cpu_utilization") {
+        return Known::Utilisation(if percent { ValueUnit::Percent } else { ValueUnit::Ratio });
+    }
+    if name.contains("cpu") || name.is_empty() { Known::Unknown } else { Known::Other }
+}
+
+/// Whether a series counts, by its labels: not what is idle or waits, and none of the sums that stand beside their parts.
+pub fn counts<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> bool {
+    const IDLE: [&str; 8] = ["idle", "iowait", "io_wait", "wait", "steal", "guest", "guest_nice", "throttled"];
+    let mut labels = labels.map(|(name, value)| (name.replace('.', "_"), value));
+    labels.all(|(name, value)| match &*name {
+        "mode" | "state" | "cpu_mode" | "process_cpu_state" => !IDLE.contains(&value.to_lowercase().as_str()),
+        "container" => !value.is_empty() && value != "POD",
+        "cpu" => value != "total",
+        _ => true,
+    })
+}
+
+/// Labels that name a resource, the most telling first.
+const NAMING: [&str; 13] = [
+    "processor",
+    "service_name",
+    "service",
+    "container_name",
+    "k8s_container_name",
+    "container",
+    "k8s_deployment_name",
+    "deployment",
+    "k8s_pod_name",
+    "pod",
+    "host_name",
+    "instance",
+    "job",
+];
+
+/// What a resource is called by its labels.
+pub fn resources<'l>(labels: impl Iterator<Item = (&'l str, &'l str)> + Clone) -> Vec<String> {
+    let own = |wanted: &&str| {
+        let mut labels = labels.clone();
+        labels
+            .find(|(name, value)| name.replace('.', "_") == **wanted && !value.is_empty())
+            .map(|(_, value)| value.to_owned())
+    };
+    NAMING.iter().filter_map(|wanted| own(&wanted)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, counts, known};
+    use crate::pipeline::utilisation::ValueUnit;
+
+    #[test]
+    fn units_differ_under_like_names() {
+        let of = |name: &str| known(name, "");
+        assert_eq!(of("k8s.pod.cpu.time"), Known::Utilisation(ValueUnit::Seconds));
+        assert_eq!(of("node_cpu_seconds_total"), Known::Utilisation(ValueUnit::Seconds));
+        assert_eq!(of("k8s.pod.cpu.utilization"), Known::Utilisation(ValueUnit::Cores));
+        assert_eq!(known("container.cpu.utilization", "%"), Known::Utilisation(ValueUnit::Percent));
+        assert_eq!(of("process.cpu.utilization"), Known::Utilisation(ValueUnit::Ratio));
+        assert_eq!(of("jvm.cpu.recent_utilization"), Known::Other);
+        assert_eq!(of("container_cpu_cfs_throttled_seconds_total"), Known::Other);
+        assert_eq!(of("k8s.container.cpu.limit.utilization"), Known::Other);
+        assert_eq!(of("http_requests_total"), Known::Other);
+    }
+
+    #[test]
+    fn sums_and_what_is_idle_do_not_count() {
+        assert!(counts([("mode", "user"), ("container", "web")].into_iter()));
+        assert!(!counts([("mode", "idle")].into_iter()));
+        assert!(!counts([("container", "")].into_iter()));
+        assert!(!counts([("cpu.mode", "wait")].into_iter()));
+    }
+}

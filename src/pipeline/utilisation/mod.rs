@@ -1,0 +1,148 @@
+//! Files of measured utilisation: CSV, Prometheus text and query results, OTLP metrics, told apart by their content.
+
+mod metric;
+mod otlp;
+mod prometheus;
+mod table;
+mod time;
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::model::codes;
+use crate::model::utilisation::{Series, Unit};
+use crate::pipeline::input::{Input, read_text};
+use crate::trace;
+
+/// What values are, where a file does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueUnit {
+    /// A part of all cores, 0 to 1.
+    Ratio,
+    /// A part of all cores, 0 to 100.
+    Percent,
+    /// Busy cores.
+    Cores,
+    /// Thousandths of busy cores.
+    Millicores,
+    /// Processor time since some begin, a counter.
+    Seconds,
+}
+
+impl ValueUnit {
+    /// The unit that series have, and what values are multiplied by.
+    fn scale(self) -> (Unit, f64) {
+        match self {
+            Self::Ratio => (Unit::Share, 1.0),
+            Self::Percent => (Unit::Share, 0.01),
+            Self::Cores => (Unit::Cores, 1.0),
+            Self::Millicores => (Unit::Cores, 0.001),
+            Self::Seconds => (Unit::Seconds, 1.0),
+        }
+    }
+}
+
+/// A part of all cores may lie so far above 1 by how it was sampled.
+const ABOVE: f64 = 1.05;
+
+/// Reads files of utilisation, packed or not. The unit is that of values whose file does not tell theirs.
+///
+/// # Errors
+/// What keeps files from being read; values that cannot be of their unit; units that nothing tells.
+pub fn read_utilisation(files: &[Input], unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostics> {
+    let mut all = Vec::new();
+    let mut errors = Vec::new();
+    for file in files {
+        match read(file, unit) {
+            Ok(found) => all.extend(found),
+            Err(Diagnostics(found)) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(all) } else { Err(Diagnostics(errors)) }
+}
+
+fn read(file: &Input, unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostics> {
+    let name = Arc::clone(file.name());
+    let content = trace::unpacked(file.open()?)
+        .map_err(|error| fault(&name, &format!("the file cannot be unpacked: {error}")))?;
+    let text = read_text(&name, content)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let begin = text.trim_start();
+    let found = if begin.starts_with(['{', '[']) && begin.contains("\"resourceMetrics\"") {
+        otlp::read(text, unit)
+    } else if begin.starts_with(['{', '[']) {
+        prometheus::read_query(text, unit)
+    } else if prometheus::is_exposition(begin) {
+        prometheus::read_text(text, unit)
+    } else {
+        table::read(text, unit)
+    };
+    let mut found = found.map_err(|Fault { line, unit, message, hint }| {
+        let code = if unit { codes::UTILISATION_UNIT } else { codes::UTILISATION };
+        let place = match line {
+            Some(line) => Place::Line { file: Arc::clone(&name), line, column: 0 },
+            None => Place::File { file: Arc::clone(&name) },
+        };
+        let finding = Diagnostic::error(code, place, message);
+        if hint.is_empty() { finding } else { finding.with_hint(hint) }
+    })?;
+    found.retain(|own| !own.samples.is_empty());
+    if found.is_empty() {
+        return Err(fault(&name, "the file has no values of utilisation").into());
+    }
+    let mut errors = Vec::new();
+    for own in &mut found {
+        own.file = Arc::clone(&name);
+        own.samples.sort_by(|left, right| left.0.total_cmp(&right.0));
+        errors.extend(doubt(own));
+    }
+    if errors.is_empty() { Ok(found) } else { Err(Diagnostics(errors)) }
+}
+
+fn fault(name: &Arc<str>, message: &str) -> Diagnostic {
+    Diagnostic::error(codes::UTILISATION, Place::File { file: Arc::clone(name) }, message)
+}
+
+/// Why values cannot be of their unit.
+fn doubt(series: &Series) -> Option<Diagnostic> {
+    let place = Place::File { file: Arc::clone(&series.file) };
+    let of = |message: String| Diagnostic::error(codes::UTILISATION_UNIT, place.clone(), message);
+    let values = || series.samples.iter().map(|sample| sample.1);
+    if values().any(|value| value < 0.0) {
+        return Some(of(format!("`{}` has values below zero", series.metric)));
+    }
+    let most = values().fold(0.0, f64::max);
+    (series.unit == Unit::Share && most > ABOVE).then(|| {
+        of(format!("`{}` is a part of all cores, and goes up to {most}", series.metric)).with_hint(
+            "name the unit in the header, as `web (%)` or `web (cores)`, or by `--utilisation-unit`; percent of one core is hundredths of a core",
+        )
+    })
+}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+struct Fault {
+    line: Option<u32>,
+    /// Whether it is about a unit.
+    unit: bool,
+    message: String,
+    hint: &'static str,
+}
+
+impl Fault {
+    fn new(message: impl Into<String>) -> Self {
+        Self { line: None, unit: false, message: message.into(), hint: "" }
+    }
+
+    fn at(self, line: u64) -> Self {
+        Self { line: u32::try_from(line).ok(), ..self }
+    }
+
+    /// That nothing tells a unit.
+    fn no_unit(metric: &str) -> Self {
+        let hint = "name it in the header, as `web (%)` or `web (cores)`, or by `--utilisation-unit`";
+        Self { unit: true, hint, ..Self::new(format!("nothing tells the unit of `{metric}`")) }
+    }
+}
+
+type Found = Result<Vec<Series>, Fault>;

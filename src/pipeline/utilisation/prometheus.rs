@@ -1,0 +1,165 @@
+//! Prometheus: results of its HTTP API, and text as it is scraped.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use crate::model::utilisation::Series;
+use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
+use crate::pipeline::utilisation::{Fault, Found, ValueUnit, time};
+
+/// The labels of a series, in the order in which they are written.
+type Labels = IndexMap<String, String>;
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    result: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    metric: Labels,
+    #[serde(default)]
+    values: Vec<(f64, String)>,
+    value: Option<(f64, String)>,
+}
+
+/// Reads the answer to a query.
+pub(super) fn read_query(text: &str, unit: Option<ValueUnit>) -> Found {
+    let answer: Answer = serde_json::from_str(text).map_err(|error| {
+        let fault = Fault::new(format!("this is neither an answer of Prometheus nor OTLP metrics: {error}"));
+        fault.at(error.line() as u64)
+    })?;
+    let mut found = Vec::new();
+    for row in answer.data.result {
+        let mut labels = row.metric;
+        let name = labels.shift_remove("__name__").unwrap_or_default();
+        let all = row.values.into_iter().chain(row.value);
+        let samples =
+            all.filter_map(|(time, value)| Some((time, value.parse().ok().filter(|value: &f64| value.is_finite())?)));
+        found.extend(series(&name, &labels, samples.collect(), unit)?);
+    }
+    Ok(found)
+}
+
+/// A series, where it counts.
+fn series(
+    name: &str,
+    labels: &Labels,
+    samples: Vec<(f64, f64)>,
+    unit: Option<ValueUnit>,
+) -> Result<Option<Series>, Fault> {
+    let of = || labels.iter().map(|(name, value)| (&**name, &**value));
+    let unit = match (known(name, ""), unit) {
+        (Known::Other, _) => return Ok(None),
+        (Known::Utilisation(own), _) => own,
+        (Known::Unknown, Some(unit)) => unit,
+        (Known::Unknown, None) => return Err(Fault::no_unit(if name.is_empty() { "the values" } else { name })),
+    };
+    if !counts(of()) {
+        return Ok(None);
+    }
+    let (unit, factor) = unit.scale();
+    let samples = samples.into_iter().map(|(time, value)| (time, value * factor)).collect();
+    Ok(Some(Series { file: "".into(), metric: name.to_owned(), resources: resources(of()), unit, samples }))
+}
+
+/// Whether a text is what is scraped: comments on metrics, or a name with labels and a value.
+pub(super) fn is_exposition(text: &str) -> bool {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.starts_with("# HELP") || line.starts_with("# TYPE") || line.starts_with("# UNIT") || sample(line).is_some()
+}
+
+/// Reads what was scraped, once or several times, with its times.
+pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
+    let mut gathered: IndexMap<(String, Vec<(String, String)>), Vec<(f64, f64)>> = IndexMap::new();
+    let mut without_time = None;
+    for (number, line) in (1_u64..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((name, labels, value, at)) = sample(line) else {
+            return Err(
+                Fault::new("this is no line of Prometheus' text: `name{label=\"value\"} number time`").at(number)
+            );
+        };
+        if known(name, "") == Known::Other {
+            continue;
+        }
+        match at {
+            Some(at) if value.is_finite() => {
+                let key = (name.to_owned(), labels.into_iter().collect());
+                gathered.entry(key).or_default().push((at, value));
+            }
+            Some(_) => {}
+            None => without_time = without_time.or(Some(number)),
+        }
+    }
+    if let (true, Some(line)) = (gathered.is_empty(), without_time) {
+        let hint = "save several scrapes with their times, or ask the HTTP API for a range: `/api/v1/query_range`";
+        return Err(
+            Fault { hint, ..Fault::new("values have no times, so that nobody knows when they were measured") }.at(line)
+        );
+    }
+    let mut found = Vec::new();
+    for ((name, labels), samples) in gathered {
+        found.extend(series(&name, &labels.into_iter().collect(), samples, unit)?);
+    }
+    Ok(found)
+}
+
+/// A line's name, labels, value and time.
+fn sample(line: &str) -> Option<(&str, Labels, f64, Option<f64>)> {
+    let end = line.find(|character: char| character == '{' || character.is_whitespace())?;
+    let name = &line[..end];
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'.');
+    if name.is_empty() || !name.bytes().all(is_name) || name.as_bytes()[0].is_ascii_digit() {
+        return None;
+    }
+    let (labels, rest) = match line[end..].strip_prefix('{') {
+        Some(rest) => self::labels(rest)?,
+        None => (Labels::new(), &line[end..]),
+    };
+    let mut words = rest.split_whitespace();
+    let value = words.next()?.parse().ok()?;
+    let at = match words.next() {
+        None | Some("#") => None,
+        // Milliseconds in the older form, seconds in OpenMetrics: their sizes tell.
+        Some(word) => Some(time::seconds(word, None)?),
+    };
+    Some((name, labels, value, at))
+}
+
+/// The labels behind an opening brace, and what follows the closing one.
+fn labels(text: &str) -> Option<(Labels, &str)> {
+    let mut labels = Labels::new();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(after) = rest.strip_prefix('}') {
+            return Some((labels, after));
+        }
+        let (name, after) = rest.split_once('=')?;
+        let mut value = String::new();
+        let quoted = after.trim_start().strip_prefix('"')?;
+        let mut characters = quoted.char_indices();
+        let end = loop {
+            match characters.next()? {
+                (at, '"') => break at,
+                (_, '\\') => match characters.next()?.1 {
+                    'n' => value.push('\n'),
+                    other => value.push(other),
+                },
+                (_, other) => value.push(other),
+            }
+        };
+        labels.insert(name.trim().to_owned(), value);
+        rest = quoted[end + 1..].trim_start();
+        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+    }
+}

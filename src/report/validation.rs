@@ -1,0 +1,281 @@
+//! A model held against measurements, as text, JSON and a plot.
+
+use serde_json::{Value, json};
+
+use crate::diagnostic::quantity::{number, percent, time};
+use crate::report::bottleneck::{element, words};
+use crate::report::json::pretty;
+use crate::report::look::{Look, Tone};
+use crate::report::plot::{Plot, Scale, Series};
+use crate::report::table::{Cell, Table};
+use crate::study::interval::Interval;
+use crate::study::validation::{Compared, LoadValidation, Verdict};
+
+/// The version of the JSON form.
+const VERSION: u32 = 1;
+
+/// For people: load by load, a row each scenario and each processor.
+pub fn text(loads: &[LoadValidation], tolerance: f64, look: Look) -> String {
+    let mut text = String::new();
+    for load in loads {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("against {}\n", load.against));
+        if !load.is_converged {
+            text.push_str("the solver did not converge: do not rely on the predictions\n");
+        }
+        if !load.scenarios.is_empty() {
+            text.push('\n');
+            text.push_str(&scenarios(load, tolerance, look));
+        }
+        if !load.processors.is_empty() {
+            text.push('\n');
+            text.push_str(&processors(load, tolerance, look));
+        }
+        if let Some(first) = &load.saturation {
+            let range = first.interval.map(|own| format!(", {}", between(own, number))).unwrap_or_default();
+            let (what, factor) = (words(&load.model, first.resource), number(first.factor));
+            text.push_str(&format!("\nsaturates first: {what}, at {factor} times this load{range}\n"));
+        }
+        for missing in &load.missing {
+            text.push_str(&format!("not compared: {missing}\n"));
+        }
+    }
+    text
+}
+
+fn scenarios(load: &LoadValidation, tolerance: f64, look: Look) -> String {
+    let mut table = Table::new(&[
+        "SCENARIO",
+        "FIGURE",
+        ">PREDICTED",
+        ">INTERVAL",
+        ">MEASURED",
+        ">PLUS OR MINUS",
+        ">OFF BY (%)",
+        "VERDICT",
+    ]);
+    for scenario in &load.scenarios {
+        let per_second = |value: f64| format!("{}/s", number(value));
+        row(&mut table, &scenario.name, "throughput", &scenario.throughput, tolerance, per_second);
+        row(&mut table, "", "mean response", &scenario.response, tolerance, time);
+        row(&mut table, "", "p95 of responses", &scenario.p95, tolerance, time);
+    }
+    table.render(look)
+}
+
+fn processors(load: &LoadValidation, tolerance: f64, look: Look) -> String {
+    let mut table = Table::new(&[
+        "PROCESSOR",
+        ">BUSY, PREDICTED",
+        ">INTERVAL",
+        ">BUSY, MEASURED",
+        ">OFF BY (%)",
+        "VERDICT",
+        "MEASURED BY",
+    ]);
+    for processor in &load.processors {
+        let busy = &processor.busy;
+        let mut cells: Vec<Cell> = vec![
+            processor.name.to_string().into(),
+            shown(busy.predicted, number).into(),
+            busy.interval.map(|own| between(own, number)).unwrap_or_default().into(),
+            shown(busy.measured, number).into(),
+            off(busy).into(),
+        ];
+        let by = match (busy.measured, processor.is_measured) {
+            (None, _) => "",
+            (Some(_), true) => "utilisation",
+            (Some(_), false) => "times of spans",
+        };
+        cells.extend([verdict(busy, tolerance), by.into()]);
+        table.row(cells);
+    }
+    table.render(look)
+}
+
+fn row(table: &mut Table, name: &str, figure: &str, own: &Compared, tolerance: f64, form: impl Fn(f64) -> String) {
+    table.row(vec![
+        Cell::from(name),
+        figure.into(),
+        shown(own.predicted, &form).into(),
+        own.interval.map(|own| between(own, &form)).unwrap_or_default().into(),
+        shown(own.measured, &form).into(),
+        own.half_width.map(&form).unwrap_or_default().into(),
+        off(own).into(),
+        verdict(own, tolerance),
+    ]);
+}
+
+fn shown(value: Option<f64>, form: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), form)
+}
+
+fn off(own: &Compared) -> String {
+    own.error().map(|error| format!("{:+.1}", 100.0 * error)).unwrap_or_default()
+}
+
+fn verdict(own: &Compared, tolerance: f64) -> Cell {
+    match own.verdict(tolerance) {
+        Verdict::Off => Cell::toned("OFF", Tone::Alarm),
+        other => word(other).into(),
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Near => "near",
+        Verdict::Inside => "inside",
+        Verdict::Off => "off",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+/// An interval in words.
+pub fn between(interval: Interval, form: impl Fn(f64) -> String) -> String {
+    if interval.high.is_finite() {
+        format!("{} to {}", form(interval.low), form(interval.high))
+    } else {
+        format!("{} or more", form(interval.low))
+    }
+}
+
+/// One JSON document, ending in a newline: `{"dyelog-validation": 1, "tolerance", "scenarios": [{"name", "against", "rate", "verdict", "measured":
+/// {"response", "half_width", "throughput", "p95"}, "predicted": {"response", "low", "high", "throughput", "p95", "p95_low", "p95_high"}}],
+/// "processors": [{"name", "against", "verdict", "measured": {"busy", "by"}, "predicted": {"busy", "low", "high"}}], "saturation": [{"against", "kind", "name",
+/// "factor", "low", "high"}], "missing": [{"against", "reason"}], "converged"}`. Seconds, per second, busy servers; what is not known is null, and so is
+/// the upper end of an interval that has none. `half_width` is that of the mean response. The verdict of a scenario is that of its mean response.
+pub fn json(loads: &[LoadValidation], tolerance: f64) -> String {
+    let scenarios = loads.iter().flat_map(|load| {
+        load.scenarios.iter().map(|own| {
+            json!({
+                "name": *own.name,
+                "against": load.against,
+                "rate": own.rate,
+                "verdict": word(own.response.verdict(tolerance)),
+                "measured": {
+                    "response": own.response.measured,
+                    "half_width": own.response.half_width,
+                    "throughput": own.throughput.measured,
+                    "p95": own.p95.measured,
+                },
+                "predicted": {
+                    "response": own.response.predicted,
+                    "low": low(&own.response),
+                    "high": high(&own.response),
+                    "throughput": own.throughput.predicted,
+                    "p95": own.p95.predicted,
+                    "p95_low": low(&own.p95),
+                    "p95_high": high(&own.p95),
+                },
+            })
+        })
+    });
+    let processors = loads.iter().flat_map(|load| {
+        load.processors.iter().map(|own| {
+            let by = if own.is_measured { "utilisation" } else { "spans" };
+            json!({
+                "name": *own.name,
+                "against": load.against,
+                "verdict": word(own.busy.verdict(tolerance)),
+                "measured": { "busy": own.busy.measured, "by": own.busy.measured.map(|_| by) },
+                "predicted": { "busy": own.busy.predicted, "low": low(&own.busy), "high": high(&own.busy) },
+            })
+        })
+    });
+    let saturation = loads.iter().filter_map(|load| {
+        let first = load.saturation.as_ref()?;
+        let (kind, name) = element(&load.model, first.resource);
+        let (low, high) = (first.interval.map(|own| own.low), first.interval.map(|own| own.high));
+        Some(
+            json!({ "against": load.against, "kind": kind, "name": name, "factor": first.factor, "low": low, "high": high }),
+        )
+    });
+    let missing = loads
+        .iter()
+        .flat_map(|load| load.missing.iter().map(|reason| json!({ "against": load.against, "reason": reason })));
+    pretty(&json!({
+        "dyelog-validation": VERSION,
+        "tolerance": tolerance,
+        "converged": loads.iter().all(|load| load.is_converged),
+        "scenarios": scenarios.collect::<Value>(),
+        "processors": processors.collect::<Value>(),
+        "saturation": saturation.collect::<Value>(),
+        "missing": missing.collect::<Value>(),
+    }))
+}
+
+fn low(own: &Compared) -> Option<f64> {
+    own.interval.map(|interval| interval.low)
+}
+
+fn high(own: &Compared) -> Option<f64> {
+    own.interval.map(|interval| interval.high)
+}
+
+/// A plot for each scenario: mean responses over the measured rate, predicted and measured, with their intervals.
+pub fn plots(loads: &[LoadValidation]) -> Vec<Plot> {
+    let mut names: Vec<&str> = loads.iter().flat_map(|load| load.scenarios.iter().map(|own| &*own.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(|name| plot(name, loads)).collect()
+}
+
+fn plot(name: &str, loads: &[LoadValidation]) -> Plot {
+    let mut own: Vec<_> =
+        loads.iter().flat_map(|load| load.scenarios.iter().filter(|own| *own.name == *name)).collect();
+    own.sort_by(|left, right| left.rate.total_cmp(&right.rate));
+    let predicted = Series {
+        name: "predicted".to_owned(),
+        points: own.iter().map(|own| (own.rate, own.response.predicted, false)).collect(),
+        bars: own
+            .iter()
+            .filter_map(|own| {
+                let interval = own.response.interval.filter(|interval| interval.high.is_finite())?;
+                Some((own.rate, interval.low, interval.high))
+            })
+            .collect(),
+    };
+    let measured = Series {
+        name: "measured".to_owned(),
+        points: own.iter().map(|own| (own.rate, own.response.measured, false)).collect(),
+        bars: own
+            .iter()
+            .filter_map(|own| {
+                let (measured, half) = (own.response.measured?, own.response.half_width?);
+                Some((own.rate, (measured - half).max(0.0), measured + half))
+            })
+            .collect(),
+    };
+    Plot {
+        x: "operations (1/s)".to_owned(),
+        y: format!("{name}: mean response (s)"),
+        scale: Scale::Linear,
+        series: vec![predicted, measured],
+    }
+}
+
+/// How many figures were compared, and how many were off. What was worked out from the times of spans was not measured, and is left out.
+pub fn counted(loads: &[LoadValidation], tolerance: f64) -> (usize, usize) {
+    let figures = loads.iter().flat_map(|load| {
+        let scenarios = load.scenarios.iter().flat_map(|own| [own.throughput, own.response, own.p95]);
+        scenarios.chain(load.processors.iter().filter(|own| own.is_measured).map(|own| own.busy))
+    });
+    let verdicts: Vec<Verdict> = figures.map(|own| own.verdict(tolerance)).collect();
+    let of = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|own| wanted(own)).count();
+    (of(|own| *own != Verdict::Unknown), of(|own| *own == Verdict::Off))
+}
+
+/// What was compared, in a sentence.
+pub fn verdict_words(loads: &[LoadValidation], tolerance: f64) -> String {
+    let (all, off) = counted(loads, tolerance);
+    let within = percent(tolerance);
+    match (all, off) {
+        (0, _) => "nothing could be compared\n".to_owned(),
+        (all, 0) => format!("all {all} figures are within {within} of what was measured, or their interval has it\n"),
+        (all, off) => format!(
+            "{off} of {all} figures are off by more than {within}, and their interval does not have what was measured\n"
+        ),
+    }
+}

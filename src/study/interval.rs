@@ -1,0 +1,53 @@
+//! Intervals of what a calibrated model predicts: what the models that fit as well predict, widened by how far predictions were off.
+
+use crate::lqn::{Calibration, Model};
+use crate::model::Origins;
+use crate::solve::{SolveOptions, solve};
+use crate::study::figure::{Figure, Quantity};
+
+/// From the least to the most that a figure may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The least.
+    pub low: f64,
+    /// The most; infinite where one of the models has no steady state.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Of a figure, and of those of models that fit as well; `None` among these is one that has no steady state. Parts, such as how busy
+    /// something is, are not widened beyond what is possible, which the caller knows.
+    pub fn of(figure: f64, others: &[Option<f64>], error: f64) -> Self {
+        let known = || others.iter().flatten().copied().chain([figure]);
+        let low = known().fold(f64::INFINITY, f64::min) * (1.0 - error).max(0.0);
+        let high = known().fold(0.0, f64::max) * (1.0 + error);
+        Self { low, high: if others.iter().any(Option::is_none) { f64::INFINITY } else { high } }
+    }
+
+    /// Whether it has any of the values from `low` to `high`.
+    pub fn meets(&self, low: f64, high: f64) -> bool {
+        self.low <= high && self.high >= low
+    }
+}
+
+/// The models that fit as well as a calibrated one, and how far predictions were off; none where it was not calibrated.
+pub fn others(model: &Model) -> (Vec<Model>, f64) {
+    let Some(calibration) = &model.calibration else { return (Vec::new(), 0.0) };
+    let Calibration { error, .. } = calibration;
+    (calibration.models(model), *error)
+}
+
+/// Means of a model that is solved in layers; none without a steady state.
+pub fn means_of(model: &Model, figures: &[Figure], origins: Option<&Origins>) -> Vec<Option<f64>> {
+    let results = solve(model, &SolveOptions::default(), None, &mut ()).map(|found| found.results);
+    let steady = results.ok().filter(|results| !results.convergence.saturated);
+    figures.iter().map(|figure| figure.of(model, steady.as_ref()?, origins)).collect()
+}
+
+/// By how much an interval of a quantity is widened: responses were held against measurements, and rates of arrivals are no predictions.
+pub fn widened(quantity: Quantity, error: f64) -> f64 {
+    match quantity {
+        Quantity::Response | Quantity::Service => error,
+        Quantity::Throughput | Quantity::Utilization => 0.0,
+    }
+}

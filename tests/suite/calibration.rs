@@ -1,0 +1,224 @@
+//! Calibration, validation and measured utilisation, against stations whose servers and demands are known.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use dyelog::lqn::{Language, Multiplicity, read_any};
+use dyelog::model::{Configuration, Load};
+use dyelog::study::at_load::{ScenarioLoad, responses, solved_at};
+use dyelog::study::calibration::{Calibrated, CalibrationLoad, calibrate};
+use dyelog::study::validation::{Measured, Verdict, validate};
+
+use crate::law::reduced;
+use crate::servers::{DEMAND, spans, station};
+
+/// A load of a station of which so much of each server is busy.
+fn load(seed: u64, servers: u32, busy: f64) -> CalibrationLoad {
+    let text = spans(&station(seed, servers, busy, 3000), 1000, |_| true);
+    CalibrationLoad { name: format!("{busy}"), submodel: reduced("t.jsonl", text.as_bytes()), busy: BTreeMap::new() }
+}
+
+fn calibrated(loads: &[CalibrationLoad]) -> Calibrated {
+    calibrate(loads, &Configuration::default(), 2).expect("a station has a model")
+}
+
+/// Systems drawn at random, each calibrated on two loads: their servers are found, their demands lie in the intervals, and so does the response under a
+/// third load.
+#[test]
+fn known_systems_lie_in_their_intervals() {
+    let (mut all, mut servers_right, mut covered, mut predicted) = (0, 0, 0, 0);
+    for (seed, servers, low, high, beyond) in [
+        (1, 1, 0.2, 0.5, 0.7),
+        (2, 1, 0.4, 0.7, 0.3),
+        (3, 2, 0.3, 0.6, 0.8),
+        (4, 2, 0.5, 0.8, 0.4),
+        (5, 4, 0.4, 0.7, 0.85),
+        (6, 1, 0.3, 0.6, 0.8),
+        (7, 3, 0.4, 0.6, 0.8),
+        (8, 2, 0.4, 0.7, 0.85),
+        (9, 4, 0.6, 0.8, 0.3),
+        (10, 1, 0.5, 0.8, 0.2),
+    ] {
+        let found = calibrated(&[load(seed, servers, low), load(seed + 100, servers, high)]);
+        all += 1;
+        let host = found.model.processor_named("host").expect("it is there");
+        servers_right += u32::from(found.model.processors[host.index()].multiplicity == Multiplicity::Finite(servers));
+        let demand = &found.entries[0];
+        covered += u32::from(demand.interval.low <= DEMAND && DEMAND <= demand.interval.high);
+        let third = load(seed + 200, servers, beyond);
+        let measured = Measured { name: third.name.clone(), submodel: &third.submodel, busy: BTreeMap::new() };
+        let held = validate(&found.model, &measured, &Configuration::default(), 2).expect("it can be solved");
+        predicted += u32::from(matches!(held.scenarios[0].response.verdict(0.1), Verdict::Near | Verdict::Inside));
+    }
+    assert!(servers_right * 10 >= all * 9, "servers: {servers_right} of {all}");
+    assert!(covered * 10 >= all * 9, "demands: {covered} of {all}");
+    assert!(predicted * 10 >= all * 9, "responses: {predicted} of {all}");
+}
+
+#[test]
+fn a_calibrated_model_is_read_back_and_keeps_what_is_set() {
+    let found = calibrated(&[load(1, 2, 0.4), load(2, 2, 0.7)]);
+    let text = Language::Json.write(&found.model);
+    let read = read_any("m.json", &text).expect("it was written by the program").model;
+    assert_eq!(Language::Json.write(&read), text);
+    let calibration = read.calibration.clone().expect("it was calibrated");
+    assert!(calibration.variations.len() >= 10, "{}", calibration.variations.len());
+    let mut changed = read.clone();
+    let host = changed.processor_named("host").expect("it is there").index();
+    changed.processors[host].multiplicity = Multiplicity::Finite(7);
+    let others = calibration.models(&changed);
+    assert!(others.iter().all(|other| other.processors[host].multiplicity == Multiplicity::Finite(7)));
+    let Err(errors) = read_any("m.json", &text.replace("\"error\": ", "\"error\": -1")) else {
+        panic!("it is below zero")
+    };
+    assert!(errors.to_string().contains("`error` is a number from 0"), "{errors}");
+}
+
+/// Loads at which the same work takes another time, though nothing queues.
+#[test]
+fn loads_that_contradict_each_other_are_told() {
+    let slower = |seed: u64, factor: f64, busy: f64| {
+        let stays: Vec<(f64, f64)> = station(seed, 8, busy, 2000)
+            .into_iter()
+            .map(|(start, end)| (start, start + (end - start) * factor))
+            .collect();
+        let submodel = reduced("t.jsonl", spans(&stays, 1000, |_| true).as_bytes());
+        CalibrationLoad { name: format!("times {factor}"), submodel, busy: BTreeMap::new() }
+    };
+    let found = calibrated(&[slower(1, 1.0, 0.05), slower(2, 1.6, 0.1), slower(3, 1.7, 0.15)]);
+    let codes: Vec<&str> = found.findings.iter().map(|finding| finding.code.0).collect();
+    assert_eq!(codes, ["M071"]);
+    assert!(found.findings[0].notes[0].contains("`host serve` grows most"), "{:?}", found.findings[0].notes);
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary was built for this test");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// When the spans of tests begin, seconds since 1970.
+const EPOCH: u32 = 1_700_000_000;
+
+/// The same utilisation in all forms: half a core.
+fn forms() -> Vec<(&'static str, String)> {
+    let times = || (0..60).map(|number| EPOCH + number);
+    let (mut csv, mut rows, mut text) =
+        ("time,host (%)\n".to_owned(), "time,resource,value\n".to_owned(), String::new());
+    let (mut values, mut points) = (Vec::new(), Vec::new());
+    for (number, time) in times().enumerate() {
+        let _ = writeln!(csv, "{time},50");
+        let _ = writeln!(rows, "{time},host,500");
+        let counter = 7.0 + 0.5 * number as f64;
+        let _ = writeln!(text, "container_cpu_usage_seconds_total{{container=\"host\",pod=\"x\"}} {counter} {time}000");
+        let _ =
+            writeln!(text, "container_cpu_usage_seconds_total{{container=\"\",pod=\"x\"}} {} {time}000", 2.0 * counter);
+        values.push(format!("[{time},\"{counter}\"]"));
+        points.push(format!("{{\"timeUnixNano\":\"{time}000000000\",\"asDouble\":0.5}}"));
+    }
+    let query = format!(
+        "{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{{\"metric\":{{\"__name__\":\"process_cpu_seconds_total\",\"job\":\"host\"}},\"values\":[{}]}}]}}}}",
+        values.join(",")
+    );
+    let otlp = format!(
+        "{{\"resourceMetrics\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"host\"}}}}]}},\"scopeMetrics\":[{{\"metrics\":[{{\"name\":\"container.cpu.usage\",\"unit\":\"{{cpu}}\",\"gauge\":{{\"dataPoints\":[{}]}}}}]}}]}}]}}",
+        points.join(",")
+    );
+    vec![("u.csv", csv), ("rows.csv", rows), ("u.prom", text), ("query.json", query), ("otlp.json", otlp)]
+}
+
+#[test]
+fn utilisation_is_read_in_all_forms_and_checked() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    let write = |name: &str, text: &str| fs::write(at.join(name), text).expect("the folder is writable");
+    write("t.jsonl", &spans(&station(5, 1, 0.5, 3000), 1000, |_| true));
+    let mut models = Vec::new();
+    for (name, text) in forms() {
+        write(name, &text);
+        let mut arguments = vec!["model", "t.jsonl", "--format", "json", "--utilisation", name];
+        if name == "rows.csv" {
+            arguments.extend(["--utilisation-unit", "millicores"]);
+        }
+        let (code, model, words) = run(at, &arguments);
+        assert_eq!(code, 0, "{name}: {words}");
+        assert!(words.contains("M064") && words.contains("0.5 servers busy"), "{name}: {words}");
+        models.push(model);
+    }
+    assert!(models.iter().all(|model| *model == models[0]), "forms differ");
+    for (text, code, words) in [
+        ("time,hots (%)\n1700000001,50\n", "M062", "did you mean `host`?"),
+        ("time,other (%)\n1700000001,50\n", "M062", "no resource is a processor"),
+        ("time,host cpu\n1700000001,50\n", "M061", "nothing tells the unit"),
+        ("time,host (ratio)\n1700000001,50\n", "M061", "goes up to 50"),
+        ("time,host (%)\n1700000001,x\n", "M060", "`x` is no number"),
+        ("time,host (%)\n1600000001,50\n", "M063", "was not measured while"),
+        ("", "M060", "no column `time`"),
+    ] {
+        write("wrong.csv", text);
+        let (exit, _, told) = run(at, &["solve", "t.jsonl", "--utilisation", "wrong.csv"]);
+        assert!(exit == 2 && told.contains(code) && told.contains(words), "{text:?}: {exit} {told}");
+    }
+}
+
+#[test]
+fn a_model_is_calibrated_solved_and_validated() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let at = folder.path();
+    for (name, seed, busy) in [("low", 1, 0.3), ("high", 2, 0.6), ("third", 3, 0.45)] {
+        let text = spans(&station(seed, 2, busy, 3000), 1000, |_| true);
+        fs::write(at.join(format!("{name}.jsonl")), text).expect("the folder is writable");
+    }
+    let (code, _, words) = run(at, &["calibrate", "low.jsonl", "high.jsonl", "-o", "m.json"]);
+    assert_eq!(code, 0, "{words}");
+    assert!(words.contains("the servers that fit best"), "{words}");
+    let json = |arguments: &[&str]| -> (i32, serde_json::Value) {
+        let (code, text, words) = run(at, arguments);
+        (code, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {words}")))
+    };
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let (code, held) = json(&["validate", "m.json", "--against", "third.jsonl", "high.jsonl", "--format", "json"]);
+    assert_eq!((code, held["scenarios"].as_array().map(Vec::len)), (0, Some(2)), "{held}");
+    let third = &held["scenarios"][0];
+    assert_eq!(third["against"], "third.jsonl");
+    let (low, high) = (number(&third["predicted"]["low"]), number(&third["predicted"]["high"]));
+    let predicted = number(&third["predicted"]["response"]);
+    assert!(low <= predicted && predicted <= high && low < high, "{third}");
+    let (code, solved) = json(&["solve", "m.json", "--format", "json"]);
+    let load = &solved["outlook"]["loads"][0];
+    assert!(code == 0 && number(&load["low"]) < number(&load["response"]), "{load}");
+    let (code, swept) = json(&["whatif", "m.json", "--vary", "processor.host.multiplicity=2,3", "--format", "json"]);
+    assert_eq!((code, swept["points"][0]["intervals"].is_array()), (0, true), "{swept}");
+    let (code, picture, _) = run(at, &["validate", "m.json", "--against", "third.jsonl", "--format", "svg"]);
+    assert!(code == 0 && picture.starts_with("<svg") && picture.contains("measured: "), "{picture}");
+    // Another system is told from this one.
+    let (code, _, words) = run(at, &["validate", "m.json", "--against", "third.jsonl", "--within", "0.0001%"]);
+    assert!(code <= 1, "{words}");
+    fs::write(at.join("slow.jsonl"), spans(&station(9, 1, 0.9, 3000), 1000, |_| true)).expect("the folder is writable");
+    let (code, text, _) = run(at, &["validate", "m.json", "--against", "slow.jsonl"]);
+    assert!(code == 1 && text.contains("OFF"), "{code}: {text}");
+}
+
+/// Customers of a model are to make the rate at which operations arrived in the traces.
+#[test]
+fn customers_make_the_rate_of_arrivals() {
+    let text = include_str!("../../examples/tiers.lqn");
+    let model = read_any("tiers.lqn", text).expect("it is bundled").model;
+    let load = |rate: f64| {
+        [ScenarioLoad { name: "users".into(), load: Load::Open { rate }, rate, first: vec![("browse".into(), 3.0)] }]
+    };
+    let (at, results) = solved_at(&model, &load(8.0)).expect("it can be solved");
+    assert!(at.missing.is_empty(), "{:?}", at.missing);
+    assert!((results.tasks[0].throughput / 8.0 - 1.0).abs() < 0.01, "{}", results.tasks[0].throughput);
+    assert!(responses(&at, &results).contains_key("users"));
+    let (at, _) = solved_at(&model, &load(1e6)).expect("it can be solved");
+    assert!(at.missing[0].contains("too few to make the rate"), "{:?}", at.missing);
+}
