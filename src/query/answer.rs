@@ -220,7 +220,7 @@ impl<'q> Answering<'q> {
                 kept.push(row.to_vec());
                 is_long = kept.len() > SORTED;
                 if is_long {
-                    self.give(number, asked, key, std::mem::take(&mut kept), facts)
+                    self.give(number, asked, key, &std::mem::take(&mut kept), facts)
                 } else {
                     ControlFlow::Continue(())
                 }
@@ -233,7 +233,7 @@ impl<'q> Answering<'q> {
                 return ControlFlow::Break(());
             }
             sort(&mut kept, facts);
-            self.give(number, asked, key, kept, facts)?;
+            self.give(number, asked, key, &kept, facts)?;
         }
         ControlFlow::Continue(())
     }
@@ -244,7 +244,7 @@ impl<'q> Answering<'q> {
         number: usize,
         asked: &Asked,
         key: Option<(&str, &str)>,
-        rows: Vec<Vec<Value>>,
+        rows: &[Vec<Value>],
         facts: &TraceFacts<'_>,
     ) -> ControlFlow<()> {
         rows.iter().try_for_each(|row| self.row(number, asked, key, row, facts))

@@ -1,6 +1,6 @@
 //! Where the values of variables come from: through which relations of the rules facts of the trace flow, and texts that the rules have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, Program, Rule, Span, Spanned, Term};
@@ -36,10 +36,36 @@ impl<'p> Flow<'p> {
     pub(super) fn of(program: &'p Program) -> Self {
         let mut flow = Self { scopes: Scopes::of(program), columns: BTreeMap::new() };
         // Where facts flow must be known before where texts do: where both meet, what goes on is in the facts.
+        let readers = flow.readers(program);
         for part in [Part::Sources, Part::Texts, Part::Others] {
-            while flow.go_on(program, part) {}
+            let mut open: VecDeque<usize> = (0..program.rules.len()).collect();
+            let mut waiting = vec![true; open.len()];
+            while let Some(number) = open.pop_front() {
+                waiting[number] = false;
+                let Some(head) = flow.go_on(&program.rules[number], part) else { continue };
+                for reader in readers.get(&head).into_iter().flatten() {
+                    if !std::mem::replace(&mut waiting[*reader], true) {
+                        open.push_back(*reader);
+                    }
+                }
+            }
         }
         flow
+    }
+
+    /// The rules that read each relation that rules define.
+    fn readers(&self, program: &Program) -> BTreeMap<u32, Vec<usize>> {
+        let mut readers: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (place, rule) in program.rules.iter().enumerate() {
+            conditions(&rule.body, &mut |condition| {
+                if let Condition::Atom { negated: false, atom } = &condition.value
+                    && let Some(relation) = self.scopes.relation(&atom.relation)
+                {
+                    readers.entry(relation).or_default().push(place);
+                }
+            });
+        }
+        readers
     }
 
     /// What a column of an atom may hold.
@@ -91,35 +117,33 @@ impl<'p> Flow<'p> {
             if let Condition::Aggregate { result, function, over: Some(over), .. } = &condition.value
                 && !matches!(function, Aggregate::Count | Aggregate::Sum | Aggregate::Mean)
                 && let Term::Variable(variable, 0) = &over.value
+                && let Some(held) = variables.of(&variable.name).cloned()
             {
-                let held = variables.of(&variable.name).cloned();
-                held.into_iter().for_each(|held| variables.meet(&result.value, held));
+                variables.meet(&result.value, held);
             }
         });
         variables
     }
 
-    /// Takes in what each rule gives its head; whether that was news.
-    fn go_on(&mut self, program: &Program, part: Part) -> bool {
+    /// Takes in what a rule gives its head, whose relation is given back where that was news.
+    fn go_on(&mut self, rule: &Rule, part: Part) -> Option<u32> {
+        let number = self.scopes.relation(&rule.head.relation)?;
+        let variables = if rule.body.is_empty() { Variables::default() } else { self.variables(rule) };
         let mut news = false;
-        for rule in &program.rules {
-            let Some(number) = self.scopes.relation(&rule.head.relation) else { continue };
-            let variables = if rule.body.is_empty() { Variables::default() } else { self.variables(rule) };
-            for (place, term) in rule.head.arguments.iter().enumerate() {
-                let column = (number, place);
-                let nothing = Held { others: true, ..Held::default() };
-                let given = match &term.value {
-                    Term::Variable(variable, 0) => variables.of(&variable.name).unwrap_or(&nothing).clone(),
-                    Term::Symbol(text) => {
-                        let texts = Texts::from([(Arc::clone(text), (term.span, column))]);
-                        Held { texts, ..Held::default() }
-                    }
-                    _ => nothing,
-                };
-                news |= self.columns.entry(column).or_default().take(given, part);
-            }
+        for (place, term) in rule.head.arguments.iter().enumerate() {
+            let column = (number, place);
+            let nothing = Held { others: true, ..Held::default() };
+            let given = match &term.value {
+                Term::Variable(variable, 0) => variables.of(&variable.name).unwrap_or(&nothing).clone(),
+                Term::Symbol(text) => {
+                    let texts = Texts::from([(Arc::clone(text), (term.span, column))]);
+                    Held { texts, ..Held::default() }
+                }
+                _ => nothing,
+            };
+            news |= self.columns.entry(column).or_default().take(given, part);
         }
-        news
+        news.then_some(number)
     }
 }
 

@@ -78,7 +78,7 @@ fn texts_of_tables_are_looked_for() {
 
 #[test]
 fn of_a_long_table_the_first_texts_are_named() {
-    let table: String = (0..30).map(|number| format!("k(\"key {number}\"). ")).collect();
+    let table = (0..30).map(|number| format!("k(\"key {number}\"). ")).collect::<Vec<_>>().concat();
     let (codes, words) = said(&format!("{table} q(V) :- k(K), attr(_, K, V)."));
     assert_eq!(codes, ["Q003"; 8]);
     assert!(words.contains("22 more texts"), "{words}");

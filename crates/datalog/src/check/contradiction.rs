@@ -159,9 +159,10 @@ fn opposite_atoms(body: &[Spanned<Condition>]) -> Option<Contradiction> {
             let mut places = vec![other.span, condition.span];
             places.sort_unstable();
             let (text, denied) = (print_condition(&other.value), print_condition(&condition.value));
-            let reason = match denied.strip_prefix('!') == Some(&text) {
-                true => format!("`{text}` cannot both hold and not hold"),
-                false => format!("`{text}` and `{denied}` cannot both hold"),
+            let reason = if denied.strip_prefix('!') == Some(&text) {
+                format!("`{text}` cannot both hold and not hold")
+            } else {
+                format!("`{text}` and `{denied}` cannot both hold")
             };
             return Some(Contradiction { places, reason });
         }

@@ -82,6 +82,7 @@ pub(super) struct Rule {
 
 /// A relation that rules define.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property that a relation has or lacks, by itself")]
 pub(super) struct Derived {
     pub(super) name: Arc<str>,
     pub(super) arity: usize,

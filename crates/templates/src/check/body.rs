@@ -207,10 +207,9 @@ impl<'t> Body<'t> {
             }
         }
         for (fork, begin, forked, begun) in [(one, other, &left, &right), (other, one, &right, &left)] {
-            if fork.kind == KindTag::Fork && begin.kind == KindTag::Begin && fork.target == begin.thread {
-                if let Solved::Variable(..) = fork.target {
-                    self.holds("forks", [forked.clone(), begun.clone()], other.span);
-                }
+            let forks = fork.kind == KindTag::Fork && begin.kind == KindTag::Begin && fork.target == begin.thread;
+            if forks && matches!(fork.target, Solved::Variable(..)) {
+                self.holds("forks", [forked.clone(), begun.clone()], other.span);
             }
         }
     }

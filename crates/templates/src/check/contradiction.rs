@@ -132,7 +132,7 @@ fn in_vain(template: &Template, of_nodes: &Body<'_>, bodies: &Bodies<'_>, findin
             Condition::Rounds { body, .. } => open.extend(body.iter().rev()),
             Condition::Compare(left, comparison, right) if looked_at <= MAX_CONDITIONS => {
                 // Products may leave the range of numbers: then neither a comparison nor its opposite holds.
-                if !of_nodes.knows(&condition.value) || !(is_sum(&left.value) && is_sum(&right.value)) {
+                if !(of_nodes.knows(&condition.value) && is_sum(&left.value) && is_sum(&right.value)) {
                     continue;
                 }
                 let opposite = Condition::Compare(left.clone(), opposite(*comparison), right.clone());
