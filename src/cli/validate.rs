@@ -18,7 +18,7 @@ use crate::cli::{Outcome, input, output, source};
 /// Arguments of `dyelog validate`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "the model of a trace, held against that trace" => "dyelog validate traces/shop.otlp.jsonl --against traces/shop.otlp.jsonl",
+    "the model of a trace, held against that trace" => "dyelog validate traces/shop.otlp.jsonl --against traces/shop.otlp.jsonl --within 25%",
 })]
 pub struct Arguments {
     #[command(flatten)]

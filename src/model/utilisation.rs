@@ -204,7 +204,7 @@ fn some<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
 fn recorded(sub: &SubModel) -> Option<(f64, f64)> {
     let first = sub.scenarios.values().filter_map(|total| total.first_start).min()?;
     let last = sub.scenarios.values().filter_map(|total| total.last_end.or(total.last_start)).max()?;
-    (last > first).then(|| (first as f64 * 1e-9, last as f64 * 1e-9))
+    (last > first).then_some((first as f64 * 1e-9, last as f64 * 1e-9))
 }
 
 /// What is added to times that have no date, where those of the traces have one.

@@ -38,7 +38,7 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
         text.push_str(&broken(&format!("{}: {response}, at {}/s", load.name, number(load.throughput)), look.width));
         let traced = quantiles(&load.traced_quantiles);
         if let Some(mean) = load.traced_response.filter(|_| !traced.is_empty()) {
-            text.push_str(&broken(&format!("  traced: response {}{traced}", time(mean)), look.width));
+            text.push_str(&broken(&format!("traced: response {}{traced}", time(mean)), look.width));
         }
     }
     if loads.len() > SHOWN {

@@ -171,7 +171,9 @@ mod tests {
 
     fn of(values: &[f64]) -> Sketch {
         let mut sketch = Sketch::default();
-        values.iter().for_each(|value| sketch.add(*value));
+        for value in values {
+            sketch.add(*value);
+        }
         sketch
     }
 

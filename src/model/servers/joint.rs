@@ -132,7 +132,7 @@ impl Joint {
                     let all = there / observed.probability * imputed.all;
                     let measured = busy.map(|busy| busy.cores(f64::from(servers)));
                     let off = measured.map_or(0.0, |busy| unlike(all, busy));
-                    score += (dependence * dependence + off * off) / 2.0;
+                    score += f64::midpoint(dependence * dependence, off * off);
                     fits &= dependence.abs() <= FITS && off.abs() <= FITS;
                     let there = there / observed.probability;
                     let most = if observed.probability < 1.0 { there } else { all };

@@ -382,7 +382,7 @@ fn fitted(
         if errors.abs() <= FITS && busy.abs() <= FITS {
             fit.push(servers);
         }
-        let score = (errors * errors + busy * busy) / 2.0 + unlikelihood(servers);
+        let score = f64::midpoint(errors * errors, busy * busy) + unlikelihood(servers);
         if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
             best = Some((score, servers, imputed));
         }

@@ -77,14 +77,14 @@ const NAMING: [&str; 13] = [
 ];
 
 /// What a resource is called by its labels.
-pub fn resources<'l>(labels: impl Iterator<Item = (&'l str, &'l str)> + Clone) -> Vec<String> {
+pub fn resources<'l>(labels: &(impl Iterator<Item = (&'l str, &'l str)> + Clone)) -> Vec<String> {
     let own = |wanted: &&str| {
         let mut labels = labels.clone();
         labels
             .find(|(name, value)| name.replace('.', "_") == **wanted && !value.is_empty())
             .map(|(_, value)| value.to_owned())
     };
-    NAMING.iter().filter_map(|wanted| own(&wanted)).collect()
+    NAMING.iter().filter_map(own).collect()
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ fn take_in(
         let series = gathered.entry((metric.name.clone(), all.clone())).or_insert_with(|| Series {
             file: "".into(),
             metric: metric.name.clone(),
-            resources: resources(of()),
+            resources: resources(&of()),
             unit,
             samples: Vec::new(),
         });

@@ -10,6 +10,9 @@ use crate::pipeline::utilisation::{Fault, Found, ValueUnit, time};
 /// The labels of a series, in the order in which they are written.
 type Labels = IndexMap<String, String>;
 
+/// A metric's name and labels.
+type Key = (String, Vec<(String, String)>);
+
 #[derive(Deserialize)]
 struct Answer {
     data: Data,
@@ -66,7 +69,7 @@ fn series(
     }
     let (unit, factor) = unit.scale();
     let samples = samples.into_iter().map(|(time, value)| (time, value * factor)).collect();
-    Ok(Some(Series { file: "".into(), metric: name.to_owned(), resources: resources(of()), unit, samples }))
+    Ok(Some(Series { file: "".into(), metric: name.to_owned(), resources: resources(&of()), unit, samples }))
 }
 
 /// Whether a text is what is scraped: comments on metrics, or a name with labels and a value.
@@ -77,7 +80,7 @@ pub(super) fn is_exposition(text: &str) -> bool {
 
 /// Reads what was scraped, once or several times, with its times.
 pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
-    let mut gathered: IndexMap<(String, Vec<(String, String)>), Vec<(f64, f64)>> = IndexMap::new();
+    let mut gathered: IndexMap<Key, Vec<(f64, f64)>> = IndexMap::new();
     let mut without_time = None;
     for (number, line) in (1_u64..).zip(text.lines()) {
         let line = line.trim();

@@ -117,7 +117,9 @@ impl Shaped {
         let mut model = self.model.clone();
         for (entry, freedom) in model.entries.iter_mut().zip(&self.fixed) {
             if let Body::Phases(phases) = &mut entry.body {
-                phases.iter_mut().for_each(|work| adjust(work, *freedom, fit));
+                for work in phases {
+                    adjust(work, *freedom, fit);
+                }
             }
         }
         for (activity, origin) in model.activities.iter_mut().zip(&self.origins.activities) {
@@ -157,11 +159,13 @@ pub fn resampled(model: &Model, all: &SubModel, origins: &Origins) -> Vec<Model>
             .collect();
         let mut other = model.clone();
         let scale = |work: &mut Work, factor: f64| {
-            (work.demand, work.think_time) = (work.demand * factor, work.think_time * factor)
+            (work.demand, work.think_time) = (work.demand * factor, work.think_time * factor);
         };
         for (entry, factor) in other.entries.iter_mut().zip(&factors) {
             if let Body::Phases(phases) = &mut entry.body {
-                phases.iter_mut().for_each(|work| scale(work, *factor));
+                for work in phases {
+                    scale(work, *factor);
+                }
             }
         }
         for (activity, origin) in other.activities.iter_mut().zip(&origins.activities) {
