@@ -61,7 +61,8 @@ fn longest(profile: &Profile, paths: &CriticalPaths, shown: Shown, look: Look) -
     let left = &paths.longest[paths.longest.len().min(shown.lines)..];
     if !left.is_empty() {
         let time = ms(left.iter().map(length).sum());
-        text.push_str(&format!("… and {} more: {time} ms\n", counted(left.len() as u64, "stretch")));
+        let stretches = if left.len() == 1 { "stretch" } else { "stretches" };
+        text.push_str(&format!("… and {} more {stretches}: {time} ms\n", left.len()));
     }
     text
 }
