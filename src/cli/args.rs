@@ -137,7 +137,7 @@ pub struct ReadingArguments {
     /// Spans: the probability with which operations were kept, such as 0.1; where it is not given, the traces tell
     #[arg(long, value_name = "PROBABILITY", value_parser = probability)]
     pub sampling: Option<f64>,
-    /// Spans: names of operations that fit the pattern are one operation, such as `GET /user/*`; `none` keeps all names; may be repeated
+    /// Spans: names of operations that fit the pattern are one operation, such as `GET /user/*`; `none` keeps all names that fit no pattern; may be repeated
     #[arg(long, value_name = "PATTERN", value_parser = group)]
     pub group: Vec<String>,
     /// Refuse damaged input instead of setting it aside and counting it
@@ -148,7 +148,7 @@ pub struct ReadingArguments {
 impl ReadingArguments {
     /// How names of operations are grouped.
     pub fn grouping(&self) -> Grouping {
-        Grouping::of_patterns(&self.group).unwrap_or_default()
+        Grouping::of_patterns(&self.group).expect("each pattern was checked as an argument")
     }
 
     /// What readers of single traces take.

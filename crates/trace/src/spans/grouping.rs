@@ -39,25 +39,35 @@ pub enum Grouping {
     Identifiers,
     /// Not at all.
     Off,
-    /// By patterns, the first that a name fits; names that fit none as by default.
-    Patterns(Arc<[NamePattern]>),
+    /// By patterns, the first that a name fits.
+    Patterns {
+        /// In the order in which they are tried.
+        patterns: Arc<[NamePattern]>,
+        /// Whether names that fit none are grouped as by default.
+        others: bool,
+    },
 }
 
 impl Grouping {
-    /// From the patterns that were given: none by default, `none` alone for no grouping.
+    /// From the patterns that were given, none by default. `none` among them keeps all names that fit no pattern.
     ///
     /// # Errors
     /// Which pattern is not one.
     pub fn of_patterns<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
-        match patterns {
-            [] => Ok(Self::Identifiers),
-            [alone] if alone.as_ref() == "none" => Ok(Self::Off),
-            _ => Ok(Self::Patterns(
-                patterns.iter().map(|text| NamePattern::parse(text.as_ref())).collect::<Result<_, _>>()?,
-            )),
-        }
+        let texts = || patterns.iter().map(AsRef::as_ref);
+        let others = texts().all(|text| text != NONE);
+        let patterns: Arc<[NamePattern]> =
+            texts().filter(|text| *text != NONE).map(NamePattern::parse).collect::<Result<_, _>>()?;
+        Ok(match (patterns.is_empty(), others) {
+            (true, true) => Self::Identifiers,
+            (true, false) => Self::Off,
+            (false, others) => Self::Patterns { patterns, others },
+        })
     }
 }
+
+/// What turns grouping by identifiers off, among patterns.
+const NONE: &str = "none";
 
 /// A name with `*` for any text without a `/`, and `**` for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +81,6 @@ impl NamePattern {
     /// # Errors
     /// It has no `*`, and so would group nothing.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text == "none" {
-            return Err("`none` stands alone: it turns grouping off".to_owned());
-        }
         if !text.contains('*') {
             return Err(format!("`{text}` has no `*`, so that it groups nothing"));
         }
@@ -196,10 +203,12 @@ struct Group {
 
 /// The name of the group of a name; `None` where it stays as it is.
 fn grouped(name: &str, route: &str, grouping: &Grouping) -> Option<String> {
-    if let Grouping::Patterns(patterns) = grouping
-        && let Some(pattern) = patterns.iter().find(|pattern| pattern.fits(name))
-    {
-        return Some(pattern.text.to_string());
+    if let Grouping::Patterns { patterns, others } = grouping {
+        match patterns.iter().find(|pattern| pattern.fits(name)) {
+            Some(pattern) => return Some(pattern.text.to_string()),
+            None if !others => return None,
+            None => {}
+        }
     }
     let own = without_identifiers(name);
     if route.is_empty() {
@@ -382,6 +391,9 @@ mod tests {
         assert_eq!(by_pattern("job-x").as_deref(), Some("job-*"));
         assert_eq!(by_pattern("GET /other/12").as_deref(), Some("GET /other/{id}"));
         assert_eq!(Grouping::of_patterns(&["none"]), Ok(Grouping::Off));
+        let alone = Grouping::of_patterns(&["none", "job-*"]).expect("they are patterns");
+        assert_eq!(grouped("job-x", "", &alone).as_deref(), Some("job-*"));
+        assert_eq!(grouped("GET /other/12", "", &alone), None);
         assert!(Grouping::of_patterns(&["GET /user"]).is_err());
     }
 
