@@ -83,10 +83,11 @@ pub fn measured(
     }
     let mut busy = BTreeMap::new();
     for (processor, own) in found {
-        let means: Option<Vec<f64>> = own.iter().map(|series| mean(series, window, shift)).collect();
-        let Some(means) = means else {
+        // What was measured at other times belongs to other loads.
+        let means: Vec<f64> = own.iter().filter_map(|series| mean(series, window, shift)).collect();
+        if means.is_empty() {
             return Err(apart(own[0], window, shift).into());
-        };
+        }
         let sum: f64 = means.iter().sum();
         busy.insert(
             processor,
