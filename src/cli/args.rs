@@ -162,6 +162,13 @@ fn group(text: &str) -> Result<String, String> {
     Grouping::of_patterns(&[text]).map(|_| text.to_owned())
 }
 
+/// A share, as `1%` or 0.01.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let value = number.trim().parse::<f64>().map_err(|_| "write a share such as `1%` or `0.01`".to_owned())?;
+    if value >= 0.0 && value.is_finite() { Ok(value * unit) } else { Err("a share is not negative".to_owned()) }
+}
+
 /// A probability above zero.
 fn probability(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "a number such as 0.1 is expected".to_owned())?;

@@ -9,7 +9,7 @@ use dyelog::lqn::{Language, xml};
 use dyelog::report;
 use dyelog::study::comparison::{self, Elements, Tolerance};
 
-use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments};
+use crate::cli::args::{Form, OutputArguments, ReadingArguments, ReduceArguments, SourceArguments, share};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::terminal::Terminal;
@@ -47,12 +47,6 @@ pub struct Arguments {
     format: Form,
     #[command(flatten)]
     output: OutputArguments,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    let value = number.trim().parse::<f64>().map_err(|_| "write a share such as `1%` or `0.01`".to_owned())?;
-    if value >= 0.0 && value.is_finite() { Ok(value * unit) } else { Err("a share is not negative".to_owned()) }
 }
 
 /// Compares two models or results.

@@ -8,7 +8,7 @@ use dyelog::pipeline;
 use dyelog::report::{plot, validation};
 use dyelog::study::validation::{LoadValidation, Measured, validate};
 
-use crate::cli::args::{OutputArguments, SourceArguments};
+use crate::cli::args::{OutputArguments, SourceArguments, share};
 use crate::cli::exit::Exit;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::Terminal;
@@ -27,7 +27,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TRACE", required = true, num_args = 1..)]
     against: Vec<PathBuf>,
     /// By how much of what was measured a prediction may be off, as `10%` or 0.1
-    #[arg(long, value_name = "PART", default_value = "10%", value_parser = part)]
+    #[arg(long, value_name = "PART", default_value = "10%", value_parser = share)]
     within: f64,
     /// The form of the report; that of the output file's extension where not given, else text
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -45,18 +45,6 @@ enum Format {
     Json,
     /// Responses over the load as a picture, with intervals
     Svg,
-}
-
-/// A part, as `10%` or 0.1.
-fn part(text: &str) -> Result<f64, String> {
-    let (digits, unit) = match text.trim().strip_suffix('%') {
-        Some(digits) => (digits.trim(), 0.01),
-        None => (text.trim(), 1.0),
-    };
-    let value: Option<f64> = digits.parse().ok().map(|value: f64| value * unit);
-    value
-        .filter(|value| value.is_finite() && *value >= 0.0)
-        .ok_or_else(|| "a part such as 10% or 0.1 is expected".into())
 }
 
 /// Holds a model against measurements.

@@ -21,7 +21,7 @@ use crate::model::{Configuration, Joint, Load, LoadTraces, Origins, codes};
 use crate::study::at_load::ScenarioLoad;
 use crate::study::calibration::fit::{Fitted, Target};
 use crate::study::calibration::forms::Shaped;
-use crate::study::interval::Interval;
+use crate::study::interval::{Interval, NORMAL};
 use crate::study::sweep::in_parallel;
 
 /// Residuals of responses up to this part of them come of how traces vary.
@@ -29,9 +29,6 @@ const FITS: f64 = 0.05;
 
 /// Times of spans are known to within this part, whatever varies: clocks, rounding, background work.
 const CLOCK: f64 = 0.01;
-
-/// The standard normal quantile of a 95 % interval.
-const NORMAL: f64 = 1.96;
 
 /// Traces of one load.
 #[derive(Clone, Debug)]
@@ -255,10 +252,7 @@ fn contradiction(loads: &[CalibrationLoad], targets: &[Target], off: f64) -> Dia
 
 /// The entry whose own time grows most, weighted by how often operations call it.
 fn growing(first: &SubModel, last: &SubModel) -> Option<(String, f64, f64)> {
-    let own = |entry: &EntryTotal| {
-        let sum: f64 = entry.work.values().map(|work| work.exclusive.sum.as_f64()).sum();
-        sum / entry.invocations.max(1) as f64
-    };
+    let own = |entry: &EntryTotal| entry.own_time() / entry.invocations.max(1) as f64;
     let operations = last.scenarios.values().map(|total| total.operations).sum::<u64>().max(1) as f64;
     let grown = last.entries().iter().filter_map(|entry| {
         let before = first.entry(first.entry_of(entry.key)?);

@@ -5,6 +5,9 @@ use crate::model::Origins;
 use crate::solve::{SolveOptions, solve};
 use crate::study::figure::{Figure, Quantity};
 
+/// The standard normal quantile of a 95 % interval.
+pub(super) const NORMAL: f64 = 1.96;
+
 /// From the least to the most that a figure may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

@@ -13,7 +13,7 @@ use crate::solve::bounds::Resource;
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::at_load::{AtLoad, ScenarioLoad, at_load, responses};
 use crate::study::figure::{Figure, Measure, Quantity};
-use crate::study::interval::{Interval, others};
+use crate::study::interval::{Interval, NORMAL, others};
 use crate::study::outlook::first_to_saturate;
 
 /// Events of the simulation that tells the percentile.
@@ -21,9 +21,6 @@ const EVENTS: u64 = 400_000;
 
 /// The part of all responses whose longest is compared.
 const PART: f64 = 0.95;
-
-/// The standard normal quantile of a 95 % interval.
-const NORMAL: f64 = 1.96;
 
 /// A figure that was predicted, and measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use dyelog::lqn::{Language, Multiplicity, read_any};
 use dyelog::model::{Configuration, Load};
@@ -14,6 +12,7 @@ use dyelog::study::validation::{Measured, Verdict, validate};
 
 use crate::law::reduced;
 use crate::servers::{DEMAND, spans, station};
+use crate::submodel::run;
 
 /// A load of a station of which so much of each server is busy.
 fn load(seed: u64, servers: u32, busy: f64) -> CalibrationLoad {
@@ -92,17 +91,6 @@ fn loads_that_contradict_each_other_are_told() {
     let codes: Vec<&str> = found.findings.iter().map(|finding| finding.code.0).collect();
     assert_eq!(codes, ["M071"]);
     assert!(found.findings[0].notes[0].contains("`host serve` grows most"), "{:?}", found.findings[0].notes);
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary was built for this test");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
 /// When the spans of tests begin, seconds since 1970.

@@ -97,7 +97,8 @@ fn mistakes_in_a_file_are_told() {
     }
 }
 
-fn run(folder: &std::path::Path, arguments: &[&str]) -> (i32, String, String) {
+/// The exit code, output and errors of the program in a folder.
+pub fn run(folder: &std::path::Path, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
         .args(arguments)
         .current_dir(folder)

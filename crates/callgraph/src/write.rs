@@ -7,6 +7,7 @@ use crate::critical::CriticalPaths;
 use crate::graph::{Graph, Node, children};
 use crate::jsonl::quoted;
 use crate::profile::Profile;
+use dyelog_wire::unsigned;
 
 /// The deepest stack that is written; what lies deeper is one frame, `(deeper)`. No viewer shows more.
 pub const DEEPEST: usize = 512;
@@ -345,11 +346,11 @@ pub fn pprof(profile: &Profile, objects: bool) -> Vec<u8> {
                 order.push(label);
                 order.len() as u64
             });
-            varint(number, &mut locations);
+            unsigned(number, &mut locations);
         }
         let mut values = Vec::new();
-        varint(stack.count, &mut values);
-        varint(stack.time as u64, &mut values);
+        unsigned(stack.count, &mut values);
+        unsigned(stack.time as u64, &mut values);
         let mut sample = Vec::new();
         message(1, &locations, &mut sample);
         message(2, &values, &mut sample);
@@ -382,22 +383,14 @@ pub fn pprof(profile: &Profile, objects: bool) -> Vec<u8> {
     out
 }
 
-fn varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn field(number: u64, value: u64, out: &mut Vec<u8>) {
-    varint(number << 3, out);
-    varint(value, out);
+    unsigned(number << 3, out);
+    unsigned(value, out);
 }
 
 fn message(number: u64, content: &[u8], out: &mut Vec<u8>) {
-    varint(number << 3 | 2, out);
-    varint(content.len() as u64, out);
+    unsigned(number << 3 | 2, out);
+    unsigned(content.len() as u64, out);
     out.extend_from_slice(content);
 }
 

@@ -598,6 +598,11 @@ impl SubModel {
 }
 
 impl EntryTotal {
+    /// Time in which invocations worked by themselves, seconds, all of them together.
+    pub fn own_time(&self) -> f64 {
+        self.work.values().map(|work| work.exclusive.sum.as_f64()).sum()
+    }
+
     /// Takes in the invocations of another entry of the same service and sub-model.
     pub fn take_in(&mut self, other: &Self) {
         self.invocations += other.invocations;

@@ -66,6 +66,11 @@ impl ReadReport {
         }
     }
 
+    /// Counts what was left out or changed and needs no finding.
+    pub(crate) fn tally(&mut self, reason: &'static str, times: u64) {
+        *self.counted.entry(reason).or_default() += times;
+    }
+
     /// How often something of that code was found, whether it was kept in full or not.
     pub fn found(&self, code: Code) -> u64 {
         let of_code = self.kinds.iter().filter(|(_, own)| **own == code);

@@ -219,7 +219,8 @@ fn ahead(record: &RecordEntry, out: &mut Vec<u8>) -> usize {
     longest
 }
 
-fn unsigned(mut value: u64, out: &mut Vec<u8>) {
+/// Writes a number in LEB128: seven bits a byte, the lowest first.
+pub fn unsigned(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

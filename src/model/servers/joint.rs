@@ -8,9 +8,9 @@ use crate::lqn::submodel::{EntryIndex, EntryKey, SubModel};
 use crate::model::config::Configuration;
 use crate::model::parts::Parts;
 use crate::model::servers::occupancy::Occupancy;
-use crate::model::servers::sampled::{Share, waiting};
+use crate::model::servers::sampled::waiting;
 use crate::model::servers::{
-    ENOUGH, FITS, Host, NO_CORRELATION, Observed, OwnTime, Traced, candidates, given, hosts_of, unlike, unlikelihood,
+    ENOUGH, Evidence, Host, Observed, OwnTime, Traced, candidates, given, hosts_of, unlikelihood,
 };
 use crate::model::utilisation::Busy;
 use crate::model::weave;
@@ -125,26 +125,21 @@ impl Joint {
                         continue;
                     };
                     let there: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
-                    let share = Share::new(servers, observed.probability, there, occupancy.most);
-                    let imputed = occupancy.shared(&share);
-                    let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
-                    let dependence = imputed.dependence / tolerance;
-                    let all = there / observed.probability * imputed.all;
+                    let evidence = Evidence::of(occupancy, servers, observed.probability, there, *busy);
+                    score += evidence.unlikelihood();
+                    fits &= evidence.fits();
+                    let imputed = evidence.imputed;
                     let measured = busy.map(|busy| busy.cores(f64::from(servers)));
-                    let off = measured.map_or(0.0, |busy| unlike(all, busy));
-                    score += f64::midpoint(dependence * dependence, off * off);
-                    fits &= dependence.abs() <= FITS && off.abs() <= FITS;
                     let there = there / observed.probability;
-                    let most = if observed.probability < 1.0 { there } else { all };
+                    let most = if observed.probability < 1.0 { there } else { there * imputed.all };
                     // What was measured is shared out by how long invocations were there.
                     let shared = measured.map(|busy| busy.min(most) / there.max(f64::MIN_POSITIVE));
                     let one = |(place, index): (usize, &EntryIndex)| {
                         let entry = parts.sub.entry(*index);
-                        let own: f64 = entry.work.values().map(|work| work.exclusive.sum.as_f64()).sum();
                         let invocations = entry.invocations.max(1) as f64;
                         let rate = invocations / observed.probability / observed.seconds;
                         let part = shared.unwrap_or(imputed.processor[place]).min(1.0);
-                        (entry.key, Seen { own: own / invocations, invocations, rate, part })
+                        (entry.key, Seen { own: entry.own_time() / invocations, invocations, rate, part })
                     };
                     seen.push(entries.iter().enumerate().map(one).collect());
                 }
@@ -176,8 +171,7 @@ impl Joint {
             for (key, (demand, delay)) in own {
                 let Some(index) = all.entry_of(key) else { continue };
                 let entry = all.entry(index);
-                let exclusive: f64 = entry.work.values().map(|work| work.exclusive.sum.as_f64()).sum();
-                let mean = exclusive / entry.invocations.max(1) as f64;
+                let mean = entry.own_time() / entry.invocations.max(1) as f64;
                 if mean > 0.0 {
                     traced.own.insert(index, OwnTime { processor: (demand / mean).min(2.0), delay: delay / mean });
                 }

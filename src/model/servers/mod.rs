@@ -344,8 +344,35 @@ impl Observed {
 
     /// How many invocations of an entry were at work on average, of those that were traced.
     fn present(&self, parts: &Parts<'_>, index: EntryIndex) -> f64 {
-        let works = parts.sub.entry(index).work.values();
-        works.map(|work| work.exclusive.sum.as_f64()).sum::<f64>() / self.seconds
+        parts.sub.entry(index).own_time() / self.seconds
+    }
+}
+
+/// What a number of servers makes of work beside other work, and of measured utilisation.
+struct Evidence {
+    imputed: Imputed,
+    /// How far processor time depends on others that were there, in standard errors.
+    dependence: f64,
+    /// How far what was imputed is from what was measured, in standard errors.
+    off: f64,
+}
+
+impl Evidence {
+    fn of(occupancy: &Occupancy, servers: u32, probability: f64, seen: f64, measured: Option<Busy>) -> Self {
+        let imputed = occupancy.shared(&Share::new(servers, probability, seen, occupancy.most));
+        let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
+        let dependence = imputed.dependence / tolerance;
+        let off = measured.map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers))));
+        Self { imputed, dependence, off }
+    }
+
+    fn fits(&self) -> bool {
+        self.dependence.abs() <= FITS && self.off.abs() <= FITS
+    }
+
+    /// Minus the logarithm of its likelihood.
+    fn unlikelihood(&self) -> f64 {
+        f64::midpoint(self.dependence * self.dependence, self.off * self.off)
     }
 }
 
@@ -364,27 +391,22 @@ fn fitted(
     given: Option<Multiplicity>,
     measured: Option<Busy>,
 ) -> Fit {
-    let share = |servers: u32| Share::new(servers, probability, seen, occupancy.most);
+    let evidence = |servers: u32| Evidence::of(occupancy, servers, probability, seen, measured);
     if let Some(Multiplicity::Finite(servers)) = given {
-        return Fit { servers, range: (servers, Some(servers)), imputed: occupancy.shared(&share(servers)) };
+        return Fit { servers, range: (servers, Some(servers)), imputed: evidence(servers).imputed };
     }
     let most = if probability < 1.0 { (seen / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
-    let stays = occupancy.stays() as f64;
-    let tolerance = (1.0 + stays * NO_CORRELATION * NO_CORRELATION).sqrt();
     let mut best: Option<(f64, u32, Imputed)> = None;
     let mut fit: Vec<u32> = Vec::new();
     let tried = candidates(most.max(occupancy.most));
     for &servers in &tried {
-        let imputed = occupancy.shared(&share(servers));
-        let errors = imputed.dependence / tolerance;
-        let busy =
-            measured.map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers))));
-        if errors.abs() <= FITS && busy.abs() <= FITS {
+        let evidence = evidence(servers);
+        if evidence.fits() {
             fit.push(servers);
         }
-        let score = f64::midpoint(errors * errors, busy * busy) + unlikelihood(servers);
+        let score = evidence.unlikelihood() + unlikelihood(servers);
         if best.as_ref().is_none_or(|(least, _, _)| score < *least) {
-            best = Some((score, servers, imputed));
+            best = Some((score, servers, evidence.imputed));
         }
     }
     let (_, servers, imputed) = best.expect("one server is always tried");

@@ -1,5 +1,7 @@
 //! Times of measurements.
 
+use crate::trace::spans::time::days;
+
 /// A time in seconds: a number since 1970 in the unit that is given or that its size shows, or a date as RFC 3339 has it, with a blank for the `T` and
 /// without a zone as well, which is UTC then.
 pub fn seconds(text: &str, unit: Option<f64>) -> Option<f64> {
@@ -49,15 +51,6 @@ fn zone(clock: &str) -> Option<(&str, f64)> {
     let number: f64 = digits.parse().ok().filter(|_| digits.len() == 4)?;
     let (hours, minutes) = ((number / 100.0).floor(), number % 100.0);
     Some((clock[..at].trim_end(), sign * (hours * 3600.0 + minutes * 60.0)))
-}
-
-/// Days from 1970-01-01 in the Gregorian calendar.
-fn days(year: i64, month: i64, date: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + date - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 #[cfg(test)]

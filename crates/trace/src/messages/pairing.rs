@@ -416,7 +416,7 @@ impl Pairing {
                     synchronise.to_owned(),
                 ),
             };
-            *report.counted.entry("message received before it was sent").or_default() += skew.early;
+            report.tally("message received before it was sent", skew.early);
             report.findings.push(
                 Diagnostic::warning(codes::NOT_CAUSAL, place, message)
                     .with_note(note)

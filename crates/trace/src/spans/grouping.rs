@@ -184,7 +184,7 @@ pub(super) fn group(spans: &mut Spans, names: &mut Names, grouping: &Grouping, r
         finding = finding.with_note(format!("and {} more", told.len() - SHOWN));
     }
     report.kinds.insert(REASON, codes::GROUPED);
-    *report.counted.entry(REASON).or_default() += total;
+    report.tally(REASON, total);
     report.findings.push(
         finding.with_hint("`--group PATTERN` groups by patterns such as `GET /user/*`; `--group none` keeps all names"),
     );

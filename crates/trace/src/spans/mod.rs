@@ -32,7 +32,7 @@ pub mod plan;
 mod restore;
 mod sampling;
 pub mod skew;
-pub(crate) mod time;
+pub mod time;
 pub mod toeg;
 
 pub mod write;

@@ -175,7 +175,7 @@ impl Missing {
         ];
         for (reason, times) in counts {
             if times > 0 {
-                *report.counted.entry(reason).or_default() += times;
+                report.tally(reason, times);
             }
         }
     }

@@ -87,7 +87,7 @@ fn nanoseconds(fraction: &str) -> Option<i64> {
 }
 
 /// Days from the Unix epoch in the Gregorian calendar, counted in eras of 400 years that begin in March.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);

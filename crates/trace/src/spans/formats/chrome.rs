@@ -107,7 +107,7 @@ impl Records for Chrome {
             return;
         }
         let Some(start) = micros("ts") else {
-            *builder.report.counted.entry("event without a time").or_default() += 1;
+            builder.report.tally("event without a time", 1);
             return;
         };
         let arguments = || event.any(&["args"]).cloned().unwrap_or_default();
@@ -144,7 +144,7 @@ impl Records for Chrome {
                 let encloses = &*phase != "f" || event.text(&["bp"]) == "e";
                 self.flows.entry(flow).or_default().push(FlowEnd { thread, time: start, encloses });
             }
-            _ => *builder.report.counted.entry("event that is no span").or_default() += 1,
+            _ => builder.report.tally("event that is no span", 1),
         }
     }
 

@@ -95,7 +95,7 @@ impl Records for Elastic {
             _ => {
                 let what = ["error", "log", "metricset"].into_iter().find(|key| record.has(key));
                 if what.is_some() || !stored.text("processor.event").is_empty() {
-                    *builder.report.counted.entry("record that is no span").or_default() += 1;
+                    builder.report.tally("record that is no span", 1);
                 }
             }
         }
@@ -230,7 +230,7 @@ impl Elastic {
             let count = stats.get("duration.count").and_then(|value| scalar(value).whole()).unwrap_or(0);
             let sum = stats.get("duration.sum.us").and_then(|value| time(value, 1_000)).unwrap_or(0);
             if !(1..=MOST_CALLS).contains(&count) || sum < 0 {
-                *builder.report.counted.entry("sum of dropped calls without a count").or_default() += 1;
+                builder.report.tally("sum of dropped calls without a count", 1);
                 continue;
             }
             let peer = builder.names.intern(&stats.first(&[
@@ -275,7 +275,7 @@ impl Elastic {
             let start =
                 starts.get(&(trace, transaction)).zip(offset).map(|(start, offset)| start.saturating_add(offset));
             if start.is_none() {
-                *builder.report.counted.entry("span whose transaction is not here").or_default() += 1;
+                builder.report.tally("span whose transaction is not here", 1);
                 builder.report.records += 1;
                 continue;
             }

@@ -63,7 +63,7 @@ impl Honeycomb {
         let parent = builder.spans.span_id(&own.text(&["trace.parent_id"]));
         match &*own.text(&["meta.annotation_type"]) {
             "span_event" => {
-                *builder.report.counted.entry("event of a span").or_default() += 1;
+                builder.report.tally("event of a span", 1);
                 return;
             }
             "link" => {
@@ -77,7 +77,7 @@ impl Honeycomb {
             _ => {}
         }
         if own.any(&["trace.trace_id", "trace.span_id"]).is_none() {
-            *builder.report.counted.entry("event that is no span").or_default() += 1;
+            builder.report.tally("event that is no span", 1);
             return;
         }
         builder.open();
@@ -115,7 +115,7 @@ impl Honeycomb {
         }
         let lost: usize = self.links.values().map(Vec::len).sum();
         if lost > 0 {
-            *builder.report.counted.entry("link of a span that is not here").or_default() += lost as u64;
+            builder.report.tally("link of a span that is not here", lost as u64);
         }
     }
 }

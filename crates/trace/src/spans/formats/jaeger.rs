@@ -159,7 +159,7 @@ impl<'r, 'n> Node<'r, 'n> {
         let start = start.map(|start| start.saturating_sub(moved));
         if moved != 0 {
             builder.open.move_events(moved.saturating_neg());
-            *builder.report.counted.entry("clock correction of the backend undone").or_default() += 1;
+            builder.report.tally("clock correction of the backend undone", 1);
         }
         let end = start.zip(duration).map(|(start, duration)| start.saturating_add(duration));
         builder.finish(span, start, end);

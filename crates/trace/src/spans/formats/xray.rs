@@ -97,7 +97,7 @@ impl Records for XRay {
 impl XRay {
     fn document(&mut self, builder: &mut Builder<'_>, document: Record<'_>) {
         if document.truth("inferred") {
-            *builder.report.counted.entry("inferred segment").or_default() += 1;
+            builder.report.tally("inferred segment", 1);
             return;
         }
         let trace = builder.spans.trace_id(&trace_text(&document.text(&["trace_id"])));
@@ -113,7 +113,7 @@ impl XRay {
         while let Some((own, parent, owner, is_segment)) = open.pop() {
             let calls = !is_segment && matches!(&*own.text(&["namespace"]), "remote" | "aws");
             if owner.in_call && !calls {
-                *builder.report.counted.entry("step of a call that is no call").or_default() += 1;
+                builder.report.tally("step of a call that is no call", 1);
                 continue;
             }
             let kind = match (is_segment, calls) {
