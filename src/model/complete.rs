@@ -462,6 +462,9 @@ impl<'a> Builder<'a> {
                 first: Vec::new(),
                 members: customer.members.clone(),
             };
+            if !origin.members.is_empty() {
+                origin.observed_quantiles.p95_interval = None; // operations are weighted: they are no longer so many samples
+            }
             match load {
                 Load::Closed { .. } => {
                     let entry = EntryId::from(next);

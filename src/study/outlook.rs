@@ -88,7 +88,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
             response: figure(Quantity::Response).filter(|_| steady),
             interval: None,
-            quantiles: Quantiles { p50, p95, p99 },
+            quantiles: Quantiles { p50, p95, p99, p95_interval: None },
             traced_response: traced.and_then(|traced| traced.observed_response),
             traced_quantiles: traced.map(|traced| traced.observed_quantiles).unwrap_or_default(),
         }
