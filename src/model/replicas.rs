@@ -24,7 +24,7 @@ pub fn spread(model: &mut Model) {
         }
     }
     let owner: Vec<TaskId> = model.entries.iter().map(|entry| entry.task).collect();
-    let replicas: Vec<u32> = model.tasks.iter().map(|task| task.replicas.max(1)).collect();
+    let replicas: Vec<u32> = model.tasks.iter().map(|task| task.copies()).collect();
     let mut pairs: Vec<(TaskId, TaskId)> = Vec::new();
     let mut spread_calls = |from: TaskId, work: &mut Work| {
         for call in &mut work.calls {

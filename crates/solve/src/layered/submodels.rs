@@ -68,7 +68,7 @@ pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: 
     let (scheduling, count) = match decomposition.element(station) {
         Ok(processor) => {
             let processor = &plan.model.processors[processor.index()];
-            (processor.scheduling, processor.multiplicity.servers() * f64::from(processor.replicas.max(1)))
+            (processor.scheduling, processor.all_servers())
         }
         Err(task) => (plan.model.tasks[task.index()].scheduling, plan.threads[task.index()]),
     };
