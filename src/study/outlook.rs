@@ -10,7 +10,7 @@ use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, means_of, others};
 
-/// The parts of all responses whose longest are told.
+/// The parts of all responses whose percentiles are given.
 const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// Events of the simulation that tells percentiles.

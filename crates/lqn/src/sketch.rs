@@ -4,7 +4,7 @@
 const FINENESS: u32 = 6;
 /// How far a quantile may be from that of all values, relatively: half of a bucket's width.
 pub const SKETCH_ERROR: f64 = 1.0 / (1 << (FINENESS + 1)) as f64;
-/// Values are told apart between two to the power of minus this and two to its power. No response of a system lies beyond.
+/// Values are resolved between two to the power of minus this and two to its power. No response of a system lies beyond.
 const RANGE: u32 = 60;
 /// The number of buckets.
 const BUCKETS: usize = (2 * RANGE as usize) << FINENESS;
@@ -36,7 +36,7 @@ pub struct Quantiles {
     pub p99: Option<f64>,
 }
 
-/// The fewest values beyond a quantile that is told.
+/// The fewest values beyond a quantile that is given.
 const BEYOND: f64 = 1.0;
 
 impl Sketch {

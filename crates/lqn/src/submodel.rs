@@ -56,7 +56,7 @@ impl Interaction {
     }
 }
 
-/// How entries are told apart.
+/// Which invocations are of one entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EntryMerge {
     /// By task, type and the name of the service, or of the message, where there is one; else by structure.

@@ -10,7 +10,7 @@
 //! - `heuristics` states each rule beyond product form, and switches it off;
 //! - `ctmc/` solves small models exactly, by the Markov chain of their states.
 //!
-//! [`simulate()`] finds it by discrete events; its parts are told in its folder.
+//! [`simulate()`] finds it by discrete events; its folder describes its parts.
 //!
 //! [`layered_from`] starts from where it stood with a like model; [`bounds`] tells what limits a model, without a solution.
 //!

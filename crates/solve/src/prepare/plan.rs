@@ -86,7 +86,7 @@ pub(crate) struct PlannedEntry {
     pub later: bool,
 }
 
-/// Who calls whom, and whether it waits.
+/// Caller and target of a call or of forwarding, and the kind of call.
 pub(crate) type Row = (Caller, EntryId, Option<CallKind>);
 
 /// A model made ready.
