@@ -216,7 +216,7 @@ pub(crate) fn network(
                 let visit = sum.visit(chain, local(decomposition.chains[number].stations[slot]));
                 network.visits.push(Visit {
                     guess: waits.stays[number][slot],
-                    longer: waits.longer[number][slot],
+                    longer: waits.beyond_chance(number, slot),
                     ..visit
                 });
                 places.push(Some((number, slot)));
