@@ -41,7 +41,7 @@ const BEYOND: f64 = 1.0;
 
 impl Sketch {
     /// From counts of buckets, in the order of these, as [`Sketch::buckets`] gives them; `None` where they cannot be.
-    pub fn of_buckets(buckets: impl IntoIterator<Item = (u32, u64)>) -> Option<Self> {
+    pub(crate) fn of_buckets(buckets: impl IntoIterator<Item = (u32, u64)>) -> Option<Self> {
         let mut sketch = Self::default();
         let mut last = None;
         for (number, count) in buckets {

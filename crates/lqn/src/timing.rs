@@ -23,7 +23,7 @@ pub struct CallLabel {
 impl CallLabel {
     /// The same in a sub-model whose entries have other numbers.
     #[must_use]
-    pub fn renumbered(self, entries: &[EntryIndex]) -> Self {
+    pub(crate) fn renumbered(self, entries: &[EntryIndex]) -> Self {
         Self { to: self.to.map(|to| entries[to.index()]), ..self }
     }
 }

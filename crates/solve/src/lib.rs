@@ -67,4 +67,4 @@ pub use layered::{LayeredOptions, Observer};
 pub use numeric::erlang::erlang_c;
 pub use numeric::order_statistics::order_statistic;
 pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};
-pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, layered_observed, solve};
+pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, solve};
