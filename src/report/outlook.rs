@@ -15,7 +15,7 @@ use crate::study::outlook::Outlook;
 /// What is so near to saturation is saturated.
 const SAME: f64 = 0.005;
 
-/// Sources of load that are told of before the tables.
+/// Sources of load that are named before the tables.
 const SHOWN: usize = 8;
 
 /// A line each source of load, and one on what saturates first.

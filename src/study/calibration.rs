@@ -1,6 +1,6 @@
 //! One model of several loads: demands, servers, delays and kind of load that fit all of them together, and how far predictions may be off.
 //!
-//! What traces of all loads tell of hosts together ([`Joint`]) makes a model in several [forms](Form), where they leave something open. Each form is then
+//! What traces of all loads tell of hosts together ([`Joint`]) makes a model in several [forms](crate::model::Form), where they leave something open. Each form is then
 //! fitted with the solver in the loop by two numbers: how much of the time of their own entries is demand and not delay, which decides how responses grow
 //! with the load, and how long that time is. Forms that fit as well as the best one, resampled demands, and what came of leaving a load out
 //! make the intervals of predictions.

@@ -285,7 +285,7 @@ fn busy(
         .zip(&results.processors)
         .filter(|(own, _)| own.multiplicity != Multiplicity::Infinite && own.scheduling != Scheduling::Delay);
     let all = limited.map(|(processor, result)| {
-        let copies = f64::from(processor.replicas.max(1));
+        let copies = f64::from(processor.copies());
         let servers = copies * processor.multiplicity.servers();
         let given = measured.busy.get(&*processor.name).map(|busy| busy.cores(servers));
         let seen = traced.hosts().find(|(name, _)| **name == *processor.name);

@@ -104,6 +104,47 @@ fn every_crate_forbids_unsafe_code_and_has_a_front_page() {
 }
 
 #[test]
+fn the_map_leads_to_files_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("there is a map");
+    let roots = ["crates/", "src/", "rules/", "tests/", "benches/", "book/", "examples/", "traces/", "snapshots/"];
+    let paths: Vec<&str> = map
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|text| roots.iter().any(|root| text.starts_with(root)) && !text.contains(' '))
+        .collect();
+    assert!(paths.len() > 50, "the map names {} places only", paths.len());
+    let gone: Vec<&&str> = paths.iter().filter(|path| !root.join(path).exists()).collect();
+    assert!(gone.is_empty(), "ARCHITECTURE.md leads to what is not there: {gone:?}");
+}
+
+/// READMEs say so where their example is the one of the front page.
+const SAME_EXAMPLE: &str = "The same example opens its documentation, where it runs as a test.";
+
+#[test]
+fn examples_of_readmes_are_those_of_the_front_pages() {
+    let mut compared = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).expect("the crates are there") {
+        let folder = entry.expect("an entry").path();
+        let readme = fs::read_to_string(folder.join("README.md")).expect("a crate has a README");
+        if !readme.contains(SAME_EXAMPLE) {
+            continue;
+        }
+        let root = fs::read_to_string(folder.join("src/lib.rs")).expect("a crate has a root");
+        let page = root.lines().map_while(|line| line.strip_prefix("//!"));
+        let page = page.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let example = page.skip_while(|line| *line != "```").skip(1).take_while(|line| *line != "```");
+        // What documentation hides.
+        let shown: Vec<&str> = example.filter(|line| !line.starts_with("# ")).collect();
+        let block = format!("```rust\n{}\n```\n", shown.join("\n"));
+        assert!(readme.contains(&block), "{} has another example than its front page:\n{block}", folder.display());
+        compared += 1;
+    }
+    assert!(compared > 5, "only {compared} crates say that their examples are the same");
+}
+
+#[test]
 fn a_violation_of_each_kind_would_be_seen() {
     let seen = |path: &str, text: &str| violations(path, text);
     for (path, text) in [

@@ -4,7 +4,7 @@
 const FINENESS: u32 = 6;
 /// How far a quantile may be from that of all values, relatively: half of a bucket's width.
 pub const SKETCH_ERROR: f64 = 1.0 / (1 << (FINENESS + 1)) as f64;
-/// Values are told apart between two to the power of minus this and two to its power. No response of a system lies beyond.
+/// Values are resolved between two to the power of minus this and two to its power. No response of a system lies beyond.
 const RANGE: u32 = 60;
 /// The number of buckets.
 const BUCKETS: usize = (2 * RANGE as usize) << FINENESS;
@@ -38,14 +38,14 @@ pub struct Quantiles {
     pub p95_interval: Option<(f64, f64)>,
 }
 
-/// The fewest values beyond a quantile that is told.
+/// The fewest values beyond a quantile that is given.
 const BEYOND: f64 = 1.0;
 /// The standard normal quantile of a 95 % interval.
 pub const NORMAL: f64 = 1.96;
 
 impl Sketch {
     /// From counts of buckets, in the order of these, as [`Sketch::buckets`] gives them; `None` where they cannot be.
-    pub fn of_buckets(buckets: impl IntoIterator<Item = (u32, u64)>) -> Option<Self> {
+    pub(crate) fn of_buckets(buckets: impl IntoIterator<Item = (u32, u64)>) -> Option<Self> {
         let mut sketch = Self::default();
         let mut last = None;
         for (number, count) in buckets {

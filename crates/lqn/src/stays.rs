@@ -1,7 +1,7 @@
 //! When an entry's invocations did their own work: enough of it to see how many were at work together, however many there are.
 //!
 //! What is kept is whole stretches of time, not single stays: of a part of all stays, drawn one by one, nobody could tell how many
-//! others were there. Time is cut into periods of [`PERIOD`]; these have an order that a digest of their number gives, and stays come
+//! others were there. Time is cut into periods of 8.6 s; these have an order that a digest of their number gives, and stays come
 //! in the order of their periods and, within one, of their begin. The first [`MOST`] in that order are kept. That set depends on
 //! nothing but the stays, so that [`Stays::merge`] gives the same in whatever order parts come together.
 
@@ -57,7 +57,7 @@ pub struct Stays {
 
 impl Stays {
     /// From what was saved; `None` where more are kept than were seen, or than can be.
-    pub fn of_saved(seen: u64, kept: Vec<Stay>) -> Option<Self> {
+    pub(crate) fn of_saved(seen: u64, kept: Vec<Stay>) -> Option<Self> {
         let count = kept.len() as u64;
         let sound = kept.len() <= MOST && (seen == count || seen > count && kept.len() == MOST);
         sound.then_some(Self { seen, some: kept })

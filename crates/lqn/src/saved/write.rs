@@ -15,7 +15,7 @@ use crate::submodel::{
     BlockTotal, Branch, BranchTotal, EntryTotal, Moments, Position, Sampled, SubModel, Undated, WorkTotal,
 };
 
-/// Writes a sub-model; `merge` says how its entries were told apart, since files of different ways do not go together.
+/// Writes a sub-model; `merge` says how its entries were merged, since files of different ways do not go together.
 pub fn write(sub: &SubModel, merge: &str) -> String {
     let order = sub.canonical_order();
     let mut numbers = vec![0_u32; order.len()];
