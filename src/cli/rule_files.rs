@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
+use dyelog::query::standard;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -45,32 +46,43 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
 
 /// The same, reporting the texts to a listener.
 pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Rules, Diagnostics> {
+    let (texts, unreadable): (Vec<_>, Vec<_>) = files.iter().map(|file| text(file)).partition(Result::is_ok);
+    let unreadable: Vec<Diagnostic> = unreadable.into_iter().filter_map(Result::err).collect();
+    if !unreadable.is_empty() {
+        return Err(Diagnostics(unreadable));
+    }
+    let texts: Vec<Text> = texts.into_iter().filter_map(Result::ok).collect();
+    load_texts(&texts, files, source)
+}
+
+/// A file by the name that findings show, and what it says.
+pub type Text = (Arc<str>, Arc<str>);
+
+/// The text of a rule file. Those that are shipped but not loaded by default go by the names under which `use` finds them.
+pub fn text(file: &Path) -> Result<Text, Diagnostic> {
+    let name = file.to_string_lossy();
+    let shipped = || shipped_text(&name).or_else(|| standard::text(&name));
+    let text = input::text(file).map(Arc::from).or_else(|finding| shipped().ok_or(finding))?;
+    Ok((input::shown(file), text))
+}
+
+/// Loads rule files whose texts have been read; files that they use lie beside them.
+pub fn load_texts(
+    texts: &[Text],
+    files: &[PathBuf],
+    source: &mut dyn FnMut(Arc<str>, Arc<str>),
+) -> Result<Rules, Diagnostics> {
     for (name, text) in SHIPPED {
         source(name.into(), text.into());
         source(format!("rules/{name}").into(), text.into());
     }
-    let mut texts: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    let mut unreadable: Vec<Diagnostic> = Vec::new();
-    for file in files {
-        match input::text(file) {
-            Ok(text) => texts.push((input::shown(file), text.into())),
-            // Those that are shipped but not loaded by default go by the names under which `use` finds them.
-            Err(finding) => match shipped_text(&file.to_string_lossy()) {
-                Some(text) => texts.push((input::shown(file), text)),
-                None => unreadable.push(finding),
-            },
-        }
-    }
-    if !unreadable.is_empty() {
-        return Err(Diagnostics(unreadable));
-    }
-    for (name, text) in &texts {
+    for (name, text) in texts {
         source(Arc::clone(name), Arc::clone(text));
     }
     let beside = Beside::of(files);
     // A folder that happens to hold a file of the same name must not change what the shipped files mean.
     let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
-    let rules = Rules::with_user_files(&texts, &resolve);
+    let rules = Rules::with_user_files(texts, &resolve);
     beside.read().into_iter().for_each(|(name, text)| source(name, text));
     rules
 }
