@@ -6,4 +6,5 @@ mod layers;
 mod programs;
 mod support;
 mod tasks;
+mod observers;
 mod threads;
