@@ -250,24 +250,28 @@ impl Observation {
         self.managed && self.inputs.keys().all(|input| input.service == Service::Cycle)
     }
 
+    /// What was observed of an exported operation, however it is served.
+    pub fn served<'o>(&'o self, operation: &Operation) -> impl Iterator<Item = &'o Times> {
+        let as_served = |service| Input { operation: operation.clone(), service };
+        self.inputs.range(as_served(Service::Cycle)..=as_served(Service::Forwarding)).map(|(_, times)| times)
+    }
+
     /// The time that an exported operation was busy by itself: without that in which it waited for those that it called, seconds.
     pub fn own_seconds(&self, operation: &Operation) -> f64 {
-        let busy: f64 = self
-            .inputs
-            .iter()
-            .filter(|(input, _)| input.operation == *operation)
-            .map(|(_, times)| times.seconds())
-            .sum();
-        let waited = self
-            .outputs
-            .iter()
-            .filter(|(output, _)| output.request == Request::Synchronous && output.within.as_ref() == Some(operation));
+        let busy: f64 = self.served(operation).map(Times::seconds).sum();
+        let first = Output {
+            within: Some(operation.clone()),
+            operation: Operation::new("", ""),
+            request: Request::Synchronous,
+            protocol: "".into(),
+        };
+        let within = self.outputs.range(first..).take_while(|(output, _)| output.within.as_ref() == Some(operation));
+        let waited = within.filter(|(output, _)| output.request == Request::Synchronous);
         (busy - waited.map(|(_, times)| times.seconds()).sum::<f64>()).max(0.0)
     }
 
     /// How often an exported operation ended.
     pub fn completions(&self, operation: &Operation) -> u64 {
-        let of = self.inputs.iter().filter(|(input, _)| input.operation == *operation);
-        of.fold(0, |sum, (_, times)| sum.saturating_add(times.moments.count))
+        self.served(operation).fold(0, |sum, times| sum.saturating_add(times.moments.count))
     }
 }

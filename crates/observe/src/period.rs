@@ -1,6 +1,7 @@
 //! A period of a running system: the intervals that lie in it, by process, and what they come to (§4.1, `get`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dyelog_diagnostic::{Diagnostic, Place};
 use dyelog_solve::student;
@@ -15,9 +16,9 @@ const FEWEST_BATCHES: usize = 5;
 /// The observations of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Period {
-    /// Its begin, nanoseconds since 1970.
+    /// Its begin, nanoseconds since 1970: as it was asked for, or when the first observation begins.
     pub from: i64,
-    /// Its end.
+    /// Its end, likewise.
     pub to: i64,
     /// Processes that were observed in it.
     pub processes: Vec<ProcessPeriod>,
@@ -100,10 +101,24 @@ impl Period {
                 }
             }
         }
-        let processes = processes
+        // A process that observes itself needs no other to look at it.
+        let own: BTreeSet<(Arc<str>, u64)> = processes
+            .values()
+            .flat_map(BTreeMap::values)
+            .filter(|observation| observation.managed)
+            .map(|observation| (Arc::clone(&observation.process.host), observation.process.id))
+            .collect();
+        processes.retain(|process, intervals| {
+            let is_managed = intervals.values().any(|observation| observation.managed);
+            is_managed || !own.contains(&(Arc::clone(&process.host), process.id))
+        });
+        let processes: Vec<ProcessPeriod> = processes
             .into_values()
-            .filter_map(|intervals| ProcessPeriod::of(intervals.into_values().cloned().collect()));
-        Self { from, to, processes: processes.collect(), duplicates }
+            .filter_map(|intervals| ProcessPeriod::of(intervals.into_values().cloned().collect()))
+            .collect();
+        let first = processes.iter().map(|process| process.total.from).min().unwrap_or(from);
+        let last = processes.iter().map(|process| process.total.to).max().unwrap_or(to);
+        Self { from: from.max(first), to: to.min(last), processes, duplicates }
     }
 
     /// The applications that were active.

@@ -15,7 +15,9 @@ const INTERVAL: i64 = 10 * SECOND;
 const SECOND: i64 = 1_000_000_000;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/demands")
+    let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces/demands");
+    // A worktree lies one folder deeper.
+    if near.is_dir() { near } else { Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/traces/demands") }
 }
 
 fn lines(name: &str) -> Vec<Vec<String>> {

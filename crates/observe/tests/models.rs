@@ -38,7 +38,15 @@ fn serve(own: &mut Observation, operation: &Operation, service: Service, count: 
     own.inputs.insert(Input { operation: operation.clone(), service }, times(count, mean));
 }
 
-fn call(own: &mut Observation, within: Option<&Operation>, operation: &Operation, request: Request, at: &str, count: u64, mean: f64) {
+fn call(
+    own: &mut Observation,
+    within: Option<&Operation>,
+    operation: &Operation,
+    request: Request,
+    at: &str,
+    count: u64,
+    mean: f64,
+) {
     let output = Output { within: within.cloned(), operation: operation.clone(), request, protocol: at.into() };
     own.outputs.insert(output, times(count, mean));
 }
@@ -49,7 +57,8 @@ fn cpu(own: &mut Observation, seconds: f64) {
 
 /// Three clients, a front that calls a store, as the paper's Figure 1.
 fn three_tiers(count: i64) -> Vec<Observation> {
-    let (cycle, find, read) = (Operation::new("", "cycle"), Operation::new("Front", "find"), Operation::new("Store", "read"));
+    let (cycle, find, read) =
+        (Operation::new("", "cycle"), Operation::new("Front", "find"), Operation::new("Store", "read"));
     let mut all = Vec::new();
     for id in 1..=3 {
         all.extend(intervals("client", id, count, |own, _| {
@@ -98,10 +107,16 @@ fn three_tiers_become_a_layered_network() {
         dyelog_lqn::Body::Phases(phases) => &phases[0],
         dyelog_lqn::Body::Activities(_) => unreachable!(),
     };
-    assert_eq!((task("client").multiplicity, task("client").scheduling), (Multiplicity::Finite(3), Scheduling::Reference));
+    assert_eq!(
+        (task("client").multiplicity, task("client").scheduling),
+        (Multiplicity::Finite(3), Scheduling::Reference)
+    );
     // Of 10 s, five cycles of 0.5 s each leave 7.5 s.
     assert!((task("client").think_time - 1.5).abs() < 1e-9);
-    assert_eq!((task("front").multiplicity, task("store").multiplicity), (Multiplicity::Finite(3), Multiplicity::Finite(2)));
+    assert_eq!(
+        (task("front").multiplicity, task("store").multiplicity),
+        (Multiplicity::Finite(3), Multiplicity::Finite(2))
+    );
     assert_eq!(task("front").scheduling, Scheduling::Fcfs);
     assert!((work("client.cycle").demand - 0.02).abs() < 1e-9);
     assert!((work("Front.find").demand - 0.05).abs() < 1e-9);
@@ -123,11 +138,16 @@ fn three_tiers_become_a_layered_network() {
         ("host1", "multiplicity"),
         ("host1.main", "demand"),
     ] {
-        assert!(found.sources.iter().any(|source| source.element == element && source.quantity == quantity), "{element} {quantity}");
+        assert!(
+            found.sources.iter().any(|source| source.element == element && source.quantity == quantity),
+            "{element} {quantity}"
+        );
     }
     let results = layered(model, &LayeredOptions::default()).unwrap();
     let compared = found.compare(&results);
-    assert!(compared.iter().any(|one| matches!(one.subject, Subject::Cycle(_)) && (one.measured.value - 0.5).abs() < 1e-9));
+    assert!(
+        compared.iter().any(|one| matches!(one.subject, Subject::Cycle(_)) && (one.measured.value - 0.5).abs() < 1e-9)
+    );
     assert!(compared.iter().all(|one| one.predicted.is_some()));
     let busy = compared.iter().find(|one| matches!(one.subject, Subject::Processor(_))).unwrap();
     assert!((busy.measured.value - 0.24).abs() < 1e-9, "{busy:?}");
@@ -164,13 +184,21 @@ fn what_nothing_observes_is_in_the_model() {
     let results = layered(model, &LayeredOptions::default()).unwrap();
     // Measured: 0.04 of the store, twice 0.1 and 0.04 of the others.
     let processor = model.processor_named("host1").unwrap().index();
-    assert!((results.processors[processor].utilization - 0.28).abs() < 0.01, "{}", results.processors[processor].utilization);
+    assert!(
+        (results.processors[processor].utilization - 0.28).abs() < 0.01,
+        "{}",
+        results.processors[processor].utilization
+    );
 }
 
 #[test]
 fn forwarding_and_asynchronous_requests_are_told_apart() {
-    let (cycle, ask, answer, note) =
-        (Operation::new("", "c"), Operation::new("A", "ask"), Operation::new("B", "answer"), Operation::new("C", "note"));
+    let (cycle, ask, answer, note) = (
+        Operation::new("", "c"),
+        Operation::new("A", "ask"),
+        Operation::new("B", "answer"),
+        Operation::new("C", "note"),
+    );
     let mut all = intervals("client", 1, 30, |own, _| {
         serve(own, &cycle, Service::Cycle, 10, 0.3);
         call(own, Some(&cycle), &ask, Request::Synchronous, "", 10, 0.3);
@@ -203,7 +231,8 @@ fn forwarding_and_asynchronous_requests_are_told_apart() {
 fn a_period_is_split_where_a_demand_changes_or_a_process_appears() {
     let (one, other) = (Operation::new("I", "one"), Operation::new("I", "other"));
     let mut random = Random::new(1, 0);
-    let rates: Vec<(u64, u64)> = (0..60).map(|_| (20 + random.below(20) as u64, 20 + random.below(20) as u64)).collect();
+    let rates: Vec<(u64, u64)> =
+        (0..60).map(|_| (20 + random.below(20) as u64, 20 + random.below(20) as u64)).collect();
     let mut all = intervals("server", 1, 60, |own, number| {
         let (first, second) = rates[number as usize];
         let slow = if number < 30 { 0.02 } else { 0.03 };
@@ -241,7 +270,8 @@ fn the_special_cases_of_regression_are_told() {
     assert_eq!(few.by(Method::Average).demands[0].mean, 0.1);
     assert_eq!(few.by(Method::Regression).method, few.candidates[0].method);
     // Multiples of each other are combined, and what was never invoked takes nothing.
-    let intervals: Vec<Sample> = (1..40).map(|n| sample([n % 9 + 1, 2 * (n % 9 + 1), 0], 0.05 * (n % 9 + 1) as f64)).collect();
+    let intervals: Vec<Sample> =
+        (1..40).map(|n| sample([n % 9 + 1, 2 * (n % 9 + 1), 0], 0.05 * (n % 9 + 1) as f64)).collect();
     let combined = estimate(3, &intervals, Some(1));
     assert_eq!(combined.together, [vec![0, 1]]);
     let regression = &combined.by(Method::Regression).demands;
@@ -271,7 +301,12 @@ fn regression_overrules_shares_that_mislead() {
     let sample = |random: &mut Random| {
         let counts = [random.below(100) as u64, random.below(100) as u64];
         let used = 0.01 * counts[0] as f64 + 0.01 * counts[1] as f64;
-        Sample { counts: counts.to_vec(), busy: vec![0.01 * counts[0] as f64, 0.05 * counts[1] as f64], used: used * (0.95 + 0.1 * random.uniform()), load: 0.2 }
+        Sample {
+            counts: counts.to_vec(),
+            busy: vec![0.01 * counts[0] as f64, 0.05 * counts[1] as f64],
+            used: used * (0.95 + 0.1 * random.uniform()),
+            load: 0.2,
+        }
     };
     let samples: Vec<Sample> = (0..120).map(|_| sample(&mut random)).collect();
     let found = estimate(2, &samples, Some(1));
@@ -280,10 +315,27 @@ fn regression_overrules_shares_that_mislead() {
 }
 
 #[test]
+fn a_process_that_observes_itself_is_counted_once() {
+    let mut all = three_tiers(30);
+    all.extend(intervals("front", 10, 30, |own, _| {
+        own.process.started = 7;
+        own.managed = false;
+        cpu(own, 1.5);
+    }));
+    assert_eq!(built(&all, 30).model, built(&three_tiers(30), 30).model);
+}
+
+#[test]
 fn nothing_and_nonsense_are_refused() {
     let finding = build(&Period::of(&[], 0, SECOND), &System::default(), &Options::default()).unwrap_err();
     assert_eq!(finding.0[0].code.0, "O010");
-    for text in ["[nodes.h]\ncores = 0", "[nodes.h]\ncroes = 1", "[nodes.h.disks.d]\nservice = -1.0", "[programs.p]\nthreads = 0", "="] {
+    for text in [
+        "[nodes.h]\ncores = 0",
+        "[nodes.h]\ncroes = 1",
+        "[nodes.h.disks.d]\nservice = -1.0",
+        "[programs.p]\nthreads = 0",
+        "=",
+    ] {
         assert_eq!(System::parse("s.toml", text).unwrap_err().0[0].code.0, "O005", "{text}");
     }
 }

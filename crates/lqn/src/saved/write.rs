@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::stays::StaysShape;
+use super::timing;
 use super::{
     ActivityShape, BlockShape, BranchShape, BranchTotalShape, Document, EntryShape, IdsShape, MomentsShape,
     NumbersShape, RequestShape, RequestWord, SampledShape, ScenarioShape, StartsShape, UndatedShape, VERSION,
     WitnessShape, WorkShape,
 };
-use super::timing;
 use crate::kept_ids::KeptIds;
 use crate::starts::Starts;
 use crate::submodel::{

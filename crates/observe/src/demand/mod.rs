@@ -6,7 +6,7 @@
 //! - [`Method::Shared`]: the use is shared out by the time in which operations were busy by themselves. Intervals in which the resource was busy
 //!   count less, by the square of its idle part: times vary there as its inverse, and schedulers that favour short work distort them.
 //! - [`Method::Regression`]: non-negative least squares of r_j on c_ij, the paper's.
-//! - [`Method::Shrunk`]: the same, drawn towards what was shared out as far as the intervals say no more (ridge regression whose width is that of
+//! - [`Method::Shrunk`]: the same, drawn towards what was shared out: closely, unless intervals contradict it (ridge regression, then of the width with
 //!   the largest marginal likelihood).
 //!
 //! All of them are functions of a [`Summary`], which merges: sums, and Gram matrices of whole numbers. Operations whose counts vary together are
@@ -100,7 +100,7 @@ pub struct Estimates {
     pub candidates: Vec<Candidate>,
     /// Operations that are known together alone, by number; groups of two or more.
     pub together: Vec<Vec<usize>>,
-    /// Whether there were fewer intervals than operations, so that nothing can be regressed.
+    /// Whether there were fewer intervals than operations, or more than 32 operations, so that nothing is regressed.
     pub too_few: bool,
     /// Intervals that were left out.
     pub left_out: usize,
@@ -121,7 +121,7 @@ pub fn estimate(operations: usize, samples: &[Sample], seed: Option<u64>) -> Est
     let kept = without_outliers(operations, samples, &whole, &together);
     let summary = if kept.len() == samples.len() { whole } else { Summary::of(operations, kept.iter().copied()) };
     let used = summary.invoked();
-    let too_few = summary.intervals < used as u64;
+    let too_few = summary.intervals < used as u64 || !summary.is_regressed();
     let methods = Method::ALL.into_iter().filter(|method| match method {
         Method::Average => true,
         Method::Shared => summary.was_busy(),
@@ -193,7 +193,11 @@ fn without_outliers<'s>(
     if samples.len() < ENOUGH {
         return all();
     }
-    let method = if whole.was_busy() { Method::Shared } else { Method::Regression };
+    let method = match (whole.was_busy(), whole.is_regressed()) {
+        (true, _) => Method::Shared,
+        (false, true) => Method::Regression,
+        (false, false) => return all(),
+    };
     let mut demands = means(whole, method, together);
     let residuals = |demands: &[f64]| -> Vec<f64> {
         samples.iter().map(|sample| sample.used - explained(sample, demands)).collect()

@@ -7,6 +7,9 @@ const PARTS: f64 = 65_536.0;
 /// However busy the resource was, an interval has some weight.
 const LEAST_IDLE: f64 = 0.02;
 
+/// Of more operations than this none is regressed: the Gram matrix grows with their square.
+const MOST_REGRESSED: usize = 32;
+
 /// Sums over intervals. Everything is a whole number, so that [`Summary::merge`] is associative and commutative to the last bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -14,7 +17,7 @@ pub struct Summary {
     pub intervals: u64,
     /// Counts of operations.
     counts: Vec<i128>,
-    /// Products of counts, row by row: the Gram matrix.
+    /// Products of counts, row by row: the Gram matrix; empty where there are too many operations.
     gram: Vec<i128>,
     /// Products of counts and what was used, in 10^-9 of its unit.
     cross: Vec<i128>,
@@ -33,7 +36,7 @@ impl Summary {
         Self {
             intervals: 0,
             counts: zeros(),
-            gram: vec![0; operations * operations],
+            gram: if operations <= MOST_REGRESSED { vec![0; operations * operations] } else { Vec::new() },
             cross: zeros(),
             used: 0,
             used_squares: 0,
@@ -66,10 +69,9 @@ impl Summary {
             self.cross[row] = self.cross[row].saturating_add(count.saturating_mul(used));
             self.busy[row] = self.busy[row].saturating_add(weight.saturating_mul(whole(busy.max(0.0))));
             self.busy_counts[row] = self.busy_counts[row].saturating_add(weight.saturating_mul(count));
-            for (column, other) in sample.counts.iter().enumerate().take(operations) {
-                let product = count.saturating_mul(i128::from(*other));
-                let sum = &mut self.gram[row * operations + column];
-                *sum = sum.saturating_add(product);
+            let line = self.gram.iter_mut().skip(row * operations);
+            for (sum, other) in line.zip(sample.counts.iter().take(operations)) {
+                *sum = sum.saturating_add(count.saturating_mul(i128::from(*other)));
             }
         }
     }
@@ -128,6 +130,11 @@ impl Summary {
         self.cross[operation] as f64 / NANO
     }
 
+    /// Whether there are not too many operations to regress.
+    pub(super) fn is_regressed(&self) -> bool {
+        !self.gram.is_empty()
+    }
+
     /// Whether the time in which operations were busy is known of all that ended.
     pub(crate) fn was_busy(&self) -> bool {
         self.counts.iter().zip(&self.busy).any(|(count, busy)| *count > 0 && *busy > 0)
@@ -154,6 +161,9 @@ impl Summary {
 
     /// Groups of operations whose counts vary together, with a correlation beyond a limit.
     pub(super) fn together(&self, limit: f64) -> Vec<Vec<usize>> {
+        if !self.is_regressed() {
+            return Vec::new();
+        }
         let intervals = self.intervals as f64;
         let covariance = |row: usize, column: usize| {
             // Exact where counts are multiples of each other: whole numbers until the last step.

@@ -4,7 +4,6 @@ use dyelog_solve::{LayeredOptions, layered};
 
 use crate::demand::Method;
 use crate::model::{PeriodModel, built};
-use crate::observation::Observation;
 use crate::period::Period;
 use crate::samples::operations;
 use crate::system::System;
@@ -25,7 +24,8 @@ pub fn choose(period: &Period, system: &System) -> Method {
     if !period.processes.iter().any(tells) {
         return preferred;
     }
-    let halves = [half(period, 0), half(period, 1)];
+    let middle = i64::midpoint(period.from, period.to);
+    let halves = [period.part(period.from, middle), period.part(middle, period.to)];
     let scored = Method::ALL.map(|method| (method, error(&halves, system, method)));
     let first = scored[0].1.unwrap_or(f64::INFINITY);
     let best = scored
@@ -36,12 +36,6 @@ pub fn choose(period: &Period, system: &System) -> Method {
         Some((method, error)) if error < first * (1.0 - BETTER) && error < first - MATTERS => method,
         _ => preferred,
     }
-}
-
-/// Every other interval of each process.
-fn half(period: &Period, odd: usize) -> Period {
-    let intervals = period.processes.iter().flat_map(|process| process.intervals.iter().skip(odd).step_by(2));
-    Period::of(intervals.collect::<Vec<&Observation>>(), period.from, period.to)
 }
 
 /// The mean error of predictions of each half by the other one.

@@ -8,7 +8,7 @@ use crate::codes;
 use crate::model::Draft;
 use crate::model::devices::add_delay;
 use crate::model::entities::{Added, Entity};
-use crate::observation::{Operation, Output, Request, Service, Times};
+use crate::observation::{Input, Operation, Output, Request, Service, Times};
 
 /// Requests beyond those of observed clients, as a part of all, that are load of others; and how many standard errors they must be.
 const UNOBSERVED: f64 = 0.02;
@@ -160,7 +160,8 @@ impl<'e, 'p> Connections<'e, 'p> {
 /// Whether the operation that makes a call passes its request on.
 fn is_forwarding(entity: &Entity<'_>, output: &Output) -> bool {
     let forwards = |within: &Operation| {
-        entity.total.inputs.keys().any(|input| input.operation == *within && input.service == Service::Forwarding)
+        let input = Input { operation: within.clone(), service: Service::Forwarding };
+        entity.total.inputs.contains_key(&input)
     };
     output.within.as_ref().is_some_and(forwards)
 }

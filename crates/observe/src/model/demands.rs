@@ -3,7 +3,7 @@
 use dyelog_lqn::model::EntryId;
 
 use crate::codes;
-use crate::demand::{Estimates, Method, estimate};
+use crate::demand::{Estimates, Method, Sample, estimate};
 use crate::model::devices::{Devices, NodeDevices};
 use crate::model::entities::{Added, Entity};
 use crate::model::{Draft, Source, WIDE};
@@ -25,8 +25,11 @@ impl Demands<'_> {
         }
         let node = devices.of(entity.host());
         let load = HostLoad::of(self.period, entity.host(), node.cores);
-        for resource in [Resource::Processor, Resource::Disk] {
-            let samples = samples(&entity.processes, &entity.operations, &load, resource);
+        // Disks first: what operations wait for them is not time in which they have or want a processor.
+        let mut at_disks = vec![0.0; entity.operations.len()];
+        for resource in [Resource::Disk, Resource::Processor] {
+            let mut samples = samples(&entity.processes, &entity.operations, &load, resource);
+            samples.iter_mut().for_each(|sample| leave_out(sample, &at_disks));
             let estimates = estimate(entity.operations.len(), &samples, self.seed);
             let chosen = estimates.by(self.method);
             if self.seed.is_some() {
@@ -36,7 +39,17 @@ impl Demands<'_> {
                 let how = format!("{}, {} intervals", chosen.method.label(), samples.len() - estimates.left_out);
                 set_one(draft, *entry, resource, (demand.mean, demand.half_width), how, node);
             }
+            let service = node.disk_service().unwrap_or(0.0);
+            at_disks = chosen.demands.iter().map(|demand| demand.mean * service).collect();
         }
+    }
+}
+
+/// Takes from the busy times of operations what each execution spends elsewhere, seconds; what is left is some part of them at least.
+fn leave_out(sample: &mut Sample, elsewhere: &[f64]) {
+    const LEAST: f64 = 0.05;
+    for ((busy, count), seconds) in sample.busy.iter_mut().zip(&sample.counts).zip(elsewhere) {
+        *busy = (*busy - *count as f64 * seconds).max(LEAST * *busy);
     }
 }
 
@@ -96,7 +109,7 @@ fn tell(draft: &mut Draft, entity: &Entity<'_>, resource: Resource, estimates: &
         return;
     }
     if estimates.too_few {
-        let message = format!("`{name}` has more operations than intervals: its {what} cannot be regressed");
+        let message = format!("`{name}` has too many operations for its intervals: its {what} is not regressed");
         draft.warn(codes::FEW_INTERVALS, message).hints.push("report more often, or choose a longer period".to_owned());
     }
     for group in &estimates.together {

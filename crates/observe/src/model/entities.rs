@@ -145,8 +145,8 @@ impl Entity<'_> {
     /// Adds what was measured of the responses of an operation.
     fn measure(&self, draft: &mut Draft, operation: &Operation, entry: EntryId) {
         let pairs = self.intervals().map(|interval| {
-            let of = interval.inputs.iter().filter(|(input, _)| input.operation == *operation);
-            of.fold((0.0, 0.0), |sum, (_, times)| (sum.0 + times.seconds(), sum.1 + times.moments.count as f64))
+            let of = interval.served(operation);
+            of.fold((0.0, 0.0), |sum, times| (sum.0 + times.seconds(), sum.1 + times.moments.count as f64))
         });
         if let Some(figure) = ratio(&pairs.collect::<Vec<_>>()) {
             draft.measured.push(Measured { subject: Subject::Operation(entry), figure });

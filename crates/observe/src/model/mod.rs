@@ -20,6 +20,8 @@ mod entities;
 mod unmanaged;
 mod validation;
 
+use std::collections::BTreeSet;
+
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::model::{Entry, EntryId, Model, ProcessorId, Task, TaskId};
 
@@ -107,6 +109,8 @@ struct Draft {
     sources: Vec<Source>,
     measured: Vec<Measured>,
     findings: Vec<Diagnostic>,
+    /// Of its entries.
+    names: BTreeSet<String>,
 }
 
 impl Draft {
@@ -128,12 +132,9 @@ impl Draft {
 
     /// Adds an entry of the first of these names that is free.
     fn add_entry(&mut self, task: TaskId, names: &[String]) -> EntryId {
-        let is_free = |name: &&String| self.model.entry_named(name).is_none();
-        let name = names.iter().find(is_free).cloned().unwrap_or_else(|| {
-            let last = names.last().expect("an entry has a name");
-            let numbered = (2..).map(|number| format!("{last}-{number}"));
-            numbered.into_iter().find(|name| self.model.entry_named(name).is_none()).expect("numbers do not end")
-        });
+        let last = names.last().expect("an entry has a name");
+        let mut tried = names.iter().cloned().chain((2..).map(|number| format!("{last}-{number}")));
+        let name = tried.find(|name| self.names.insert(name.clone())).expect("numbers do not end");
         let id = EntryId::from(self.model.entries.len());
         self.model.entries.push(Entry::new(&name, task));
         self.model.tasks[task.index()].entries.push(id);
@@ -189,6 +190,6 @@ fn built(period: &Period, system: &System, method: Method, seed: Option<u64>) ->
     }
     unmanaged::add(&mut draft, period, &devices);
     devices.measure(&mut draft, period);
-    let Draft { model, sources, measured, findings } = draft;
+    let Draft { model, sources, measured, findings, .. } = draft;
     Ok(PeriodModel { model, sources, measured, method, changes: Vec::new(), findings })
 }

@@ -20,7 +20,7 @@ pub(crate) fn report(
     most: u32,
     lost: u64,
 ) -> String {
-    let Identity { application, program, host, id, started, threads, interfaces, disk_operation } = identity;
+    let Identity { application, program, host, id, started, threads, interfaces, disk_operation, .. } = identity;
     let mut text = String::from(r#"{"dyelog-observations":1,"observations":[{"#);
     for (name, value) in [("application", application), ("host", host), ("program", program)] {
         let _ = write!(text, r#""{name}":{},"#, Quoted(if value.is_empty() { "(unnamed)" } else { value }));
@@ -78,7 +78,8 @@ fn row(text: &mut String, key: Key, sums: &Sums, kind: &str) {
         let _ = write!(text, r#""protocol":{},"#, Quoted(&protocol));
     }
     let Sums { count, nanoseconds, squares, .. } = sums;
-    let _ = write!(text, r#""{kind}":"{word}","count":{count},"femtoseconds":"{}","#, u128::from(*nanoseconds) * 1_000_000);
+    let _ =
+        write!(text, r#""{kind}":"{word}","count":{count},"femtoseconds":"{}","#, u128::from(*nanoseconds) * 1_000_000);
     let _ = write!(text, r#""squares":"{squares}","responses":""#);
     for (number, (bucket, count)) in sums.buckets().enumerate() {
         let space = if number == 0 { "" } else { " " };
@@ -88,7 +89,7 @@ fn row(text: &mut String, key: Key, sums: &Sums, kind: &str) {
 }
 
 /// A name as JSON has it: no longer than readers take, and without what is no text.
-struct Quoted<'t>(&'t str);
+pub(crate) struct Quoted<'t>(pub(crate) &'t str);
 
 impl std::fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

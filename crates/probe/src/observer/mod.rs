@@ -43,6 +43,8 @@
 
 mod json;
 mod operation;
+#[cfg(unix)]
+mod proxy;
 mod report;
 mod resources;
 mod table;
@@ -73,6 +75,7 @@ pub(crate) struct Identity {
     pub(crate) threads: Option<u32>,
     pub(crate) interfaces: BTreeMap<String, BTreeSet<String>>,
     pub(crate) disk_operation: u64,
+    pub(crate) proxies: bool,
 }
 
 /// How an observer is set up; see [`Observer::of`].
@@ -116,6 +119,13 @@ impl Setup {
     #[must_use]
     pub fn disk_operation(mut self, bytes: u64) -> Self {
         self.identity.disk_operation = bytes.max(1);
+        self
+    }
+
+    /// That this observer reports what other processes of its host used, too, for those that have no observer. One observer of a host should.
+    #[must_use]
+    pub fn proxies(mut self) -> Self {
+        self.identity.proxies = true;
         self
     }
 
@@ -209,6 +219,7 @@ impl Observer {
             threads: None,
             interfaces: BTreeMap::new(),
             disk_operation: 4096,
+            proxies: false,
         };
         Setup { identity, interval: Duration::from_secs(10), patience: Duration::from_secs(5) }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use crate::observer::proxy::Proxies;
 use crate::observer::resources::{self, Counters};
 use crate::observer::table::Shared;
 use crate::observer::transport::{Transport, TransportError};
@@ -28,6 +30,8 @@ pub(crate) struct Reporter {
     /// Before that nothing is sent.
     not_before: Option<Instant>,
     lost: u64,
+    #[cfg(unix)]
+    proxies: Option<Proxies>,
     summary: Summary,
 }
 
@@ -41,6 +45,8 @@ impl Reporter {
     ) -> Self {
         Self {
             shared,
+            #[cfg(unix)]
+            proxies: identity.proxies.then(Proxies::now),
             identity,
             transport,
             interval,
@@ -94,6 +100,15 @@ impl Reporter {
         let report = json::report(&self.identity, (from, to), used, &sums, most, lost - self.lost);
         self.lost = lost;
         self.summary.lost = lost;
+        self.keep(report);
+        #[cfg(unix)]
+        if let Some(report) = self.proxies.as_mut().and_then(|proxies| proxies.report(&self.identity, (from, to))) {
+            self.keep(report);
+        }
+    }
+
+    /// Lets a report wait to be sent.
+    fn keep(&mut self, report: String) {
         self.bytes += report.len();
         self.waiting.push_back(report);
         while self.bytes > MOST_BYTES && self.waiting.len() > 1 {

@@ -132,7 +132,8 @@ impl Transport for HttpPost {
 fn judged(answer: &str) -> Result<(), TransportError> {
     let mut lines = answer.lines();
     let status = lines.next().unwrap_or_default();
-    let code = status.strip_prefix("HTTP/1.").and_then(|rest| rest.split_ascii_whitespace().nth(1)?.parse::<u16>().ok());
+    let code =
+        status.strip_prefix("HTTP/1.").and_then(|rest| rest.split_ascii_whitespace().nth(1)?.parse::<u16>().ok());
     let header = |line: &str| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("retry-after").then(|| value.trim().parse().ok().map(Duration::from_secs))?

@@ -3,8 +3,8 @@
 mod adverse;
 mod killed;
 mod layers;
+mod observers;
 mod programs;
 mod support;
 mod tasks;
-mod observers;
 mod threads;

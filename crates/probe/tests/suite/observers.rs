@@ -86,11 +86,14 @@ fn operations_are_counted_with_what_they_call() {
         (&*output.operation.name, output.within.clone(), &*output.protocol, output.request, times.moments.count)
     });
     let outputs: Vec<_> = outputs.collect();
-    assert_eq!(outputs, [
-        ("note", None, "", observation::Request::Asynchronous, 1),
-        ("price", Some(lookup.clone()), "tcp:h:2", observation::Request::Synchronous, 600),
-        ("note", Some(lookup), "", observation::Request::Asynchronous, 1),
-    ]);
+    assert_eq!(
+        outputs,
+        [
+            ("note", None, "", observation::Request::Asynchronous, 1),
+            ("price", Some(lookup.clone()), "tcp:h:2", observation::Request::Synchronous, 600),
+            ("note", Some(lookup), "", observation::Request::Asynchronous, 1),
+        ]
+    );
     assert_eq!(sum.threads.configured, Some(3));
     assert!((1..=4).contains(&sum.threads.most), "{:?}", sum.threads);
     assert!(sum.resources.cpu > 0 && sum.resources.reads >= 2 && sum.resources.writes >= 3);
@@ -106,7 +109,10 @@ fn reports_wait_for_a_server_that_does_not_answer() {
     impl Transport for Down {
         fn put(&mut self, report: &str) -> Result<(), TransportError> {
             if self.0.elapsed() < Duration::from_millis(100) {
-                return Err(TransportError::Unavailable { why: "down".to_owned(), after: Some(Duration::from_millis(30)) });
+                return Err(TransportError::Unavailable {
+                    why: "down".to_owned(),
+                    after: Some(Duration::from_millis(30)),
+                });
             }
             self.1.put(report)
         }
@@ -161,7 +167,10 @@ fn reports_are_posted_over_http() {
     assert!(summary.is_clean() && summary.sent == 1, "{summary:?}");
     let request = server.join().unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("POST /services/put HTTP/1.1\r\n") && head.contains("Authorization: Bearer secret"), "{head}");
+    assert!(
+        head.starts_with("POST /services/put HTTP/1.1\r\n") && head.contains("Authorization: Bearer secret"),
+        "{head}"
+    );
     assert!(head.contains(&format!("Content-Length: {}", body.len())));
     assert_eq!(json::parse("body", body).unwrap().len(), 1);
 }
@@ -176,4 +185,24 @@ fn more_operations_than_are_kept_are_counted() {
     let summary = observer.finish();
     assert_eq!(summary.lost + kept.merged().outputs.len() as u64, 5000);
     assert!(summary.lost > 0 && kept.merged().lost == summary.lost);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn proxies_report_what_others_use() {
+    let _turn = turn();
+    let mut other = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let kept = Kept::default();
+    let setup = Observer::of("shop", "p").interval(Duration::from_millis(300)).proxies();
+    let observer = setup.start(kept.clone()).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let summary = observer.finish();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(summary.is_clean(), "{summary:?}");
+    let all = kept.all();
+    let (id, own) = (u64::from(other.id()), u64::from(std::process::id()));
+    let used: u64 = all.iter().filter(|one| one.process.id == id).map(|one| one.resources.cpu).sum();
+    assert!((10_000_000..2_000_000_000).contains(&used), "{used}");
+    assert!(all.iter().all(|one| one.managed == (one.process.id == own)));
 }

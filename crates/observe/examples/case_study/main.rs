@@ -1,6 +1,6 @@
 //! A three-tiered system that is observed while it runs: the case study of M. Qin and others (1996), §6, with times divided by a hundred.
 //!
-//! `cargo run --release --example observed -- table`, `-- whatif` or `-- row --clients 10 --threads 3`; see `README.md` beside this file.
+//! `cargo run -p dyelog-observe --example case_study -- table`, `-- whatif` or `-- row --clients 10 --threads 3`; see `README.md` beside this file.
 
 mod tiers;
 
@@ -10,39 +10,34 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use dyelog::lqn::model::{Model, Multiplicity, Processor, Scheduling};
-use dyelog::solve::{SimulateOptions, SolveOptions, solve};
+use dyelog_lqn::model::{Model, Multiplicity, Processor, Scheduling};
 use dyelog_observe::json;
 use dyelog_observe::model::{Options, PeriodModel, Subject, build};
 use dyelog_observe::observation::NANO;
 use dyelog_observe::period::Period;
 use dyelog_observe::system::System;
+use dyelog_solve::{SimulateOptions, SolveOptions, solve};
 
 /// Rows of Table 1: clients and threads of both servers.
 const TABLE: [(u32, u32); 6] = [(1, 1), (1, 3), (5, 1), (5, 3), (10, 1), (10, 3)];
-/// The system's configuration: what no observer sees.
-const SYSTEM: &str = "
-[nodes.host1]
-cores = 1
-disks.main = { service = 0.00045 }
-
-[nodes.host2]
-cores = 1
-disks.main = { service = 0.00045 }
-";
-
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| {
         let at = arguments.iter().position(|argument| argument == name);
         at.and_then(|at| arguments.get(at + 1)).map(String::as_str)
     };
-    let number = |name: &str, default: u32| option(name).map_or(Ok(default), |text| text.parse().context(name.to_owned()));
+    let number =
+        |name: &str, default: u32| option(name).map_or(Ok(default), |text| text.parse().context(name.to_owned()));
     let seconds = number("--seconds", 60)?;
     match arguments.first().map(String::as_str) {
         Some("server") => {
             let name = option("--name").context("--name")?;
-            tiers::serve(name, option("--host").unwrap_or("host1"), number("--threads", 1)?, &folder(option("--folder"))?)
+            tiers::serve(
+                name,
+                option("--host").unwrap_or("host1"),
+                number("--threads", 1)?,
+                &folder(option("--folder"))?,
+            )
         }
         Some("clients") => {
             tiers::visit(number("--clients", 1)?, Duration::from_secs(u64::from(seconds)), &folder(option("--folder"))?)
@@ -159,10 +154,10 @@ fn run(clients: u32, threads: u32, seconds: u32, on_second: bool) -> anyhow::Res
         let host = if processor == "0" { "host1" } else { "host2" };
         child(processor, &["server", "--name", name, "--host", host, "--threads", &threads_text], &folder)
     };
-    let mut servers =
-        vec![start("server2", if on_second { "1" } else { "0" })?, start("server1", "0")?];
-    let outcome = child("0", &["clients", "--clients", &clients.to_string(), "--seconds", &seconds.to_string()], &folder)
-        .and_then(|mut clients| Ok(clients.wait()?));
+    let mut servers = vec![start("server2", if on_second { "1" } else { "0" })?, start("server1", "0")?];
+    let outcome =
+        child("0", &["clients", "--clients", &clients.to_string(), "--seconds", &seconds.to_string()], &folder)
+            .and_then(|mut clients| Ok(clients.wait()?));
     fs::write(folder.join("stop"), "")?;
     for server in &mut servers {
         server.wait()?;
@@ -179,6 +174,20 @@ fn child(processor: &str, arguments: &[&str], folder: &Path) -> anyhow::Result<C
     command.stdin(Stdio::null()).spawn().context("cannot start a process; is `taskset` there?")
 }
 
+/// The system's configuration: what no observer sees. The disk's service time is that for which it was held.
+fn configuration(folder: &Path) -> anyhow::Result<String> {
+    let (mut held, mut visits) = (0.0, 0.0);
+    for name in ["server1", "server2"] {
+        let text = fs::read_to_string(folder.join(format!("{name}.disk")))?;
+        let (own, times) = text.split_once(' ').context("two numbers")?;
+        held += own.parse::<f64>()?;
+        visits += times.parse::<f64>()?;
+    }
+    let service = held / visits / NANO;
+    let node = |host: &str| format!("[nodes.{host}]\ncores = 1\ndisks.main = {{ service = {service} }}\n");
+    Ok(node("host1") + &node("host2"))
+}
+
 fn model(folder: &Path) -> anyhow::Result<PeriodModel> {
     let mut observations = Vec::new();
     for name in ["client", "server1", "server2"] {
@@ -189,6 +198,6 @@ fn model(folder: &Path) -> anyhow::Result<PeriodModel> {
     let margin = (2.0 * NANO) as i64;
     let from = ours().map(|own| own.from).min().context("clients report")?.saturating_add(margin);
     let to = ours().map(|own| own.to).max().context("clients report")?.saturating_sub(margin);
-    let system = System::parse("system.toml", SYSTEM)?;
+    let system = System::parse("system.toml", &configuration(folder)?)?;
     Ok(build(&Period::of(&observations, from, to), &system, &Options::default())?)
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,9 +25,13 @@ static TO_STORE: Output = Output::new("Server2", "store", Request::Synchronous);
 
 /// Mean think time, seconds.
 const THINK: f64 = 0.16;
-/// Mean sleep of a disk operation, seconds. With what it takes to wake up it comes to the service time of the configuration.
+/// Mean sleep of a disk operation, seconds; waking up comes to it.
 const DISK: f64 = 0.00040;
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// For how long the process held the disk, nanoseconds, and how often.
+static HELD: AtomicU64 = AtomicU64::new(0);
+static VISITS: AtomicU64 = AtomicU64::new(0);
 
 /// Random numbers for think times and demands: splitmix64.
 struct Random(u64);
@@ -66,7 +71,10 @@ impl Disk {
             let time = random.exponential(DISK);
             let file = File::open(&self.0)?;
             file.lock()?;
+            let begin = Instant::now();
             std::thread::sleep(Duration::from_secs_f64(time));
+            HELD.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            VISITS.fetch_add(1, Ordering::Relaxed);
             file.unlock()?;
             count_disk(1, 0);
         }
@@ -178,10 +186,17 @@ pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Res
     }
     let summary = observer.finish();
     anyhow::ensure!(summary.is_clean(), "{summary:?}");
+    let (held, visits) = (HELD.load(Ordering::Relaxed), VISITS.load(Ordering::Relaxed));
+    fs::write(folder.join(format!("{name}.disk")), format!("{held} {visits}"))?;
     Ok(())
 }
 
-fn worker(name: &str, number: u64, requests: &Mutex<Receiver<(String, TcpStream)>>, folder: &Path) -> anyhow::Result<()> {
+fn worker(
+    name: &str,
+    number: u64,
+    requests: &Mutex<Receiver<(String, TcpStream)>>,
+    folder: &Path,
+) -> anyhow::Result<()> {
     let mut random = Random(1_000_003 * (number + 1) + u64::from(std::process::id()));
     let disk = Disk(folder.join("disk"));
     let mut second = if name == "server1" { Some(Connection::to("server2", folder)?) } else { None };
