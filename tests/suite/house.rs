@@ -19,6 +19,7 @@ const ROOMS: [&str; 19] = [
     "same",
     "query",
     "solve",
+    "observe",
     "model",
     "recording",
     "study",
@@ -70,8 +71,9 @@ const OUTSIDE: [&str; 18] = [
     "anyhow",
 ];
 
-/// What the probes touch of that, since programs that are measured link them: clocks, the files of records, the process.
-const OF_PROBES: [&str; 5] = ["std::env", "std::fs", "std::process", "SystemTime", "Instant"];
+/// What the probes touch of that, since programs that are measured link them: clocks, the files of records, the server of observers, the process.
+const OF_PROBES: [&str; 7] =
+    ["std::env", "std::fs", "std::net", "std::process", "std::thread::sleep", "SystemTime", "Instant"];
 
 /// The longest that a file may be, in lines.
 const LONGEST: usize = 900;

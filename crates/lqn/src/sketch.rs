@@ -69,6 +69,22 @@ impl Sketch {
         std::iter::once((0, self.zeros)).chain(counts).filter(|(_, count)| *count > 0)
     }
 
+    /// As text: two numbers a bucket, as [`Sketch::buckets`] gives them; empty where there is no value.
+    pub fn text(&self) -> String {
+        let words: Vec<String> = self.buckets().map(|(bucket, count)| format!("{bucket} {count}")).collect();
+        words.join(" ")
+    }
+
+    /// From such a text; `None` where it is none.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let mut buckets = Vec::new();
+        while let Some(bucket) = words.next() {
+            buckets.push((bucket.parse().ok()?, words.next()?.parse().ok()?));
+        }
+        Self::of_buckets(buckets)
+    }
+
     /// Takes in a value, in seconds. What is not positive counts as zero.
     #[inline]
     pub fn add(&mut self, value: f64) {
@@ -245,7 +261,7 @@ mod tests {
                 sum.merge(&of(other));
                 prop_assert_eq!(&sum, &whole);
             }
-            prop_assert_eq!(Sketch::of_buckets(whole.buckets()), Some(whole.clone()));
+            prop_assert_eq!(Sketch::of_text(&whole.text()), Some(whole.clone()));
             let (mut twice, mut scaled) = (whole.clone(), whole.clone());
             twice.merge(&whole);
             scaled.scale(2);

@@ -66,5 +66,7 @@ pub use layered::warm_start::WarmStart;
 pub use layered::{LayeredOptions, Observer};
 pub use numeric::erlang::erlang_c;
 pub use numeric::order_statistics::order_statistic;
-pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};
+pub use simulate::{
+    Probe, Progress, Random, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched, student,
+};
 pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, solve};

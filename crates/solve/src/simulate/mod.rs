@@ -30,5 +30,7 @@ mod stations;
 mod timers;
 
 pub use dyelog_lqn::sketch::SKETCH_ERROR;
+pub use estimate::student;
 pub use probe::Probe;
+pub use random::Random;
 pub use run::{Progress, SimulateOptions, Watcher, observe, simulate, simulate_watched};
