@@ -4,8 +4,12 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dyelog::authoring::{self, Checked};
+use dyelog::datalog::allow;
+use dyelog::datalog::ast::Program;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
+use dyelog::query;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -45,6 +49,37 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
 
 /// The same, reporting the texts to a listener.
 pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Rules, Diagnostics> {
+    let texts = texts(files, source)?;
+    let beside = Beside::of(files);
+    // A folder that happens to hold a file of the same name must not change what the shipped files mean.
+    let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
+    let rules = Rules::with_user_files(&texts, &resolve);
+    beside.read().into_iter().for_each(|(name, text)| source(name, text));
+    rules
+}
+
+/// Checks rule files as they are loaded together. All texts that findings may point into go to the sources.
+pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagnostics> {
+    for (name, text) in query::standard::FILES {
+        sources.insert(name.into(), text.into());
+    }
+    let texts = texts(files, &mut |file, text| sources.insert(file, text))?;
+    let beside = Beside::of(files);
+    let checked = authoring::check(&texts, &|name| beside.text(name));
+    beside.read().into_iter().for_each(|(name, text)| sources.insert(name, text));
+    Ok(checked)
+}
+
+/// Findings about the rules of a program without what its comments allow.
+pub fn not_allowed(program: &Program, findings: &[Diagnostic]) -> Vec<Diagnostic> {
+    allow::without_allowed(program.files.iter().map(|file| (&file.name, &file.text)), findings.to_vec())
+}
+
+/// The texts of rule files, those that are shipped among them by the names under which `use` finds them.
+fn texts(
+    files: &[PathBuf],
+    source: &mut dyn FnMut(Arc<str>, Arc<str>),
+) -> Result<Vec<(Arc<str>, Arc<str>)>, Diagnostics> {
     for (name, text) in SHIPPED {
         source(name.into(), text.into());
         source(format!("rules/{name}").into(), text.into());
@@ -67,10 +102,5 @@ pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>
     for (name, text) in &texts {
         source(Arc::clone(name), Arc::clone(text));
     }
-    let beside = Beside::of(files);
-    // A folder that happens to hold a file of the same name must not change what the shipped files mean.
-    let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
-    let rules = Rules::with_user_files(&texts, &resolve);
-    beside.read().into_iter().for_each(|(name, text)| source(name, text));
-    rules
+    Ok(texts)
 }

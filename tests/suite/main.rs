@@ -2,6 +2,7 @@
 
 mod angio;
 mod arguments;
+mod authoring;
 mod book_console;
 mod browser;
 mod calibration;

@@ -1,5 +1,6 @@
 //! `dyelog rules`.
 
+mod check;
 mod doc;
 mod draw;
 mod format;
@@ -8,24 +9,16 @@ pub mod pick;
 mod plan;
 mod profile;
 
-use std::path::PathBuf;
+use clap::Subcommand;
 
-use clap::{Args, Subcommand};
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
-use dyelog::report;
-use dyelog::report::table::Table;
-
-use crate::cli::args::{Form, OutputArguments};
-use crate::cli::exit::Exit;
-use crate::cli::output;
+use crate::cli::Outcome;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, codes, input, rule_files};
 
 /// The subcommands of `dyelog rules`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Report what is wrong with rule files; exits with 1 where there is an error
-    Check(CheckArguments),
+    Check(check::Arguments),
     /// Put rule files into one style, comments and all
     Fmt(format::Arguments),
     /// Tell how the nodes of a template are reached
@@ -40,27 +33,10 @@ pub enum Command {
     New(new::Arguments),
 }
 
-/// Arguments of `dyelog rules check`.
-#[derive(Debug, Args)]
-#[command(after_long_help = examples! {
-    "a rule file of your own" => "dyelog rules check examples/rules/acknowledged.dl",
-    "the paper's table as printed, which has slips: exits with 1" => "dyelog rules check rules/paper/tlc-1998.dl",
-})]
-pub struct CheckArguments {
-    /// Rule files, each checked as if it alone were given under `--rules`; the shipped ones where none is given
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Form::Text)]
-    format: Form,
-    #[command(flatten)]
-    output: OutputArguments,
-}
-
 /// Runs a subcommand of `dyelog rules`.
 pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
     match command {
-        Command::Check(arguments) => check(arguments, terminal),
+        Command::Check(arguments) => check::run(arguments, terminal),
         Command::Fmt(arguments) => format::run(arguments, terminal),
         Command::Plan(arguments) => plan::run(arguments, terminal),
         Command::Profile(arguments) => profile::run(arguments, terminal),
@@ -68,54 +44,4 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Doc(arguments) => doc::run(arguments, terminal),
         Command::New(arguments) => new::run(arguments, terminal),
     }
-}
-
-fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
-    input::check_stdin_once(&arguments.files)?;
-    let sets: Vec<&[PathBuf]> =
-        if arguments.files.is_empty() { vec![&[]] } else { arguments.files.chunks(1).collect() };
-    let mut findings: Vec<Diagnostic> = Vec::new();
-    let mut table = Table::new(&["FILE", ">TEMPLATES", ">ERRORS", ">WARNINGS"]);
-    let mut templates = 0;
-    for files in &sets {
-        let (own, found) = match rule_files::load(files, &mut terminal.sources) {
-            Ok(rules) => {
-                templates = rules.plans().len();
-                let own = (0..templates).filter(|plan| rules.is_of_user(*plan)).count();
-                (Some(own), rules.warnings().to_vec())
-            }
-            Err(Diagnostics(found)) => (None, found),
-        };
-        let count = |severity| found.iter().filter(|finding| finding.severity == severity).count().to_string();
-        table.row(vec![
-            files.first().map(|file| input::shown(file).to_string()).unwrap_or_default(),
-            own.map(|own| own.to_string()).unwrap_or_default(),
-            count(Severity::Error),
-            count(Severity::Warning),
-        ]);
-        // What several of them use is told once.
-        let new: Vec<Diagnostic> = found.into_iter().filter(|finding| !findings.contains(finding)).collect();
-        findings.extend(new);
-    }
-    // A file that cannot be read is no finding about rules.
-    let unusable = [codes::UNREADABLE, codes::NOT_TEXT];
-    if findings.iter().any(|finding| unusable.contains(&finding.code)) {
-        return Err(Diagnostics(findings).into());
-    }
-    let text = match arguments.format {
-        Form::Text if sets.len() > 1 => {
-            let table = table.render(terminal.look(&arguments.output));
-            let findings = if findings.is_empty() { String::new() } else { terminal.render(&findings) + "\n" };
-            format!("{findings}{table}")
-        }
-        Form::Text if findings.is_empty() => {
-            let what = if arguments.files.is_empty() { "the shipped files" } else { "the file" };
-            format!("nothing to say: {what} loaded, {templates} templates with the shipped ones\n")
-        }
-        Form::Text => terminal.render(&findings),
-        Form::Json => report::json::diagnostics(&Report::new(&findings, &terminal.sources)),
-    };
-    output::write(&arguments.output, &text)?;
-    let wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
-    Ok(if wrong { Exit::Finding } else { Exit::Ok })
 }

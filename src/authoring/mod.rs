@@ -1,0 +1,10 @@
+//! Rule files as their authors work on them: checked, with the cases that stand in them, and asked about by editors.
+//!
+//! - [`check`](check()) finds what is wrong with rule files, of templates and of questions: what the command line and editors show.
+//! - [`cases`] are traces in comments, which a template takes or must not take.
+
+pub mod cases;
+mod check;
+pub mod codes;
+
+pub use check::{Checked, Sort, check};
