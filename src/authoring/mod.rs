@@ -2,9 +2,11 @@
 //!
 //! - [`check`](check()) finds what is wrong with rule files, of templates and of questions: what the command line and editors show.
 //! - [`cases`] are traces in comments, which a template takes or must not take.
+//! - [`language`] answers editors: what a name means, where it stands, what may come next.
 
 pub mod cases;
 mod check;
 pub mod codes;
+pub mod language;
 
 pub use check::{Checked, Sort, check};

@@ -32,6 +32,7 @@ mod lqn;
 mod lqn_faults;
 mod lqn_lint;
 mod lqn_strategy;
+mod lsp;
 mod model;
 mod network;
 mod proofs_cli;

@@ -4,6 +4,7 @@ mod check;
 mod doc;
 mod draw;
 mod format;
+mod lsp;
 mod new;
 pub mod pick;
 mod plan;
@@ -29,6 +30,8 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Write what a rule file says as a page of a manual, in Markdown
     Doc(doc::Arguments),
+    /// Serve editors over standard input and output, by the language server protocol
+    Lsp(lsp::Arguments),
     /// Make a template to start from, with a golden trace that passes its test
     New(new::Arguments),
 }
@@ -42,6 +45,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Profile(arguments) => profile::run(arguments, terminal),
         Command::Draw(arguments) => draw::run(arguments, terminal),
         Command::Doc(arguments) => doc::run(arguments, terminal),
+        Command::Lsp(arguments) => lsp::run(arguments, terminal),
         Command::New(arguments) => new::run(arguments, terminal),
     }
 }
