@@ -15,7 +15,7 @@ module.exports = grammar({
 
   word: ($) => $.name,
 
-  conflicts: ($) => [[$.atom, $.variable]],
+  conflicts: ($) => [[$.aggregate, $._term]],
 
   rules: {
     file: ($) => repeat(choice($.template, $.use, $.export, $.output, $.rule)),
