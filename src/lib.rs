@@ -48,6 +48,7 @@
 //! - [`study`] asks questions that take many solutions.
 //! - [`report`] tells results to people and programs.
 //! - [`pipeline`] is the way from inputs to a solution.
+//! - [`authoring`] checks rule files as their authors write them, with the cases in them, and answers editors.
 //!
 //! The feature `cli`, on by default, adds the `dyelog` command and what only it needs. The feature `crepe` adds the slow reference engine.
 
@@ -63,6 +64,7 @@ pub use dyelog_solve as solve;
 pub use dyelog_templates as tlc;
 pub use dyelog_trace as trace;
 
+pub mod authoring;
 pub mod model;
 pub mod pipeline;
 pub mod query;

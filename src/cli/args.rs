@@ -12,7 +12,8 @@ use dyelog::trace::{Format, ReadOptions};
 use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{
     bottleneck, calibrate, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches,
-    merge, model, profile, query, report, rules, search, server, simulate, solve, test, trace, validate, whatif, why_not,
+    merge, model, profile, query, report, rules, search, server, simulate, solve, test, trace, validate, whatif,
+    why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.

@@ -10,7 +10,8 @@ pub enum Exit {
     Ok = 0,
     /// Done, and a check found something: a damaged operation under `trace check`, an error in a file under `rules check`,
     /// anything that differs under `test`, `diff` and `rules fmt --check`, no value that meets the goals under `search`, a
-    /// prediction that is off under `validate`, or nothing to compare.
+    /// prediction that is off under `validate`, or nothing to compare. The language server gives it where its client leaves without
+    /// a goodbye, as the protocol has it.
     Finding = 1,
     /// The arguments or an input cannot be used; the reasons are on standard error. Nothing was written under `-o`.
     Input = 2,

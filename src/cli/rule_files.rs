@@ -4,9 +4,12 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dyelog::authoring::{self, Checked};
+use dyelog::datalog::allow;
+use dyelog::datalog::ast::Program;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
-use dyelog::query::standard;
+use dyelog::query;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -46,13 +49,30 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
 
 /// The same, reporting the texts to a listener.
 pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Rules, Diagnostics> {
-    let (texts, unreadable): (Vec<_>, Vec<_>) = files.iter().map(|file| text(file)).partition(Result::is_ok);
-    let unreadable: Vec<Diagnostic> = unreadable.into_iter().filter_map(Result::err).collect();
-    if !unreadable.is_empty() {
-        return Err(Diagnostics(unreadable));
+    let texts = texts(files, source)?;
+    let beside = Beside::of(files);
+    // A folder that happens to hold a file of the same name must not change what the shipped files mean.
+    let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
+    let rules = Rules::with_user_files(&texts, &resolve);
+    beside.read().into_iter().for_each(|(name, text)| source(name, text));
+    rules
+}
+
+/// Checks rule files as they are loaded together. All texts that findings may point into go to the sources.
+pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagnostics> {
+    for (name, text) in query::standard::FILES {
+        sources.insert(name.into(), text.into());
     }
-    let texts: Vec<Text> = texts.into_iter().filter_map(Result::ok).collect();
-    load_texts(&texts, files, source)
+    let texts = texts(files, &mut |file, text| sources.insert(file, text))?;
+    let beside = Beside::of(files);
+    let checked = authoring::check(&texts, &|name| beside.text(name));
+    beside.read().into_iter().for_each(|(name, text)| sources.insert(name, text));
+    Ok(checked)
+}
+
+/// Findings about the rules of a program without what its comments allow.
+pub fn not_allowed(program: &Program, findings: &[Diagnostic]) -> Vec<Diagnostic> {
+    allow::without_allowed(program.files.iter().map(|file| (&file.name, &file.text)), findings.to_vec())
 }
 
 /// A file by the name that findings show, and what it says.
@@ -61,28 +81,25 @@ pub type Text = (Arc<str>, Arc<str>);
 /// The text of a rule file. Those that are shipped but not loaded by default go by the names under which `use` finds them.
 pub fn text(file: &Path) -> Result<Text, Diagnostic> {
     let name = file.to_string_lossy();
-    let shipped = || shipped_text(&name).or_else(|| standard::text(&name));
+    let shipped = || shipped_text(&name).or_else(|| query::standard::text(&name));
     let text = input::text(file).map(Arc::from).or_else(|finding| shipped().ok_or(finding))?;
     Ok((input::shown(file), text))
 }
 
-/// Loads rule files whose texts have been read; files that they use lie beside them.
-pub fn load_texts(
-    texts: &[Text],
-    files: &[PathBuf],
-    source: &mut dyn FnMut(Arc<str>, Arc<str>),
-) -> Result<Rules, Diagnostics> {
+/// The texts of rule files. They and the shipped ones go to the listener.
+fn texts(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Vec<Text>, Diagnostics> {
+    let (texts, unreadable): (Vec<_>, Vec<_>) = files.iter().map(|file| text(file)).partition(Result::is_ok);
+    let unreadable: Vec<Diagnostic> = unreadable.into_iter().filter_map(Result::err).collect();
+    if !unreadable.is_empty() {
+        return Err(Diagnostics(unreadable));
+    }
+    let texts: Vec<Text> = texts.into_iter().filter_map(Result::ok).collect();
     for (name, text) in SHIPPED {
         source(name.into(), text.into());
         source(format!("rules/{name}").into(), text.into());
     }
-    for (name, text) in texts {
+    for (name, text) in &texts {
         source(Arc::clone(name), Arc::clone(text));
     }
-    let beside = Beside::of(files);
-    // A folder that happens to hold a file of the same name must not change what the shipped files mean.
-    let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
-    let rules = Rules::with_user_files(texts, &resolve);
-    beside.read().into_iter().for_each(|(name, text)| source(name, text));
-    rules
+    Ok(texts)
 }

@@ -86,6 +86,11 @@ impl Terminal {
         self.output.render_all(diagnostics, &self.sources)
     }
 
+    /// The text of a diagnostic without colour, for a report that others read, too.
+    pub fn plain(&self, diagnostic: &Diagnostic) -> String {
+        Renderer { color: false }.render(diagnostic, &self.sources)
+    }
+
     /// Shows the first diagnostics of many and says how many more there are of the others.
     pub fn report_first(&self, diagnostics: &[Diagnostic], shown: usize, more: &str) {
         self.report(&diagnostics[..diagnostics.len().min(shown)]);

@@ -115,7 +115,7 @@ fn fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failur
         About::open(&file, Some(&arguments.node), &arguments.traces, &arguments.reading, &arguments.over, terminal)?;
     let run = arguments.operation.run.as_deref();
     about.check_run(run)?;
-    terminal.report(&about.question.warnings);
+    terminal.report(&rule_files::not_allowed(&about.program, &about.question.warnings));
     let rules = rule_files::load(&arguments.rules, &mut terminal.sources)?;
     let look = terminal.look(&arguments.output);
     let limits = arguments.over.bounds.limits();

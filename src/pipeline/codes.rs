@@ -16,3 +16,7 @@ pub const ARGUMENTS: Code = Code("C005");
 pub const NOT_THERE: Code = Code("C006");
 /// The name of an output suggests another format.
 pub const OTHER_NAME: Code = Code("C007");
+/// A template of the user's that replaces a shipped one.
+pub const REPLACES: Code = Code("R018");
+/// A template of the user's that leaves nothing to shipped ones.
+pub const COMES_BEFORE: Code = Code("R019");

@@ -17,6 +17,7 @@ mod operations;
 mod options;
 mod profile;
 mod reduce;
+mod rule_findings;
 mod solution;
 mod source;
 mod submodels;
@@ -29,7 +30,8 @@ pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
 pub use operations::read_operations;
 pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
 pub use profile::{Profiled, Profiling, profile, unpacked};
-pub use reduce::{Interactions, Reduced, SHOWN, Samples, about_the_users, count, reduce, tell_quality};
+pub use reduce::{Interactions, Reduced, SHOWN, Samples, count, reduce, tell_quality};
+pub use rule_findings::{about_given, about_the_users, of_given};
 pub use solution::Solution;
 pub use source::{
     Given, Named, Questioned, Source, configuration, given, is_model, measured, model, subjects, submodel,

@@ -3,14 +3,15 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::pipeline::input::{Input, Reader};
 use crate::pipeline::listener::{Listener, Meter};
 use crate::pipeline::messages::{self, Opened};
 use crate::pipeline::operations::read_operations;
 use crate::pipeline::options::{Analysis, Keep, Options};
+use crate::pipeline::rule_findings::about_the_users;
 use crate::same::Record;
-use crate::tlc::rules::{SHIPPED, shipped_text};
+use crate::tlc::rules::SHIPPED;
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use crate::trace::quality::{Policy, QualityReport};
 use crate::trace::{Operation, Origins, ReadReport, Sink, Toeg, TraceNames};
@@ -208,16 +209,4 @@ fn rules(options: &Options, listener: &mut dyn Listener) -> Result<Rules, Diagno
         listener.source(format!("rules/{name}").into(), text.into());
     }
     Ok(Rules::shipped())
-}
-
-/// What there is to say about the user's rule files; what there is about the shipped ones, `dyelog rules check` tells.
-pub fn about_the_users(rules: &Rules) -> Vec<Diagnostic> {
-    let shipped = |file: &str| shipped_text(file).is_some();
-    let theirs = |finding: &&Diagnostic| match &finding.place {
-        Place::Nowhere => false,
-        Place::File { file } | Place::Line { file, .. } | Place::Range { file, .. } | Place::Item { file, .. } => {
-            !shipped(file)
-        }
-    };
-    rules.warnings().iter().filter(theirs).cloned().collect()
 }

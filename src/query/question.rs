@@ -317,7 +317,8 @@ fn no_relation(program: &Program, name: &str) -> Diagnostic {
     let all = defined.iter().copied().chain(schema::schema().names());
     let finding = Diagnostic::error(codes::NO_RELATION, Place::Nowhere, format!("no relation is called `{name}`"));
     if let Some(file) = schema::schema().file_of(name) {
-        return finding.with_hint(format!("`{file}` defines it: write `use \"{file}\"` in the rules, or `-e 'use \"{file}\"'`"));
+        return finding
+            .with_hint(format!("`{file}` defines it: write `use \"{file}\"` in the rules, or `-e 'use \"{file}\"'`"));
     }
     match similar(name, all) {
         Some(near) => finding.with_hint(format!("did you mean `{near}`?")),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::quantity::counted;
 use crate::report::json::pretty;
-use crate::study::golden::{Outcome, Verdict};
+use crate::study::golden::{Outcome, Tested, Verdict};
 
 fn word(outcome: &Outcome) -> &'static str {
     match outcome {
@@ -14,23 +14,26 @@ fn word(outcome: &Outcome) -> &'static str {
         Outcome::Accepted => "accepted",
         Outcome::Failed(_) => "failed",
         Outcome::Orphaned => "missing",
+        Outcome::Held => "held",
+        Outcome::Broken(_) => "broken",
     }
 }
 
 /// Traces with what became of them, as text for people.
-pub fn text(outcomes: &[(String, Outcome)]) -> String {
+pub fn text(tested: &[Tested]) -> String {
     let mut text = String::new();
-    for (trace, outcome) in outcomes {
+    for Tested { name: trace, outcome, .. } in tested {
         let detail = match outcome {
             Outcome::Compared(verdict) => verdict.summary(),
             Outcome::New => "no model of it is accepted yet".to_owned(),
             Outcome::Accepted => String::new(),
             Outcome::Failed(_) => "no model can be made of it".to_owned(),
+            Outcome::Held | Outcome::Broken(_) => String::new(),
             Outcome::Orphaned => "an accepted model whose trace is gone: delete it, or bring the trace back".to_owned(),
         };
         text.push_str(format!("{:<9}  {trace}  {detail}", word(outcome)).trim_end());
         text.push('\n');
-        if let Outcome::Failed(reasons) = outcome {
+        if let Outcome::Failed(reasons) | Outcome::Broken(reasons) = outcome {
             for line in reasons.lines().filter(|line| !line.is_empty()) {
                 text.push_str(&format!("  {line}\n"));
             }
@@ -45,7 +48,7 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
             text.push_str(&format!("  wrong    {before}\n      now  {after}\n"));
         }
     }
-    let count = |wanted: &str| outcomes.iter().filter(|(_, outcome)| word(outcome) == wanted).count();
+    let count = |wanted: &str| tested.iter().filter(|one| word(&one.outcome) == wanted).count();
     let words: Vec<String> = ["validated", "different", "new", "accepted", "failed"]
         .into_iter()
         .map(|word| (count(word), word))
@@ -53,9 +56,16 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let missing = count(word(&Outcome::Orphaned));
+    let cases = tested.iter().filter(|one| one.outcome.is_of_case()).count();
+    let traces = tested.len() - missing - cases;
     let mut parts = Vec::new();
-    if outcomes.len() > missing {
-        parts.push(format!("{}: {}", counted((outcomes.len() - missing) as u64, "trace"), words.join(", ")));
+    if traces > 0 {
+        parts.push(format!("{}: {}", counted(traces as u64, "trace"), words.join(", ")));
+    }
+    if cases > 0 {
+        let (held, broken) = (count("held"), count("broken"));
+        let broken = if broken > 0 { format!(", {broken} broken") } else { String::new() };
+        parts.push(format!("{}: {held} held{broken}", counted(cases as u64, "case")));
     }
     if missing > 0 {
         parts.push(format!("{} whose trace is missing", counted(missing as u64, "accepted model")));
@@ -65,10 +75,19 @@ pub fn text(outcomes: &[(String, Outcome)]) -> String {
 }
 
 /// The same as JSON.
-pub fn json(outcomes: &[(String, Outcome)]) -> String {
-    let list: Value = outcomes
+pub fn json(tested: &[Tested]) -> String {
+    let cases: Vec<Value> = tested
         .iter()
-        .map(|(trace, outcome)| {
+        .filter(|one| one.outcome.is_of_case())
+        .map(|one| {
+            let reasons = if let Outcome::Broken(reasons) = &one.outcome { reasons } else { "" };
+            json!({ "case": one.name, "outcome": word(&one.outcome), "reasons": reasons })
+        })
+        .collect();
+    let list: Value = tested
+        .iter()
+        .filter(|one| !one.outcome.is_of_case())
+        .map(|Tested { name: trace, outcome, .. }| {
             let none = Verdict::default();
             let verdict = if let Outcome::Compared(verdict) = outcome { verdict } else { &none };
             let wrong: Vec<Value> =
@@ -84,28 +103,30 @@ pub fn json(outcomes: &[(String, Outcome)]) -> String {
             })
         })
         .collect();
-    pretty(&json!({ "dyelog-test": 1, "traces": list }))
+    pretty(&json!({ "dyelog-test": 1, "traces": list, "cases": cases }))
 }
 
-/// The same in the XML that build servers read.
-pub fn junit(outcomes: &[(String, Outcome)]) -> String {
-    let failures = outcomes.iter().filter(|(_, outcome)| !outcome.is_good()).count();
+/// The same in the XML that build servers read, with how long each took, in seconds.
+pub fn junit(tested: &[Tested]) -> String {
+    let failures = tested.iter().filter(|one| !one.outcome.is_good()).count();
+    let seconds: f64 = tested.iter().map(|one| one.seconds).sum();
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"dyelog\" tests=\"{}\" failures=\"{failures}\">\n",
-        outcomes.len()
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"dyelog\" tests=\"{}\" failures=\"{failures}\" \
+         time=\"{seconds:.3}\">\n",
+        tested.len()
     );
-    for (trace, outcome) in outcomes {
-        let name = quick_xml::escape::escape(trace.as_str());
-        if outcome.is_good() {
-            text.push_str(&format!("  <testcase name=\"{name}\"/>\n"));
+    for one in tested {
+        let name = quick_xml::escape::escape(one.name.as_str());
+        let case = format!("  <testcase name=\"{name}\" time=\"{:.3}\"", one.seconds);
+        if one.outcome.is_good() {
+            text.push_str(&format!("{case}/>\n"));
             continue;
         }
-        let one = [(trace.clone(), outcome.clone())];
-        let told = self::text(&one);
+        let told = self::text(std::slice::from_ref(one));
         let told = told.split("\n\n").next().unwrap_or_default();
         text.push_str(&format!(
-            "  <testcase name=\"{name}\"><failure message=\"{}\">{}</failure></testcase>\n",
-            word(outcome),
+            "{case}><failure message=\"{}\">{}</failure></testcase>\n",
+            word(&one.outcome),
             quick_xml::escape::escape(told)
         ));
     }

@@ -133,6 +133,17 @@ fn is_heading(cells: &[&str]) -> bool {
     cells.iter().all(capital) && cells[0].chars().any(char::is_alphabetic)
 }
 
+/// A trace, or a case of a rule file, that was tested.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tested {
+    /// Its path; of a case the file, the line, and what it says.
+    pub name: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How long that took, in seconds.
+    pub seconds: f64,
+}
+
 /// What became of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -146,15 +157,24 @@ pub enum Outcome {
     Failed(String),
     /// An accepted model whose trace is gone.
     Orphaned,
+    /// A case that stands in a rule file, and holds.
+    Held,
+    /// A case that does not hold, for these reasons.
+    Broken(String),
 }
 
 impl Outcome {
+    /// Whether it is that of a case.
+    pub fn is_of_case(&self) -> bool {
+        matches!(self, Self::Held | Self::Broken(_))
+    }
+
     /// Whether nothing has to be done.
     pub fn is_good(&self) -> bool {
         match self {
             Self::Compared(verdict) => verdict.is_good(),
-            Self::New | Self::Failed(_) | Self::Orphaned => false,
-            Self::Accepted => true,
+            Self::New | Self::Failed(_) | Self::Orphaned | Self::Broken(_) => false,
+            Self::Accepted | Self::Held => true,
         }
     }
 }

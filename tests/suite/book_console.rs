@@ -137,6 +137,7 @@ fn run(command: &str, folder: &Path) -> (String, String, Option<i32>) {
         .env("PATH", path)
         .env("HOME", folder)
         .env_remove("CLICOLOR_FORCE")
+        .env_remove("CI")
         .stdin(Stdio::null())
         .output()
         .expect("there is a shell");

@@ -61,3 +61,26 @@ fn the_keywords_are_those_that_the_parser_asks_for() {
         assert!(matches!(tokens(word)[..], [token] if token.kind == TokenKind::Word), "{word}");
     }
 }
+
+/// The tree-sitter grammar has the words of the language, and its queries name what it has.
+#[test]
+fn the_tree_sitter_grammar_knows_the_words_of_the_language() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("editors/tree-sitter");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).expect("it is there");
+    let (grammar, queries) = (read("grammar.js"), read("queries/highlights.scm"));
+    for word in KEYWORDS.into_iter().chain(["Be", "Ac", "Ed", "Fk", "Jn", "newEntry"]) {
+        assert!(grammar.contains(&format!("\"{word}\"")), "{word}");
+    }
+    let named =
+        |name: &str| grammar.contains(&format!("    {name}: (")) || grammar.contains(&format!("field(\"{name}\""));
+    for line in queries.lines().filter(|line| !line.starts_with(';')) {
+        for part in line.split('(').skip(1) {
+            let name: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+            assert!(named(&name), "{name}: {line}");
+        }
+        for field in line.split(": (").filter_map(|part| part.rsplit([' ', '(']).next()) {
+            let is_field = line.contains(&format!("{field}: (")) && !field.is_empty();
+            assert!(!is_field || named(field), "{field}: {line}");
+        }
+    }
+}

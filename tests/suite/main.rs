@@ -2,6 +2,7 @@
 
 mod angio;
 mod arguments;
+mod authoring;
 mod book_console;
 mod browser;
 mod calibration;
@@ -32,6 +33,7 @@ mod lqn;
 mod lqn_faults;
 mod lqn_lint;
 mod lqn_strategy;
+mod lsp;
 mod model;
 mod network;
 mod proofs_cli;

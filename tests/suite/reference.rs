@@ -125,6 +125,7 @@ fn every_example_works() {
                 .current_dir(folder.path())
                 .env("PATH", &path)
                 .env("HOME", folder.path())
+                .env_remove("CI")
                 .stdin(Stdio::null())
                 .output()
                 .expect("there is a shell");

@@ -31,6 +31,10 @@ pub const NO_FILE: Code = Code("R012");
 pub const TOO_LARGE: Code = Code("R013");
 /// More errors in one file than are worth showing.
 pub const TOO_MANY: Code = Code("R014");
+/// A comment for tools that cannot be read.
+pub const DIRECTIVE: Code = Code("R015");
+/// A lint that is allowed where it does not come up.
+pub const ALLOWED_IN_VAIN: Code = Code("R016");
 
 /// A relation that neither the rules nor the facts define.
 pub const RELATION: Code = Code("R020");

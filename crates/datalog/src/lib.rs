@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod allow;
 pub mod ast;
 pub mod base;
 pub mod check;

@@ -48,7 +48,9 @@ impl Access {
             };
             match (words.next(), words.next()) {
                 (Some(token), None) if token.len() >= SHORTEST => tokens.push((act, token.to_owned())),
-                (Some(_), None) => return Err(format!("the token of line {number} has fewer than {SHORTEST} characters")),
+                (Some(_), None) => {
+                    return Err(format!("the token of line {number} has fewer than {SHORTEST} characters"));
+                }
                 _ => return Err(format!("line {number} does not have one token")),
             }
         }

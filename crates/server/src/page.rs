@@ -22,14 +22,14 @@ table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left
 .fault{border-left:.3rem solid #c33;padding-left:.8rem}";
 
 /// Nothing may be fetched from anywhere.
-pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// How many processors are shown.
 const SHOWN: usize = 10;
 
 /// Periods that are linked: their name, and how a query says them.
-const PERIODS: [(&str, &str); 4] =
-    [("5 minutes", "-5m"), ("hour", "-1h"), ("day", "-1d"), ("30 days", "-30d")];
+const PERIODS: [(&str, &str); 4] = [("5 minutes", "-5m"), ("hour", "-1h"), ("day", "-1d"), ("30 days", "-30d")];
 
 /// The page.
 pub fn page(page: &Page<'_>) -> String {
@@ -105,12 +105,8 @@ mod tests {
     #[test]
     fn names_are_escaped() {
         let busiest = [("<script>alert(1)</script>".to_owned(), 0.5, 1.0)];
-        let text = page(&Page {
-            status: &Status::default(),
-            fault: Some("a & b"),
-            intervals: &[],
-            busiest: Ok(&busiest),
-        });
+        let text =
+            page(&Page { status: &Status::default(), fault: Some("a & b"), intervals: &[], busiest: Ok(&busiest) });
         assert!(!text.contains("<script") && text.contains("&lt;script") && text.contains("a &amp; b"), "{text}");
     }
 }

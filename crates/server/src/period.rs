@@ -32,7 +32,9 @@ fn time(text: &str, now: u64) -> Result<u64, String> {
     const SECOND: u64 = 1_000_000_000;
     let text = text.trim();
     let wrong = || {
-        format!("`{text}` is no time: write 2026-02-15T21:16:00Z, seconds since 1970, `now`, or `-15m` for 15 minutes ago")
+        format!(
+            "`{text}` is no time: write 2026-02-15T21:16:00Z, seconds since 1970, `now`, or `-15m` for 15 minutes ago"
+        )
     };
     if text == "now" {
         return Ok(now);

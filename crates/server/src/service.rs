@@ -154,7 +154,8 @@ impl Service {
     /// # Errors
     /// When it cannot be taken now.
     pub async fn take(&self, kind: Kind, payload: Bytes) -> Result<(), Busy> {
-        let behind = self.shared.synced.load(Ordering::Acquire).saturating_sub(self.shared.read.load(Ordering::Acquire));
+        let behind =
+            self.shared.synced.load(Ordering::Acquire).saturating_sub(self.shared.read.load(Ordering::Acquire));
         if behind > BACKLOG {
             return Err(Busy::Behind);
         }

@@ -26,7 +26,7 @@ pub fn explain(arguments: &Arguments, terminal: &mut Terminal) -> Result<(), Fai
     let (about, opened) = About::open(file, fact, traces, &arguments.reading, &over, terminal)?;
     let run = arguments.operation.run.as_deref();
     about.check_run(run)?;
-    terminal.report(&about.question.warnings);
+    terminal.report(&rule_files::not_allowed(&about.program, &about.question.warnings));
     let rules = rule_files::load(&arguments.reduce.rules, &mut terminal.sources)?;
     let mut proofs = Proofs { arguments, output: None, count: 0 };
     let mut unnamed = Unnamed::default();

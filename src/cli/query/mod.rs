@@ -179,7 +179,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (loaded, from) = program(file, &arguments.rules, terminal)?;
     let (opened, scope) = Traces::open(traces, &arguments.reading, &arguments.over)?;
     let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
-    terminal.report(&question.warnings);
+    terminal.report(&rule_files::not_allowed(&loaded.program, &question.warnings));
     let kept = Kept::new(&question, arguments)?;
     let question = question.only(|asked| kept.place(asked, scope).is_some() || kept.keeps_all());
     let mut answer = Answer::new(&question, arguments, kept)?;

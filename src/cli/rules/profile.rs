@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (loaded, from) = query::program(Some(&arguments.file), &[], terminal)?;
     let (opened, scope) = query::Traces::open(&arguments.traces, &arguments.reading, &arguments.over)?;
     let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
-    terminal.report(&question.warnings);
+    terminal.report(&rule_files::not_allowed(&loaded.program, &question.warnings));
     let rules = rule_files::load(&[], &mut terminal.sources)?;
     let begin = Instant::now();
     let clock = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);

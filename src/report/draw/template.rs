@@ -81,6 +81,35 @@ pub fn svg(template: &Template, id: &str) -> Drawn {
     Drawn { text, notes: Vec::new() }
 }
 
+/// The same as text: a line for each task, a column for each node, and the threads below.
+pub fn text(template: &Template) -> String {
+    let (spots, tasks, repeat, _) = place(template);
+    let heads: Vec<&str> = tasks.iter().map(String::as_str).chain(["threads"]).collect();
+    let head = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);
+    let mut lines: Vec<String> = heads.iter().map(|name| format!("{name:<head$} ")).collect();
+    for spot in &spots {
+        let cell = format!("{} {}", name(spot.node), spot.kind);
+        let width = cell.chars().count().max(spot.thread.chars().count());
+        for (row, line) in lines.iter_mut().enumerate() {
+            if row == tasks.len() {
+                line.push_str(&format!(" {:<width$} ", spot.thread));
+            } else if spot.y == line_of(row) {
+                line.push_str(&format!(" {cell} {}", "─".repeat(width - cell.chars().count())));
+            } else {
+                line.push_str(&"─".repeat(width + 2));
+            }
+        }
+    }
+    let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    if let Some(repeat) = repeat {
+        let repeated: Vec<String> = spots.iter().filter(|spot| spot.repeated).map(|spot| name(spot.node)).collect();
+        let least = repeat.min.as_ref().map(|min| format!(", at least {}", min.value)).unwrap_or_default();
+        let (index, count) = (&repeat.index.value, &repeat.count.value);
+        text.push_str(&format!("repeat {index} in 1..{count}{least}: {}\n", repeated.join(", ")));
+    }
+    text
+}
+
 fn order(template: &Template) -> String {
     template.order.as_ref().map_or_else(|| "no order".to_owned(), |order| format!("order {}", order.value))
 }

@@ -4,6 +4,7 @@
 //! beside the errors is handed out too, but only [`load`]'s success means that a program is whole.
 
 mod cursor;
+mod directives;
 mod format;
 mod lexer;
 mod load;
@@ -14,6 +15,7 @@ mod term;
 use std::sync::Arc;
 
 pub use cursor::MAX_NESTING;
+pub use directives::{Allowance, Case, Directives, directives};
 pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
 pub use load::{Loaded, MAX_FILES, load, read, read_beside};

@@ -9,9 +9,13 @@ use clap::{Parser, Subcommand};
 
 /// Receives traces of a running system, and keeps what models of any period need
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 An SDK or Collector of OpenTelemetry sends to it with OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 \
-(HTTP) or http://127.0.0.1:4317 (gRPC).")]
+(HTTP) or http://127.0.0.1:4317 (gRPC)."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

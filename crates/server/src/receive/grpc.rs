@@ -112,7 +112,8 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     #[test]
     fn base64_without_padding() {
-        let texts: Vec<String> = ["", "f", "fo", "foo", "foob"].iter().map(|text| super::base64(text.as_bytes())).collect();
+        let texts: Vec<String> =
+            ["", "f", "fo", "foo", "foob"].iter().map(|text| super::base64(text.as_bytes())).collect();
         assert_eq!(texts, ["", "Zg", "Zm8", "Zm9v", "Zm9vYg"]);
     }
 }

@@ -10,7 +10,9 @@ use crate::journal::Kind;
 /// The same request in binary form.
 pub fn binary(kind: Kind, json: &[u8]) -> Result<Vec<u8>, Refusal> {
     let bytes = match kind {
-        Kind::Traces => serde_json::from_slice::<ExportTraceServiceRequest>(json).map(|request| request.encode_to_vec()),
+        Kind::Traces => {
+            serde_json::from_slice::<ExportTraceServiceRequest>(json).map(|request| request.encode_to_vec())
+        }
         Kind::Metrics => {
             serde_json::from_slice::<ExportMetricsServiceRequest>(json).map(|request| request.encode_to_vec())
         }

@@ -62,12 +62,12 @@ pub fn insert(
     connection
         .prepare("INSERT INTO intervals (length, start, touched, spans, content) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![
-            level.length.cast_signed(),
-            start.cast_signed(),
-            touched.cast_signed(),
-            spans.cast_signed(),
-            content
-        ])?;
+        level.length.cast_signed(),
+        start.cast_signed(),
+        touched.cast_signed(),
+        spans.cast_signed(),
+        content
+    ])?;
     Ok(())
 }
 

@@ -89,8 +89,7 @@ fn traces_that_never_end_stay_within_their_memory() {
     let mut worker = Worker::new(working, memory, &store).unwrap();
     for batch in 0..100_u64 {
         // Of each trace only a call is there, and its root never comes.
-        let spans: Vec<_> =
-            (0..500).map(|number| trace(batch * 500 + number, BEGIN, &[2]).swap_remove(0)).collect();
+        let spans: Vec<_> = (0..500).map(|number| trace(batch * 500 + number, BEGIN, &[2]).swap_remove(0)).collect();
         let record = Record { kind: Kind::Traces, received: BEGIN + batch, payload: request(&spans).into() };
         journal.append(&[record]).unwrap();
         while worker.step(journal.synced()).unwrap() {}

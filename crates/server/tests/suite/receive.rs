@@ -60,9 +60,8 @@ fn json_of(request: &[u8]) -> String {
 fn what_is_refused_says_why_and_harms_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(&folder.path().join("store.db"), &[]);
-    let status = |headers: &[(&str, &str)], body: &[u8]| {
-        program.ask("POST", "/v1/traces", headers, body).unwrap().status
-    };
+    let status =
+        |headers: &[(&str, &str)], body: &[u8]| program.ask("POST", "/v1/traces", headers, body).unwrap().status;
     assert_eq!(status(&[PROTOBUF], b"\xff\xff\xff"), 400);
     assert_eq!(status(&[JSON], b"{\"resourceSpans\": 7}"), 400);
     assert_eq!(status(&[JSON], b"{}"), 200);

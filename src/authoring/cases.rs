@@ -1,0 +1,98 @@
+//! Traces in the comments of rule files, which a template takes or must not take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::authoring::codes;
+pub use crate::datalog::syntax::Case;
+use crate::datalog::syntax::directives;
+use crate::diagnostic::quantity::counted;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
+use crate::trace::{self, ReadOptions, TraceNames};
+
+/// How many reasons are told of a trace that cannot be used.
+const SHOWN: usize = 5;
+
+/// The cases of a rule file, in the order of the text.
+pub fn of(name: &Arc<str>, text: &str) -> Vec<Case> {
+    directives(name, text).cases
+}
+
+/// Its name in a report: `valid acknowledged: the store acknowledges at the end`.
+pub fn title(case: &Case) -> String {
+    let word = if case.valid { "valid" } else { "invalid" };
+    let colon = if case.title.is_empty() { "" } else { ": " };
+    format!("{word} {}{colon}{}", case.template, case.title)
+}
+
+/// Why a case of a file does not hold; `None` where it does.
+pub fn judge(rules: &Rules, file: &Arc<str>, case: &Case) -> Option<Diagnostic> {
+    let place = Place::Range { file: Arc::clone(file), start: case.bytes.start, end: case.bytes.end };
+    let error = |message: String| Diagnostic::error(codes::CASE, place.clone(), message);
+    let template = &case.template;
+    let mut names = rules.plans().iter().map(|plan| &*plan.name);
+    if !names.clone().any(|name| *name == **template) {
+        let finding = error(format!("the case is about `{template}`, and there is no such template"));
+        return Some(finding.with_similar(template, names.by_ref()));
+    }
+    let reduction = match reduce(rules, file, &case.trace) {
+        Ok(reduction) => reduction,
+        Err(found) => {
+            let finding = error("the trace of this case cannot be used".to_owned());
+            return Some(
+                found.iter().take(SHOWN).fold(finding, |finding, one| finding.with_note(told(one, case.line))),
+            );
+        }
+    };
+    let first = reduction.matches.iter().find(|row| row.template == *template);
+    match (case.valid, first) {
+        (true, Some(_)) | (false, None) => None,
+        (true, None) => {
+            let mut others: BTreeMap<&str, u64> = BTreeMap::new();
+            for row in &reduction.matches {
+                *others.entry(&row.template).or_default() += 1;
+            }
+            let others: Vec<String> = others.iter().map(|(name, times)| format!("`{name}` {times}")).collect();
+            let taken = if others.is_empty() { "no template matches".to_owned() } else { others.join(", ") };
+            Some(
+                error(format!("`{template}` does not match in this trace"))
+                    .with_note(format!("matches: {taken}"))
+                    .with_hint("`dyelog why-not` tells at which step a template stops, given the trace as a file"),
+            )
+        }
+        (false, Some(row)) => Some(
+            error(format!("`{template}` matches in this trace"))
+                .with_note(format!("from node {} of thread {} on", row.node, row.thread))
+                .with_hint("add the condition that keeps it from matching"),
+        ),
+    }
+}
+
+/// What the templates make of a trace, all of which has to be sound.
+fn reduce(rules: &Rules, file: &str, trace: &str) -> Result<Reduction, Vec<Diagnostic>> {
+    let options = ReduceOptions { keep_matches: true, ..ReduceOptions::default() };
+    let mut names = TraceNames::new();
+    let mut reducer = Reducer::new(rules, options);
+    trace::read(file, trace.as_bytes(), &ReadOptions::default(), &mut names, &mut reducer)
+        .map_err(|Diagnostics(found)| found)?;
+    let reduction = reducer.finish(&names).map_err(|Diagnostics(found)| found)?;
+    if reduction.quality.damaged.is_empty() {
+        return Ok(reduction);
+    }
+    Err(reduction.quality.damaged.iter().map(|kept| kept.finding.clone()).collect())
+}
+
+/// A finding about a trace in words, with its line in the rule file, where the trace begins after this one.
+fn told(finding: &Diagnostic, line: u32) -> String {
+    let place = match &finding.place {
+        Place::Line { line: own, .. } => format!("line {}: ", line + own),
+        _ => String::new(),
+    };
+    format!("{place}{}", finding.message)
+}
+
+/// How many cases hold, in words for the end of a report; empty where there is none.
+pub fn summary(cases: usize) -> String {
+    if cases == 0 { String::new() } else { format!(", {} held", counted(cases as u64, "case")) }
+}

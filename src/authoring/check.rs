@@ -1,0 +1,99 @@
+//! What is wrong with rule files.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::authoring::cases;
+use crate::datalog::allow;
+use crate::datalog::syntax;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::pipeline::{about_given, of_given};
+use crate::query::{self, standard};
+use crate::tlc::Rules;
+use crate::tlc::rules::shipped_text;
+
+/// A name and a text.
+type Named = (Arc<str>, Arc<str>);
+
+/// What rule files are for.
+#[derive(Clone, Debug)]
+pub enum Sort {
+    /// Templates, which are ready to run where nothing is wrong.
+    Templates(Option<Box<Rules>>),
+    /// Questions to traces, with so many relations to ask.
+    Questions(usize),
+}
+
+/// Rule files that were checked.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What is wrong with them and what is doubtful, without what their comments allow.
+    pub findings: Vec<Diagnostic>,
+    /// What they are for.
+    pub sort: Sort,
+    /// The cases that stand in them; each that does not hold is a finding.
+    pub cases: usize,
+    /// The texts of files that they use, which are not shipped.
+    pub used: Vec<Named>,
+}
+
+impl Checked {
+    /// How many findings of a severity there are.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+}
+
+/// Checks rule files as they are loaded together, with the shipped ones behind them. A file without templates that reads more than facts of
+/// nodes is taken for questions.
+///
+/// `resolver` gives the texts of files that they use, where those are not shipped.
+pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Checked {
+    let used: RefCell<Vec<Named>> = RefCell::default();
+    let beside = |name: &str| {
+        let text = resolver(name)?;
+        let mut used = used.borrow_mut();
+        if used.iter().all(|(known, _)| **known != *name) {
+            used.push((name.into(), Arc::clone(&text)));
+        }
+        Some(text)
+    };
+    // A folder that happens to hold a file of the same name must not change what the shipped files mean.
+    let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside(name) };
+    let questions = if let [file] = files { as_questions(file, &beside) } else { None };
+    let (mut findings, sort) = if let Some((found, relations)) = questions {
+        (settled(files, &used.borrow(), found), Sort::Questions(relations))
+    } else {
+        match Rules::with_user_files(files, &resolve) {
+            Ok(rules) if files.is_empty() => (rules.warnings().to_vec(), Sort::Templates(Some(Box::new(rules)))),
+            Ok(rules) => (about_given(&rules, files), Sort::Templates(Some(Box::new(rules)))),
+            Err(Diagnostics(found)) => (settled(files, &used.borrow(), of_given(found, files)), Sort::Templates(None)),
+        }
+    };
+    let mut number = 0;
+    for (name, text) in files {
+        let cases = cases::of(name, text);
+        number += cases.len();
+        if let Sort::Templates(Some(rules)) = &sort {
+            findings.extend(cases.iter().filter_map(|case| cases::judge(rules, name, case)));
+        }
+    }
+    findings.sort_by(|left, right| left.place.cmp(&right.place));
+    Checked { findings, sort, cases: number, used: used.into_inner() }
+}
+
+fn settled(files: &[Named], used: &[Named], findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    allow::settle(files.iter().chain(used).map(|(name, text)| (name, text)), findings)
+}
+
+/// What there is to say about a file that only questions can use, and how many relations it defines; `None` of any other file.
+fn as_questions((name, text): &Named, beside: &dyn Fn(&str) -> Option<Arc<str>>) -> Option<(Vec<Diagnostic>, usize)> {
+    let resolve = |used: &str| standard::text(used).or_else(|| shipped_text(used)).or_else(|| beside(used));
+    let shipped = standard::FILES.map(|(name, _)| name);
+    let loaded = syntax::read_beside(name, text, &resolve, &shipped);
+    let found = query::check(&loaded.program, &loaded.diagnostics)?;
+    let own = loaded.program.rules.iter().filter(|rule| rule.head.span.file == 0);
+    let names: BTreeSet<&str> = own.map(|rule| &*rule.head.relation.value).collect();
+    Some((found, names.len()))
+}
