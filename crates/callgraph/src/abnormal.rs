@@ -147,6 +147,11 @@ impl Counts {
         *first = (*first).min(spot);
     }
 
+    /// Whether a kind of damage was met first in this chain.
+    pub(crate) fn name(&self, chain: ChainId) -> bool {
+        self.0.iter().any(|(_, first)| first.chain == chain)
+    }
+
     pub(crate) fn one(&mut self, kind: Kind, spot: Spot) {
         self.add(kind, 1, spot);
     }

@@ -24,7 +24,9 @@ pub(crate) const NO_TIME: i64 = i64::MIN;
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     /// The call around it that waits as well.
-    pub(crate) parent: u32,
+    parent: u32,
+    /// What it waits for: its own end, chains, calls within it.
+    open: u32,
     pub(crate) key: Option<Key>,
     /// The latency without what is still to come; [`NO_TIME`] where it is not known or not asked for.
     pub(crate) base: i64,
@@ -38,53 +40,85 @@ pub(crate) struct Waiting {
     pub(crate) branches: Vec<(i64, i64)>,
 }
 
-/// All latencies that wait.
+impl Waiting {
+    /// Probes within it in all.
+    fn probes(&mut self) -> (i64, i64) {
+        let branches = union(std::mem::take(&mut self.branches), self.window);
+        (self.own, self.beneath.saturating_add(branches))
+    }
+}
+
+/// All latencies that wait. Each is settled as soon as what it waits for is known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue(pub(crate) Vec<Waiting>);
+pub(crate) struct Queue {
+    all: Vec<Waiting>,
+    free: Vec<u32>,
+}
 
 impl Queue {
+    /// A latency that waits for its own end.
     pub(crate) fn open(&mut self) -> u32 {
-        self.0.push(Waiting {
+        let new = Waiting {
             parent: NONE,
+            open: 1,
             key: None,
             base: NO_TIME,
             own: 0,
             beneath: 0,
             window: (NO_TIME, NO_TIME),
             branches: Vec::new(),
-        });
-        self.0.len() as u32 - 1
+        };
+        if let Some(number) = self.free.pop() {
+            self.all[number as usize] = new;
+            return number;
+        }
+        self.all.push(new);
+        self.all.len() as u32 - 1
     }
 
     pub(crate) fn at(&mut self, number: u32) -> &mut Waiting {
-        &mut self.0[number as usize]
+        &mut self.all[number as usize]
     }
 
-    /// Settles all of them, inner ones first.
-    pub(crate) fn settle(mut self, rule: Latency, mut tell: impl FnMut(Key, i64)) {
-        let mut inner = vec![0u32; self.0.len()];
-        for waiting in self.0.iter().filter(|waiting| waiting.parent != NONE) {
-            inner[waiting.parent as usize] += 1;
+    /// Lets it wait for one thing more.
+    pub(crate) fn hold(&mut self, number: u32) {
+        self.at(number).open += 1;
+    }
+
+    /// Lets a latency wait for one within it; [`NONE`] for none around.
+    pub(crate) fn nest(&mut self, inner: u32, around: u32) {
+        self.at(inner).parent = around;
+        if around != NONE {
+            self.hold(around);
         }
-        let mut ready: Vec<u32> = (0..self.0.len() as u32).filter(|number| inner[*number as usize] == 0).collect();
-        while let Some(number) = ready.pop() {
-            let waiting = &mut self.0[number as usize];
-            let branches = union(std::mem::take(&mut waiting.branches), waiting.window);
-            let own = if rule == Latency::Net { waiting.own } else { 0 };
-            if let (Some(key), true) = (waiting.key, waiting.base != NO_TIME) {
-                tell(key, waiting.base.saturating_sub(own.saturating_add(waiting.beneath).saturating_add(branches)));
+    }
+
+    /// One thing less to wait for. With nothing left it is settled, and then what waits for it.
+    pub(crate) fn release(&mut self, mut number: u32, rule: Latency, mut tell: impl FnMut(Key, i64)) {
+        while number != NONE {
+            let waiting = self.at(number);
+            waiting.open -= 1;
+            if waiting.open > 0 {
+                return;
             }
-            let whole = waiting.own.saturating_add(waiting.beneath).saturating_add(branches);
+            let (own, beneath) = waiting.probes();
+            let inside = if rule == Latency::Net { own } else { 0 };
+            if let (Some(key), true) = (waiting.key, waiting.base != NO_TIME) {
+                tell(key, waiting.base.saturating_sub(inside.saturating_add(beneath)));
+            }
             let parent = waiting.parent;
+            self.free.push(number);
             if parent != NONE {
                 let around = self.at(parent);
-                around.beneath = around.beneath.saturating_add(whole);
-                inner[parent as usize] -= 1;
-                if inner[parent as usize] == 0 {
-                    ready.push(parent);
-                }
+                around.beneath = around.beneath.saturating_add(own.saturating_add(beneath));
             }
+            number = parent;
         }
+    }
+
+    /// Whether none waits.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.all.len() == self.free.len()
     }
 }
 

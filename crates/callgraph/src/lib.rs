@@ -25,8 +25,8 @@
 //! # What comes out
 //!
 //! Chains are followed by the state machine of the 2003 paper. What does not fit is named and counted, and the machine goes on with the next record.
-//! Records may come in any order within a window, from several files. Calls are merged by path as they are read, so memory grows with the number of
-//! different paths, not of calls; nothing recurses, however deep the calls.
+//! Records may come in any order within a window, from several files. Calls are merged by path as they are read, and a chain that is over leaves a few bytes, so memory
+//! grows with the number of different paths and of open calls; nothing recurses, however deep the calls.
 //!
 //! Latencies are without the probes inside them; `Latency::Paper` is the formula as printed (2003 §3.2). Where it says "the total number of child
 //! functions" it is read as all calls beneath, at any depth.
@@ -39,6 +39,8 @@
 mod abnormal;
 pub mod binary;
 mod calls;
+mod chain_names;
+mod chains;
 pub mod change;
 pub mod codes;
 mod context;

@@ -74,12 +74,14 @@ pub(crate) struct Chain {
     /// The number that comes next; 0 before the first.
     pub(crate) next: u64,
     pub(crate) link: u32,
+    /// How many links lead from it to other chains.
+    pub(crate) links: u32,
     pub(crate) stack: Vec<Frame>,
 }
 
 impl Chain {
     pub(crate) fn new(id: ChainId) -> Self {
-        Self { role: Role::New, id, next: 0, link: NONE, stack: Vec::new() }
+        Self { role: Role::New, id, next: 0, link: NONE, links: 0, stack: Vec::new() }
     }
 }
 
@@ -148,7 +150,10 @@ pub(crate) struct Machine {
     pub(crate) waiting: Queue,
     pub(crate) calls: Option<CallTree>,
     keep_calls: usize,
-    pub(crate) links: Vec<Link>,
+    links: Vec<Link>,
+    free_links: Vec<u32>,
+    /// The chains that links led from which are no more, for the driver to know.
+    pub(crate) freed: Vec<ChainId>,
     /// Chains that were linked while others were read, for the driver to go on with.
     pub(crate) linked: Vec<(ChainId, u32, Record)>,
     /// Roots: calls and threads of the Global Virtual Main.
@@ -175,6 +180,8 @@ impl Machine {
             calls: (keep_calls > 0).then(CallTree::default),
             keep_calls,
             links: Vec::new(),
+            free_links: Vec::new(),
+            freed: Vec::new(),
             linked: Vec::new(),
             operations: 0,
             cancelled: 0,
@@ -232,6 +239,9 @@ impl Machine {
                 self.counts.one(Kind::ClockBackwards, Spot::of(record));
             }
         }
+        if chain.role == Role::Thread && record.probe != Probe::ThreadStart {
+            self.branch_probe(chain, record);
+        }
         match record.probe {
             Probe::StubStart => self.stub_start(chain, record),
             Probe::SkelStart => self.skel_start(chain, record),
@@ -239,9 +249,6 @@ impl Machine {
             Probe::StubEnd => self.stub_end(chain, record),
             Probe::ThreadStart => self.thread_start(chain, record),
             Probe::ThreadEnd => self.thread_end(chain, record),
-        }
-        if chain.role == Role::Thread && record.probe != Probe::ThreadStart {
-            self.branch_probe(chain, record);
         }
     }
 

@@ -106,13 +106,11 @@ pub fn analyse(inputs: Vec<Input<'_>>, options: &Options) -> Result<Profile, Dia
         return Err(Diagnostics(findings));
     }
     window.finish(&mut machine);
-    Ok(conclude(machine, reading, options))
+    Ok(conclude(machine, reading))
 }
 
-pub(crate) fn conclude(mut machine: Machine, reading: Reading, options: &Options) -> Profile {
-    let queue = std::mem::take(&mut machine.waiting);
-    let statistics = &mut machine.statistics;
-    queue.settle(options.latency, |key, latency| statistics[key.index()].latency.add(latency));
+pub(crate) fn conclude(mut machine: Machine, reading: Reading) -> Profile {
+    debug_assert!(machine.waiting.is_settled(), "each latency knows what it waits for");
     if reading.unreadable > 0 {
         machine.counts.add(Kind::Unreadable, reading.unreadable, Spot::NOWHERE);
     }

@@ -1,6 +1,10 @@
 //! Records: what one activation of a probe left behind, and the tables of names that records point into.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
+
+use crate::chain_names::ChainNames;
 
 /// Which probe was active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,13 +190,6 @@ impl Strings {
         slot
     }
 
-    fn find(&self, text: &str) -> Option<u32> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        Some(self.slots[self.slot(text)]).filter(|number| *number != u32::MAX)
-    }
-
     fn intern(&mut self, text: &str) -> u32 {
         if (self.ends.len() + 1) * 4 > self.slots.len() * 3 {
             self.slots = vec![u32::MAX; (self.slots.len() * 2).max(64)];
@@ -225,7 +222,7 @@ fn hash(bytes: &[u8]) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Tables {
     names: Strings,
-    chains: Strings,
+    chains: ChainNames,
     sites: Vec<Site>,
     numbers: FxHashMap<Site, u32>,
 }
@@ -234,7 +231,7 @@ impl Default for Tables {
     fn default() -> Self {
         let mut names = Strings::default();
         names.intern("");
-        Self { names, chains: Strings::default(), sites: Vec::new(), numbers: FxHashMap::default() }
+        Self { names, chains: ChainNames::default(), sites: Vec::new(), numbers: FxHashMap::default() }
     }
 }
 
@@ -264,14 +261,20 @@ impl Tables {
         self.chains.find(text).map(ChainId)
     }
 
-    /// The name of a chain; empty for no chain.
+    /// The name of a chain; empty for no chain. An analysis that keeps no single calls ([`Options::keep_calls`](crate::Options::keep_calls)) gives up names
+    /// of chains that have ended, and they are empty as well.
     pub fn chain_text(&self, chain: ChainId) -> &str {
-        if chain == ChainId::NONE { "" } else { self.chains.get(chain.0 as usize) }
+        if chain == ChainId::NONE { "" } else { self.chains.text(chain.0 as usize) }
     }
 
-    /// How many chains there are.
-    pub fn chain_count(&self) -> usize {
-        self.chains.ends.len()
+    /// The name of a chain that may go on, also where it rests.
+    pub(crate) fn chain_name(&self, chain: ChainId) -> Option<Cow<'_, str>> {
+        self.chains.name(chain.0 as usize)
+    }
+
+    /// Gives up the names of a page of chains, but for those that `keep` asks for, by their places.
+    pub(crate) fn give_up_chains(&mut self, page: usize, keep: impl Fn(usize) -> bool) {
+        self.chains.give_up(page, keep);
     }
 
     /// The number of a site.

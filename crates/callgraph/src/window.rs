@@ -2,11 +2,15 @@
 //!
 //! Records wait until as many more were read as the window has. Then chains are read on, each as far as its numbers go without a gap;
 //! a gap before a record that has waited long enough is a loss. A chain that hangs in another one waits until that is read so far, at most
-//! two windows long. So memory is bounded by the window, and each record is looked at a bounded number of times.
+//! two windows long. A chain with no open call that was not met for two windows is laid to rest. So memory is bounded by the window and by the calls
+//! that are open, and each record is looked at a bounded number of times.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use crate::abnormal::{Kind, Spot};
+use crate::chains::Chains;
+use crate::context::NONE;
 use crate::machine::{Chain, Frame, Machine, Measure, Role};
 use crate::record::{ChainId, Probe, Reading, Record, Tables};
 
@@ -16,25 +20,24 @@ const RESERVED: usize = 1 << 21;
 /// How many turns a chain waits for the one that it hangs in.
 const PATIENCE: u32 = 2;
 
+/// How many calls wait at most for functions of which no record came yet; where there are more, the functions of the oldest ones left none.
+const MOST_AWAITED: usize = 1 << 20;
+
+/// How many open calls a chain may have whose stack is kept as small as can be.
+const SHALLOW: usize = 64;
+
 /// All chains and the records that wait.
 pub(crate) struct Window {
     size: usize,
     pending: Vec<Record>,
-    chains: Vec<Slot>,
+    chains: Chains,
+    /// Chains without an open call, and the turns in which they were read last.
+    idle: VecDeque<(ChainId, u32)>,
+    /// Links whose chains may not have begun, in the order in which they were made.
+    awaited: VecDeque<(u32, ChainId)>,
     measure: Measure,
     turn: u32,
     spare: Vec<Frame>,
-}
-
-#[derive(Clone, Debug)]
-struct Slot {
-    chain: Chain,
-    /// Whether a record that was read starts it.
-    announced: bool,
-    /// The turn in which it was last looked at, its bucket in it, and the turn since when it waits for another chain.
-    turn: u32,
-    bucket: u32,
-    waits_since: u32,
 }
 
 /// The waiting records of a chain, as a range of an order.
@@ -53,26 +56,19 @@ impl Window {
         Self {
             size: size.clamp(1, 1 << 30),
             pending: Vec::new(),
-            chains: Vec::new(),
+            chains: Chains::default(),
+            idle: VecDeque::new(),
+            awaited: VecDeque::new(),
             measure,
             turn: 0,
             spare: Vec::new(),
         }
     }
 
-    fn slot(&mut self, chain: ChainId) -> &mut Slot {
-        let number = chain.0 as usize;
-        while self.chains.len() <= number {
-            let chain = Chain::new(ChainId(self.chains.len() as u32));
-            self.chains.push(Slot { chain, announced: false, turn: 0, bucket: 0, waits_since: 0 });
-        }
-        &mut self.chains[number]
-    }
-
     /// Takes a record.
     pub(crate) fn push(&mut self, record: Record, machine: &mut Machine) {
         if record.child != ChainId::NONE {
-            self.slot(record.child).announced = true;
+            self.chains.at(record.child).announced = true;
         }
         if self.pending.capacity() == 0 {
             // Room for as many as ever wait: growing step by step would copy them each time. Pages that are not used cost nothing.
@@ -89,7 +85,7 @@ impl Window {
     pub(crate) fn finish(mut self, machine: &mut Machine) {
         let due = self.pending.len();
         self.turn(machine, due, true);
-        for slot in &mut self.chains {
+        for slot in self.chains.all_live() {
             machine.close_all(&mut slot.chain);
         }
         machine.close_links();
@@ -127,17 +123,7 @@ impl Window {
                 }
                 forced = false;
                 buckets[number as usize].done = true;
-                let mut chain =
-                    std::mem::replace(&mut self.chains[bucket.chain.0 as usize].chain, Chain::new(bucket.chain));
-                // Most chains are at rest between turns; one stack serves them all.
-                if chain.stack.capacity() == 0 {
-                    chain.stack = std::mem::take(&mut self.spare);
-                }
-                read_on(&mut chain, &mut order[range], &pending, due, machine, &mut kept);
-                if chain.stack.is_empty() {
-                    self.spare = std::mem::take(&mut chain.stack);
-                }
-                self.chains[bucket.chain.0 as usize].chain = chain;
+                self.read(bucket.chain, &mut order[range], &pending, due, machine, &mut kept);
                 for (child, link, record) in std::mem::take(&mut machine.linked) {
                     self.attach(child, link, &record, machine, &buckets, &mut work);
                 }
@@ -150,7 +136,7 @@ impl Window {
                 name(*other).cmp(name(*one))
             });
             let patient = |number: &u32| {
-                let since = self.chains[buckets[*number as usize].chain.0 as usize].waits_since;
+                let since = self.chains.live(buckets[*number as usize].chain).map_or(0, |slot| slot.waits_since);
                 !last && turn - since < PATIENCE
             };
             let Some(place) = blocked.iter().rposition(|number| !patient(number)) else { break };
@@ -165,6 +151,87 @@ impl Window {
         let mut kept = kept.iter();
         self.pending = pending;
         self.pending.retain(|_| *kept.next().expect("as many marks as records"));
+        self.give_up_waiting(machine);
+        self.lay_to_rest(machine);
+    }
+
+    /// Reads a chain on.
+    fn read(
+        &mut self,
+        id: ChainId,
+        order: &mut [u32],
+        pending: &[Record],
+        due: usize,
+        machine: &mut Machine,
+        kept: &mut [bool],
+    ) {
+        let mut chain = std::mem::replace(&mut self.chains.at(id).chain, Chain::new(id));
+        // Most chains have no open call between turns; one stack serves them all.
+        if chain.stack.capacity() == 0 {
+            chain.stack = std::mem::take(&mut self.spare);
+        }
+        read_on(&mut chain, order, pending, due, machine, kept);
+        if chain.stack.is_empty() {
+            self.spare = std::mem::take(&mut chain.stack);
+            self.idle.push_back((id, self.turn));
+        } else if chain.stack.len() <= SHALLOW && chain.stack.capacity() > chain.stack.len() {
+            let open = chain.stack.drain(..).collect();
+            self.spare = std::mem::replace(&mut chain.stack, open);
+        }
+        self.chains.at(id).chain = chain;
+    }
+
+    /// Of calls whose functions left no record so far, closes the oldest where there are too many.
+    fn give_up_waiting(&mut self, machine: &mut Machine) {
+        while self.awaited.len() > MOST_AWAITED {
+            let Some((link, child)) = self.awaited.pop_front() else { return };
+            let waits = self.chains.live(child).is_some_and(|slot| slot.chain.link == link);
+            if waits && !machine.has_begun(link) {
+                self.chains.at(child).chain.link = NONE;
+                machine.close_link(link);
+                self.idle.push_back((child, self.turn));
+            }
+        }
+    }
+
+    /// Lays chains to rest that were not met for a while, and then those that they hung in.
+    fn lay_to_rest(&mut self, machine: &mut Machine) {
+        let mut work = Vec::new();
+        loop {
+            for parent in machine.freed.drain(..) {
+                let links = &mut self.chains.at(parent).chain.links;
+                *links = links.saturating_sub(1);
+                work.push(parent);
+            }
+            let Some(id) = work.pop().or_else(|| self.next_idle()) else { return };
+            if self.may_rest(id, machine) {
+                let link = std::mem::replace(&mut self.chains.at(id).chain.link, NONE);
+                self.chains.rest(id, machine.calls.is_none().then_some(&mut machine.tables));
+                machine.free_link(link);
+            }
+        }
+    }
+
+    /// The next chain that was without an open call when it was read, a while ago.
+    fn next_idle(&mut self) -> Option<ChainId> {
+        let (id, since) = *self.idle.front()?;
+        if self.turn - since < PATIENCE {
+            return None;
+        }
+        self.idle.pop_front();
+        Some(id)
+    }
+
+    /// Whether nothing is known of a chain but where it goes on.
+    fn may_rest(&self, id: ChainId, machine: &Machine) -> bool {
+        let Some(slot) = self.chains.live(id) else { return false };
+        let chain = &slot.chain;
+        let is_over = chain.role != Role::New && chain.stack.is_empty() && chain.links == 0;
+        is_over
+            && self.turn - slot.turn >= PATIENCE
+            && chain.next <= u64::from(u32::MAX)
+            && machine.has_begun(chain.link)
+            && !machine.counts.name(id)
     }
 
     /// Sorts the places of records by chain, stably.
@@ -172,7 +239,7 @@ impl Window {
         let mut buckets: Vec<Bucket> = Vec::new();
         let turn = self.turn;
         for (place, record) in pending.iter().enumerate() {
-            let slot = self.slot(record.chain);
+            let slot = self.chains.at(record.chain);
             if slot.turn != turn {
                 slot.turn = turn;
                 slot.bucket = buckets.len() as u32;
@@ -190,7 +257,7 @@ impl Window {
         let mut order = vec![0u32; pending.len()];
         let mut next: Vec<u32> = buckets.iter().map(|bucket| bucket.start).collect();
         for (place, record) in pending.iter().enumerate() {
-            let bucket = self.chains[record.chain.0 as usize].bucket as usize;
+            let bucket = self.chains.live(record.chain).map_or(0, |slot| slot.bucket as usize);
             order[next[bucket] as usize] = place as u32;
             next[bucket] += 1;
         }
@@ -200,7 +267,7 @@ impl Window {
     /// Whether a chain can be read: it began before, or it is known where it begins.
     fn ready(&mut self, id: ChainId, first: Option<&Record>, machine: &mut Machine, forced: bool) -> bool {
         let turn = self.turn;
-        let slot = &mut self.chains[id.0 as usize];
+        let slot = self.chains.at(id);
         if slot.chain.role != Role::New {
             return true;
         }
@@ -231,9 +298,12 @@ impl Window {
         work: &mut Vec<u32>,
     ) {
         let turn = self.turn;
-        let slot = self.slot(child);
+        let slot = self.chains.at(child);
         if !machine.attach(&mut slot.chain, link) {
             return;
+        }
+        if !machine.has_begun(link) {
+            self.awaited.push_back((link, child));
         }
         if slot.chain.role == Role::Thread {
             machine.begin_thread(&mut slot.chain, record);

@@ -107,7 +107,9 @@ proptest! {
         let (lines, truth) = program.run();
         let options = Options { window, ..Options::default() };
         let text = lines.join("\n");
-        check(&analyse(vec![Input::new("records", text.as_bytes())], &options).expect("records"), &truth);
+        let small = analyse(vec![Input::new("records", text.as_bytes())], &options).expect("records");
+        check(&small, &truth);
+        prop_assert_eq!(graph(&small), graph(&profile(&text)), "latencies are the same as well");
     }
 
     #[test]
@@ -202,6 +204,63 @@ fn a_million_deep() {
         assert!(text.len() < 1 << 20, "what is deeper than any viewer shows is one frame");
     }
     assert!(!write::pprof(&profile, true).is_empty());
+}
+
+/// The records of a call of `function` from event `from` of a chain, whose function runs in a chain of its own.
+fn remote_call(chain: &str, from: u32, function: &str) -> String {
+    let record = |chain: &str, event: u32, probe: &str, at: u32| {
+        format!(
+            "{{\"chain\":\"{chain}\",\"event\":{event},\"probe\":\"{probe}\",\"function\":\"{function}\",\"wall\":{at},\"cpu\":{at}}}\n"
+        )
+    };
+    let own = format!("{chain}.{from}");
+    let (start, end) = (record(&own, 1, "skel_start", 5), record(&own, 2, "skel_end", 12));
+    [record(chain, from, "stub_start", 0), start, end, record(chain, from + 1, "stub_end", 20)].concat()
+}
+
+/// A few records of a chain, and very many of other chains behind them.
+fn long_ago(chain: &str) -> String {
+    let others = (1..4000u32).map(|other| remote_call(&format!("{other:032x}"), 1, "g"));
+    std::iter::once(remote_call(chain, 1, "f")).chain(others).collect()
+}
+
+#[test]
+fn a_chain_goes_on_after_a_rest() {
+    let options = Options { window: 16, ..Options::default() };
+    for chain in ["c", "0123456789abcdef0123456789abcdef", "ABC0123456789abcdef0123456789abcdef"] {
+        let text = [long_ago(chain), remote_call(chain, 3, "f")].concat();
+        let rested = analyse(vec![Input::new("records", text.as_bytes())], &options).expect("records");
+        assert!(rested.abnormal.is_empty(), "{:?}", rested.abnormal);
+        assert_eq!(graph(&rested), graph(&profile(&text)));
+        let mut binary = Vec::new();
+        convert(vec![Input::new("text", text.as_bytes())], Target::Binary, &mut binary).expect("records");
+        let rested = analyse(vec![Input::new("binary", &*binary)], &options).expect("records");
+        assert!(rested.abnormal.is_empty(), "{:?}", rested.abnormal);
+        assert_eq!(graph(&rested), graph(&profile(&text)));
+    }
+}
+
+#[test]
+fn what_comes_after_a_chain_is_over_is_named() {
+    let options = Options { window: 16, ..Options::default() };
+    let again = |from: &str, to: u32| {
+        let call = remote_call("c", 1, "f");
+        let line = call.lines().find(|line| line.contains(from)).expect("the call has it");
+        program::renumber(line, &to.to_string())
+    };
+    for (line, kind) in [
+        (again("stub_start", 1), Kind::Late),
+        (again("skel_end", 2), Kind::Late),
+        (again("skel_start", 3), Kind::SkelStart),
+        (again("stub_start", 7), Kind::Lost),
+    ] {
+        let text = [long_ago("c"), line].concat();
+        let profile = analyse(vec![Input::new("records", text.as_bytes())], &options).expect("records");
+        assert!(profile.abnormal.iter().any(|damage| damage.kind == kind), "{kind:?}: {:?}", profile.abnormal);
+        let graph = graph(&profile);
+        let node = graph.nodes.iter().find(|node| node.function == "g").expect("other chains stay as they are");
+        assert_eq!((node.invocations, node.own[0], node.statistics.latency.count()), (3999, 3999 * 7, 3999));
+    }
 }
 
 #[test]

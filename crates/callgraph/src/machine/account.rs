@@ -28,6 +28,9 @@ impl Machine {
             self.spend(&frame, key, complete);
         }
         self.latency_of(chain, &frame, key, base, end.filter(|_| complete));
+        if base.is_some_and(|role| role != Role::Root) && self.has_begun(chain.link) {
+            self.release_link(chain.link);
+        }
         if let Some(around) = chain.stack.last_mut() {
             let clock = end.map_or(Reading::NONE, |end| if self.wall { end.wall } else { end.cpu });
             if frame.stub && frame.called != NO_TIME && clock.is_some() {
@@ -104,10 +107,17 @@ impl Machine {
         } else if chain.link != NONE && base != Some(Role::OneWay) {
             parent = self.links[chain.link as usize].waiting;
         }
+        self.waiting.nest(frame.waiting, parent);
         let waiting = self.waiting.at(frame.waiting);
-        waiting.parent = parent;
         waiting.key = key.or(waiting.key);
         waiting.base = net.unwrap_or(NO_TIME);
         waiting.window = (frame.from, end.map_or(NO_TIME, |end| end.wall.begin));
+        self.settle(frame.waiting);
+    }
+
+    /// A latency waits for one thing less.
+    pub(super) fn settle(&mut self, waiting: u32) {
+        let statistics = &mut self.statistics;
+        self.waiting.release(waiting, self.latency, |key, latency| statistics[key.index()].latency.add(latency));
     }
 }

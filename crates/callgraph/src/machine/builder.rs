@@ -73,7 +73,6 @@ pub struct Made {
 /// ```
 pub struct Builder {
     machine: Machine,
-    options: Options,
     unattributed: Vec<(Name, i64)>,
 }
 
@@ -82,7 +81,7 @@ impl Builder {
     pub fn new(options: &Options, wall: bool) -> Self {
         let mut machine = Machine::new(GroupTable::new(&options.groups), options.latency, options.keep_calls);
         machine.wall = wall;
-        Self { machine, options: options.clone(), unattributed: Vec::new() }
+        Self { machine, unattributed: Vec::new() }
     }
 
     /// The names that calls refer to.
@@ -147,7 +146,7 @@ impl Builder {
             .map(|(processor, time)| (machine.groups.of(processor, &machine.tables), time))
             .collect();
         let places = machine.groups.shown().1;
-        let mut profile = conclude(self.machine, reading, &self.options);
+        let mut profile = conclude(self.machine, reading);
         for (group, time) in groups {
             let own = &mut profile.unattributed[usize::from(places[usize::from(group)])];
             *own = Some(own.unwrap_or(0).saturating_add(time));

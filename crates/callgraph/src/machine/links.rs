@@ -7,28 +7,70 @@ use crate::machine::{Chain, Frame, Link, Machine, Role, State, sum};
 use crate::record::{ChainId, Reading, Record};
 
 impl Machine {
+    /// Makes a link; the latency that waits for it waits for one thing more.
+    fn new_link(&mut self, chain: &mut Chain, link: Link) -> u32 {
+        chain.links += 1;
+        if link.waiting != NONE {
+            self.waiting.hold(link.waiting);
+        }
+        if let Some(number) = self.free_links.pop() {
+            self.links[number as usize] = link;
+            return number;
+        }
+        self.links.push(link);
+        self.links.len() as u32 - 1
+    }
+
+    /// Whether a chain has its skeleton start, or needs none; also where nothing hangs in the link any more.
+    pub(crate) fn has_begun(&self, link: u32) -> bool {
+        self.links.get(link as usize).is_none_or(|link| link.begun)
+    }
+
+    /// Nothing waits for the chain of a link any more.
+    pub(super) fn release_link(&mut self, link: u32) {
+        let waiting = self.links.get_mut(link as usize).map_or(NONE, |link| std::mem::replace(&mut link.waiting, NONE));
+        self.settle(waiting);
+    }
+
+    /// Gives up a link.
+    pub(crate) fn free_link(&mut self, link: u32) {
+        self.release_link(link);
+        if let Some(freed) = self.links.get_mut(link as usize) {
+            freed.begun = true;
+            self.freed.push(freed.spot.chain);
+            self.free_links.push(link);
+        }
+    }
+
     /// Marks that the chain has its skeleton start; false if it had it before.
     pub(super) fn begin_link(&mut self, chain: &Chain) -> bool {
-        !std::mem::replace(&mut self.links[chain.link as usize].begun, true)
+        self.links.get_mut(chain.link as usize).is_some_and(|link| !std::mem::replace(&mut link.begun, true))
     }
 
     /// A synchronous call from 1 to 4: its function ran in a chain of its own, called after the stub start; false where it rather is
     /// among the records that are missing.
-    pub(super) fn elsewhere(&mut self, chain: &Chain, frame: &mut Frame, cancelled: bool, record: &Record) -> bool {
-        if frame.lossy {
+    pub(super) fn elsewhere(
+        &mut self,
+        chain: &mut Chain,
+        frame: &mut Frame,
+        cancelled: bool,
+        record: &Record,
+    ) -> bool {
+        let name = self.tables.chain_name(chain.id).map(|chain| format!("{chain}.{}", frame.spot.event));
+        // A chain without a name was over long ago.
+        let Some(name) = name.filter(|_| !frame.lossy) else {
             self.unexpected(record);
             let info = self.site(frame.site);
             self.enter(chain, frame, info.function, NOWHERE);
             return false;
-        }
+        };
         if frame.waiting == NONE {
             frame.waiting = self.waiting.open();
         }
-        let name = format!("{}.{}", self.tables.chain_text(chain.id), frame.spot.event);
         let child = self.tables.chain(&name);
         let (context, call) = self.inside_of(chain);
         let site = frame.site;
-        self.links.push(Link {
+        let link = Link {
             context,
             call,
             site,
@@ -39,8 +81,9 @@ impl Machine {
             required: !cancelled,
             synchronous: true,
             outside: Reading { begin: frame.from, end: record.wall.begin },
-        });
-        self.linked.push((child, self.links.len() as u32 - 1, *record));
+        };
+        let number = self.new_link(chain, link);
+        self.linked.push((child, number, *record));
         true
     }
 
@@ -57,7 +100,7 @@ impl Machine {
             }
             waiting = top.waiting;
         }
-        self.links.push(Link {
+        let link = Link {
             context,
             call,
             site: record.site,
@@ -68,8 +111,8 @@ impl Machine {
             required: true,
             synchronous,
             outside: Reading::NONE,
-        });
-        let number = self.links.len() as u32 - 1;
+        };
+        let number = self.new_link(chain, link);
         self.linked.push((child, number, *record));
     }
 
@@ -78,7 +121,7 @@ impl Machine {
         let link = &self.links[number as usize];
         let (role, spot) = (link.role, link.spot);
         if chain.role != Role::New {
-            self.links[number as usize].begun = true;
+            self.free_link(number);
             self.counts.one(Kind::ChildTwice, spot);
             return false;
         }
@@ -112,7 +155,7 @@ impl Machine {
 
     /// A probe in the chain of a branch slows the call that waits for the branch.
     pub(super) fn branch_probe(&mut self, chain: &Chain, record: &Record) {
-        let link = &self.links[chain.link as usize];
+        let Some(link) = self.links.get(chain.link as usize) else { return };
         if link.waiting == NONE || !record.wall.is_some() || self.latency == Latency::Paper {
             return;
         }
@@ -127,9 +170,9 @@ impl Machine {
 
     /// The end of the function that a chain began with.
     pub(super) fn end_of_chain(&mut self, chain: &mut Chain, frame: Frame, end: &Record) {
-        let link = &self.links[chain.link as usize];
-        let (waiting, synchronous, oneway) = (link.waiting, link.synchronous, link.role == Role::OneWay);
-        if waiting != NONE {
+        let link = self.links.get(chain.link as usize).filter(|link| link.waiting != NONE);
+        if let Some(&Link { waiting, synchronous, role, .. }) = link {
+            let oneway = role == Role::OneWay;
             let caller = self.waiting.at(waiting);
             match (oneway, synchronous) {
                 (false, _) => {
@@ -159,21 +202,26 @@ impl Machine {
 
     /// Calls whose function left no record: they were made all the same.
     pub(crate) fn close_links(&mut self) {
-        for number in 0..self.links.len() {
-            let Link { begun, required, role, site, spot, context, waiting, .. } = self.links[number];
-            if begun || role == Role::Thread {
-                continue;
-            }
-            let kind = if role == Role::OneWay { Kind::LostChain } else { Kind::MissingSkeleton };
-            if required {
-                self.counts.one(kind, spot);
-            }
-            let key = Key::function(self.site(site).function);
-            let child = self.contexts.child(context, key, NOWHERE);
-            self.contexts.enter(child);
-            if role == Role::Remote {
-                self.waiting.at(waiting).key.get_or_insert(key);
+        for number in 0..self.links.len() as u32 {
+            if !self.has_begun(number) {
+                self.close_link(number);
             }
         }
+    }
+
+    /// A call whose function left no record.
+    pub(crate) fn close_link(&mut self, number: u32) {
+        let Link { required, role, site, spot, context, waiting, .. } = self.links[number as usize];
+        let kind = if role == Role::OneWay { Kind::LostChain } else { Kind::MissingSkeleton };
+        if required {
+            self.counts.one(kind, spot);
+        }
+        let key = Key::function(self.site(site).function);
+        let child = self.contexts.child(context, key, NOWHERE);
+        self.contexts.enter(child);
+        if role == Role::Remote && waiting != NONE {
+            self.waiting.at(waiting).key.get_or_insert(key);
+        }
+        self.free_link(number);
     }
 }
