@@ -18,3 +18,4 @@ mod flavours;
 mod hotel;
 #[path = "spans/laws.rs"]
 mod laws;
+mod misread;

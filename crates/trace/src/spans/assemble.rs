@@ -5,15 +5,17 @@
 //!   its completion; other spans that share an identifier are kept apart, a client and a server half among them;
 //! - each span finds its parent: the other half where the two share an identifier, else the span that it names; where a
 //!   consumer is linked to the producer of its message, that one, also in another trace;
+//! - single spans that lie or last an impossible time beside the others of their trace are moved or cut (`misread`);
 //! - spans whose parent is missing are given it back where only one place fits (`restore`); where several
 //!   name the same missing parent, it is put in their place; what remains are roots;
 //! - each root is an operation.
 
 use std::cmp::Ordering;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::spans::ids::{SpanId, TraceId};
+use crate::spans::misread;
 use crate::spans::model::{Messaging, Span, SpanKind, Spans};
 use crate::spans::restore::restore;
 use crate::{ReadReport, codes};
@@ -38,6 +40,8 @@ pub struct Forest {
     pub parent: Vec<u32>,
     /// Whether a producer's message went into a batch that another message's operation accounts for.
     pub batched: FxHashSet<u32>,
+    /// By how much spans were moved that lay where no clock can have had them, nanoseconds.
+    pub moved: FxHashMap<u32, i64>,
     /// The trees, in the order of their start.
     pub trees: Vec<Tree>,
     /// The spans of all trees, each tree in breadth-first order with the children of a span in the order of their start.
@@ -91,8 +95,8 @@ impl Work<'_> {
     }
 }
 
-/// Builds the trees.
-pub fn assemble(names: &mut Names, spans: Spans, report: &mut ReadReport) -> Forest {
+/// Builds the trees; with `corrects_times`, of spans whose times can be.
+pub fn assemble(names: &mut Names, spans: Spans, corrects_times: bool, report: &mut ReadReport) -> Forest {
     let mut work = Work { names, report, spans, parent: Vec::new(), sorted: Vec::new() };
     name_services(&mut work);
     sort(&mut work);
@@ -100,8 +104,9 @@ pub fn assemble(names: &mut Names, spans: Spans, report: &mut ReadReport) -> For
     work.parent = vec![NOBODY; work.spans.spans.len()];
     find_parents(&mut work);
     let batched = follow_links(&mut work);
+    let moved = if corrects_times { misread::put_right(&mut work) } else { FxHashMap::default() };
     restore(&mut work);
-    build_forest(work, batched)
+    build_forest(work, batched, moved)
 }
 
 fn name_services(work: &mut Work<'_>) {
@@ -314,7 +319,7 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
 }
 
 /// Lays out the trees.
-fn build_forest(mut work: Work<'_>, batched: FxHashSet<u32>) -> Forest {
+fn build_forest(mut work: Work<'_>, batched: FxHashSet<u32>, moved: FxHashMap<u32, i64>) -> Forest {
     let mut by_parent = std::mem::take(&mut work.sorted);
     let mut position = vec![0_u32; work.spans.spans.len()];
     for (at, index) in by_parent.iter().enumerate() {
@@ -382,14 +387,14 @@ fn build_forest(mut work: Work<'_>, batched: FxHashSet<u32>) -> Forest {
         });
     }
     let trees = number(&work, roots);
-    Forest { spans: work.spans, parent: work.parent, batched, trees, order: spans_of }
+    Forest { spans: work.spans, parent: work.parent, batched, moved, trees, order: spans_of }
 }
 
 /// Puts the trees in order and numbers those of each trace.
 fn number(work: &Work<'_>, mut roots: Vec<(u32, usize, usize)>) -> Vec<Tree> {
     let key = |root: u32| (work.span(root).start, work.span(root).trace, work.span(root).id, work.span(root).kind);
     roots.sort_by_key(|(root, ..)| key(*root));
-    let mut numbers: rustc_hash::FxHashMap<TraceId, u32> = rustc_hash::FxHashMap::default();
+    let mut numbers: FxHashMap<TraceId, u32> = FxHashMap::default();
     roots
         .into_iter()
         .map(|(root, first, end)| {

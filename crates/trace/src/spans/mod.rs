@@ -4,7 +4,8 @@
 //! each know little:
 //!
 //! 1. a reader (`formats`, a file each) streams the input into small [`model`] records;
-//! 2. [`assemble`] removes duplicates, finds parents, joins consumers to producers and lays out trees;
+//! 2. [`assemble`] removes duplicates, finds parents, joins consumers to producers, puts single times right that cannot be (`misread`) and
+//!    lays out trees;
 //! 3. [`classify`] says of each span whether it is a visit of a service, a call, or an activity;
 //! 4. [`skew`] compares the clocks of the machines and [`call_semantics`] decides, from corrected times, which caller waits;
 //! 5. [`toeg`] emits the events.
@@ -25,6 +26,7 @@ mod grouping;
 pub mod ids;
 mod input;
 mod json;
+mod misread;
 pub mod model;
 pub(crate) mod pieces;
 mod pipeline;
@@ -98,7 +100,7 @@ pub fn collect(
 pub struct SpanOptions {
     /// Whether a damaged line is an error that ends the reading.
     pub strict: bool,
-    /// Whether differing clocks are corrected.
+    /// Whether times are corrected: of clocks that differ, and of spans that lie an impossible time from their parents.
     pub correct_skew: bool,
     /// The probability with which operations were kept, above 0 and at most 1, whatever the traces tell of it.
     pub sampling: Option<f64>,

@@ -33,7 +33,7 @@ pub(super) fn operations(
     for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
         look_at_times(&spans, file, &mut report);
     }
-    let mut forest = assemble(&mut names.names, spans, &mut report);
+    let mut forest = assemble(&mut names.names, spans, options.correct_skew, &mut report);
     let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
     let unknown = name_unknown_peers(&forest, &mut names.names);
     let mut tree = TreeView::default();
@@ -130,6 +130,7 @@ fn recorded(
     let spans = order.iter().zip(&tree.parents).zip(items).zip(shifts).map(|(((&place, &parent), item), &shift)| {
         let span = &forest.spans.spans[place as usize];
         let above = |parent: u32| order[parent as usize];
+        let moved = forest.moved.get(&place).copied().unwrap_or(0);
         // Both halves of a call may have one identifier, and then one parent.
         let has_parent = |parent: u32| {
             let found = &forest.spans.spans[above(parent) as usize];
@@ -146,7 +147,7 @@ fn recorded(
             kind: span.kind,
             start: span.start.saturating_add(shift),
             end: span.end.saturating_add(shift),
-            shift,
+            shift: shift.saturating_add(moved),
             orphan: span.parent != SpanId::NONE && (parent == NONE || !has_parent(parent)),
             follows: span.follows,
             endless: span.endless,
