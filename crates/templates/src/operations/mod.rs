@@ -1,5 +1,6 @@
 //! The modelling operations (1998 paper §5.1) as a typed registry, and the `model` part of a template made of them.
 
+mod branches;
 mod ownership;
 mod terms;
 
@@ -91,6 +92,27 @@ pub const OPERATIONS: &[Operation] = &[
         doc: "the thread that begins at the node is a parallel branch of the entry, up to a join of the thread on which it ends, or \
               without one",
     },
+    Operation {
+        name: "addAlternative",
+        parameters: &[Parameter::Entry, Parameter::Node, Parameter::Node],
+        doc: "what the entry does after the first node and before the second is an alternative: other invocations do something else \
+              there, or nothing",
+    },
+    Operation {
+        name: "addDelay",
+        parameters: &[Parameter::Entry, Parameter::Node],
+        doc: "the time up to the node, since the one before it in the visit, passes without work: a timeout, a pause",
+    },
+    Operation {
+        name: "awaitRequest",
+        parameters: &[Parameter::Entry, Parameter::Entry, Parameter::Node, Parameter::Node],
+        doc: "the first entry makes a request to the second at the first node, goes on, and waits for its end at the second node",
+    },
+    Operation {
+        name: "forkRequest",
+        parameters: &[Parameter::Entry, Parameter::Entry, Parameter::Node],
+        doc: "the first entry makes a request to the second at the node, as a branch beside others, and does not wait for its end",
+    },
 ];
 
 /// The `model` part of a plan.
@@ -131,6 +153,8 @@ struct Compiler<'t, 'f, 'p> {
     given: Vec<Given>,
     /// Entries that are requested, and where.
     requested: Vec<(EntryReference, Span)>,
+    /// Nodes at which branches that are requests begin and end, and where that is said.
+    branching: Vec<(ModelNode, Span)>,
     unsure: bool,
 }
 
@@ -147,6 +171,7 @@ pub fn compile(template: &Template, pattern: &Pattern, route: &Route, findings: 
         apart: names_apart(template),
         given: Vec::new(),
         requested: Vec::new(),
+        branching: Vec::new(),
         unsure: false,
     };
     let before = compiler.findings.list.len();
@@ -288,6 +313,12 @@ impl Compiler<'_, '_, '_> {
                 let (entry, begin) = self.work(&arguments[0], &arguments[1])?;
                 Some(Action::AddBranch { entry, begin, join: None })
             }
+            "addDelay" => {
+                let (entry, node) = self.work(&arguments[0], &arguments[1])?;
+                Some(Action::AddDelay { entry, node })
+            }
+            "addAlternative" => self.alternative(arguments),
+            "awaitRequest" | "forkRequest" => self.branch_of_request(arguments),
             other => unreachable!("operation {other} is in the registry but has no meaning"),
         }
     }
