@@ -13,7 +13,7 @@ use lsp_types::{
 use super::documents::{Document, Documents, uri_of};
 
 /// Findings that are shown of one document.
-const SHOWN: usize = 200;
+const SHOWN: usize = 500;
 
 /// What an editor shows of the findings of a document. What lies in a file that it uses is shown where that file is used.
 pub fn shown(documents: &Documents, document: &Document, findings: &[Diagnostic]) -> Vec<Shown> {
