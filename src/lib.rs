@@ -7,7 +7,7 @@
 //! use dyelog::pipeline::{Input, Options, model};
 //! use dyelog::solve::{LayeredOptions, layered};
 //!
-//! // The spans of a small shop. Its format is told by the content, and so is compression.
+//! // The spans of a small shop. The content says which format and compression it has.
 //! let spans = std::fs::read("traces/shop.otlp.jsonl")?;
 //! let mut findings = Vec::new();
 //! let mut shop = model(&[Input::new("shop.otlp.jsonl", spans)], None, &Options::default(), &mut findings)?;

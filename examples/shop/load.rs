@@ -7,9 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::Context as _;
+use axum::http::{HeaderMap, Method};
 
+use crate::client::HttpClient;
 use crate::services::PRODUCTS;
+
+/// How long a user waits for an answer.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// The load to put on the shop.
 #[derive(Clone)]
@@ -65,7 +70,7 @@ fn buys(user: u32) -> bool {
 }
 
 async fn be_user(plan: Plan, user: u32, left: Arc<AtomicU64>) -> anyhow::Result<Seen> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build()?;
+    let client = HttpClient::new();
     let mut random = Random(plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(user)));
     let mut seen = Seen::default();
     loop {
@@ -76,14 +81,13 @@ async fn be_user(plan: Plan, user: u32, left: Arc<AtomicU64>) -> anyhow::Result<
         }
         let product = random.below(PRODUCTS);
         let begin = Instant::now();
-        let request = if buys(user) {
-            client.post(format!("http://{}/checkout/{product}", plan.gateway))
+        let (method, path) = if buys(user) {
+            (Method::POST, format!("/checkout/{product}"))
         } else {
-            client.get(format!("http://{}/product/{product}", plan.gateway))
+            (Method::GET, format!("/product/{product}"))
         };
-        let answer = request.send().await?;
-        ensure!(answer.status().is_success(), "the shop answered {}", answer.status());
-        answer.bytes().await?;
+        let answer = client.request(method, plan.gateway, &path, HeaderMap::new());
+        tokio::time::timeout(LONGEST, answer).await.context("the shop does not answer")??;
         seen.answers += 1;
         seen.response += begin.elapsed();
         seen.think += think;

@@ -9,6 +9,7 @@
 //! A gateway, a catalog, an inventory and a payment service talk HTTP over loopback; a mailer takes orders from a queue. What
 //! each does is in [`services`], how it is instrumented in [`telemetry`] and [`service`]; `README.md` draws it.
 
+mod client;
 mod load;
 mod processes;
 mod service;

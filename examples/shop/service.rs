@@ -15,6 +15,7 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::client::HttpClient;
 use crate::telemetry;
 use crate::work::{Activity, Operation};
 
@@ -23,17 +24,13 @@ use crate::work::{Activity, Operation};
 pub struct Service {
     tracer: SdkTracer,
     threads: Arc<Semaphore>,
-    client: reqwest::Client,
+    client: HttpClient,
 }
 
 impl Service {
     /// A service that works on at most `threads` requests at a time; further ones queue.
-    pub fn new(provider: &SdkTracerProvider, threads: usize) -> anyhow::Result<Self> {
-        Ok(Self {
-            tracer: provider.tracer("shop"),
-            threads: Arc::new(Semaphore::new(threads)),
-            client: reqwest::Client::builder().no_proxy().build()?,
-        })
+    pub fn new(provider: &SdkTracerProvider, threads: usize) -> Self {
+        Self { tracer: provider.tracer("shop"), threads: Arc::new(Semaphore::new(threads)), client: HttpClient::new() }
     }
 
     /// Accepts an HTTP request: waits for a thread, then starts the server span.
@@ -103,21 +100,21 @@ impl Visit {
         path: &str,
     ) -> anyhow::Result<T> {
         let method = operation.method;
-        let url = format!("http://{to}{path}");
         let span = SpanBuilder::from_name(method).with_kind(SpanKind::Client).with_attributes([
             KeyValue::new("http.request.method", method),
             KeyValue::new("server.address", to.ip().to_string()),
             KeyValue::new("server.port", i64::from(to.port())),
-            KeyValue::new("url.full", url.clone()),
+            KeyValue::new("url.full", format!("http://{to}{path}")),
         ]);
         let context = self.context.with_span(self.service.tracer.build_with_context(span, &self.context));
         let mut headers = telemetry::inject(&context);
-        let request = self.service.client.request(method.parse()?, url);
+        let verb = method.parse()?;
         let exchange = async |chain: Option<Carrier>| {
             if let Some(chain) = chain {
                 chain.inject(&mut headers);
             }
-            request.headers(headers).send().await?.error_for_status()?.json().await
+            let answer = self.service.client.request(verb, to, path, headers).await?;
+            anyhow::Ok(serde_json::from_slice(&answer)?)
         };
         let begin = Instant::now();
         let answer = operation.function.call_async(exchange).await;

@@ -112,7 +112,7 @@ pub async fn start(spans: Option<&TraceFile>, roles: &[Role], addresses: Address
 }
 
 impl Shop {
-    fn service(&mut self, name: &'static str, threads: usize, spans: Option<&TraceFile>) -> anyhow::Result<Service> {
+    fn service(&mut self, name: &'static str, threads: usize, spans: Option<&TraceFile>) -> Service {
         let provider = telemetry::provider(spans, name);
         let service = Service::new(&provider, threads);
         self.providers.push(provider);
@@ -121,21 +121,21 @@ impl Shop {
 
     fn router(&mut self, role: Role, spans: Option<&TraceFile>) -> anyhow::Result<Router> {
         Ok(match role {
-            Role::Catalog => catalog(self.service("catalog", CATALOG_THREADS, spans)?),
+            Role::Catalog => catalog(self.service("catalog", CATALOG_THREADS, spans)),
             Role::Inventory => {
-                let service = self.service("inventory", INVENTORY_THREADS, spans)?;
+                let service = self.service("inventory", INVENTORY_THREADS, spans);
                 Inventory { service, catalog: self.addresses.of(Role::Catalog)? }.router()
             }
             Role::Payment => {
-                let service = self.service("payment", PAYMENT_THREADS, spans)?;
+                let service = self.service("payment", PAYMENT_THREADS, spans);
                 self.payment = Some(service.clone());
                 payment(service)
             }
             Role::Gateway => {
                 let (queue, messages) = mpsc::unbounded_channel();
-                let mailer = self.service("mailer", MAILER_THREADS, spans)?;
+                let mailer = self.service("mailer", MAILER_THREADS, spans);
                 self.mailer = Some(tokio::spawn(run_mailer(mailer, messages)));
-                let service = self.service("gateway", GATEWAY_THREADS, spans)?;
+                let service = self.service("gateway", GATEWAY_THREADS, spans);
                 let [catalog, inventory, payment] =
                     [Role::Catalog, Role::Inventory, Role::Payment].map(|role| self.addresses.of(role));
                 Gateway { service, catalog: catalog?, inventory: inventory?, payment: payment?, queue }.router()

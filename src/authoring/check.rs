@@ -1,6 +1,7 @@
 //! What is wrong with rule files.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::authoring::cases;
@@ -8,7 +9,7 @@ use crate::datalog::allow;
 use crate::datalog::syntax;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::pipeline::{about_given, of_given};
-use crate::query::{Question, Scope, standard};
+use crate::query::{self, standard};
 use crate::tlc::Rules;
 use crate::tlc::rules::shipped_text;
 
@@ -20,7 +21,7 @@ type Named = (Arc<str>, Arc<str>);
 pub enum Sort {
     /// Templates, which are ready to run where nothing is wrong.
     Templates(Option<Box<Rules>>),
-    /// Questions to traces, with so many relations to ask.
+    /// Questions to traces, with so many relations.
     Questions(usize),
 }
 
@@ -33,8 +34,6 @@ pub struct Checked {
     pub sort: Sort,
     /// The cases that stand in them; each that does not hold is a finding.
     pub cases: usize,
-    /// The texts of files that they use, which are not shipped.
-    pub used: Vec<Named>,
 }
 
 impl Checked {
@@ -44,8 +43,7 @@ impl Checked {
     }
 }
 
-/// Checks rule files as they are loaded together, with the shipped ones behind them. A file without templates that is nothing by
-/// itself is taken for questions.
+/// Checks rule files as they are loaded together, with the shipped ones behind them; a file that only questions can use, as one of these.
 ///
 /// `resolver` gives the texts of files that they use, where those are not shipped.
 pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Checked {
@@ -60,18 +58,14 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
     };
     // A folder that happens to hold a file of the same name must not change what the shipped files mean.
     let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside(name) };
-    let (mut findings, sort) = match Rules::with_user_files(files, &resolve) {
-        Ok(rules) if files.is_empty() => (rules.warnings().to_vec(), Sort::Templates(Some(Box::new(rules)))),
-        Ok(rules) => (about_given(&rules, files), Sort::Templates(Some(Box::new(rules)))),
-        Err(Diagnostics(found)) => {
-            let as_templates = settled(files, &used.borrow(), of_given(found, files));
-            let questions = if let [file] = files { as_questions(file, &beside) } else { None };
-            match questions {
-                Some((found, relations)) if errors(&found) < errors(&as_templates) => {
-                    (settled(files, &used.borrow(), found), Sort::Questions(relations))
-                }
-                _ => (as_templates, Sort::Templates(None)),
-            }
+    let questions = if let [file] = files { as_questions(file, &beside) } else { None };
+    let (mut findings, sort) = if let Some((found, relations)) = questions {
+        (settled(files, &used.borrow(), found), Sort::Questions(relations))
+    } else {
+        match Rules::with_user_files(files, &resolve) {
+            Ok(rules) if files.is_empty() => (rules.warnings().to_vec(), Sort::Templates(Some(Box::new(rules)))),
+            Ok(rules) => (about_given(&rules, files), Sort::Templates(Some(Box::new(rules)))),
+            Err(Diagnostics(found)) => (settled(files, &used.borrow(), of_given(found, files)), Sort::Templates(None)),
         }
     };
     let mut number = 0;
@@ -83,31 +77,20 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
         }
     }
     findings.sort_by(|left, right| left.place.cmp(&right.place));
-    Checked { findings, sort, cases: number, used: used.into_inner() }
-}
-
-fn errors(findings: &[Diagnostic]) -> usize {
-    findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    Checked { findings, sort, cases: number }
 }
 
 fn settled(files: &[Named], used: &[Named], findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     allow::settle(files.iter().chain(used).map(|(name, text)| (name, text)), findings)
 }
 
-/// What there is to say about a file of questions, and how many relations it answers with; `None` of one that has templates.
+/// What there is to say about a file that only questions can use, and how many relations it defines; `None` of any other file.
 fn as_questions((name, text): &Named, beside: &dyn Fn(&str) -> Option<Arc<str>>) -> Option<(Vec<Diagnostic>, usize)> {
     let resolve = |used: &str| standard::text(used).or_else(|| shipped_text(used)).or_else(|| beside(used));
     let shipped = standard::FILES.map(|(name, _)| name);
     let loaded = syntax::read_beside(name, text, &resolve, &shipped);
-    if !loaded.program.templates.is_empty() {
-        return None;
-    }
-    // Over what it is asked is said with the question: one of them has to fit.
-    let asked = [Scope::Operation, Scope::Trace, Scope::Messages].map(|scope| {
-        match Question::new(&loaded.program, loaded.diagnostics.clone(), usize::MAX, &[], scope) {
-            Ok(question) => (question.warnings, question.asked.len()),
-            Err(Diagnostics(found)) => (found, 0),
-        }
-    });
-    asked.into_iter().min_by_key(|(found, _)| errors(found))
+    let found = query::check(&loaded.program, &loaded.diagnostics)?;
+    let own = loaded.program.rules.iter().filter(|rule| rule.head.span.file == 0);
+    let names: BTreeSet<&str> = own.map(|rule| &*rule.head.relation.value).collect();
+    Some((found, names.len()))
 }

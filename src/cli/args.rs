@@ -12,7 +12,8 @@ use dyelog::trace::{Format, ReadOptions};
 use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{
     bottleneck, calibrate, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches,
-    merge, model, profile, query, report, rules, search, simulate, solve, test, trace, validate, whatif, why_not,
+    merge, model, profile, query, report, rules, search, server, simulate, solve, test, trace, validate, whatif,
+    why_not,
 };
 
 /// Turns execution traces of distributed software into layered queueing network models, and solves them.
@@ -58,6 +59,10 @@ pub enum Command {
     Validate(validate::Arguments),
     /// Write all there is to tell about a model as one page of HTML
     Report(report::Arguments),
+    /// Receive traces of a running system, and keep what models of any period need: starts `dyelog-server`
+    Serve(server::Serve),
+    /// Ask about a period of what a server recorded: `dyelog-server period`
+    Period(server::Period),
     /// Tell where processor time goes along causal chains of calls, from the records of probes
     Profile(profile::Arguments),
     /// Estimate what a change of functions' processor time comes to, from the records of probes

@@ -100,7 +100,7 @@ pub struct ToegArguments {
 /// Arguments of `dyelog draw msc`.
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
-    "who sends what to whom" => "dyelog draw msc traces/fork-join.angio -o page.svg",
+    "messages between tasks, in the order of time" => "dyelog draw msc traces/fork-join.angio -o page.svg",
 })]
 pub struct MscArguments {
     #[command(flatten)]

@@ -16,7 +16,7 @@ pub enum Exit {
     /// The arguments or an input cannot be used; the reasons are on standard error. Nothing was written under `-o`.
     Input = 2,
     /// A solver stopped before it met its bound. What it has is written, and marked as not converged. Or a consumer of asynchronous
-    /// messages gets more than it serves: its backlog is told, and what is written is beside it.
+    /// messages gets more than it serves: a line says by how much, and the results are written.
     NotConverged = 3,
     /// A defect of `dyelog` itself.
     Bug = 70,

@@ -42,6 +42,7 @@ mod report;
 mod rule_files;
 mod rules;
 mod search;
+mod server;
 mod simulate;
 mod solve;
 mod source;
@@ -175,6 +176,8 @@ fn dispatch(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal),
         Command::Validate(arguments) => validate::run(arguments, terminal),
         Command::Report(arguments) => report::run(arguments, terminal),
+        Command::Serve(arguments) => server::serve(arguments),
+        Command::Period(arguments) => server::period(arguments),
         Command::Profile(arguments) => profile::run(arguments, terminal),
         Command::Impact(arguments) => impact::run(arguments, terminal),
         Command::Query(arguments) => query::run(arguments, terminal),

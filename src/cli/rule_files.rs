@@ -9,7 +9,7 @@ use dyelog::datalog::allow;
 use dyelog::datalog::ast::Program;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
-use dyelog::query;
+use dyelog::query::standard;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -58,9 +58,38 @@ pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>
     rules
 }
 
+/// A file by the name that findings show, and what it says.
+pub type Text = (Arc<str>, Arc<str>);
+
+/// The text of a rule file. Those that are shipped but not loaded by default go by the names under which `use` finds them.
+pub fn text(file: &Path) -> Result<Text, Diagnostic> {
+    let name = file.to_string_lossy();
+    let shipped = || shipped_text(&name).or_else(|| standard::text(&name));
+    let text = input::text(file).map(Arc::from).or_else(|finding| shipped().ok_or(finding))?;
+    Ok((input::shown(file), text))
+}
+
+/// The texts of rule files. They and the shipped ones go to the listener.
+fn texts(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Vec<Text>, Diagnostics> {
+    let (texts, unreadable): (Vec<_>, Vec<_>) = files.iter().map(|file| text(file)).partition(Result::is_ok);
+    let unreadable: Vec<Diagnostic> = unreadable.into_iter().filter_map(Result::err).collect();
+    if !unreadable.is_empty() {
+        return Err(Diagnostics(unreadable));
+    }
+    let texts: Vec<Text> = texts.into_iter().filter_map(Result::ok).collect();
+    for (name, text) in SHIPPED {
+        source(name.into(), text.into());
+        source(format!("rules/{name}").into(), text.into());
+    }
+    for (name, text) in &texts {
+        source(Arc::clone(name), Arc::clone(text));
+    }
+    Ok(texts)
+}
+
 /// Checks rule files as they are loaded together. All texts that findings may point into go to the sources.
 pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagnostics> {
-    for (name, text) in query::standard::FILES {
+    for (name, text) in standard::FILES {
         sources.insert(name.into(), text.into());
     }
     let texts = texts(files, &mut |file, text| sources.insert(file, text))?;
@@ -73,34 +102,4 @@ pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagno
 /// Findings about the rules of a program without what its comments allow.
 pub fn not_allowed(program: &Program, findings: &[Diagnostic]) -> Vec<Diagnostic> {
     allow::without_allowed(program.files.iter().map(|file| (&file.name, &file.text)), findings.to_vec())
-}
-
-/// The texts of rule files, those that are shipped among them by the names under which `use` finds them.
-fn texts(
-    files: &[PathBuf],
-    source: &mut dyn FnMut(Arc<str>, Arc<str>),
-) -> Result<Vec<(Arc<str>, Arc<str>)>, Diagnostics> {
-    for (name, text) in SHIPPED {
-        source(name.into(), text.into());
-        source(format!("rules/{name}").into(), text.into());
-    }
-    let mut texts: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    let mut unreadable: Vec<Diagnostic> = Vec::new();
-    for file in files {
-        match input::text(file) {
-            Ok(text) => texts.push((input::shown(file), text.into())),
-            // Those that are shipped but not loaded by default go by the names under which `use` finds them.
-            Err(finding) => match shipped_text(&file.to_string_lossy()) {
-                Some(text) => texts.push((input::shown(file), text)),
-                None => unreadable.push(finding),
-            },
-        }
-    }
-    if !unreadable.is_empty() {
-        return Err(Diagnostics(unreadable));
-    }
-    for (name, text) in &texts {
-        source(Arc::clone(name), Arc::clone(text));
-    }
-    Ok(texts)
 }

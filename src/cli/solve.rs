@@ -121,8 +121,8 @@ pub fn tell(
             number(backlog.arrivals - backlog.served)
         ));
     }
-    for doubt in &results.caveats {
-        terminal.remark(doubt);
+    for caveat in &results.caveats {
+        terminal.remark(caveat);
     }
     let outlook = || outlook(model, results, origins, threads);
     let text = match format {

@@ -63,7 +63,7 @@ pub fn given(
     Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::given(&inputs, options, terminal))?)
 }
 
-/// The sub-model of traces, or of saved sub-models, and how its entries were told apart.
+/// The sub-model of traces, or of saved sub-models, and how its entries were merged.
 pub fn submodel(
     files: &[PathBuf],
     reading: &ReadingArguments,

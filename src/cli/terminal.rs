@@ -63,7 +63,7 @@ impl Terminal {
         self.say(&self.errors.render_all(&fresh, &self.sources));
     }
 
-    /// Shows a remark, which nobody who wants quiet misses.
+    /// Shows a remark. `--quiet` does not show it.
     pub fn remark(&self, text: &str) {
         if !self.told.borrow().quiet {
             self.say(&format!("note: {text}\n"));

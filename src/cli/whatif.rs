@@ -1,18 +1,15 @@
 //! `dyelog whatif`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use dyelog::diagnostic::{Diagnostic, Place};
 use dyelog::model::codes;
-use dyelog::model::parameter::{Path, Subject, check_axis, check_change};
+use dyelog::model::parameter::{Subject, check_axis, check_change};
 use dyelog::report::plot::{self, Ink};
 use dyelog::report::whatif;
-use dyelog::solve::{SimulateOptions, SolveOptions};
-use dyelog::study::effect;
-use dyelog::study::figure::{Figure, Measure};
-use dyelog::study::sweep::{Question, State, SweepOptions, Table};
+use dyelog::study::figure::Figure;
+use dyelog::study::sweep::{self, State, Table, WrittenQuestion};
 
 use crate::cli::args::{OutputArguments, SourceArguments};
 use crate::cli::exit::Exit;
@@ -21,9 +18,6 @@ use crate::cli::progress::Progress;
 use crate::cli::source::{self, Questioned};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, Outcome};
-
-/// More points than these are refused.
-const MOST: usize = 1_000_000;
 
 /// Arguments of `dyelog whatif`.
 #[derive(Debug, Args)]
@@ -91,6 +85,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         gather(arguments.set.iter().map(|text| check_change(text))),
         gather(arguments.vary.iter().map(|text| check_axis(text))),
         gather(arguments.show.iter().map(|text| Figure::check(text))),
+        gather(std::iter::once(if arguments.list { Ok(()) } else { check_form(arguments) })),
     ])?;
     let own = &arguments.source.files[..];
     let sets: Vec<&[PathBuf]> = [own].into_iter().chain(arguments.against.chunks(1)).collect();
@@ -146,30 +141,8 @@ pub fn well_formed(checked: impl IntoIterator<Item = (Vec<()>, Vec<Diagnostic>)>
 
 /// Makes the changes that hold for all points, and reports those that make no difference and what they bring up.
 pub fn set(subject: &mut Subject, texts: &[String], terminal: &Terminal) -> Result<(), Failure> {
-    let (changes, mut errors) = gather(texts.iter().map(|text| subject.change(text)));
-    errors.extend(given_twice(changes.iter().map(|change| &change.path)));
-    if !errors.is_empty() {
-        return Err(Failure::Input(errors));
-    }
-    let before = subject.base().findings.clone();
-    let idle = effect::idle(subject, &changes)?;
-    subject.set(&changes)?;
-    terminal.report(&idle);
-    terminal.report(&effect::brought_up(&before, &subject.base().findings));
+    terminal.report(&sweep::set(subject, texts)?);
     Ok(())
-}
-
-/// Errors of parameters that are given more than one value.
-fn given_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> Vec<Diagnostic> {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    paths.for_each(|path| *seen.entry(path.to_string()).or_default() += 1);
-    let twice = seen.into_iter().filter(|(_, times)| *times > 1);
-    let error = |(path, times)| {
-        let message = format!("`{path}` is given {times} times");
-        Diagnostic::error(codes::CONTRADICTION, Place::Nowhere, message)
-            .with_hint("set or vary it once; `--vary` takes lists and ranges of values")
-    };
-    twice.map(error).collect()
 }
 
 /// What went well, and what went wrong.
@@ -185,54 +158,9 @@ pub fn gather<T>(found: impl Iterator<Item = Result<T, Diagnostic>>) -> (Vec<T>,
 }
 
 fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Terminal) -> Result<Table, Failure> {
-    let (first, base) = (&subjects[0].1, subjects[0].1.base());
-    let mut errors = Vec::new();
-    if arguments.vary.len() > 2 {
-        errors.push(Diagnostic::error(codes::SWEEP, Place::Nowhere, "at most two parameters can be varied at a time"));
-    }
-    if arguments.vary.is_empty() && matches!(arguments.format, Format::Svg | Format::Plot) {
-        let message = "a plot needs a parameter that is varied: `--vary PATH=VALUES`";
-        errors.push(Diagnostic::error(codes::SWEEP, Place::Nowhere, message));
-    }
-    let (axes, mut wrong) = gather(arguments.vary.iter().map(|text| first.axis(text)));
-    errors.append(&mut wrong);
-    let set = arguments.set.iter().filter_map(|text| first.change(text).ok()).map(|change| change.path);
-    let set: BTreeSet<String> = set.map(|path| path.to_string()).collect();
-    let twice = axes
-        .iter()
-        .map(|(path, _)| path)
-        .chain(axes.iter().map(|(path, _)| path).filter(|path| set.contains(&path.to_string())));
-    errors.extend(given_twice(twice));
-    let (measures, mut wrong) =
-        gather(arguments.show.iter().map(|text| Figure::parse(text, &base.model, base.origins.as_ref())));
-    let mut measures: Vec<Figure> = measures.into_iter().flatten().collect();
-    errors.append(&mut wrong);
-    for (name, other) in &subjects[1..] {
-        let missing = axes.iter().filter_map(|(path, _)| other.parameter(path).err());
-        errors.extend(missing.map(|error| error.with_note(format!("in {name}"))));
-    }
-    if !errors.is_empty() {
-        return Err(Failure::Input(errors));
-    }
-    if measures.is_empty() {
-        for (_, subject) in subjects {
-            for measure in Measure::usual(&subject.base().model, subject.base().origins.as_ref()) {
-                let figure = Figure::Mean(measure);
-                if !measures.contains(&figure) {
-                    measures.push(figure);
-                }
-            }
-        }
-    }
-    let threads = arguments.source.reduce.thread_count();
-    let options = SweepOptions { solver: solver(&measures), threads, warm: !arguments.cold };
-    let question = Question { axes, measures, options };
-    let count = question.grid().len();
-    if count > MOST {
-        let message = format!("the sweep has {count} points, more than {MOST}");
-        return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message).into());
-    }
-    let progress = Progress::steps("solving", Some((count * subjects.len()) as u64));
+    let written = WrittenQuestion { set: &arguments.set, vary: &arguments.vary, show: &arguments.show };
+    let question = written.of(subjects, arguments.source.reduce.thread_count(), !arguments.cold)?;
+    let progress = Progress::steps("solving", Some((question.grid().len() * subjects.len()) as u64));
     for (_, subject) in subjects {
         terminal.report(&question.without_effect(subject));
     }
@@ -241,15 +169,13 @@ fn ask(arguments: &Arguments, subjects: &[(String, Subject)], terminal: &Termina
     Ok(table)
 }
 
-/// How points are solved: in layers, unless a percentile is asked for, which only a simulation tells.
-fn solver(figures: &[Figure]) -> SolveOptions {
-    let mut parts: Vec<f64> = figures.iter().filter_map(Figure::part).collect();
-    if parts.is_empty() {
-        return SolveOptions::default();
+/// Refuses a plot along no axis.
+fn check_form(arguments: &Arguments) -> Result<(), Diagnostic> {
+    if arguments.vary.is_empty() && matches!(arguments.format, Format::Svg | Format::Plot) {
+        let message = "a plot needs a parameter that is varied: `--vary PATH=VALUES`";
+        return Err(Diagnostic::error(codes::SWEEP, Place::Nowhere, message));
     }
-    parts.sort_by(f64::total_cmp);
-    parts.dedup();
-    SolveOptions::from(SimulateOptions { parts, ..SimulateOptions::default() })
+    Ok(())
 }
 
 /// Tells of points that cannot be relied on.

@@ -32,8 +32,6 @@ pub struct Made {
     pub body: Body,
     /// Where its demand comes from, by phase, or one for a graph.
     pub sources: Vec<DemandSource>,
-    /// All its work per invocation, whatever its position.
-    pub total: Work,
     /// What was seen of its forks, where it is a graph.
     pub woven: Option<Woven>,
 }
@@ -55,7 +53,6 @@ impl Made {
         for first in firsts.into_iter().flatten() {
             *first = DemandSource::Function;
         }
-        self.total.demand = seconds;
     }
 }
 
@@ -72,17 +69,14 @@ impl Bodies<'_, '_> {
     ) -> Made {
         let mut positions: Vec<At<'_>> = total.work.iter().map(|(at, work)| (*at, work)).collect();
         positions.sort_unstable_by_key(|(at, _)| *at);
-        self.demands.doubting = false;
-        let (everything, _) = self.work(total, positions.iter().map(|(_, work)| *work), total.invocations);
-        self.demands.doubting = true;
         if total.blocks.is_empty() {
             let (phases, sources) = self.phases(total, &positions);
-            return Made { body: Body::Phases(phases), sources, total: everything, woven: None };
+            return Made { body: Body::Phases(phases), sources, woven: None };
         }
         let (start, sources, woven) = Graph::draw(self, total, positions, Site { entry, task, model, names, origins });
         let sources = main_sources(&sources);
         let woven = total.blocks.values().all(|block| block.response.count > 0).then_some(woven);
-        Made { body: Body::Activities(start), sources, total: everything, woven }
+        Made { body: Body::Activities(start), sources, woven }
     }
 
     fn phases(&mut self, total: &EntryTotal, positions: &[At<'_>]) -> (Vec<Work>, Vec<DemandSource>) {

@@ -32,7 +32,7 @@ pub const NO_DEMAND: Code = Code("M013");
 pub const NO_FUNCTION: Code = Code("M014");
 /// Only some events of an activity carry its measured CPU demand.
 pub const PARTLY_MEASURED: Code = Code("M015");
-/// Entries wait for each other in a circle.
+/// Entries call each other in a circle.
 pub const CYCLE: Code = Code("M016");
 /// Work of a customer has no place under open arrivals.
 pub const CUSTOMER_WORK: Code = Code("M017");

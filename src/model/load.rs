@@ -356,7 +356,7 @@ pub fn overload_warning(scenario: &str, rate: f64, overload: &Overload) -> Diagn
         Some(element) => {
             format!("{element} would be busy {} % of the time", short(overload.utilization * 100.0))
         }
-        None => "utilisations are unknown: entries wait for each other in a cycle".to_owned(),
+        None => "utilisations are unknown: entries call each other in a circle".to_owned(),
     };
     let message = format!(
         "scenario `{scenario}` gets the observed open arrivals of {}/s, which the model cannot sustain",

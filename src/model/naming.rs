@@ -70,7 +70,7 @@ pub fn task_label(identifier: &str, instance: u32) -> String {
 ///
 /// An entry is named after its service, else after its task with a number. Within a task an asynchronous or forwarding
 /// entry beside another of the same service has its type added, several of one type a number. A name that several
-/// tasks would have is told apart by theirs.
+/// tasks would have is named by theirs.
 pub fn entry_names(model: &SubModel, entries: &[EntryIndex]) -> Vec<Arc<str>> {
     let within = names_within_tasks(model, entries);
     let mut users: HashMap<&str, BTreeSet<(Name, u32)>> = HashMap::new();

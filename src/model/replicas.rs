@@ -1,6 +1,6 @@
 //! Copies of tasks: requests spread evenly among them.
 
-use crate::lqn::{Body, CallOrder, EntryId, Model, Multiplicity, TaskId, Work};
+use crate::lqn::{Body, CallOrder, EntryId, Model, Multiplicity, Task, TaskId, Work};
 
 /// Makes the callers of replicated tasks spread their requests: fan-out and fan-in between every caller and callee, and
 /// so many fewer requests to each copy. A processor of a replicated task that has no copies of its own gets as many.
@@ -24,7 +24,7 @@ pub fn spread(model: &mut Model) {
         }
     }
     let owner: Vec<TaskId> = model.entries.iter().map(|entry| entry.task).collect();
-    let replicas: Vec<u32> = model.tasks.iter().map(|task| task.replicas.max(1)).collect();
+    let replicas: Vec<u32> = model.tasks.iter().map(Task::copies).collect();
     let mut pairs: Vec<(TaskId, TaskId)> = Vec::new();
     let mut spread_calls = |from: TaskId, work: &mut Work| {
         for call in &mut work.calls {

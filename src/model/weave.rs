@@ -520,7 +520,7 @@ impl<'w> Parts<'w> {
             own.squares = (self.own.squares as f64 * ratio * ratio) as i128;
             own.count = self.own.count;
             part.visits = self.whole.visits;
-            // Processor time that was measured is where the time is; what was executed is told of the first segment.
+            // Processor time that was measured is where the time is; what was executed belongs to the first segment.
             let ratio = if all > 0 { ratio } else { f64::from(u8::from(Some(*at) == first)) };
             for (name, total) in &activities {
                 let cpu = Moments {

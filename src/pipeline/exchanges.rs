@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::query::Exchanges;
-use crate::query::messages::{Interaction, Manner, Message};
+use crate::query::messages::{Interaction, InteractionKind, Message};
 use crate::same::{self, Record, RecordKind, Same};
 use crate::trace::messages::{MessageStep, StepSink, What};
 use crate::trace::{ReadReport, TraceNames};
@@ -40,13 +40,13 @@ impl Recorder {
 }
 
 fn interaction(record: Record) -> Interaction {
-    let manner = match record.kind {
-        RecordKind::Sync => Manner::Synchronous,
-        RecordKind::Async => Manner::Asynchronous,
-        RecordKind::Forward => Manner::Forwarded,
+    let kind = match record.kind {
+        RecordKind::Sync => InteractionKind::Synchronous,
+        RecordKind::Async => InteractionKind::Asynchronous,
+        RecordKind::Forward => InteractionKind::Forwarded,
     };
     let Record { messages, cut_off, .. } = record;
-    Interaction { manner, client: record.client.task, server: record.server.task, messages, cut_off }
+    Interaction { kind, client: record.client.task, server: record.server.task, messages, cut_off }
 }
 
 impl StepSink for Recorder {

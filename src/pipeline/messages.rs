@@ -245,7 +245,7 @@ pub fn check_clocks(reading: &Reading) -> Result<(), Diagnostics> {
     if reading.clocks.is_empty() {
         return Ok(());
     }
-    let message = "`--clock` is for messages: with a dye, operations are told by it, whatever clocks say";
+    let message = "`--clock` is for messages: a dye names the operation, whatever clocks say";
     Err(Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message).into())
 }
 

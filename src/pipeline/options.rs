@@ -58,7 +58,7 @@ pub type RuleLoader<'r> = &'r dyn Fn(&mut dyn Listener) -> Result<Rules, Diagnos
 pub struct Options<'r> {
     /// How traces are read.
     pub reading: Reading,
-    /// How entries are told apart.
+    /// How entries are merged.
     pub merge: EntryMerge,
     /// How interactions are recognised; where it is not given, the traces tell.
     pub analysis: Option<Analysis>,

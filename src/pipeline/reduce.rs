@@ -26,7 +26,7 @@ pub struct Reduced {
     pub reduction: Reduction,
     /// What the readers saw.
     pub reading: ReadReport,
-    /// How entries were told apart.
+    /// How entries were merged.
     pub merge: String,
     /// Operations to show; none of saved sub-models.
     pub samples: Option<Samples>,

@@ -286,7 +286,7 @@ fn refuse_models(files: &[Input]) -> Result<(), Diagnostics> {
         .into())
 }
 
-/// The sub-model of traces, or of saved sub-models, and how its entries were told apart.
+/// The sub-model of traces, or of saved sub-models, and how its entries were merged.
 pub fn submodel(
     files: &[Input],
     options: &Options,

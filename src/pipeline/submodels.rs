@@ -15,7 +15,7 @@ use crate::pipeline::listener::Listener;
 pub struct Given {
     /// Their sum.
     pub submodel: SubModel,
-    /// How their entries were told apart.
+    /// How their entries were merged.
     pub merge: String,
     /// What they have seen.
     pub seen: Seen,
@@ -93,7 +93,7 @@ impl Seen {
     }
 }
 
-/// Refuses sub-models whose entries were told apart otherwise than those of the traces beside them.
+/// Refuses sub-models whose entries were merged otherwise than those of the traces beside them.
 pub fn check_merge(given: &Given, of_traces: &str) -> Result<(), Diagnostics> {
     if given.merge == of_traces {
         return Ok(());

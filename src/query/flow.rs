@@ -37,7 +37,7 @@ impl<'p> Flow<'p> {
         let mut flow = Self { scopes: Scopes::of(program), columns: BTreeMap::new() };
         // Where facts flow must be known before where texts do: where both meet, what goes on is in the facts.
         let readers = flow.readers(program);
-        for part in [Part::Sources, Part::Texts, Part::Others] {
+        for part in [FlowPart::Sources, FlowPart::Texts, FlowPart::Others] {
             let mut open: VecDeque<usize> = (0..program.rules.len()).collect();
             let mut waiting = vec![true; open.len()];
             while let Some(number) = open.pop_front() {
@@ -126,7 +126,7 @@ impl<'p> Flow<'p> {
     }
 
     /// Takes in what a rule gives its head, whose relation is given back where that was news.
-    fn go_on(&mut self, rule: &Rule, part: Part) -> Option<u32> {
+    fn go_on(&mut self, rule: &Rule, part: FlowPart) -> Option<u32> {
         let number = self.scopes.relation(&rule.head.relation)?;
         let variables = if rule.body.is_empty() { Variables::default() } else { self.variables(rule) };
         let mut news = false;
@@ -149,7 +149,7 @@ impl<'p> Flow<'p> {
 
 /// What is found at a time.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum FlowPart {
     Sources,
     Texts,
     Others,
@@ -157,23 +157,23 @@ enum Part {
 
 impl Held {
     /// Takes in what else a column may hold; whether that was news.
-    fn take(&mut self, given: Self, part: Part) -> bool {
+    fn take(&mut self, given: Self, part: FlowPart) -> bool {
         match part {
-            Part::Sources => {
+            FlowPart::Sources => {
                 let before = self.sources.len();
                 self.sources.extend(given.sources);
                 self.sources.len() > before
             }
             // Of texts that meet facts only those go on that the trace has: they are among the facts.
-            Part::Texts if !given.sources.is_empty() => false,
-            Part::Texts => {
+            FlowPart::Texts if !given.sources.is_empty() => false,
+            FlowPart::Texts => {
                 let before = self.texts.len();
                 for (text, place) in given.texts {
                     self.texts.entry(text).or_insert(place);
                 }
                 self.texts.len() > before
             }
-            Part::Others => given.others && !std::mem::replace(&mut self.others, true),
+            FlowPart::Others => given.others && !std::mem::replace(&mut self.others, true),
         }
     }
 

@@ -9,9 +9,9 @@ use crate::trace::TaskId;
 /// A message.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
-    /// Who sent it.
+    /// The task that sent it.
     pub sender: TaskId,
-    /// Who received it; `None` where nobody did and its sending does not tell.
+    /// The task that received it; `None` where none did and its sending does not name one.
     pub receiver: Option<TaskId>,
     /// What it says.
     pub label: Name,
@@ -19,7 +19,7 @@ pub struct Message {
     pub sent: f64,
     /// When it was received, in seconds; NaN where that is not known.
     pub received: f64,
-    /// Whether nobody received it.
+    /// Whether no task received it.
     pub lost: bool,
     /// Where the trace tells of it: a place among [`Exchanges::files`].
     pub file: u32,
@@ -29,16 +29,16 @@ pub struct Message {
 
 /// How the client of an interaction goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum InteractionKind {
     /// It waits for the reply.
     Synchronous,
-    /// Nobody replies.
+    /// There is no reply.
     Asynchronous,
-    /// It waits for the reply of the last one to whom the request was passed on.
+    /// It waits for the reply of the last task to which the request was passed on.
     Forwarded,
 }
 
-impl Manner {
+impl InteractionKind {
     /// Its word, as lists of interactions have it.
     pub fn word(self) -> &'static str {
         match self {
@@ -53,10 +53,10 @@ impl Manner {
 #[derive(Clone, Debug)]
 pub struct Interaction {
     /// How its client goes on.
-    pub manner: Manner,
-    /// Who began it.
+    pub kind: InteractionKind,
+    /// The task that began it.
     pub client: TaskId,
-    /// Who replied; of an asynchronous one, who received the message.
+    /// The task that replied; of an asynchronous interaction, the one that received the message.
     pub server: TaskId,
     /// Its messages by their numbers: the request, those that passed it on, the reply.
     pub messages: Vec<u32>,

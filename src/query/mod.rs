@@ -27,4 +27,4 @@ mod tree;
 pub use answer::{Answering, Cell, Rows, Told, Work};
 pub use facts::{Questioned, TraceFacts};
 pub use messages::Exchanges;
-pub use question::{Asked, Column, Question, Scope};
+pub use question::{Asked, Column, Question, Scope, check};

@@ -1,11 +1,14 @@
 //! What is asked: a program of rules, the relations to show, and over what.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::datalog::ast::{Atom, Program, Rule, Term};
+use indexmap::IndexSet;
+
+use crate::datalog::ast::{Atom, Ident, Program, Rule, Span, Term};
 use crate::datalog::base::{BaseSchema, Type};
 use crate::datalog::check::{check_own, column_types};
+use crate::datalog::codes as rule_codes;
 use crate::datalog::eval::{CompiledRules, Relation, compile};
 use crate::datalog::scope::Scopes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
@@ -120,14 +123,15 @@ impl Question {
             return Err(Diagnostics(found));
         }
         let rules = compile(program, schema)?;
-        let names = if chosen.is_empty() { shown(program, from) } else { chosen.to_vec() };
+        let names = if chosen.is_empty() { shown(program, from) } else { distinct(chosen) };
         let types = column_types(program, schema);
         let types: Vec<Vec<Type>> = (0..).zip(types).map(|(number, columns)| whole(&rules, number, columns)).collect();
         let mut asked = Vec::new();
         let mut errors = Vec::new();
+        let heads = Heads::of(program);
         for name in names {
             match rules.relation(&name) {
-                Some(relation) => asked.push(describe(program, &name, relation, &types)),
+                Some(relation) => asked.push(heads.describe(&name, relation, &types)),
                 None => errors.push(no_relation(program, &name)),
             }
         }
@@ -138,6 +142,7 @@ impl Question {
             let finding = Diagnostic::error(codes::NOTHING_ASKED, Place::Nowhere, "nothing is asked for");
             return Err(finding.with_hint("`-e 'slow(S) :- duration(S, D), D > 1000000.'` asks for `slow`").into());
         }
+        drop_unused(&mut found, program, &asked, !chosen.is_empty());
         let needed = needed::rules(program, asked.iter().map(|asked| asked.relation));
         let errors = out_of_scope(program, &needed, &asked, scope);
         if !errors.is_empty() {
@@ -166,19 +171,37 @@ fn whole(rules: &CompiledRules, relation: u32, columns: Vec<Type>) -> Vec<Type> 
     columns.into_iter().enumerate().map(of).collect()
 }
 
+/// What there is to say of a rule file that only questions can use: one without templates, which reads more than facts of nodes. `None` of
+/// any other file.
+pub fn check(program: &Program, findings: &[Diagnostic]) -> Option<Vec<Diagnostic>> {
+    let of_nodes = |name: &str| facts::schema().get(name).is_some();
+    let is_question = program.templates.is_empty() && reads(program, |name| !of_nodes(name));
+    is_question.then(|| findings.iter().cloned().chain(check_own(program, schema::schema(), &[0])).collect())
+}
+
 /// The facts that a rule file is about, by what it reads: those of the graph alone where nothing else is read, and templates stand in it or
 /// a relation of its own has the name of another fact. Elsewhere all facts.
 fn room_of(program: &Program) -> &'static BaseSchema {
     let beyond = |name: &str| facts::schema().get(name).is_none() && schema::schema().get(name).is_some();
-    let own: BTreeSet<&str> = program.rules.iter().map(|rule| &*rule.head.relation.value).collect();
-    let mut reads_others = false;
+    let of_graph = !program.templates.is_empty() || own(program).into_iter().any(beyond);
+    if of_graph && !reads(program, beyond) { facts::schema() } else { schema::schema() }
+}
+
+/// Whether rules read such a relation that they do not define.
+fn reads(program: &Program, is_such: impl Fn(&str) -> bool) -> bool {
+    let own = own(program);
     let rules: Vec<&Rule> = program.rules.iter().collect();
+    let mut found = false;
     atoms(&rules, &mut |atom| {
         let name = &*atom.relation.value;
-        reads_others |= beyond(name) && !own.contains(name);
+        found |= is_such(name) && !own.contains(name);
     });
-    let of_graph = !program.templates.is_empty() || own.iter().any(|name| beyond(name));
-    if of_graph && !reads_others { facts::schema() } else { schema::schema() }
+    found
+}
+
+/// The names of the relations that rules define.
+fn own(program: &Program) -> BTreeSet<&str> {
+    program.rules.iter().map(|rule| &*rule.head.relation.value).collect()
 }
 
 pub(super) fn place(program: &Program, span: crate::datalog::ast::Span) -> Place {
@@ -188,74 +211,115 @@ pub(super) fn place(program: &Program, span: crate::datalog::ast::Span) -> Place
     }
 }
 
-/// The relations that are shown where none is chosen.
-fn shown(program: &Program, from: usize) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let add = |names: &mut Vec<String>, name: &str| {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    };
-    for output in program.outputs.iter().filter(|output| output.span.file == 0) {
-        add(&mut names, &output.relation.value);
-    }
+/// What is shown is used, and so is a `use` that brings it.
+fn drop_unused(found: &mut Vec<Diagnostic>, program: &Program, asked: &[Asked], chosen: bool) {
+    let names: BTreeSet<&str> = asked.iter().map(|asked| &*asked.name).collect();
     let heads = program.rules.iter().map(|rule| &rule.head.relation);
-    let heads = heads.filter(|head| head.span.file == 0 && !head.value.starts_with('_'));
-    for head in heads.clone().filter(|head| head.span.start as usize >= from) {
-        add(&mut names, &head.value);
-    }
-    if names.is_empty() {
-        heads.for_each(|head| add(&mut names, &head.value));
-    }
-    names
+    let shown: BTreeSet<Span> = heads.filter(|head| names.contains(&*head.value)).map(|head| head.span).collect();
+    let places: Vec<Place> = shown.into_iter().map(|span| place(program, span)).collect();
+    found.retain(|finding| match finding.code {
+        rule_codes::UNUSED => !places.contains(&finding.place),
+        rule_codes::UNUSED_USE => !chosen,
+        _ => true,
+    });
 }
 
-fn describe(program: &Program, name: &str, relation: Relation, types: &[Vec<Type>]) -> Asked {
-    let (names, kinds): (Vec<Arc<str>>, Vec<Type>) = match relation {
-        Relation::Base(base) => {
-            let names = schema::column_names(base).into_iter().map(Into::into).collect();
-            (names, schema::schema().columns(base).1.to_vec())
+fn distinct(names: &[String]) -> Vec<String> {
+    names.iter().cloned().collect::<IndexSet<String>>().into_iter().collect()
+}
+
+/// The relations that are shown where none is chosen.
+fn shown(program: &Program, from: usize) -> Vec<String> {
+    let mut names: IndexSet<&str> = IndexSet::new();
+    let outputs = program.outputs.iter().filter(|output| output.span.file == 0);
+    names.extend(outputs.map(|output| &*output.relation.value));
+    let heads = program.rules.iter().map(|rule| &rule.head.relation);
+    let heads = heads.filter(|head| head.span.file == 0 && !head.value.starts_with('_'));
+    names.extend(heads.clone().filter(|head| head.span.start as usize >= from).map(|head| &*head.value));
+    if names.is_empty() {
+        names.extend(heads.map(|head| &*head.value));
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// What tells how the columns of relations are called: their heads, and what the first file says of its output.
+struct Heads<'p> {
+    heads: BTreeMap<u32, Vec<&'p Atom>>,
+    outputs: BTreeMap<&'p str, &'p [Ident]>,
+}
+
+impl<'p> Heads<'p> {
+    fn of(program: &'p Program) -> Self {
+        let scopes = Scopes::of(program);
+        let mut found = Self { heads: BTreeMap::new(), outputs: BTreeMap::new() };
+        for head in program.rules.iter().map(|rule| &rule.head) {
+            if let Some(number) = scopes.relation(&head.relation) {
+                found.heads.entry(number).or_default().push(head);
+            }
         }
-        Relation::Derived(number) => {
-            let declared =
-                program.outputs.iter().find(|output| output.span.file == 0 && &*output.relation.value == name);
-            let declared = declared.and_then(|output| output.columns.as_ref());
-            let names = match declared {
-                Some(columns) => columns.iter().map(|column| Arc::clone(&column.value)).collect(),
-                None => of_heads(program, number),
-            };
-            (names, types.get(number as usize).cloned().unwrap_or_default())
+        for output in program.outputs.iter().filter(|output| output.span.file == 0) {
+            if let Some(columns) = &output.columns {
+                found.outputs.insert(&output.relation.value, columns);
+            }
         }
-    };
+        found
+    }
+
+    fn describe(&self, name: &str, relation: Relation, types: &[Vec<Type>]) -> Asked {
+        let (names, kinds): (Vec<Arc<str>>, Vec<Type>) = match relation {
+            Relation::Base(base) => {
+                let names = schema::column_names(base).into_iter().map(Into::into).collect();
+                (names, schema::schema().columns(base).1.to_vec())
+            }
+            Relation::Derived(number) => {
+                let names = match self.outputs.get(name) {
+                    Some(columns) => columns.iter().map(|column| Arc::clone(&column.value)).collect(),
+                    None => self.variables(number),
+                };
+                (names, types.get(number as usize).cloned().unwrap_or_default())
+            }
+        };
+        Asked { name: name.into(), columns: columns(names, &kinds), relation }
+    }
+
+    /// Names of columns by the first head that has a variable there.
+    fn variables(&self, number: u32) -> Vec<Arc<str>> {
+        let heads = self.heads.get(&number).map_or(&[][..], Vec::as_slice);
+        let arity = heads.first().map_or(0, |head| head.arguments.len());
+        let column = |place: usize| {
+            let variable = heads.iter().find_map(|head| match &head.arguments.get(place)?.value {
+                Term::Variable(variable, 0) => Some(Arc::clone(&variable.name)),
+                _ => None,
+            });
+            variable.unwrap_or_else(|| format!("column_{}", place + 1).into())
+        };
+        (0..arity).map(column).collect()
+    }
+}
+
+/// Columns of these names, which are told apart.
+fn columns(names: Vec<Arc<str>>, kinds: &[Type]) -> Vec<Column> {
+    let mut taken: BTreeSet<Arc<str>> = names.iter().cloned().collect();
     let mut columns: Vec<Column> = Vec::new();
     for (place, column) in names.into_iter().enumerate() {
         let again = columns.iter().any(|known| known.name == column);
-        let name = if again { format!("{column}_{}", place + 1).into() } else { column };
+        // A name that no other column has, or is to have.
+        let mut numbered = (place + 1..).map(|number| Arc::from(format!("{column}_{number}")));
+        let name = if again { numbered.find(|name| !taken.contains(name)).unwrap_or(column) } else { column };
+        taken.insert(Arc::clone(&name));
         columns.push(Column { name, kind: kinds.get(place).copied().unwrap_or(Type::Any) });
     }
-    Asked { name: name.into(), columns, relation }
-}
-
-/// Names of columns by the first head that has a variable there.
-fn of_heads(program: &Program, number: u32) -> Vec<Arc<str>> {
-    let scopes = Scopes::of(program);
-    let is = |head: &&Atom| scopes.relation(&head.relation) == Some(number);
-    let heads: Vec<&Atom> = program.rules.iter().map(|rule| &rule.head).filter(is).collect();
-    let arity = heads.first().map_or(0, |head| head.arguments.len());
-    let column = |place: usize| {
-        let variable = heads.iter().find_map(|head| match &head.arguments.get(place)?.value {
-            Term::Variable(variable, 0) => Some(Arc::clone(&variable.name)),
-            _ => None,
-        });
-        variable.unwrap_or_else(|| format!("column_{}", place + 1).into())
-    };
-    (0..arity).map(column).collect()
+    columns
 }
 
 fn no_relation(program: &Program, name: &str) -> Diagnostic {
     let defined: Vec<&str> = program.rules.iter().map(|rule| &*rule.head.relation.value).collect();
     let all = defined.iter().copied().chain(schema::schema().names());
     let finding = Diagnostic::error(codes::NO_RELATION, Place::Nowhere, format!("no relation is called `{name}`"));
+    if let Some(file) = schema::schema().file_of(name) {
+        return finding
+            .with_hint(format!("`{file}` defines it: write `use \"{file}\"` in the rules, or `-e 'use \"{file}\"'`"));
+    }
     match similar(name, all) {
         Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
         None => {

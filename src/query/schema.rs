@@ -123,7 +123,7 @@ relations! {
     Request "request" ("from": ENTRY, "to": ENTRY) "entry E requests entry F";
     Owner "owner" ("node": Type::Node, "entry": ENTRY) "node N is work of entry E";
     Message "message" ("message": MESSAGE, "sender": Type::Symbol, "receiver": Type::Symbol)
-        "message M went from a task to another one; \"\" where nobody received it and its sending does not tell to whom it went";
+        "message M went from a task to another one; \"\" where no task received it and its sending does not name one";
     MessageThread "message_thread" ("message": MESSAGE, "sender": Type::Integer, "receiver": Type::Integer)
         "message M went from that thread of its sender to that of its receiver; 1 where a task has one";
     MessageName "message_name" ("message": MESSAGE, "name": Type::Symbol) "message M says that; no row where it is not told";

@@ -102,7 +102,7 @@ fn arcs(events: &[Event], visits: &[Vec<u32>], threads: usize) -> Vec<Arcs> {
             own.next_in_visit = visit.get(place + 1).copied().unwrap_or(NONE);
         }
     }
-    // By thread: who forked it, and its last event so far.
+    // By thread: the event that forked it, and its last event so far.
     let (mut forked_by, mut last) = (vec![NONE; threads + 1], vec![NONE; threads + 1]);
     for (number, event) in events.iter().enumerate() {
         let (own, thread) = (number as u32, event.thread as usize);

@@ -130,7 +130,7 @@ impl<'a> Recorder<'a> {
         self::note(&mut self.strands, strand, note, note);
     }
 
-    /// A strand goes on in another thread: who waits for the branch that it is will join that one.
+    /// A strand goes on in another thread. A wait for its branch joins that thread.
     fn go_on_in(&mut self, strand: u32, thread: u32) {
         let Some((note, visit)) = self.of(strand) else { return };
         self.strands[strand as usize].thread = thread;

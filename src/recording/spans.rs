@@ -1,6 +1,6 @@
 //! The spans that a tracer of the simulated system would record.
 //!
-//! A visit is a SERVER span, below the CLIENT span of who waits for it, or a CONSUMER span below a PRODUCER. What is passed on is a
+//! A visit is a SERVER span, below the CLIENT span of the caller that waits for it, or a CONSUMER span below a PRODUCER. What is passed on is a
 //! PRODUCER with a SERVER below it: a caller other than the sender waits for that server's answer. Second phases, branches
 //! and what comes after a join are INTERNAL spans, so that each has the processor time that is its own.
 

@@ -12,7 +12,7 @@ use crate::report::json::pretty;
 use crate::report::table::Table;
 
 /// The texts, by what their codes are about.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 9] = [
     include_str!("codes/traces.md"),
     include_str!("codes/rules.md"),
     include_str!("codes/queries.md"),
@@ -20,6 +20,7 @@ const TEXTS: [&str; 8] = [
     include_str!("codes/lqn.md"),
     include_str!("codes/solvers.md"),
     include_str!("codes/callgraph.md"),
+    include_str!("codes/observe.md"),
     include_str!("codes/program.md"),
 ];
 

@@ -20,7 +20,7 @@ pub mod html;
 pub mod interactions;
 pub mod json;
 mod look;
-mod markup;
+pub mod markup;
 pub mod matches;
 pub mod model;
 mod names;

@@ -15,7 +15,7 @@ use crate::study::outlook::Outlook;
 /// What is so near to saturation is saturated.
 const SAME: f64 = 0.005;
 
-/// Sources of load that are told of before the tables.
+/// Sources of load that are named before the tables.
 const SHOWN: usize = 8;
 
 /// A line each source of load, and one on what saturates first.
@@ -67,8 +67,11 @@ pub fn text(model: &Model, outlook: &Outlook, look: Look) -> String {
 
 /// Those that there are, each after a comma.
 fn quantiles(of: &Quantiles) -> String {
-    let named = [("p50", of.p50), ("p95", of.p95), ("p99", of.p99)];
-    named.into_iter().filter_map(|(name, value)| Some(format!(", {name} {}", time(value?)))).collect()
+    let interval = of.p95_interval.map(|(low, high)| format!(" ({})", between(Interval { low, high }, time)));
+    let named = [("p50", of.p50, None), ("p95", of.p95, interval), ("p99", of.p99, None)];
+    let text =
+        |name, value, interval: Option<String>| format!(", {name} {}{}", time(value), interval.unwrap_or_default());
+    named.into_iter().filter_map(|(name, value, interval)| Some(text(name, value?, interval))).collect()
 }
 
 /// A line in lines so wide, where its words allow.
@@ -91,7 +94,7 @@ pub(super) fn broken(line: &str, width: usize) -> String {
     text
 }
 
-/// `{"loads": [{"name", "throughput", "response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p99"}}], "saturates_first":
+/// `{"loads": [{"name", "throughput", "response", "p50", "p95", "p99", "traced": {"response", "p50", "p95", "p95_low", "p95_high", "p99"}}], "saturates_first":
 /// {"kind", "name", "busy", "factor"}}`, seconds and per second. `traced` is null of a model file. Of a calibrated model, loads and what saturates first have
 /// `low` and `high`, the interval of the response and of the factor.
 pub fn json(model: &Model, outlook: &Outlook) -> Value {
@@ -120,7 +123,13 @@ fn with_interval(own: &mut Value, interval: Option<Interval>) {
     }
 }
 
-/// `{"response", "p50", "p95", "p99"}`, seconds.
+/// `{"response", "p50", "p95", "p99"}`, seconds; of measured times with `p95_low` and `p95_high`, its 95 % interval. An upper end that it does not have
+/// is null.
 pub(super) fn times(response: Option<f64>, quantiles: &Quantiles) -> Value {
-    json!({ "response": response, "p50": quantiles.p50, "p95": quantiles.p95, "p99": quantiles.p99 })
+    let mut own = json!({ "response": response, "p50": quantiles.p50, "p95": quantiles.p95, "p99": quantiles.p99 });
+    if let Some((low, high)) = quantiles.p95_interval {
+        own["p95_low"] = json!(low);
+        own["p95_high"] = json!(high);
+    }
+    own
 }

@@ -52,7 +52,7 @@ fn scenarios(load: &LoadValidation, tolerance: f64, look: Look) -> String {
         ">PREDICTED",
         ">INTERVAL",
         ">MEASURED",
-        ">PLUS OR MINUS",
+        ">INTERVAL",
         ">OFF BY (%)",
         "VERDICT",
     ]);
@@ -102,7 +102,7 @@ fn row(table: &mut Table, name: &str, figure: &str, own: &Compared, tolerance: f
         shown(own.predicted, &form).into(),
         own.interval.map(|own| between(own, &form)).unwrap_or_default().into(),
         shown(own.measured, &form).into(),
-        own.half_width.map(&form).unwrap_or_default().into(),
+        own.measured_interval.map(|own| between(own, &form)).unwrap_or_default().into(),
         off(own).into(),
         verdict(own, tolerance),
     ]);
@@ -142,10 +142,10 @@ pub fn between(interval: Interval, form: impl Fn(f64) -> String) -> String {
 }
 
 /// One JSON document, ending in a newline: `{"dyelog-validation": 1, "tolerance", "scenarios": [{"name", "against", "rate", "verdict", "measured":
-/// {"response", "half_width", "throughput", "p95"}, "predicted": {"response", "low", "high", "throughput", "p95", "p95_low", "p95_high"}}],
+/// {"response", "low", "high", "throughput", "p95", "p95_low", "p95_high"}, "predicted": {"response", "low", "high", "throughput", "p95", "p95_low", "p95_high"}}],
 /// "processors": [{"name", "against", "verdict", "measured": {"busy", "by"}, "predicted": {"busy", "low", "high"}}], "saturation": [{"against", "kind", "name",
 /// "factor", "low", "high"}], "missing": [{"against", "reason"}], "converged"}`. Seconds, per second, busy servers; what is not known is null, and so is
-/// the upper end of an interval that has none. `half_width` is that of the mean response. The verdict of a scenario is that of its mean response.
+/// the upper end of an interval that has none. `low` and `high` are those of the mean response. The verdict of a scenario is that of its mean response.
 pub fn json(loads: &[LoadValidation], tolerance: f64) -> String {
     let scenarios = loads.iter().flat_map(|load| {
         load.scenarios.iter().map(|own| {
@@ -156,18 +156,21 @@ pub fn json(loads: &[LoadValidation], tolerance: f64) -> String {
                 "verdict": word(own.response.verdict(tolerance)),
                 "measured": {
                     "response": own.response.measured,
-                    "half_width": own.response.half_width,
+                    "low": low(own.response.measured_interval),
+                    "high": high(own.response.measured_interval),
                     "throughput": own.throughput.measured,
                     "p95": own.p95.measured,
+                    "p95_low": low(own.p95.measured_interval),
+                    "p95_high": high(own.p95.measured_interval),
                 },
                 "predicted": {
                     "response": own.response.predicted,
-                    "low": low(&own.response),
-                    "high": high(&own.response),
+                    "low": low(own.response.interval),
+                    "high": high(own.response.interval),
                     "throughput": own.throughput.predicted,
                     "p95": own.p95.predicted,
-                    "p95_low": low(&own.p95),
-                    "p95_high": high(&own.p95),
+                    "p95_low": low(own.p95.interval),
+                    "p95_high": high(own.p95.interval),
                 },
             })
         })
@@ -180,14 +183,14 @@ pub fn json(loads: &[LoadValidation], tolerance: f64) -> String {
                 "against": load.against,
                 "verdict": word(own.busy.verdict(tolerance)),
                 "measured": { "busy": own.busy.measured, "by": own.busy.measured.map(|_| by) },
-                "predicted": { "busy": own.busy.predicted, "low": low(&own.busy), "high": high(&own.busy) },
+                "predicted": { "busy": own.busy.predicted, "low": low(own.busy.interval), "high": high(own.busy.interval) },
             })
         })
     });
     let saturation = loads.iter().filter_map(|load| {
         let first = load.saturation.as_ref()?;
         let (kind, name) = element(&load.model, first.resource);
-        let (low, high) = (first.interval.map(|own| own.low), first.interval.map(|own| own.high));
+        let (low, high) = (low(first.interval), high(first.interval));
         Some(
             json!({ "against": load.against, "kind": kind, "name": name, "factor": first.factor, "low": low, "high": high }),
         )
@@ -206,12 +209,13 @@ pub fn json(loads: &[LoadValidation], tolerance: f64) -> String {
     }))
 }
 
-fn low(own: &Compared) -> Option<f64> {
-    own.interval.map(|interval| interval.low)
+fn low(interval: Option<Interval>) -> Option<f64> {
+    interval.map(|interval| interval.low)
 }
 
-fn high(own: &Compared) -> Option<f64> {
-    own.interval.map(|interval| interval.high)
+/// Null in JSON where it is infinite.
+fn high(interval: Option<Interval>) -> Option<f64> {
+    interval.map(|interval| interval.high)
 }
 
 /// A plot for each scenario: mean responses over the measured rate, predicted and measured, with their intervals.
@@ -242,10 +246,7 @@ fn plot(name: &str, loads: &[LoadValidation]) -> Plot {
         points: own.iter().map(|own| (own.rate, own.response.measured, false)).collect(),
         bars: own
             .iter()
-            .filter_map(|own| {
-                let (measured, half) = (own.response.measured?, own.response.half_width?);
-                Some((own.rate, (measured - half).max(0.0), measured + half))
-            })
+            .filter_map(|own| own.response.measured_interval.map(|interval| (own.rate, interval.low, interval.high)))
             .collect(),
     };
     Plot {
@@ -273,7 +274,7 @@ pub fn verdict_words(loads: &[LoadValidation], tolerance: f64) -> String {
     let within = percent(tolerance);
     match (all, off) {
         (0, _) => "nothing could be compared\n".to_owned(),
-        (all, 0) => format!("all {all} figures are within {within} of what was measured, or their interval has it\n"),
+        (all, 0) => format!("all {all} figures are within {within} of what was measured, or the intervals meet\n"),
         (all, off) => format!(
             "{off} of {all} figures are off by more than {within}, and their interval does not have what was measured\n"
         ),

@@ -7,7 +7,7 @@
 use crate::diagnostic::Diagnostics;
 use crate::lqn::model::{CallKind, Model, Multiplicity, Scheduling, TaskId};
 use crate::lqn::results::{Caller, Results};
-use crate::solve::bounds::{ArrivalBounds, Resource, Room, SourceBounds, arrivals, bounds};
+use crate::solve::bounds::{ArrivalBounds, Resource, Room, SourceBounds, bounds};
 use crate::solve::{Observer, SolveOptions, solve};
 
 /// Resources are looked for until so many were made infinite.
@@ -68,13 +68,13 @@ pub fn bottlenecks_observed(
     options: &SolveOptions,
     observer: &mut dyn Observer,
 ) -> Result<Bottlenecks, Diagnostics> {
-    let sources = bounds(model)?;
-    let (arrivals, rooms) = arrivals(model)?;
+    let bounds_of_model = bounds(model)?;
+    let (sources, arrivals, rooms) = (bounds_of_model.closed(), bounds_of_model.open(), bounds_of_model.rooms());
     let mut steps: Vec<BottleneckStep> = Vec::new();
     let mut widened = model.clone();
     // Those that are made infinite further on need a greater load to show.
     while steps.len() < MOST_STEPS {
-        let now = bounds(&widened)?;
+        let now = bounds(&widened)?.closed();
         let Some(pushed) = overload_probe(&widened, &now) else { break };
         let results = solve(&pushed, options, None, observer)?.results;
         let shown = results.convergence.converged || steps.is_empty();

@@ -109,7 +109,7 @@ fn elements(text: &str) -> IndexMap<(LineKind, String, usize), String> {
             continue;
         }
         if heading.is_none() && is_heading(&cells) {
-            // A request is known by who makes it, to whom and how; all else by its name.
+            // A request is known by its sender, its receiver and its kind; all else by its name.
             let names = if cells[0] == "REQUEST FROM" { 3 } else { 1 };
             heading = Some((cells[0].to_owned(), names));
             continue;

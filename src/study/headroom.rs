@@ -3,7 +3,7 @@
 use crate::lqn::results::Results;
 use crate::lqn::{EntryId, Model, Multiplicity, Scheduling, TaskId};
 use crate::model::{Load, Origins, ScenarioOrigin};
-use crate::solve::bounds::{ArrivalBounds, Resource, Room, SourceBounds, arrivals, bounds};
+use crate::solve::bounds::{ArrivalBounds, Resource, Room, SourceBounds, bounds};
 use crate::study::sweep::{Grid, SweepOptions, sweep};
 
 /// Most sources of load whose growth is followed.
@@ -32,6 +32,15 @@ struct Known {
     closed: Vec<SourceBounds>,
     open: Vec<ArrivalBounds>,
     rooms: Vec<Room>,
+}
+
+impl Known {
+    /// Nothing of a model that cannot be solved.
+    fn of(model: &Model) -> Self {
+        let known =
+            bounds(model).map(|bounds| Self { closed: bounds.closed(), open: bounds.open(), rooms: bounds.rooms() });
+        known.unwrap_or_default()
+    }
 }
 
 /// A source of load: a scenario, or of a model that was not made of traces a reference task or an entry with open arrivals.
@@ -114,8 +123,7 @@ pub fn headroom(
     told: &(dyn Fn() + Sync),
 ) -> Headroom {
     let sources = sources(model, origins);
-    let (open, rooms) = arrivals(model).unwrap_or_default();
-    let known = Known { closed: bounds(model).unwrap_or_default(), open, rooms };
+    let known = Known::of(model);
     let mut growths = Vec::new();
     for source in sources.iter().take(SOURCES) {
         let points = follow(model, source, &known, options, told);

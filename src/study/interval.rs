@@ -5,9 +5,6 @@ use crate::model::Origins;
 use crate::solve::{SolveOptions, solve};
 use crate::study::figure::{Figure, Quantity};
 
-/// The standard normal quantile of a 95 % interval.
-pub(super) const NORMAL: f64 = 1.96;
-
 /// From the least to the most that a figure may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -25,6 +22,11 @@ impl Interval {
         let low = known().fold(f64::INFINITY, f64::min) * (1.0 - error).max(0.0);
         let high = known().fold(0.0, f64::max) * (1.0 + error);
         Self { low, high: if others.iter().any(Option::is_none) { f64::INFINITY } else { high } }
+    }
+
+    /// So far to both sides of a figure that is never negative.
+    pub fn around(figure: f64, half_width: f64) -> Self {
+        Self { low: (figure - half_width).max(0.0), high: figure + half_width }
     }
 
     /// Whether it has any of the values from `low` to `high`.

@@ -4,13 +4,13 @@ use crate::lqn::results::Results;
 use crate::lqn::sketch::Quantiles;
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::Origins;
-use crate::solve::bounds::{Resource, arrivals, bounds};
+use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::figure::{Figure, Measure, Quantity};
 use crate::study::interval::{Interval, means_of, others};
 
-/// The parts of all responses whose longest are told.
+/// The parts of all responses whose percentiles are given.
 const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// Events of the simulation that tells percentiles.
@@ -88,7 +88,7 @@ pub fn outlook(model: &Model, results: &Results, origins: Option<&Origins>, thre
             throughput: figure(Quantity::Throughput).unwrap_or_default(),
             response: figure(Quantity::Response).filter(|_| steady),
             interval: None,
-            quantiles: Quantiles { p50, p95, p99 },
+            quantiles: Quantiles { p50, p95, p99, p95_interval: None },
             traced_response: traced.and_then(|traced| traced.observed_response),
             traced_quantiles: traced.map(|traced| traced.observed_quantiles).unwrap_or_default(),
         }
@@ -138,15 +138,15 @@ pub(in crate::study) fn first_to_saturate(model: &Model, results: &Results) -> O
         Some((_, busy)) => *busy += share,
         None => asked.push((resource, share)),
     };
-    let closed = bounds(model).ok()?;
+    let bounds = bounds(model).ok()?;
+    let closed = bounds.closed();
     for source in &closed {
         let throughput = results.tasks[source.task.index()].throughput;
         for limit in &source.limits {
             ask(limit.resource, throughput / limit.throughput());
         }
     }
-    let (_, rooms) = arrivals(model).ok()?;
-    for room in &rooms {
+    for room in bounds.rooms() {
         ask(room.resource, room.utilization);
     }
     let most = asked.into_iter().reduce(|most, own| if own.1 > most.1 { own } else { most });

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::lqn::results::Results;
 use crate::lqn::{Body, EntryId, Model};
 use crate::model::{DemandSource, Load, LoadReason, Origins, OwnTime, ScenarioOrigin, codes};
-use crate::solve::bounds::{Resource, arrivals, bounds};
+use crate::solve::bounds::{Resource, bounds};
 use crate::study::bottleneck::busiest;
 
 /// A scenario with its results.
@@ -124,10 +124,11 @@ fn has_traced_load(scenario: &ScenarioResult<'_>) -> bool {
 
 /// The response of a scenario that has the system to itself.
 fn alone(model: &Model, origin: &ScenarioOrigin) -> Option<f64> {
+    let bounds = bounds(model).ok()?;
     if let Some(customer) = origin.customer {
-        return bounds(model).ok()?.iter().find(|source| source.task == customer).map(|source| source.response);
+        return bounds.closed().iter().find(|source| source.task == customer).map(|source| source.response);
     }
-    let (open, _) = arrivals(model).ok()?;
+    let open = bounds.open();
     let response = |(entry, requests): &(EntryId, f64)| {
         open.iter().find(|bounds| bounds.entry == *entry).map(|bounds| requests * bounds.response)
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostics;
 use crate::lqn::results::Results;
+use crate::lqn::sketch::NORMAL;
 use crate::lqn::submodel::{Moments, SubModel};
 use crate::lqn::{Model, Multiplicity, Scheduling};
 use crate::model::utilisation::Busy;
@@ -13,7 +14,7 @@ use crate::solve::bounds::Resource;
 use crate::solve::{SimulateOptions, SolveOptions, solve};
 use crate::study::at_load::{AtLoad, ScenarioLoad, at_load, responses};
 use crate::study::figure::{Figure, Measure, Quantity};
-use crate::study::interval::{Interval, NORMAL, others};
+use crate::study::interval::{Interval, others};
 use crate::study::outlook::first_to_saturate;
 
 /// Events of the simulation that tells the percentile.
@@ -31,8 +32,8 @@ pub struct Compared {
     pub interval: Option<Interval>,
     /// What was measured.
     pub measured: Option<f64>,
-    /// Half of the 95 % interval of that, by how measurements vary.
-    pub half_width: Option<f64>,
+    /// The 95 % interval of that, by how measurements vary.
+    pub measured_interval: Option<Interval>,
 }
 
 /// How a prediction compares.
@@ -40,7 +41,7 @@ pub struct Compared {
 pub enum Verdict {
     /// The prediction is near enough.
     Near,
-    /// It is not, but the measurement lies in its interval.
+    /// It is not, but its interval and that of the measurement meet. Without an interval, it is the figure itself that lies in the other's.
     Inside,
     /// Neither.
     Off,
@@ -58,10 +59,12 @@ impl Compared {
     /// How it compares, where predictions may be off by this part of what was measured.
     pub fn verdict(&self, tolerance: f64) -> Verdict {
         let (Some(error), Some(measured)) = (self.error(), self.measured) else { return Verdict::Unknown };
-        let half = self.half_width.unwrap_or(0.0);
+        let point = |value| Interval { low: value, high: value };
+        let predicted = self.interval.or(self.predicted.map(point));
+        let measured = self.measured_interval.unwrap_or(point(measured));
         if error.abs() <= tolerance {
             Verdict::Near
-        } else if self.interval.is_some_and(|interval| interval.meets(measured - half, measured + half)) {
+        } else if predicted.is_some_and(|interval| interval.meets(measured.low, measured.high)) {
             Verdict::Inside
         } else {
             Verdict::Off
@@ -181,20 +184,22 @@ pub fn validate(
             throughput: Compared {
                 predicted: throughput(&at, &results, &load.name),
                 measured: Some(load.rate),
-                half_width: Some(NORMAL * load.rate / operations.sqrt()),
+                measured_interval: Some(Interval::around(load.rate, NORMAL * load.rate / operations.sqrt())),
                 interval: None,
             },
             response: Compared {
                 predicted: response,
                 interval,
                 measured: scenario.and_then(|own| own.observed_response),
-                half_width: total.and_then(|total| half_width(&total.response)),
+                measured_interval: total.and_then(|total| of_mean(&total.response)),
             },
             p95: Compared {
                 predicted: p95,
                 interval: interval.zip(part).map(|(own, part)| Interval { low: own.low * part, high: own.high * part }),
                 measured: scenario.and_then(|own| own.observed_quantiles.p95),
-                half_width: None,
+                measured_interval: scenario
+                    .and_then(|own| own.observed_quantiles.p95_interval)
+                    .map(|(low, high)| Interval { low, high }),
             },
         }
     });
@@ -249,10 +254,10 @@ fn throughput(at: &AtLoad, results: &Results, scenario: &str) -> Option<f64> {
     measure.of(&at.model, results, Some(&at.origins))
 }
 
-/// Half of the 95 % interval of a mean, its values taken to be independent.
-fn half_width(times: &Moments) -> Option<f64> {
+/// The 95 % interval of a mean, its values taken to be independent.
+fn of_mean(times: &Moments) -> Option<Interval> {
     let (mean, cv2) = (times.mean()?, times.cv2()?);
-    (times.count > 1).then(|| NORMAL * mean * (cv2.max(0.0) / times.count as f64).sqrt())
+    (times.count > 1).then(|| Interval::around(mean, NORMAL * mean * (cv2.max(0.0) / times.count as f64).sqrt()))
 }
 
 fn simulated(at: &AtLoad, results: &Results, threads: usize) -> Option<Results> {
@@ -280,7 +285,7 @@ fn busy(
         .zip(&results.processors)
         .filter(|(own, _)| own.multiplicity != Multiplicity::Infinite && own.scheduling != Scheduling::Delay);
     let all = limited.map(|(processor, result)| {
-        let copies = f64::from(processor.replicas.max(1));
+        let copies = f64::from(processor.copies());
         let servers = copies * processor.multiplicity.servers();
         let given = measured.busy.get(&*processor.name).map(|busy| busy.cores(servers));
         let seen = traced.hosts().find(|(name, _)| **name == *processor.name);
@@ -291,7 +296,7 @@ fn busy(
         let interval = predicted.filter(|_| !others.is_empty()).map(|own| Interval::of(own, &figures, 0.0));
         BusyValidation {
             name: Arc::clone(&processor.name),
-            busy: Compared { predicted, interval, measured: given.or(seen), half_width: None },
+            busy: Compared { predicted, interval, measured: given.or(seen), measured_interval: None },
             is_measured: given.is_some(),
         }
     });

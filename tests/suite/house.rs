@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of the package in the order of the flow, the crates among them by the names under which the library gives them on.
 /// A room may import from itself and from those above it.
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 20] = [
     "wire",
     "probe",
     "diagnostic",
@@ -19,12 +19,14 @@ const ROOMS: [&str; 19] = [
     "same",
     "query",
     "solve",
+    "observe",
     "model",
     "recording",
     "study",
     "report",
     "pipeline",
     "authoring",
+    "server",
     "cli",
 ];
 
@@ -70,8 +72,9 @@ const OUTSIDE: [&str; 18] = [
     "anyhow",
 ];
 
-/// What the probes touch of that, since programs that are measured link them: clocks, the files of records, the process.
-const OF_PROBES: [&str; 5] = ["std::env", "std::fs", "std::process", "SystemTime", "Instant"];
+/// What the probes touch of that, since programs that are measured link them: clocks, the files of records, the server of observers, the process.
+const OF_PROBES: [&str; 7] =
+    ["std::env", "std::fs", "std::net", "std::process", "std::thread::sleep", "SystemTime", "Instant"];
 
 /// The longest that a file may be, in lines.
 const LONGEST: usize = 900;
@@ -102,6 +105,68 @@ fn every_crate_forbids_unsafe_code_and_has_a_front_page() {
         assert!(text.contains("\n//! ```\n"), "{} has no example on its front page", folder.display());
         assert!(folder.join("README.md").is_file(), "{} has no README.md", folder.display());
     }
+}
+
+/// The server brings a database and an HTTP stack: a build of the program, or of the workspace as it is, needs neither.
+#[test]
+fn no_command_of_the_readme_builds_the_server() {
+    let cargo = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO"));
+        let output =
+            command.args(arguments).args(["--offline", "--locked"]).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+        let output = output.expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    let tree = cargo(&["tree", "--edges", "normal,build", "--prefix", "none"]);
+    for package in ["dyelog-server", "rusqlite", "axum", "hyper"] {
+        assert!(tree.lines().all(|line| !line.starts_with(&format!("{package} "))), "{package} is among what is built");
+    }
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
+    let (_, members) = metadata.split_once("\"workspace_default_members\":[").expect("cargo lists them");
+    let members = members.split(']').next().unwrap_or_default();
+    assert!(members.contains("crates/trace") && !members.contains("crates/server"), "{members}");
+}
+
+#[test]
+fn the_map_leads_to_files_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("there is a map");
+    let roots = ["crates/", "src/", "rules/", "tests/", "benches/", "book/", "examples/", "traces/", "snapshots/"];
+    let paths: Vec<&str> = map
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|text| roots.iter().any(|root| text.starts_with(root)) && !text.contains(' '))
+        .collect();
+    assert!(paths.len() > 50, "the map names {} places only", paths.len());
+    let gone: Vec<&&str> = paths.iter().filter(|path| !root.join(path).exists()).collect();
+    assert!(gone.is_empty(), "ARCHITECTURE.md leads to what is not there: {gone:?}");
+}
+
+/// READMEs say so where their example is the one of the front page.
+const SAME_EXAMPLE: &str = "The same example opens its documentation, where it runs as a test.";
+
+#[test]
+fn examples_of_readmes_are_those_of_the_front_pages() {
+    let mut compared = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).expect("the crates are there") {
+        let folder = entry.expect("an entry").path();
+        let readme = fs::read_to_string(folder.join("README.md")).expect("a crate has a README");
+        if !readme.contains(SAME_EXAMPLE) {
+            continue;
+        }
+        let root = fs::read_to_string(folder.join("src/lib.rs")).expect("a crate has a root");
+        let page = root.lines().map_while(|line| line.strip_prefix("//!"));
+        let page = page.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let example = page.skip_while(|line| *line != "```").skip(1).take_while(|line| *line != "```");
+        // What documentation hides.
+        let shown: Vec<&str> = example.filter(|line| !line.starts_with("# ")).collect();
+        let block = format!("```rust\n{}\n```\n", shown.join("\n"));
+        assert!(readme.contains(&block), "{} has another example than its front page:\n{block}", folder.display());
+        compared += 1;
+    }
+    assert!(compared > 5, "only {compared} crates say that their examples are the same");
 }
 
 #[test]
@@ -218,7 +283,8 @@ fn violations(path: &str, text: &str) -> Vec<String> {
             broken.push(format!("{path}: `{room}` must never know `{stranger}`, but imports `{import}`"));
         }
     }
-    if room != "cli" {
+    // The server is a program: its own command line and its threads touch what they need.
+    if room != "cli" && room != "server" {
         for outside in OUTSIDE {
             let allowed = room == "probe" && OF_PROBES.contains(&outside);
             if !allowed && mentions(&code, outside) {

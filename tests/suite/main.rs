@@ -17,6 +17,7 @@ mod config;
 mod contradictions;
 mod datalog;
 mod datalog_changes;
+mod demands;
 mod draw;
 mod editors;
 mod evidence;

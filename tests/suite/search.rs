@@ -379,7 +379,7 @@ fn what_is_no_question_has_a_code_and_a_hint() {
         (vec!["--largest", population, "--goal", "response = 3"], "M046", "has no `<`"),
         (vec!["--largest", population, "--goal", "response < 3 cows"], "M046", "is not a unit"),
         (vec!["--largest", population, "--goal", "task.NumTrans < 3"], "M045", "did you mean"),
-        (vec!["--largest", population, "--goal", "task.NumTrans1.p95 < 3"], "M045", "percentiles are told of"),
+        (vec!["--largest", population, "--goal", "task.NumTrans1.p95 < 3"], "M045", "percentiles are known of"),
         (vec!["--largest", "scenario.setup.population", "--goal", goal], "M041", "did you mean"),
         (vec!["--largest", "task.NumTrans1.processor", "--goal", goal], "M047", "--cheapest"),
         (vec!["--largest", population, "--goal", "p200 < 1"], "M045", "between 0 and 100"),

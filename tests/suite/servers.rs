@@ -65,27 +65,30 @@ pub fn spans(stays: &[(f64, f64)], step: u64, keep: impl Fn(u128) -> bool) -> St
     for (start, end) in stays {
         let id = (u128::from(random.next()) << 64) | u128::from(random.next());
         if keep(id) {
-            let _ = writeln!(
-                text,
-                "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"host\"}}}}]}},\
-                 \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{id:032x}\",\"spanId\":\"0000000000000001\",\"name\":\"serve\",\"kind\":2,\
-                 \"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\"}}]}}]}}]}}",
-                at(*start),
-                at(*end)
-            );
+            span(&mut text, id, "serve", at(*start), at(*end));
         }
     }
     text
 }
 
-fn completed(text: &str, configuration: &str) -> (Model, Origins) {
+/// A request as a server span of its own trace, nanoseconds.
+pub fn span(text: &mut String, id: u128, name: &str, start: u64, end: u64) {
+    let _ = writeln!(
+        text,
+        "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"host\"}}}}]}},\
+         \"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{id:032x}\",\"spanId\":\"0000000000000001\",\"name\":\"{name}\",\"kind\":2,\
+         \"startTimeUnixNano\":\"{start}\",\"endTimeUnixNano\":\"{end}\"}}]}}]}}]}}",
+    );
+}
+
+pub fn completed(text: &str, configuration: &str) -> (Model, Origins) {
     let (configuration, _) = Configuration::parse(&"t.toml".into(), configuration).expect("it is sound");
     let (model, _, origins) =
         complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");
     (model, origins)
 }
 
-fn servers(model: &Model) -> Multiplicity {
+pub fn servers(model: &Model) -> Multiplicity {
     model.processors[model.processor_named("host").expect("it is there").index()].multiplicity
 }
 

@@ -177,11 +177,14 @@ pub fn similar<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
     if written.len() > 200 {
         return None;
     }
-    let limit = (written.chars().count() / 3).max(1);
+    let length = written.chars().count();
+    let limit = (length / 3).max(1);
+    let lower = written.to_lowercase();
     candidates
         .into_iter()
-        .filter(|name| name.len() <= 200 && *name != written)
-        .map(|name| (strsim::damerau_levenshtein(&written.to_lowercase(), &name.to_lowercase()), name))
+        // As far apart as their lengths are, two names are at least; a letter more or less is for those that other case makes longer.
+        .filter(|name| name.len() <= 200 && *name != written && name.chars().count().abs_diff(length) <= limit + 1)
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
         .filter(|(distance, _)| *distance <= limit)
         .min()
         .map(|(_, name)| name)

@@ -116,59 +116,79 @@ impl Room {
     }
 }
 
-/// The asymptotic bounds of each closed source of load.
-pub fn bounds(analysis: &OperationalAnalysis<'_>) -> Vec<SourceBounds> {
-    let held = analysis.holding_times();
-    let tasks = &analysis.model.tasks;
-    let sources = (0..tasks.len()).filter(|&number| tasks[number].scheduling.is_source());
-    sources.map(|number| source(analysis, number.into(), &held)).collect()
+/// The asymptotic bounds of a model, from one operational analysis.
+#[derive(Clone, Debug)]
+pub struct AsymptoticBounds<'a> {
+    analysis: OperationalAnalysis<'a>,
+    /// By entry.
+    held: Vec<HoldingTime>,
 }
 
-/// The asymptotic bounds of open arrivals, of each by itself and of all together.
-pub fn arrivals(analysis: &OperationalAnalysis<'_>) -> (Vec<ArrivalBounds>, Vec<Room>) {
-    let held = analysis.holding_times();
-    let mut found = Vec::new();
-    for (number, entry) in analysis.model.entries.iter().enumerate() {
-        if let Some(rate) = entry.open_arrival_rate.filter(|rate| *rate > 0.0) {
-            let mut visits = vec![0.0; analysis.means.len()];
+impl<'a> AsymptoticBounds<'a> {
+    /// The bounds of the model that was analysed.
+    pub fn new(analysis: OperationalAnalysis<'a>) -> Self {
+        let held = analysis.holding_times();
+        Self { analysis, held }
+    }
+
+    /// Of each closed source of load by itself, in the order of tasks.
+    pub fn closed(&self) -> Vec<SourceBounds> {
+        let tasks = &self.analysis.model.tasks;
+        let sources = (0..tasks.len()).filter(|&number| tasks[number].scheduling.is_source());
+        sources.map(|number| self.source(number.into())).collect()
+    }
+
+    /// Of the open arrivals at each entry by themselves, in the order of entries.
+    pub fn open(&self) -> Vec<ArrivalBounds> {
+        let entries = self.analysis.model.entries.iter().enumerate();
+        let arrivals = entries.filter_map(|(number, entry)| {
+            let rate = entry.open_arrival_rate.filter(|rate| *rate > 0.0)?;
+            let mut visits = vec![0.0; self.held.len()];
             visits[number] = 1.0;
-            let limits = limits(analysis, &analysis.visits(visits), &held);
-            found.push(ArrivalBounds { entry: number.into(), rate, response: held[number].reply, limits });
+            let limits = self.limits(&self.analysis.visits(visits));
+            Some(ArrivalBounds { entry: number.into(), rate, response: self.held[number].reply, limits })
+        });
+        arrivals.collect()
+    }
+
+    /// Of all open arrivals together: what they leave of each resource, the one nearest to its limit first.
+    pub fn rooms(&self) -> Vec<Room> {
+        self.rooms_at(&self.analysis.open_rates())
+    }
+
+    /// The same where each entry is invoked from outside so many times in a second, and nothing else arrives.
+    pub fn rooms_of(&self, invocations: Vec<f64>) -> Vec<Room> {
+        self.rooms_at(&self.analysis.visits(invocations))
+    }
+
+    fn rooms_at(&self, visits: &[f64]) -> Vec<Room> {
+        let asked = self.limits(visits).into_iter();
+        asked.map(|limit| Room { resource: limit.resource, utilization: limit.utilization(1.0) }).collect()
+    }
+
+    fn source(&self, task: TaskId) -> SourceBounds {
+        let own = &self.analysis.model.tasks[task.index()];
+        let part = 1.0 / own.entries.len() as f64;
+        let mut visits = vec![0.0; self.held.len()];
+        for entry in &own.entries {
+            visits[entry.index()] = part;
+        }
+        SourceBounds {
+            task,
+            population: own.all_threads(),
+            think_time: own.think_time,
+            response: own.entries.iter().map(|entry| part * self.held[entry.index()].thread).sum(),
+            limits: self.limits(&self.analysis.visits(visits)),
         }
     }
-    let together = open_load(analysis, &held).into_iter();
-    (found, together.map(|limit| Room { resource: limit.resource, utilization: limit.utilization(1.0) }).collect())
-}
 
-/// What all open arrivals of a second ask of each resource, the one nearest to its limit first.
-pub(crate) fn open_load(analysis: &OperationalAnalysis<'_>, held: &[HoldingTime]) -> Vec<Limit> {
-    limits(analysis, &analysis.open_rates(), held)
-}
-
-fn source(analysis: &OperationalAnalysis<'_>, task: TaskId, held: &[HoldingTime]) -> SourceBounds {
-    let own = &analysis.model.tasks[task.index()];
-    let part = 1.0 / own.entries.len() as f64;
-    let mut visits = vec![0.0; analysis.means.len()];
-    for entry in &own.entries {
-        visits[entry.index()] = part;
+    fn limits(&self, visits: &[f64]) -> Vec<Limit> {
+        limits(&self.analysis, visits, &self.held)
     }
-    SourceBounds {
-        task,
-        population: threads(analysis.model, task),
-        think_time: own.think_time,
-        response: own.entries.iter().map(|entry| part * held[entry.index()].thread).sum(),
-        limits: limits(analysis, &analysis.visits(visits), held),
-    }
-}
-
-/// The threads of all copies of a task.
-fn threads(model: &Model, task: TaskId) -> f64 {
-    let task = &model.tasks[task.index()];
-    task.multiplicity.servers() * f64::from(task.replicas.max(1))
 }
 
 /// The bounds of a cycle with those visits to entries, the tightest first.
-fn limits(analysis: &OperationalAnalysis<'_>, visits: &[f64], held: &[HoldingTime]) -> Vec<Limit> {
+pub(crate) fn limits(analysis: &OperationalAnalysis<'_>, visits: &[f64], held: &[HoldingTime]) -> Vec<Limit> {
     let model = analysis.model;
     let mut processors = vec![0.0; model.processors.len()];
     for (entry, (mean, visits)) in model.entries.iter().zip(analysis.means.iter().zip(visits)) {
@@ -181,12 +201,11 @@ fn limits(analysis: &OperationalAnalysis<'_>, visits: &[f64], held: &[HoldingTim
         }
     };
     for (number, (processor, seconds)) in model.processors.iter().zip(processors).enumerate() {
-        let servers = processor.multiplicity.servers() * f64::from(processor.replicas.max(1));
-        limit(Resource::Processor(number.into()), seconds, servers, processor.scheduling);
+        limit(Resource::Processor(number.into()), seconds, processor.all_servers(), processor.scheduling);
     }
     for (number, task) in model.tasks.iter().enumerate().filter(|(_, task)| !task.scheduling.is_source()) {
         let seconds: f64 = task.entries.iter().map(|entry| visits[entry.index()] * held[entry.index()].thread).sum();
-        limit(Resource::Task(number.into()), seconds, threads(model, number.into()), task.scheduling);
+        limit(Resource::Task(number.into()), seconds, task.all_threads(), task.scheduling);
     }
     limits.sort_by(|left, right| left.throughput().total_cmp(&right.throughput()));
     limits

@@ -18,32 +18,32 @@ impl Model {
     pub fn into_canonical(mut self) -> Self {
         self.renumber();
         for processor in &mut self.processors {
-            settle_servers(&mut processor.scheduling, &mut processor.multiplicity);
+            normalize_servers(&mut processor.scheduling, &mut processor.multiplicity);
             if !matches!(processor.scheduling, Scheduling::ProcessorSharing | Scheduling::CompletelyFair) {
                 processor.quantum = None;
             }
         }
         for task in &mut self.tasks {
-            settle_servers(&mut task.scheduling, &mut task.multiplicity);
+            normalize_servers(&mut task.scheduling, &mut task.multiplicity);
             // The suite writes a length of 0 where the queue has no bound.
             task.queue_length = task.queue_length.filter(|&length| length > 0);
-            task.precedences.retain_mut(settle_precedence);
+            task.precedences.retain_mut(normalize_precedence);
         }
         for entry in &mut self.entries {
             entry.open_arrival_rate = entry.open_arrival_rate.filter(|&rate| rate != 0.0);
             entry.forwarding.retain(|forwarding| forwarding.probability != 0.0);
-            entry.histograms.retain_mut(|(_, histogram)| settle_histogram(histogram));
+            entry.histograms.retain_mut(|(_, histogram)| normalize_histogram(histogram));
             entry.histograms.sort_by(|left, right| left.0.cmp(&right.0).then_with(|| order(&left.1, &right.1)));
             entry.histograms.dedup();
             if let Body::Phases(phases) = &mut entry.body {
-                settle_phases(phases);
+                normalize_phases(phases);
             }
         }
         for activity in &mut self.activities {
-            settle_work(&mut activity.work);
+            normalize_work(&mut activity.work);
             activity.replies.sort_unstable();
             activity.replies.dedup();
-            activity.histograms.retain_mut(settle_histogram);
+            activity.histograms.retain_mut(normalize_histogram);
             activity.histograms.sort_by(order);
             activity.histograms.dedup();
         }
@@ -161,7 +161,7 @@ impl Precedence {
 }
 
 /// A delay has servers without limit, and where there is no limit nothing queues.
-fn settle_servers(scheduling: &mut Scheduling, multiplicity: &mut Multiplicity) {
+fn normalize_servers(scheduling: &mut Scheduling, multiplicity: &mut Multiplicity) {
     let queues = matches!(
         scheduling,
         Scheduling::Fcfs
@@ -178,7 +178,7 @@ fn settle_servers(scheduling: &mut Scheduling, multiplicity: &mut Multiplicity) 
 }
 
 /// Brings lists of one activity to sequences; whether the precedence says anything then.
-fn settle_precedence(precedence: &mut Precedence) -> bool {
+fn normalize_precedence(precedence: &mut Precedence) -> bool {
     if let Join::And { activities, quorum: None } | Join::Or(activities) = &precedence.join
         && let [only] = activities[..]
     {
@@ -203,7 +203,7 @@ fn settle_precedence(precedence: &mut Precedence) -> bool {
 }
 
 /// Without bins there is no begin, and without an end nothing is asked for; whether something is.
-fn settle_histogram(histogram: &mut Histogram) -> bool {
+fn normalize_histogram(histogram: &mut Histogram) -> bool {
     if histogram.bins == 0 {
         histogram.from = 0.0;
     }
@@ -216,13 +216,13 @@ fn order(left: &Histogram, right: &Histogram) -> Ordering {
     left.bins.cmp(&right.bins).then_with(|| ends(left, right))
 }
 
-fn settle_work(work: &mut Work) {
+fn normalize_work(work: &mut Work) {
     work.cv2 = work.cv2.filter(|&cv2| cv2 != 1.0);
     add_up(&mut work.calls);
 }
 
-fn settle_phases(phases: &mut Vec<Work>) {
-    phases.iter_mut().for_each(settle_work);
+fn normalize_phases(phases: &mut Vec<Work>) {
+    phases.iter_mut().for_each(normalize_work);
     while phases.len() > 1 && phases.last().is_some_and(|phase| *phase == Work::default()) {
         phases.pop();
     }

@@ -41,7 +41,7 @@ pub const BAD_VALUE: Code = Code("L104");
 pub const BAD_PROBABILITY: Code = Code("L105");
 /// A task without entries.
 pub const NO_ENTRIES: Code = Code("L106");
-/// An activity graph that never answers a caller who waits.
+/// An activity graph that never replies to a caller that waits.
 pub const NO_REPLY: Code = Code("L107");
 /// An activity that nothing leads to.
 pub const UNREACHABLE: Code = Code("L108");

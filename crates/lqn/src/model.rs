@@ -430,6 +430,30 @@ pub struct Request {
     pub mean: f64,
 }
 
+impl Processor {
+    /// How many copies there are: one where the model says none.
+    pub fn copies(&self) -> u32 {
+        self.replicas.max(1)
+    }
+
+    /// The servers of all copies.
+    pub fn all_servers(&self) -> f64 {
+        self.multiplicity.servers() * f64::from(self.copies())
+    }
+}
+
+impl Task {
+    /// How many copies there are: one where the model says none.
+    pub fn copies(&self) -> u32 {
+        self.replicas.max(1)
+    }
+
+    /// The threads, or customers, of all copies.
+    pub fn all_threads(&self) -> f64 {
+        self.multiplicity.servers() * f64::from(self.copies())
+    }
+}
+
 impl Model {
     /// All requests: those of the phases of entries, then those of activities, then what entries pass on.
     pub fn requests(&self) -> impl Iterator<Item = Request> {
@@ -468,8 +492,7 @@ impl Model {
         let (caller, target) = (&self.tasks[from.index()], &self.tasks[to.index()]);
         let stated =
             |fans: &[(TaskId, u32)], other| fans.iter().find(|fan| fan.0 == other).map(|fan| u64::from(fan.1.max(1)));
-        let implied =
-            |into: u64| (into * u64::from(target.replicas.max(1))).div_ceil(u64::from(caller.replicas.max(1)));
+        let implied = |into: u64| (into * u64::from(target.copies())).div_ceil(u64::from(caller.copies()));
         stated(&caller.fan_out, to).or_else(|| stated(&target.fan_in, from).map(implied))
     }
 

@@ -250,7 +250,7 @@ fn callers_first(model: &Model, means: &[MeanInvocation]) -> Result<Vec<EntryId>
 #[cfg(test)]
 mod tests {
     use super::{AnalysisError, OperationalAnalysis};
-    use crate::bounds::{arrivals, bounds};
+    use crate::bounds::AsymptoticBounds;
     use crate::flow::FlowError;
     use crate::invocation::InvocationError;
     use crate::{ActivityId, Body, Fork, Model, parse_any};
@@ -281,7 +281,7 @@ mod tests {
         assert!((analysis.means[1].demand - 3.0 * 18.0).abs() < 1e-9, "all branches ask for the processor");
         let held = analysis.holding_times();
         assert!((held[1].thread - 30.0).abs() < 1e-9, "`a` takes longer than `b` with `c`: {:?}", held[1]);
-        let source = &bounds(&analysis)[0];
+        let source = &AsymptoticBounds::new(analysis).closed()[0];
         assert!((source.response - 30.0).abs() < 1e-9);
         assert!((source.limits[0].seconds - 54.0).abs() < 1e-9, "the processor is the tightest");
     }
@@ -293,8 +293,9 @@ mod tests {
              E 2\na enter 2\ns enter 0.1 -1\nF enter serve 0.5 -1\ns serve 0.4 -1\n-1\n",
         );
         let analysis = OperationalAnalysis::new(&model, 100).expect("it has a meaning");
-        let (arrivals, rooms) = arrivals(&analysis);
-        assert!((arrivals[0].response - 0.3).abs() < 1e-12, "half of them go on for 0.4 s");
+        let bounds = AsymptoticBounds::new(analysis);
+        let (open, rooms) = (bounds.open(), bounds.rooms());
+        assert!((open[0].response - 0.3).abs() < 1e-12, "half of them go on for 0.4 s");
         let back = rooms.iter().filter(|room| (room.utilization - 0.4).abs() < 1e-12).count();
         assert_eq!(back, 2, "the processor and the thread of `back`: {rooms:?}");
     }

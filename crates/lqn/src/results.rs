@@ -146,7 +146,7 @@ pub struct TaskResult {
 
 impl TaskResult {
     /// Of a reference task, the mean time of a cycle without thinking, seconds, by Little's law; `None` where there are no
-    /// cycles. Busy customers are counted, and not those who think: of a simulation, the difference of two long times that
+    /// cycles. Busy customers are counted, and not those that think: of a simulation, the difference of two long times that
     /// are nearly equal would be mostly noise.
     pub fn response(&self) -> Option<f64> {
         (self.throughput > 0.0).then(|| self.utilization / self.throughput)

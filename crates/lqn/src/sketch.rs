@@ -4,7 +4,7 @@
 const FINENESS: u32 = 6;
 /// How far a quantile may be from that of all values, relatively: half of a bucket's width.
 pub const SKETCH_ERROR: f64 = 1.0 / (1 << (FINENESS + 1)) as f64;
-/// Values are told apart between two to the power of minus this and two to its power. No response of a system lies beyond.
+/// Values are resolved between two to the power of minus this and two to its power. No response of a system lies beyond.
 const RANGE: u32 = 60;
 /// The number of buckets.
 const BUCKETS: usize = (2 * RANGE as usize) << FINENESS;
@@ -34,14 +34,18 @@ pub struct Quantiles {
     pub p95: Option<f64>,
     /// The value that 99 of 100 do not exceed.
     pub p99: Option<f64>,
+    /// The 95 % interval of `p95`, as [`Sketch::interval`] gives it; `None` of what was not measured.
+    pub p95_interval: Option<(f64, f64)>,
 }
 
-/// The fewest values beyond a quantile that is told.
+/// The fewest values beyond a quantile that is given.
 const BEYOND: f64 = 1.0;
+/// The standard normal quantile of a 95 % interval.
+pub const NORMAL: f64 = 1.96;
 
 impl Sketch {
     /// From counts of buckets, in the order of these, as [`Sketch::buckets`] gives them; `None` where they cannot be.
-    pub fn of_buckets(buckets: impl IntoIterator<Item = (u32, u64)>) -> Option<Self> {
+    pub(crate) fn of_buckets(buckets: impl IntoIterator<Item = (u32, u64)>) -> Option<Self> {
         let mut sketch = Self::default();
         let mut last = None;
         for (number, count) in buckets {
@@ -63,6 +67,22 @@ impl Sketch {
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let counts = self.counts.iter().enumerate().map(|(place, count)| ((self.first + place + 1) as u32, *count));
         std::iter::once((0, self.zeros)).chain(counts).filter(|(_, count)| *count > 0)
+    }
+
+    /// As text: two numbers a bucket, as [`Sketch::buckets`] gives them; empty where there is no value.
+    pub fn text(&self) -> String {
+        let words: Vec<String> = self.buckets().map(|(bucket, count)| format!("{bucket} {count}")).collect();
+        words.join(" ")
+    }
+
+    /// From such a text; `None` where it is none.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let mut buckets = Vec::new();
+        while let Some(bucket) = words.next() {
+            buckets.push((bucket.parse().ok()?, words.next()?.parse().ok()?));
+        }
+        Self::of_buckets(buckets)
     }
 
     /// Takes in a value, in seconds. What is not positive counts as zero.
@@ -139,7 +159,19 @@ impl Sketch {
     /// The usual quantiles, where at least one value lies beyond them.
     pub fn quantiles(&self) -> Quantiles {
         let of = |part: f64| self.quantile(part).filter(|_| self.total as f64 * (1.0 - part) >= BEYOND - 1e-9);
-        Quantiles { p50: of(0.5), p95: of(0.95), p99: of(0.99) }
+        let p95 = of(0.95);
+        Quantiles { p50: of(0.5), p95, p99: of(0.99), p95_interval: p95.and_then(|_| self.interval(0.95)) }
+    }
+
+    /// The 95 % interval of a quantile, its values taken to be independent: between two order statistics, whose ranks are the normal
+    /// approximation of the binomial ones (David and Nagaraja, Order Statistics, 2003, §7.1). The upper end is infinite where no value
+    /// has such a rank.
+    pub fn interval(&self, part: f64) -> Option<(f64, f64)> {
+        let count = self.total as f64;
+        let half = NORMAL * (count * part * (1.0 - part)).sqrt();
+        let at = |rank: f64| self.quantile(rank / count);
+        let (low, high) = ((part * count - half).floor().max(1.0), (part * count + half).ceil());
+        Some((at(low)?, if high > count { f64::INFINITY } else { at(high)? }))
     }
 
     /// The value that this part of all values does not exceed, to within [`SKETCH_ERROR`].
@@ -198,6 +230,26 @@ mod tests {
         prop_oneof![1 => Just(0.0), 9 => (-9.0..3.0_f64).prop_map(|power| 10.0_f64.powf(power))]
     }
 
+    /// 200 samples of 200 exponential times; a nominal interval holds the true quantile in 95 of 100.
+    #[test]
+    fn intervals_hold_the_quantile_as_often_as_they_say() {
+        let mut state = 1_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        };
+        let truth = -(0.05_f64.ln());
+        let holds = (0..200).filter(|_| {
+            let values: Vec<f64> = (0..200).map(|_| -uniform().ln()).collect();
+            let (low, high) = of(&values).interval(0.95).expect("there are values");
+            low <= truth && truth <= high
+        });
+        let holds = holds.count();
+        assert!((184..=200).contains(&holds), "{holds} of 200");
+        assert_eq!(of(&[1.0; 20]).interval(0.95).map(|(_, high)| high), Some(f64::INFINITY));
+        assert_eq!(Sketch::default().interval(0.5), None);
+    }
+
     proptest! {
         /// However values are parted, and in whatever order the parts come together: the same, and so from its buckets.
         #[test]
@@ -209,7 +261,7 @@ mod tests {
                 sum.merge(&of(other));
                 prop_assert_eq!(&sum, &whole);
             }
-            prop_assert_eq!(Sketch::of_buckets(whole.buckets()), Some(whole.clone()));
+            prop_assert_eq!(Sketch::of_text(&whole.text()), Some(whole.clone()));
             let (mut twice, mut scaled) = (whole.clone(), whole.clone());
             twice.merge(&whole);
             scaled.scale(2);

@@ -40,7 +40,7 @@ impl Stretch {
 
 impl Starts {
     /// From what was saved; `None` where the cells are not in order, or do not fit their length.
-    pub fn of_cells(shift: u32, cells: Vec<Stretch>) -> Option<Self> {
+    pub(crate) fn of_cells(shift: u32, cells: Vec<Stretch>) -> Option<Self> {
         let in_place = |cell: &Stretch| {
             cell.first <= cell.last && cell.first >> shift == cell.last >> shift && cell.operations > 0
         };

@@ -1,7 +1,7 @@
 //! When an entry's invocations did their own work: enough of it to see how many were at work together, however many there are.
 //!
 //! What is kept is whole stretches of time, not single stays: of a part of all stays, drawn one by one, nobody could tell how many
-//! others were there. Time is cut into periods of [`PERIOD`]; these have an order that a digest of their number gives, and stays come
+//! others were there. Time is cut into periods of 8.6 s; these have an order that a digest of their number gives, and stays come
 //! in the order of their periods and, within one, of their begin. The first [`MOST`] in that order are kept. That set depends on
 //! nothing but the stays, so that [`Stays::merge`] gives the same in whatever order parts come together.
 
@@ -32,7 +32,7 @@ impl Stay {
 
     /// Where its begin lies in the order of periods and times.
     pub fn rank(&self) -> Rank {
-        Rank { period: mixed((self.start >> PERIOD) as u64), start: self.start }
+        Rank::of(self.start)
     }
 
     fn order(&self, other: &Self) -> Ordering {
@@ -47,20 +47,51 @@ pub struct Rank {
     start: i64,
 }
 
+impl Rank {
+    fn of(start: i64) -> Self {
+        Self { period: mixed((start >> PERIOD) as u64), start }
+    }
+}
+
 /// The stays of an entry.
 #[derive(Clone, Debug, Default)]
 pub struct Stays {
     seen: u64,
     /// Up to twice as many as are kept in the end, in no order.
     some: Vec<Stay>,
+    /// The rank from which on none is kept, where fewer were to be kept ([`Stays::keep`]).
+    cut: Option<Rank>,
 }
 
 impl Stays {
-    /// From what was saved; `None` where more are kept than were seen, or than can be.
-    pub fn of_saved(seen: u64, kept: Vec<Stay>) -> Option<Self> {
+    /// From what was saved, with the begin of the first that was left out by [`Stays::keep`]; `None` where more are kept than were
+    /// seen, or than can be.
+    pub(crate) fn of_saved(seen: u64, kept: Vec<Stay>, cut: Option<i64>) -> Option<Self> {
         let count = kept.len() as u64;
-        let sound = kept.len() <= MOST && (seen == count || seen > count && kept.len() == MOST);
-        sound.then_some(Self { seen, some: kept })
+        let cut = cut.map(Rank::of);
+        let sound = kept.len() <= MOST
+            && (seen == count || seen > count && (kept.len() == MOST || cut.is_some()))
+            && cut.is_none_or(|cut| kept.iter().all(|stay| stay.rank() < cut));
+        sound.then_some(Self { seen, some: kept, cut })
+    }
+
+    /// The begin of the first that was left out by [`Stays::keep`].
+    pub fn cut(&self) -> Option<i64> {
+        self.cut.map(|cut| cut.start)
+    }
+
+    /// Keeps fewer: no more than so many, the first in the order of periods and times.
+    pub fn keep(&mut self, most: usize) {
+        let kept = self.kept();
+        if let Some(first_out) = kept.get(most) {
+            self.cut_at(first_out.rank());
+        }
+    }
+
+    fn cut_at(&mut self, cut: Rank) {
+        let cut = self.cut.map_or(cut, |own| own.min(cut));
+        self.some.retain(|stay| stay.rank() < cut);
+        self.cut = Some(cut);
     }
 
     /// How many there were.
@@ -71,16 +102,24 @@ impl Stays {
     /// Takes in a stay.
     pub fn add(&mut self, stay: Stay) {
         self.seen = self.seen.saturating_add(1);
-        self.some.push(stay);
-        self.thin();
+        self.push(stay);
+    }
+
+    fn push(&mut self, stay: Stay) {
+        if self.cut.is_none_or(|cut| stay.rank() < cut) {
+            self.some.push(stay);
+            self.thin();
+        }
     }
 
     /// Takes in all stays of the other.
     pub fn merge(&mut self, other: &Self) {
         self.seen = self.seen.saturating_add(other.seen);
+        if let Some(cut) = other.cut {
+            self.cut_at(cut);
+        }
         for stay in &other.some {
-            self.some.push(*stay);
-            self.thin();
+            self.push(*stay);
         }
     }
 
@@ -101,7 +140,9 @@ impl Stays {
 
     /// The rank before which all stays are among those that are kept; `None` where none was left out.
     pub fn complete_before(&self) -> Option<Rank> {
-        (self.seen > MOST as u64).then(|| self.kept().last().map(Stay::rank)).flatten()
+        let last = || self.kept().get(MOST - 1).map(Stay::rank);
+        let full = (self.seen > MOST as u64).then(last).flatten();
+        [self.cut, full].into_iter().flatten().min()
     }
 }
 
@@ -139,6 +180,21 @@ mod tests {
         assert_eq!((all.seen(), kept.len()), (100_000, MOST));
         let within = many(100_000, 1_000_000).into_iter().filter(|stay| stay.rank() < before).count();
         assert_eq!(within, MOST - 1);
+    }
+
+    #[test]
+    fn fewer_are_kept_in_whole_stretches_too() {
+        let stays = many(50_000, 1_000_000);
+        let (left, right) = stays.split_at(20_000);
+        let (mut cut, rest) = (of(left), of(right));
+        cut.keep(100);
+        assert_eq!((cut.kept().len(), cut.seen()), (100, 20_000));
+        cut.merge(&rest);
+        let before = cut.complete_before().expect("some were left out");
+        let within = |stays: &[Stay]| stays.iter().filter(|stay| stay.rank() < before).count();
+        assert_eq!(within(&stays), within(&cut.kept()));
+        let saved = Stays::of_saved(cut.seen(), cut.kept(), cut.cut()).expect("it is sound");
+        assert_eq!((saved.complete_before(), saved.kept()), (Some(before), cut.kept()));
     }
 
     proptest! {

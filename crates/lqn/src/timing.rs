@@ -1,7 +1,7 @@
 //! When an entry makes its calls, as a mergeable summary: enough to decide, once everything is merged, which calls are made one after
 //! the other and which side by side.
 //!
-//! Calls of an invocation have *labels*: whom they ask, and the how-manieth of those they are. For each label there are sums
+//! Calls of an invocation have *labels*: the entry that they ask, and their place among the calls to it. For each label there are sums
 //! over invocations, for each pair of labels how often one ended before the other began. Precedence in real traces is bimodal: a pair
 //! is always in order, or often not, so that counts decide where single operations would only show their noise.
 
@@ -23,7 +23,7 @@ pub struct CallLabel {
 impl CallLabel {
     /// The same in a sub-model whose entries have other numbers.
     #[must_use]
-    pub fn renumbered(self, entries: &[EntryIndex]) -> Self {
+    pub(crate) fn renumbered(self, entries: &[EntryIndex]) -> Self {
         Self { to: self.to.map(|to| entries[to.index()]), ..self }
     }
 }

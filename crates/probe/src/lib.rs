@@ -28,6 +28,8 @@
 //! # Ok::<(), dyelog_probe::StartError>(())
 //! ```
 //!
+//! [`observer`] keeps sums by operation in place of records, and reports them interval by interval.
+//!
 //! # What there is
 //!
 //! | a call | guard, for one thread | future, for a task |
@@ -61,6 +63,7 @@ mod future;
 mod guard;
 #[cfg(feature = "http")]
 mod http;
+pub mod observer;
 mod output;
 mod recorder;
 mod state;

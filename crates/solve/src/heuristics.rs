@@ -61,11 +61,17 @@ pub enum Heuristic {
     /// *Equation:* waits of closed chains are multiplied by √(U/m) from step to step while U > m. *Range:* stations that the
     /// approximation overloads. *Source:* ours. *Guard:* law `no_server_does_more_than_it_can`.
     OverloadCorrection,
+    /// *Equation:* the sender's slice s and the first slice b of a message that both share one processor take sb / (s + b) / (1 − U/2) longer
+    /// than chance has it; where the first to come is the first served, the message waits s longer. A single customer of N meets its own message
+    /// by chance in part, which is taken off. *Range:* single servers without priorities; a message whose task has no thread free does
+    /// not meet its sender. *Source:* ours, exact for two exponential slices alone; U/2 is from M/M/1 with processor sharing.
+    /// *Guard:* `mail` and `errands` of `solve::reference`.
+    SenderMeetsMessage,
 }
 
 impl Heuristic {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Interlock,
         Self::ThreadPools,
         Self::ForkChains,
@@ -78,6 +84,7 @@ impl Heuristic {
         Self::PriorityShadow,
         Self::FinitePopulationServers,
         Self::OverloadCorrection,
+        Self::SenderMeetsMessage,
     ];
 }
 

@@ -10,7 +10,7 @@
 //! - `heuristics` states each rule beyond product form, and switches it off;
 //! - `ctmc/` solves small models exactly, by the Markov chain of their states.
 //!
-//! [`simulate()`] finds it by discrete events; its parts are told in its folder.
+//! [`simulate()`] finds it by discrete events; its folder describes its parts.
 //!
 //! [`layered_from`] starts from where it stood with a like model; [`bounds`] tells what limits a model, without a solution.
 //!
@@ -66,5 +66,7 @@ pub use layered::warm_start::WarmStart;
 pub use layered::{LayeredOptions, Observer};
 pub use numeric::erlang::erlang_c;
 pub use numeric::order_statistics::order_statistic;
-pub use simulate::{Probe, Progress, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched};
-pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, layered_observed, solve};
+pub use simulate::{
+    Probe, Progress, Random, SKETCH_ERROR, SimulateOptions, Watcher, observe, simulate, simulate_watched, student,
+};
+pub use strategy::{Method, Solution, SolveOptions, layered, layered_from, solve};

@@ -121,19 +121,7 @@ impl Watcher for Watch<'_> {
 /// # Errors
 /// When the model cannot be solved at all: see [`codes`].
 pub fn layered(model: &Model, options: &LayeredOptions) -> Result<Results, Diagnostics> {
-    layered_observed(model, options, &mut ())
-}
-
-/// Solves a model and shows the observer each iteration.
-///
-/// # Errors
-/// As [`layered`].
-pub fn layered_observed(
-    model: &Model,
-    options: &LayeredOptions,
-    observer: &mut dyn Observer,
-) -> Result<Results, Diagnostics> {
-    layered_from(model, options, None, observer).map(|found| found.0)
+    layered_from(model, options, None, &mut ()).map(|found| found.0)
 }
 
 /// Solves a model from where the solver ended with a like one, if that is given and has the same structure. Gives the start for the

@@ -49,6 +49,11 @@ mod traces;
 mod unpack;
 mod versioned;
 
+/// The wire format of Protocol Buffers, as the readers of OTLP take it apart.
+pub mod protobuf {
+    pub use crate::spans::formats::otlp_proto::wire::{Fields, Malformed, Value};
+}
+
 pub use calls::{SpanCalls, SpanOperations, operations_of};
 pub use cpu::CpuProfile;
 pub use event::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};

@@ -227,9 +227,6 @@ pub fn program(
     rules: &[String],
     terminal: &mut Terminal,
 ) -> Result<(syntax::Loaded, usize), Failure> {
-    for (name, text) in query::standard::FILES {
-        terminal.sources.insert(name.into(), text.into());
-    }
     let mut root = String::new();
     for rule in rules {
         let rule = rule.trim();
@@ -239,28 +236,33 @@ pub fn program(
         root.push_str(if complete { "\n" } else { ".\n" });
     }
     // Rules of the command line stand behind those of the file, and see all of them.
-    let (name, before): (Arc<str>, String) = match file {
+    let (name, before) = match file {
         Some(file) => {
-            // Those that are shipped go by the names under which `use` finds them.
-            let shipped =
-                || shipped_text(&file.to_string_lossy()).or_else(|| query::standard::text(&file.to_string_lossy()));
-            let text = input::text(file).or_else(|finding| shipped().map(|text| text.to_string()).ok_or(finding))?;
-            (input::shown(file), text + "\n")
+            let (name, text) = rule_files::text(file)?;
+            (name, format!("{text}\n"))
         }
         None => ("-e".into(), String::new()),
     };
     let from = if root.is_empty() { usize::MAX } else { before.len() };
-    let text: Arc<str> = (before + &root).into();
-    terminal.sources.insert(Arc::clone(&name), Arc::clone(&text));
     // Without a file, those that are used lie where the command runs.
-    let beside = rule_files::Beside::of([file.map_or(Path::new("-e"), PathBuf::as_path)]);
+    let file = file.map_or(Path::new("-e"), PathBuf::as_path);
+    Ok((loaded((&name, (before + &root).into()), file, terminal), from))
+}
+
+/// The rules of a text with what they use, which lies beside the file.
+fn loaded((name, text): (&Arc<str>, Arc<str>), file: &Path, terminal: &mut Terminal) -> syntax::Loaded {
+    for (name, text) in query::standard::FILES {
+        terminal.sources.insert(name.into(), text.into());
+    }
+    terminal.sources.insert(Arc::clone(name), Arc::clone(&text));
+    let beside = rule_files::Beside::of([file]);
     let resolve = |used: &str| query::standard::text(used).or_else(|| shipped_text(used)).or_else(|| beside.text(used));
     let shipped = query::standard::FILES.map(|(name, _)| name);
-    let loaded = syntax::read_beside(&name, &text, &resolve, &shipped);
+    let loaded = syntax::read_beside(name, &text, &resolve, &shipped);
     for (name, text) in beside.read() {
         terminal.sources.insert(name, text);
     }
-    Ok((loaded, from))
+    loaded
 }
 
 /// Traces that are open to be asked.

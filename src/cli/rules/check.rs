@@ -20,6 +20,7 @@ use crate::cli::{Failure, Outcome, codes, input, rule_files};
 #[derive(Debug, Args)]
 #[command(after_long_help = examples! {
     "a rule file of your own" => "dyelog rules check examples/rules/acknowledged.dl",
+    "a file of questions" => "dyelog rules check examples/queries/by_service.dl",
     "all rule files of a folder" => "dyelog rules check examples",
     "the paper's table as printed, which has slips: exits with 1" => "dyelog rules check rules/paper/tlc-1998.dl",
 })]
@@ -84,13 +85,14 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(if wrong { Exit::Finding } else { Exit::Ok })
 }
 
-/// How many templates a file has; nothing of one with errors or of questions.
+/// How many templates a file has; nothing of one with errors.
 fn own_templates(checked: &Checked) -> String {
     match &checked.sort {
         Sort::Templates(Some(rules)) => {
             (0..rules.plans().len()).filter(|plan| rules.is_of_user(*plan)).count().to_string()
         }
-        _ => String::new(),
+        Sort::Questions(_) => "0".to_owned(),
+        Sort::Templates(None) => String::new(),
     }
 }
 
@@ -100,7 +102,7 @@ fn nothing_to_say(checked: Option<&Checked>, shipped: bool) -> String {
     match checked.map(|checked| &checked.sort) {
         Some(Sort::Questions(relations)) => {
             let relations = counted(*relations as u64, "relation");
-            format!("nothing to say: {what} loaded, {relations} for `dyelog query` to ask{cases}\n")
+            format!("nothing to say: {what} loaded, {relations} for `dyelog query`{cases}\n")
         }
         Some(Sort::Templates(Some(rules))) => {
             format!("nothing to say: {what} loaded, {} templates with the shipped ones{cases}\n", rules.plans().len())

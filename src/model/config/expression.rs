@@ -167,7 +167,7 @@ impl Expression {
         })
     }
 
-    /// Its value, given those of the parameters. `None` where a parameter has none, which is told elsewhere.
+    /// Its value, given those of the parameters. `None` where a parameter has none, which has a finding elsewhere.
     ///
     /// # Errors
     /// Units that do not go together, a division by zero, a result beyond all numbers.

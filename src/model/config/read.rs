@@ -51,7 +51,7 @@ impl Configuration {
         }
         let configuration = read(&mut reader, document.get_ref());
         let mut findings = reader.findings;
-        // What was misread is told once; only sound expressions are worked out.
+        // What was misread has one finding; only sound expressions are worked out.
         if let Err(Diagnostics(found)) = configuration.demands() {
             let misread = findings.iter().any(|finding| finding.code == codes::EXPRESSION);
             findings.extend(found.into_iter().filter(|finding| !(misread && finding.code == codes::UNKNOWN_PARAMETER)));

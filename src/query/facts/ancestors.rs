@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::datalog::value::Value;
-use crate::query::facts::{Part, TraceFacts};
+use crate::query::facts::{OperationFacts, TraceFacts};
 use crate::query::tree::Tree;
 use crate::trace::SpanTree;
 
@@ -57,7 +57,7 @@ pub(super) struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    fn of(part: &Part<'_>, tree: &'a SpanTree) -> Self {
+    fn of(part: &OperationFacts<'_>, tree: &'a SpanTree) -> Self {
         let order = Tree::of(tree).order();
         let mut by_pre = vec![0; order.len()];
         for (span, (pre, _)) in (0..).zip(&order) {

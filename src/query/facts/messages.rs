@@ -3,7 +3,7 @@
 use crate::datalog::value::Value;
 use crate::lqn::submodel::Interaction as Request;
 use crate::query::facts::{SECOND, TraceFacts};
-use crate::query::messages::{Exchanges, Manner};
+use crate::query::messages::{Exchanges, InteractionKind};
 use crate::query::schema::Own;
 use crate::query::table::Table;
 use crate::trace::TaskId;
@@ -90,7 +90,7 @@ impl TraceFacts<'_> {
             match own {
                 Own::Interaction => {
                     let (client, server) = (interaction.client, interaction.server);
-                    let kind = self.intern(interaction.manner.word());
+                    let kind = self.intern(interaction.kind.word());
                     table.push(&[this, kind, self.task(client), self.task(server)]);
                 }
                 Own::InteractionCutOff if interaction.cut_off => table.push(&[this]),
@@ -121,8 +121,8 @@ impl TraceFacts<'_> {
                 let entry = Value::from(*number);
                 match own {
                     Own::Entry => {
-                        let by = match (interaction.manner, place) {
-                            (Manner::Asynchronous, _) => Request::Asynchronous,
+                        let by = match (interaction.kind, place) {
+                            (InteractionKind::Asynchronous, _) => Request::Asynchronous,
                             (_, 0) => Request::Rendezvous,
                             _ => Request::Forwarding,
                         };

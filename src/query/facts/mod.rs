@@ -37,7 +37,7 @@ pub struct Questioned {
 }
 
 /// One operation among the facts, with the numbers at which its own begin.
-struct Part<'a> {
+struct OperationFacts<'a> {
     operation: &'a Questioned,
     graph: GraphFacts<'a>,
     first_node: u32,
@@ -49,7 +49,7 @@ struct Part<'a> {
 pub struct TraceFacts<'a> {
     names: &'a TraceNames,
     rules: &'a Rules,
-    parts: Vec<Part<'a>>,
+    parts: Vec<OperationFacts<'a>>,
     exchanges: Option<&'a Exchanges>,
     tables: Vec<OnceCell<Table>>,
     /// Texts that the trace's names lack; their numbers follow those of the names.
@@ -75,7 +75,7 @@ impl<'a> TraceFacts<'a> {
         let (mut first_node, mut first_span) = (0, 0);
         let parts = operations.map(|operation| {
             let graph = GraphFacts::new(&operation.toeg, names);
-            let part = Part { operation, graph, first_node, first_span, matched: OnceCell::new() };
+            let part = OperationFacts { operation, graph, first_node, first_span, matched: OnceCell::new() };
             first_node += operation.toeg.len() as u32;
             first_span += operation.spans.as_ref().map_or(0, |tree| tree.spans.len()) as u32;
             part
@@ -88,7 +88,12 @@ impl<'a> TraceFacts<'a> {
         Self::of(Vec::new(), Some(exchanges), names, rules)
     }
 
-    fn of(parts: Vec<Part<'a>>, exchanges: Option<&'a Exchanges>, names: &'a TraceNames, rules: &'a Rules) -> Self {
+    fn of(
+        parts: Vec<OperationFacts<'a>>,
+        exchanges: Option<&'a Exchanges>,
+        names: &'a TraceNames,
+        rules: &'a Rules,
+    ) -> Self {
         let count = schema::schema().names().count();
         Self {
             names,
@@ -150,11 +155,11 @@ impl<'a> TraceFacts<'a> {
         self.trees().map(|(_, tree)| tree)
     }
 
-    fn trees(&self) -> impl Iterator<Item = (&Part<'a>, &'a SpanTree)> {
+    fn trees(&self) -> impl Iterator<Item = (&OperationFacts<'a>, &'a SpanTree)> {
         self.parts.iter().filter_map(|part| Some((part, part.operation.spans.as_ref()?)))
     }
 
-    fn matched<'s>(&'s self, part: &'s Part<'a>) -> &'s Matched {
+    fn matched<'s>(&'s self, part: &'s OperationFacts<'a>) -> &'s Matched {
         part.matched.get_or_init(|| {
             Matched::of(self.rules, self.names, &part.operation.toeg).unwrap_or_else(|failure| {
                 self.failure.borrow_mut().get_or_insert(failure);
@@ -244,7 +249,7 @@ impl<'a> TraceFacts<'a> {
         }
     }
 
-    fn of_nodes(&self, table: &mut Table, value: impl Fn(&Part<'a>, &Event) -> Option<Value>) {
+    fn of_nodes(&self, table: &mut Table, value: impl Fn(&OperationFacts<'a>, &Event) -> Option<Value>) {
         for part in &self.parts {
             for node in 0..part.operation.toeg.len() as NodeId {
                 if let Some(value) = value(part, part.operation.toeg.event(node)) {
@@ -255,7 +260,7 @@ impl<'a> TraceFacts<'a> {
     }
 }
 
-impl Part<'_> {
+impl OperationFacts<'_> {
     fn end_of_spans(&self) -> u32 {
         self.first_span + self.operation.spans.as_ref().map_or(0, |tree| tree.spans.len()) as u32
     }

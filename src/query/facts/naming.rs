@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::datalog::base::Type;
 use crate::datalog::value::Value;
 use crate::diagnostic::Place;
-use crate::query::facts::{Part, TraceFacts};
+use crate::query::facts::{OperationFacts, TraceFacts};
 use crate::query::schema::{ENTRY, EVENT, MESSAGE, OPERATION, SPAN};
 use crate::trace::{NodeId, NodeName, SpanTree};
 
@@ -102,7 +102,7 @@ impl<'a> TraceFacts<'a> {
     /// Numbers of a type are below this.
     fn count(&self, kind: Type) -> u32 {
         match kind {
-            SPAN => self.parts.last().map_or(0, Part::end_of_spans),
+            SPAN => self.parts.last().map_or(0, OperationFacts::end_of_spans),
             EVENT => self.event_places().len() as u32,
             OPERATION => self.parts.len() as u32,
             ENTRY => match self.exchanges {
@@ -116,18 +116,18 @@ impl<'a> TraceFacts<'a> {
         }
     }
 
-    fn part_of_node(&self, number: u32) -> Option<(&Part<'a>, NodeId)> {
+    fn part_of_node(&self, number: u32) -> Option<(&OperationFacts<'a>, NodeId)> {
         let part = self.part(|part| part.first_node + part.operation.toeg.len() as u32, number)?;
         Some((part, number - part.first_node))
     }
 
     /// The part that a number lies in, by where the numbers of each part end.
-    fn part(&self, end: impl Fn(&Part<'a>) -> u32, number: u32) -> Option<&Part<'a>> {
+    fn part(&self, end: impl Fn(&OperationFacts<'a>) -> u32, number: u32) -> Option<&OperationFacts<'a>> {
         self.parts.get(self.parts.partition_point(|part| end(part) <= number))
     }
 
-    fn part_of_span(&self, number: u32) -> Option<(&Part<'a>, &'a SpanTree, u32)> {
-        let part = self.part(Part::end_of_spans, number)?;
+    fn part_of_span(&self, number: u32) -> Option<(&OperationFacts<'a>, &'a SpanTree, u32)> {
+        let part = self.part(OperationFacts::end_of_spans, number)?;
         Some((part, part.operation.spans.as_ref()?, number.checked_sub(part.first_span)?))
     }
 

@@ -8,24 +8,24 @@ use crate::report::call_graph::{Shown, percent};
 const DEEPEST: usize = 24;
 
 /// What is still to be written.
-enum Step {
+enum TreeStep {
     /// A path, at its depth.
     Path(usize, usize),
     /// So many paths at a depth that are left out, and their time with all beneath, in nanoseconds.
     Others(usize, u64, i128),
 }
 
-/// Paths from the root with their share of the whole, the greatest first. What is left out is told where it would stand.
+/// Paths from the root with their share of the whole, the greatest first. A line stands in the place of what is left out.
 pub fn text(profile: &Profile, shown: Shown) -> String {
     let tree = Tree::of(&profile.contexts);
     let total = tree.inclusive[0].max(1) as f64;
     let mut text = String::from("SHARE (%)  INCLUSIVE (ms)        CALLS  PATH\n");
     let (mut lines, mut told) = (0, 0u64);
-    let mut open = vec![Step::Path(0, 0)];
+    let mut open = vec![TreeStep::Path(0, 0)];
     while let Some(step) = open.pop() {
         let (node, depth) = match step {
-            Step::Path(node, depth) => (node, depth),
-            Step::Others(depth, paths, time) => {
+            TreeStep::Path(node, depth) => (node, depth),
+            TreeStep::Others(depth, paths, time) => {
                 told += paths;
                 let noun = if paths == 1 { "path" } else { "paths" };
                 let indent = "  ".repeat(depth);
@@ -48,9 +48,9 @@ pub fn text(profile: &Profile, shown: Shown) -> String {
         let (kept, others) = children.split_at(kept);
         if !others.is_empty() {
             let paths = others.iter().map(|child| tree.paths[*child]).sum();
-            open.push(Step::Others(depth + 1, paths, others.iter().map(|child| tree.inclusive[*child]).sum()));
+            open.push(TreeStep::Others(depth + 1, paths, others.iter().map(|child| tree.inclusive[*child]).sum()));
         }
-        open.extend(kept.iter().rev().map(|child| Step::Path(*child, depth + 1)));
+        open.extend(kept.iter().rev().map(|child| TreeStep::Path(*child, depth + 1)));
     }
     text
 }

@@ -48,7 +48,7 @@ impl Subject<'_> {
         };
         let origin = &self.origins.entries[self.entry.index()];
         let what = match origin.interaction {
-            Interaction::Customer => "of the customer, who begins the operations",
+            Interaction::Customer => "of the customer that begins the operations",
             Interaction::Rendezvous => "called by remote procedure call or rendezvous",
             Interaction::Asynchronous => "called asynchronously",
             Interaction::Forwarding => "called by forwarding",

@@ -69,11 +69,11 @@ pub(super) fn rule(study: &Study<'_>, node: NodeId) -> Option<Rule> {
     let one_span = from.is_some() && from.map(|(_, id)| id) == to.map(|(_, id)| id);
     let no_client = one_span && from.is_some_and(|(kind, _)| serves(kind));
     let messages = [from, to].iter().flatten().any(|(kind, _)| matches!(kind, SpanKind::Producer | SpanKind::Consumer));
-    Some(match manner(toeg, request) {
+    Some(match call_semantics(toeg, request) {
         ASYNCHRONOUS if messages => MESSAGE,
         ASYNCHRONOUS if no_client => NO_CLIENT_WAITS,
         SYNCHRONOUS if no_client => NO_CLIENT,
-        manner => manner,
+        semantics => semantics,
     })
 }
 
@@ -121,7 +121,8 @@ fn request_of(toeg: &Toeg, sent: NodeId, accepted: NodeId) -> (NodeId, NodeId) {
     }
 }
 
-fn manner(toeg: &Toeg, (sent, accepted): (NodeId, NodeId)) -> Rule {
+/// How the client of a request goes on.
+fn call_semantics(toeg: &Toeg, (sent, accepted): (NodeId, NodeId)) -> Rule {
     if toeg.event(sent).kind == Kind::Activity {
         let resumed = toeg.next_in_task(sent);
         if resumed == NONE || toeg.event(resumed).kind != Kind::Begin {

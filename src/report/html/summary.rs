@@ -120,8 +120,8 @@ fn convergence(report: &Report<'_>, html: &mut Markup) {
     if !report.results.caveats.is_empty() {
         html.open("div", &[("class", "say careful"), ("role", "note")]);
         html.element("p", &[], "What the solver left out or doubts:").open("ul", &[]);
-        for doubt in report.results.caveats.iter().take(20) {
-            html.element("li", &[], &doubt.chars().take(500).collect::<String>());
+        for caveat in report.results.caveats.iter().take(20) {
+            html.element("li", &[], &caveat.chars().take(500).collect::<String>());
         }
         html.close().close();
     }

@@ -8,8 +8,8 @@ use crate::lqn::Model;
 use crate::model::{Configuration, codes, complete};
 use crate::solve::{SolveOptions, WarmStart, solve};
 use crate::study::at_load::{ScenarioLoad, at_load, responses, solved_at};
-use crate::study::calibration::CalibrationLoad;
 use crate::study::calibration::forms::Shaped;
+use crate::study::calibration::{CalibrationLoad, METHOD};
 
 /// Parts of own times that are tried as demand, relative to what the times of spans tell.
 const PARTS: [f64; 6] = [1.0, 0.85, 0.75, 0.5, 1.15, 1.35];
@@ -20,14 +20,14 @@ const STEPS: u32 = 4;
 /// Responses that are as long as measured to within this part on the mean are long enough.
 const NEAR: f64 = 1e-3;
 
-/// What the times of spans tell of the part that is demand is off by about so much: where responses do not tell, it counts.
+/// The standard deviation of the logarithm of the part that is demand, relative to what the times of spans tell. Ours; a prior.
 const PRIOR: f64 = 0.15;
 
-/// The weight of that beside how far responses are off.
-const WEIGHT: f64 = 0.01;
+/// The standard deviation of predicted responses, as a part of them: what solvers and the form of the model leave out. Ours.
+const SOLVER: f64 = 0.01;
 
-/// Models that are off by so much more than the best, as a part of responses, fit as well.
-const AS_WELL: f64 = 0.015;
+/// Models whose misfit exceeds the least by up to this fit as well: the 95 % quantile of chi-squared with one degree of freedom, as in a profile likelihood.
+const AS_WELL: f64 = 3.84;
 
 /// Parts that the times of spans make so unlikely, in multiples of [`PRIOR`], are not told as fitting.
 const UNLIKELY: f64 = 2.0;
@@ -40,8 +40,8 @@ const UNSTEADY: f64 = 10.0;
 pub struct Target {
     /// The load.
     pub loads: Vec<ScenarioLoad>,
-    /// Mean responses of scenarios, seconds.
-    responses: BTreeMap<Arc<str>, f64>,
+    /// Mean responses of scenarios, seconds, and their standard errors, as parts of them.
+    responses: BTreeMap<Arc<str>, (f64, f64)>,
     /// Mean responses of entries, seconds.
     entries: BTreeMap<Arc<str>, f64>,
 }
@@ -55,14 +55,16 @@ pub struct Fitted {
     pub length: f64,
     /// By how much responses are off: the root of the mean square, as a part of responses.
     pub error: f64,
-    /// The same with how unlikely the part is.
-    pub score: f64,
+    /// The misfit: squares of how far responses, the part and the length are off, each in standard deviations.
+    pub misfit: f64,
 }
 
 impl Fitted {
-    /// Whether it fits about as well as the best.
-    pub fn fits_as_well_as(&self, best: &Self) -> bool {
-        self.error <= best.error + AS_WELL && self.part.ln().abs() <= UNLIKELY * PRIOR
+    /// Whether it fits about as well as the best one of so many responses. Where even that one misses by more than standard deviations tell, these are too
+    /// small by the same factor for all (the Birge ratio).
+    pub fn fits_as_well_as(&self, best: &Self, responses: usize) -> bool {
+        let scale = (best.misfit / responses.max(1) as f64).max(1.0);
+        self.misfit <= best.misfit + AS_WELL * scale && self.part.ln().abs() <= UNLIKELY * PRIOR
     }
 }
 
@@ -82,26 +84,37 @@ impl Target {
             }
             return Err(finding.into());
         }
-        let scenarios =
-            origins.scenarios.iter().filter_map(|own| Some((Arc::clone(&own.name), own.observed_response?)));
+        let scenarios = origins.scenarios.iter().filter_map(|own| {
+            let total = load.submodel.names.get(&own.name).and_then(|name| load.submodel.scenarios.get(&name));
+            let error = total.and_then(|total| {
+                let (cv2, count) = (total.response.cv2()?, total.response.count);
+                Some((cv2.max(0.0) / count.max(1) as f64).sqrt())
+            });
+            Some((Arc::clone(&own.name), (own.observed_response?, error.unwrap_or_default())))
+        });
         let entries = model.entries.iter().zip(&origins.entries);
         let entries = entries.filter_map(|(entry, own)| Some((Arc::clone(&entry.name), own.observed_response?)));
-        Ok(Self { loads, responses: scenarios.filter(|(_, own)| *own > 0.0).collect(), entries: entries.collect() })
+        Ok(Self { loads, responses: scenarios.filter(|(_, own)| own.0 > 0.0).collect(), entries: entries.collect() })
     }
 
     /// By scenario: its rate, and the responses that a model predicts and that were measured.
     pub fn compared(&self, model: &Model) -> Vec<(Arc<str>, f64, Option<f64>, f64)> {
         let predicted = solved_at(model, &self.loads).map(|(at, results)| responses(&at, &results)).unwrap_or_default();
         let of = |load: &ScenarioLoad| {
-            let measured = self.responses.get(&load.name)?;
+            let (measured, _) = self.responses.get(&load.name)?;
             Some((Arc::clone(&load.name), load.rate, predicted.get(&load.name).copied(), *measured))
         };
         self.loads.iter().filter_map(of).collect()
     }
 
-    /// Logarithms of predicted responses relative to measured ones; none without a steady state. The solver starts where it stood with the last like
-    /// model.
-    fn misses(&self, model: &Model, warm: &mut Option<WarmStart>) -> Option<Vec<f64>> {
+    /// How many responses were measured.
+    pub fn responses(&self) -> usize {
+        self.responses.len()
+    }
+
+    /// Logarithms of predicted responses relative to measured ones, with their standard deviations; none without a steady state. The solver starts where
+    /// it stood with the last like model.
+    fn misses(&self, model: &Model, warm: &mut Option<WarmStart>) -> Option<Vec<(f64, f64)>> {
         let at = at_load(model, &self.loads);
         let found = solve(&at.model, &SolveOptions::default(), warm.take(), &mut ()).ok()?;
         if found.results.convergence.converged {
@@ -109,7 +122,10 @@ impl Target {
         }
         let predicted = responses(&at, &found.results);
         let measured = self.responses.iter().filter(|(name, _)| self.loads.iter().any(|load| load.name == **name));
-        measured.map(|(name, measured)| Some((predicted.get(name)? / measured).ln())).collect()
+        let miss = |(name, (measured, error)): (&Arc<str>, &(f64, f64))| {
+            Some(((predicted.get(name)? / measured).ln(), error.hypot(SOLVER)))
+        };
+        measured.map(miss).collect()
     }
 }
 
@@ -128,27 +144,29 @@ fn fitted(shaped: &Shaped, targets: &[Target], loads: &[usize], part: f64) -> Op
     let mut length = 1.0_f64;
     let mut warm: Vec<Option<WarmStart>> = vec![None; loads.len()];
     for _ in 0..STEPS {
-        let model = shaped.adjusted(Fitted { part, length, error: 0.0, score: 0.0 });
+        let model = shaped.adjusted(Fitted { part, length, error: 0.0, misfit: 0.0 });
         let all = loads.iter().zip(&mut warm).map(|(load, warm)| targets[*load].misses(&model, warm));
-        let misses = all.collect::<Option<Vec<Vec<f64>>>>().map(|all| all.concat());
-        let (error, mean) = match misses.filter(|misses| !misses.is_empty()) {
+        let misses = all.collect::<Option<Vec<Vec<(f64, f64)>>>>().map(|all| all.concat());
+        let (error, misfit, mean) = match misses.filter(|misses| !misses.is_empty()) {
             Some(misses) => {
-                let count = misses.len() as f64;
-                let squares: f64 = misses.iter().map(|miss| miss * miss).sum();
-                ((squares / count).sqrt(), misses.iter().sum::<f64>() / count)
+                let sum = |of: fn(&(f64, f64)) -> f64| misses.iter().map(of).sum::<f64>();
+                let weighted =
+                    sum(|(miss, deviation)| miss / deviation.powi(2)) / sum(|(_, deviation)| deviation.powi(-2));
+                let error = (sum(|(miss, _)| miss.powi(2)) / misses.len() as f64).sqrt();
+                (error, sum(|(miss, deviation)| (miss / deviation).powi(2)), weighted)
             }
-            None => (UNSTEADY, 0.2),
+            None => (UNSTEADY, UNSTEADY, 0.2),
         };
-        if best.is_none_or(|best| error < best.error) {
-            let unlikely = WEIGHT * part.ln() / PRIOR;
-            best = Some(Fitted { part, length, error, score: error.hypot(unlikely) });
+        let misfit = misfit + (part.ln() / PRIOR).powi(2) + (length.ln() / METHOD).powi(2);
+        if error < UNSTEADY && best.is_none_or(|best| misfit < best.misfit) {
+            best = Some(Fitted { part, length, error, misfit });
         }
         if mean.abs() < NEAR {
             break;
         }
         length = (length * (-mean).exp()).clamp(0.1, 10.0);
     }
-    best.filter(|best| best.error < UNSTEADY)
+    best
 }
 
 /// By how much responses of entries are off on the mean over loads.

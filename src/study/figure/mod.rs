@@ -81,7 +81,7 @@ impl Figure {
         }
         let message = format!("`{}.{}` has no response times of its own to be seen", of.element, of.name);
         Err(Diagnostic::error(codes::UNKNOWN_FIGURE, Place::Nowhere, message).with_note(
-            "percentiles are told of entries, of reference tasks of one entry, and of scenarios that begin with one request",
+            "percentiles are known of entries, of reference tasks of one entry, and of scenarios that begin with one request",
         ))
     }
 

@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostics;
 use crate::lqn::Model;
 use crate::lqn::results::Results;
 use crate::model::parameter::{Asked, Change, Subject};
-use crate::solve::bounds::{Resource, arrivals};
+use crate::solve::bounds::{Resource, bounds};
 use crate::solve::{LayeredOptions, SimulateOptions, SolveOptions, WarmStart, solve};
 use crate::study::bottleneck::busiest;
 use crate::study::search::Verdict;
@@ -90,7 +90,7 @@ impl Evaluator<'_> {
         if matches!(self.method, Method::Layered(_)) {
             return None;
         }
-        let (_, rooms) = arrivals(model).ok()?;
+        let rooms = bounds(model).ok()?.rooms();
         rooms.iter().filter(|room| room.utilization >= 1.0).find_map(|room| match room.resource {
             Resource::Processor(id) => {
                 let name = model.processors[id.index()].name.to_string();

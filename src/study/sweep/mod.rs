@@ -9,9 +9,11 @@
 mod guess;
 mod question;
 mod table;
+mod written;
 
 pub use question::Question;
 pub use table::{Point, State, Table, Varied};
+pub use written::{WrittenQuestion, set};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -3,6 +3,7 @@
 use dyelog::lqn::model::Model;
 use dyelog::lqn::parse_any;
 use dyelog::lqn::results::Results;
+use dyelog::solve::heuristics::{Heuristic, Heuristics};
 use dyelog::solve::{LayeredOptions, layered};
 
 pub fn model(text: &str) -> Model {
@@ -212,6 +213,34 @@ fn infinite_threads_leave_a_flat_network() {
          E 0 s go 0 -1 y go web 2 -1 s web 0.1 -1 y web app 1.5 -1 s app 0.2 -1 -1",
     );
     near(results.tasks[0].throughput, brute_force(9, 2.0, &[0.2, 0.6]), "throughput of two tiers");
+}
+
+#[test]
+fn a_message_meets_its_sender_on_their_processor() {
+    // One user who thinks for long. The call is in the middle: two slices of 0.04 s, and a message of 0.06 s beside the second one.
+    let (slice, message) = (0.04, 0.06);
+    let shared = slice * message / (slice + message);
+    for (scheduling, sender, sent) in
+        [("s", 2.0 * slice + shared, message + shared), ("f", 2.0 * slice, message + slice)]
+    {
+        let model = model(&format!(
+            "P 0 p desk i p host {scheduling} -1 T 0 t user r buy -1 desk z 1000 t shop n order -1 host i t mailer n send -1 host i -1
+             E 0 s buy 0 -1 y buy order 1 -1 s order 0.08 -1 f order 1 -1 z order send 1 -1 s send 0.06 -1 -1"
+        ));
+        let options = LayeredOptions { states: 0, ..LayeredOptions::default() };
+        let results = layered(&model, &options).expect("it can be solved");
+        let service = |name: &str| {
+            let entry = model.entry_named(name).expect("the model has it");
+            results.entries[entry.index()].service[0]
+        };
+        assert!((service("order") / sender - 1.0).abs() < 1e-3, "{scheduling}: {} for {sender}", service("order"));
+        assert!((service("send") / sent - 1.0).abs() < 1e-3, "{scheduling}: {} for {sent}", service("send"));
+        let off =
+            LayeredOptions { heuristics: Heuristics::default().without(Heuristic::SenderMeetsMessage), ..options };
+        let alone = layered(&model, &off).expect("it can be solved");
+        let entry = model.entry_named("send").expect("the model has it");
+        assert!((alone.entries[entry.index()].service[0] / message - 1.0).abs() < 1e-3, "by chance they hardly meet");
+    }
 }
 
 #[test]

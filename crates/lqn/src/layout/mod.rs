@@ -77,7 +77,7 @@ pub struct Link {
 }
 
 impl Graph {
-    /// How many points the chains of all arcs come to, for a caller who would rather draw less than wait.
+    /// How many points the chains of all arcs come to, for a caller that would rather draw less than wait.
     pub fn points(&self) -> usize {
         let ranks = ranks::ranks(self);
         let span = |arc: &Link| ranks.of[arc.from.0].abs_diff(ranks.of[arc.to.0]);

@@ -1,4 +1,4 @@
-//! Who calls whom.
+//! Calls between entries.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};

@@ -1,4 +1,4 @@
-//! Graphs of activities: what leads to what, and who answers.
+//! Graphs of activities: which activity follows which, and which ones reply.
 
 use petgraph::unionfind::UnionFind;
 

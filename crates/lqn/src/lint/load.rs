@@ -5,7 +5,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashSet;
 
-use crate::bounds::{Resource, open_load};
+use crate::bounds::{Resource, limits};
 use crate::lint::calls::{called, graph};
 use crate::lint::{LIMIT, Lint};
 use crate::operational::OperationalAnalysis;
@@ -81,7 +81,7 @@ fn saturated(lint: &mut Lint<'_>, analysis: &OperationalAnalysis<'_>) {
     }
     saturated_groups(lint, analysis);
     // What a second's arrivals ask for is the part of the time in which it is busy.
-    let mut full = open_load(analysis, &analysis.holding_times());
+    let mut full = limits(analysis, &analysis.open_rates(), &analysis.holding_times());
     full.retain(|limit| limit.seconds.is_finite() && limit.utilization(1.0) >= 1.0);
     full.sort_unstable_by_key(|limit| limit.resource);
     for limit in full {

@@ -64,7 +64,7 @@ fn idle(lint: &mut Lint<'_>) {
             Body::Phases(phases) => phases.iter().all(does_nothing),
             Body::Activities(_) => idle_graphs[entry.task.index()],
         };
-        // Users without work are told of as such where they do not think either.
+        // Users without work have a finding of their own where they do not think either.
         if nothing && entry.forwarding.is_empty() && entry.semaphore.is_none() && !task.scheduling.is_source() {
             let message = format!("the entry `{}` has no demand and calls nothing", entry.name);
             lint.warning(codes::IDLE_ENTRY, lint.entry(index.into()), message);

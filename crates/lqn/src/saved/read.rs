@@ -18,7 +18,7 @@ use crate::submodel::{
 };
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
-/// Reads a sub-model; gives with it how its entries were told apart.
+/// Reads a sub-model; gives with it how its entries were merged.
 ///
 /// # Errors
 /// The first place at which the text is no JSON of that shape, or everything in it that cannot be.

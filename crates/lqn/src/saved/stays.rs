@@ -15,6 +15,9 @@ use crate::stays::{Stay, Stays};
 pub(super) struct StaysShape {
     seen: u64,
     kept: String,
+    /// The begin of the first that was left out, where fewer were to be kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    cut: Option<i64>,
 }
 
 impl StaysShape {
@@ -28,7 +31,7 @@ impl StaysShape {
             let _ = write!(text, "{space}{later} {} {}", stay.length, stay.part);
             before = stay.start;
         }
-        (stays.seen() > 0).then(|| Self { seen: stays.seen(), kept: text })
+        (stays.seen() > 0).then(|| Self { seen: stays.seen(), kept: text, cut: stays.cut() })
     }
 }
 
@@ -36,7 +39,7 @@ impl Reader<'_> {
     /// The stays of an entry.
     pub(super) fn stays(&mut self, shape: &StaysShape, item: &str) -> Stays {
         let seen = self.count(shape.seen, MOST, item);
-        parsed(&shape.kept).and_then(|kept| Stays::of_saved(seen, kept)).unwrap_or_else(|| {
+        parsed(&shape.kept).and_then(|kept| Stays::of_saved(seen, kept, shape.cut)).unwrap_or_else(|| {
             self.wrong(
                 item,
                 "`stays` are not three numbers each, or not as many as were seen or can be kept".to_owned(),

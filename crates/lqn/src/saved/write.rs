@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::stays::StaysShape;
+use super::timing;
 use super::{
     ActivityShape, BlockShape, BranchShape, BranchTotalShape, Document, EntryShape, IdsShape, MomentsShape,
     NumbersShape, RequestShape, RequestWord, SampledShape, ScenarioShape, StartsShape, UndatedShape, VERSION,
     WitnessShape, WorkShape,
 };
-use super::{sketch, timing};
 use crate::kept_ids::KeptIds;
 use crate::starts::Starts;
 use crate::submodel::{
     BlockTotal, Branch, BranchTotal, EntryTotal, Moments, Position, Sampled, SubModel, Undated, WorkTotal,
 };
 
-/// Writes a sub-model; `merge` says how its entries were told apart, since files of different ways do not go together.
+/// Writes a sub-model; `merge` says how its entries were merged, since files of different ways do not go together.
 pub fn write(sub: &SubModel, merge: &str) -> String {
     let order = sub.canonical_order();
     let mut numbers = vec![0_u32; order.len()];
@@ -45,7 +45,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
                 nanoseconds: total.undated.nanoseconds,
             }),
             response: MomentsShape::of(&total.response),
-            responses: sketch::text(&total.responses),
+            responses: total.responses.text(),
             clients: total.clients,
             think: MomentsShape::of(&total.think),
         })
@@ -82,7 +82,7 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         blocks: blocks.into_iter().map(|(key, block)| BlockShape::of(key, block)).collect(),
         moved_waits: entry.moved_waits,
         response: MomentsShape::of(&entry.response),
-        responses: sketch::text(&entry.responses),
+        responses: entry.responses.text(),
         calls,
         pairs,
         stays: StaysShape::of(&entry.stays),

@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         if self.cursor.at_number() {
             parameters.iteration_limit = self.cursor.count("the iteration limit")?;
         }
-        // Two optional numbers are told apart by their look: the interval is whole, the coefficient has a point.
+        // Two optional numbers differ by their look: the interval is whole, the coefficient has a point.
         if self.cursor.peek().is_some_and(|token| !token.text.contains(['.', 'e', 'E'])) && self.cursor.at_number() {
             parameters.print_interval = Some(self.cursor.count("the print interval")?);
         }

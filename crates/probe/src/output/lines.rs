@@ -102,7 +102,7 @@ fn field(key: &str, value: &str, out: &mut Vec<u8>) {
 }
 
 /// A string as JSON has it between its quotes.
-fn escaped(text: &str) -> Cow<'_, str> {
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     let plain = |character: char| character >= ' ' && character != '"' && character != '\\';
     if text.chars().all(plain) {
         return Cow::Borrowed(text);

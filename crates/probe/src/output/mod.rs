@@ -9,6 +9,8 @@ use std::io::Write;
 use crate::buffer::{Chunk, Raw};
 use crate::clock::{NONE, Scale};
 
+pub(crate) use lines::escaped;
+
 /// A form of records; `dyelog` reads both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {

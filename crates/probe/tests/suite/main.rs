@@ -3,6 +3,7 @@
 mod adverse;
 mod killed;
 mod layers;
+mod observers;
 mod programs;
 mod support;
 mod tasks;

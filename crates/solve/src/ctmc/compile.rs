@@ -85,7 +85,7 @@ impl Compiler<'_> {
     fn elements(&mut self) -> Option<()> {
         let model = self.plan.model;
         for processor in &model.processors {
-            let servers = processor.multiplicity.servers() * f64::from(processor.replicas.max(1));
+            let servers = processor.all_servers();
             let order = order(processor.scheduling)?;
             let order = if servers.is_infinite() { Order::Delay } else { order };
             self.program.stations.push(Station { order, servers });

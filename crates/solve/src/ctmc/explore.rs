@@ -257,7 +257,7 @@ fn transitions(
             let free = program.stations[station].servers as usize - 1;
             let waiting = way.state.queues[station].len().saturating_sub(free);
             if program.stations[station].order == Order::Random && waiting > 1 {
-                // Those who are alike stand side by side.
+                // Requests that are alike stand side by side.
                 let mut at = free;
                 while let Some(next) = way.state.queues[station].get(at) {
                     let alike = way.state.queues[station][at..].iter().take_while(|other| *other == next).count();

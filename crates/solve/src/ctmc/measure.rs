@@ -3,7 +3,7 @@
 use crate::prepare::assemble;
 use crate::prepare::caveats;
 use crate::prepare::plan::ModelPlan;
-use dyelog_lqn::results::{ActivityResult, CallResult, Convergence, EntryResult, Results};
+use dyelog_lqn::results::{ActivityResult, Convergence, EntryResult, Results};
 
 use super::explore::{StateSpace, serving};
 use super::program::{CtmcProgram, NONE, ProgramStep};
@@ -91,20 +91,7 @@ impl Measured {
                 ActivityResult { throughput: self.rates[event], service: rate(counts.works[work], event) }
             })
             .collect();
-        let calls = plan
-            .rows
-            .iter()
-            .enumerate()
-            .map(|(row, &(from, to, kind))| {
-                let waiting = rate(counts.waiting[row], program.row_event(row));
-                CallResult {
-                    from,
-                    to,
-                    kind,
-                    waiting: assemble::beyond_rounding(waiting, entries[to.index()].service[0]),
-                }
-            })
-            .collect();
+        let calls = assemble::calls(plan, &entries, |row| rate(counts.waiting[row], program.row_event(row)));
         let caveats = plan.caveats.iter().cloned().chain(caveats::of_sources(plan.model)).collect();
         Results {
             solver: "layered".into(),

@@ -20,7 +20,7 @@ use crate::prepare::plan::{ModelPlan, PlannedWork};
 
 /// Lost requests, relative to all, that are taken for none.
 const NEGLIGIBLE_LOSS: f64 = 1e-6;
-/// As many may be lost where there is no room for more states: the solution is exact but for them then, which is told.
+/// As many may be lost where there is no room for more states: the solution is exact but for them then, and a caveat says so.
 const MOST_LOSS: f64 = 1e-4;
 /// How many requests that nobody waits for there may be at a time, at first and at most.
 const FIRST_TRUNCATION: u32 = 4;
@@ -34,7 +34,7 @@ const QUEUES: usize = 16;
 /// Times as many states as in others for models that nothing else solves.
 const MORE: usize = 5;
 
-/// Solves a model if it has at most so many states: exactly, or else with customers' own work taken as exponential, which is told.
+/// Solves a model if it has at most so many states: exactly, or else with customers' own work taken as exponential, and a caveat says so.
 ///
 /// Customers are held up by nobody at work of their own that has a processor to itself. Of such work only the mean counts where
 /// the servers that they go to share their time, or are exponential (Baskett et al. 1975); and hardly more does elsewhere.
@@ -57,7 +57,7 @@ pub(crate) fn solve(plan: &ModelPlan, states: usize) -> Option<Results> {
 }
 
 /// Solves a model that layers cannot say and that was too large for [`solve`]: by more states, and with many deterministic
-/// calls as geometric ones, which is told.
+/// calls as geometric ones, and a caveat says so.
 pub(crate) fn solve_roughly(plan: &ModelPlan, states: usize) -> Option<Results> {
     let states = states.saturating_mul(MORE);
     let long: Vec<&PlannedWork> = plan.works.iter().filter(|work| compile::is_long(work)).collect();

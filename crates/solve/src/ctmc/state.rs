@@ -1,4 +1,4 @@
-//! States: who is where.
+//! States: where each request is.
 //!
 //! A thread of control is a *stack* of instructions, one for each invocation it is in, the innermost on top. Equal stacks
 //! are one number, so customers that do the same are not told apart, and what happens to any of them happens to all
@@ -131,7 +131,7 @@ impl State {
         self.unblocked = 0;
     }
 
-    /// Writes the state as numbers, the same for states that differ only in whom they call what.
+    /// Writes the state as numbers, the same for states that differ only in how they number their requests.
     pub fn write(&mut self, program: &CtmcProgram, stacks: &mut Stacks, key: &mut Vec<u32>) {
         key.clear();
         if !self.forks.is_empty() {

@@ -247,7 +247,7 @@ impl Vanishing<'_> {
         }
     }
 
-    /// A server in its next phase and its caller, who has been answered, come to the next queue in either order. `before` is
+    /// A server in its next phase and its caller, which has the reply, come to the next queue in either order. `before` is
     /// the way without the answer.
     fn either_first(&mut self, own: u32, before: Way, caller: u32, way: &mut Way, ways: &mut Vec<Way>) {
         let program = self.program;

@@ -39,7 +39,7 @@ pub(crate) enum ClientKind {
     Customers(TaskId),
     /// Threads of a task that queues.
     Threads(TaskId),
-    /// Requests that arrive at a non-queueing entry without a caller who waits; or, with `later`, what such an entry does
+    /// Requests that arrive at a non-queueing entry without a caller that waits; or, with `later`, what such an entry does
     /// after its reply.
     Open { entry: EntryId, later: bool },
 }
@@ -373,7 +373,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Which entries are called by someone who waits, and which get requests from nowhere or from someone who does not.
+/// Which entries are called by a caller that waits, and which get requests from outside or from a sender that does not.
 fn used(plan: &ModelPlan) -> (Vec<bool>, Vec<bool>) {
     let mut waited = vec![false; plan.entries.len()];
     let mut sent = vec![false; plan.entries.len()];
@@ -446,7 +446,7 @@ fn queues(plan: &ModelPlan) -> Vec<bool> {
                 requests = requests.min(sources.iter().map(|source| plan.threads[*source]).sum());
             }
         }
-        // What goes on after a reply can outnumber those who wait.
+        // What goes on after a reply can outnumber the callers that wait.
         bound[task] = if plan.is_source(TaskId::from(task)) || unbounded[task] || later[task] {
             plan.threads[task]
         } else {

@@ -10,7 +10,7 @@ use super::state::Solver;
 
 impl Solver<'_> {
     /// Whether the result, once it has converged, has no error but rounding: at most one network was solved, by a method without an
-    /// error of its own, and nothing was taken for something simpler. That is told where it is sure, not wherever it is so.
+    /// error of its own, and nothing was taken for something simpler. It says so where that is sure, not wherever it is so.
     pub(super) fn is_exact(&self) -> bool {
         let (plan, decomposition) = (self.plan, self.decomposition);
         let queues = self.inner.methods.iter().flatten().count();
@@ -68,7 +68,7 @@ impl Solver<'_> {
     }
 }
 
-/// Whether all who come to a layer do one thing there, once.
+/// Whether all customers of a layer do one thing there, once.
 pub(super) fn passes_once(plan: &ModelPlan, decomposition: &Decomposition, layer: &Layer) -> bool {
     layer.chains.iter().all(|&chain| match decomposition.chains[chain].items[..] {
         [] => true,

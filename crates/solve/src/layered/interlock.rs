@@ -1,4 +1,4 @@
-//! Interlock: customers who never meet because they are there on behalf of the same customer.
+//! Interlock: customers that never meet because they are there on behalf of the same customer.
 //!
 //! While a thread works for a customer of a reference task, that customer waits for it and can be nowhere else, nor can
 //! any other thread that works for it, unless it forked. So of the customers that a thread finds at a server, those
@@ -11,7 +11,7 @@ use crate::layered::submodels::Layer;
 use crate::mva;
 use crate::numeric::by_id::{ById, Id};
 
-/// By chain of another client: what part of a client's activity is on behalf of one of the customers or threads in it, who
+/// By chain of another client: what part of a client's activity is on behalf of one of the customers or threads in it, which
 /// waits.
 pub(crate) type Shares = Vec<(ChainId, f64)>;
 
@@ -81,8 +81,8 @@ fn fraction(chain: ChainId, other: ChainId, overlap: &Overlap) -> f64 {
     }
     // Sources exclude each other as alternatives; a thread that both work for implies the source behind it.
     let (mut sources, mut threads) = (0.0, 0.0_f64);
-    for (behind, share) in away(chain, overlap) {
-        for (others_behind, other_share) in self::behind(other, overlap) {
+    for (behind, share) in blocked_on_arrival(chain, overlap) {
+        for (others_behind, other_share) in blocked_while_active(other, overlap) {
             let common = overlap.decomposition.chains[behind].client;
             if common == overlap.decomposition.chains[others_behind].client {
                 let met = share * other_share * of_one(behind, others_behind, overlap, false);
@@ -155,16 +155,16 @@ fn related(chain: ChainId, other: ChainId, decomposition: &Decomposition) -> Rel
 
 /// The chains that are sure to be nowhere else as the chain comes to a station, itself included, with the part of its visits for which
 /// that holds. They are blocked, or have just had the reply.
-fn away<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
-    held(chain, overlap, overlap.arriving)
+fn blocked_on_arrival<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
+    blocked(chain, overlap, overlap.arriving)
 }
 
 /// The chains that are blocked while the chain is active, itself included, with the part of its activity for which that holds.
-fn behind<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
-    held(chain, overlap, overlap.blocking)
+fn blocked_while_active<'a>(chain: ChainId, overlap: &'a Overlap) -> impl Iterator<Item = (ChainId, f64)> + 'a {
+    blocked(chain, overlap, overlap.blocking)
 }
 
-fn held<'a>(
+fn blocked<'a>(
     chain: ChainId,
     overlap: &'a Overlap,
     parts: &ById<ClientId, f64>,

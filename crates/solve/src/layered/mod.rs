@@ -2,7 +2,7 @@
 //!
 //! - `chains` finds the clients and their chains, `submodels` the layers and the queueing network of each;
 //! - `phase_times` turns waits into times of phases, `fork_join` those of forks whose branches share servers, `thread_pools` those of
-//!   tasks with several threads; `interlock` says which customers never meet;
+//!   tasks with several threads; `interlock` says which customers never meet, `messages` which always do;
 //! - `state`, `rates` and `outer` are the iteration over the layers; `warm_start` begins it from a like model's;
 //! - `exactness` says whether the result has an error of its own.
 
@@ -10,6 +10,7 @@ pub(crate) mod chains;
 mod exactness;
 pub(crate) mod fork_join;
 pub(crate) mod interlock;
+mod messages;
 mod outer;
 pub(crate) mod phase_times;
 mod rates;

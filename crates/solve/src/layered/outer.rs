@@ -155,7 +155,7 @@ impl Solver<'_> {
         self.collect_rates();
         self.collect_shares();
         self.find_flow_equivalents();
-        let mut change = 0.0_f64;
+        let mut change = self.meet_messages();
         for number in 0..self.layers.len() {
             let layer = std::mem::take(&mut self.layers[number]);
             change = change.max(self.solve_layer(number, &layer, thorough, relaxation));

@@ -53,6 +53,8 @@ pub(crate) struct Waits {
     pub service: Vec<Phases>,
     /// By chain and slot: how much longer a visit takes because of other branches of the same fork.
     pub longer: ById<ChainId, Vec<f64>>,
+    /// By chain and slot: how much longer a visit takes because a message and its sender meet.
+    pub met: ById<ChainId, Vec<f64>>,
     /// By first chain of the branches: the time until enough branches have ended, and until all have, of a fork whose
     /// branches share servers.
     pub together: ById<ChainId, Option<(f64, f64)>>,
@@ -63,8 +65,13 @@ pub(crate) struct Waits {
 impl Waits {
     /// What visits of a chain take beyond their service, in all.
     pub fn all(&self, chain: ChainId) -> Vec<Stay> {
-        let longer = self.longer[chain].iter();
-        self.stays[chain].iter().zip(longer).map(|(stay, longer)| Stay { wait: stay.wait + longer, ..*stay }).collect()
+        let stays = self.stays[chain].iter().enumerate();
+        stays.map(|(slot, stay)| Stay { wait: stay.wait + self.beyond_chance(chain, slot), ..*stay }).collect()
+    }
+
+    /// How much longer a visit takes than the queues explain: because of other branches of its fork, and of messages and their senders.
+    pub fn beyond_chance(&self, chain: ChainId, slot: usize) -> f64 {
+        self.longer[chain][slot] + self.met[chain][slot]
     }
 }
 

@@ -139,7 +139,7 @@ impl Solver<'_> {
         }
     }
 
-    /// On behalf of whom each client is active.
+    /// The clients on whose behalf each client is active.
     pub(crate) fn collect_shares(&mut self) {
         let decomposition = self.decomposition;
         let mut sums: ById<ClientId, BTreeMap<ChainId, f64>> = ById::like(&decomposition.clients, BTreeMap::new());
@@ -168,7 +168,7 @@ impl Solver<'_> {
         }
     }
 
-    /// The part of its busy time in which a client's thread works for someone who waits.
+    /// The part of its busy time in which a client's thread works for a caller that waits.
     pub(crate) fn first_phase_part(&self, client: ClientId) -> f64 {
         let main = self.decomposition.clients[client].chains.first;
         let (mut first, mut all) = (0.0, 0.0);
@@ -181,7 +181,7 @@ impl Solver<'_> {
         if all > 0.0 { first / all } else { 1.0 }
     }
 
-    /// The part of a client's own visits to stations at which someone waits for it, or has just had the reply: a second
+    /// The part of a client's own visits to stations at which a caller waits for it, or has just had the reply: a second
     /// phase begins as the first one ends.
     pub(crate) fn awaited_part(&self, client: ClientId) -> f64 {
         let main = self.decomposition.clients[client].chains.first;

@@ -7,6 +7,7 @@ use crate::codes;
 use crate::layered::chains::{ChainId, ClientId, ClientKind, Decomposition, Item};
 use crate::layered::fork_join::{SharedFork, shared_forks};
 use crate::layered::interlock::{Activity, Shares};
+use crate::layered::messages::{Meeting, meetings};
 use crate::layered::phase_times::{ChainTimes, Phases, Waits, client_times};
 use crate::layered::submodels::{self, Layer};
 use crate::layered::thread_pools::FlowEquivalentServer;
@@ -32,6 +33,8 @@ pub(crate) struct Solver<'a> {
     pub open_stays: Vec<Stay>,
     /// By client: forks whose branches share servers.
     pub forks: ById<ClientId, Vec<SharedFork>>,
+    /// Messages that begin at the processor of their senders.
+    pub meetings: Vec<Meeting>,
     pub held: Held,
     /// By client: its threads as one flow-equivalent server, if there are several.
     pub flow_equivalents: ById<ClientId, Option<FlowEquivalentServer>>,
@@ -109,6 +112,7 @@ impl<'a> Solver<'a> {
                 stays: chains().map(|chain| vec![Stay::default(); chain.stations.len()]).collect(),
                 service: vec![Phases::default(); entries],
                 longer: chains().map(|chain| vec![0.0; chain.stations.len()]).collect(),
+                met: chains().map(|chain| vec![0.0; chain.stations.len()]).collect(),
                 together: ById::like(&decomposition.chains, None),
                 thread_queueing: decomposition.by_station(0.0),
             },
@@ -129,6 +133,11 @@ impl<'a> Solver<'a> {
                     if followed { shared_forks(plan, decomposition, client) } else { Vec::new() }
                 })
                 .collect(),
+            meetings: if heuristics.has(Heuristic::SenderMeetsMessage) {
+                meetings(plan, decomposition)
+            } else {
+                Vec::new()
+            },
             held: Held {
                 shares: ById::like(clients, Shares::new()),
                 blocking: ById::like(clients, 1.0),
@@ -171,6 +180,7 @@ impl<'a> Solver<'a> {
             stays.fill(Stay::default());
         }
         self.open_stays.fill(Stay::default());
+        self.waits.met.iter_mut().for_each(|met| met.fill(0.0));
         // Callees are in later clients than their callers: going backwards, service times are there when needed.
         for client in self.decomposition.clients.ids().rev() {
             self.evaluate(client);

@@ -68,7 +68,7 @@ pub(crate) fn station(plan: &ModelPlan, decomposition: &Decomposition, station: 
     let (scheduling, count) = match decomposition.element(station) {
         Ok(processor) => {
             let processor = &plan.model.processors[processor.index()];
-            (processor.scheduling, processor.multiplicity.servers() * f64::from(processor.replicas.max(1)))
+            (processor.scheduling, processor.all_servers())
         }
         Err(task) => (plan.model.tasks[task.index()].scheduling, plan.threads[task.index()]),
     };
@@ -216,7 +216,7 @@ pub(crate) fn network(
                 let visit = sum.visit(chain, local(decomposition.chains[number].stations[slot]));
                 network.visits.push(Visit {
                     guess: waits.stays[number][slot],
-                    longer: waits.longer[number][slot],
+                    longer: waits.beyond_chance(number, slot),
                     ..visit
                 });
                 places.push(Some((number, slot)));

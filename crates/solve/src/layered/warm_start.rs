@@ -13,7 +13,7 @@ use crate::layered::state::Solver;
 
 /// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
 ///
-/// Whether two models have the same structure is seen when the second is solved: who circulates and which stations it
+/// Whether two models have the same structure is seen when the second is solved: which customers circulate and which stations each
 /// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
 #[derive(Clone, Debug, Default)]
 pub struct WarmStart {

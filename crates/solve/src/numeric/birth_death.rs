@@ -19,7 +19,7 @@ pub(crate) fn steady(rates: impl Fn(f64) -> f64, threads: f64, source: f64, rate
     if source.is_infinite() {
         return balance(&rates, threads, source, rate).map(|found| found.0);
     }
-    // More traffic from each customer brings more requests: traffic and rate are told by logarithms of their ratios to `rate`.
+    // More traffic from each customer brings more requests: traffic and rate are logarithms of their ratios to `rate`.
     let mut best = None;
     let mut error = |traffic: f64| {
         let (found, comes) = balance(&rates, threads, source, rate * traffic.exp())?;

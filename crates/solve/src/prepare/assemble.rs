@@ -64,15 +64,7 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
             ActivityResult { throughput: work.weight, service: work.value() }
         })
         .collect();
-    let calls = plan
-        .rows
-        .iter()
-        .zip(&sums.rows)
-        .map(|(&(from, to, kind), mean)| {
-            let waiting = beyond_rounding(mean.value(), entries[to.index()].service[0]);
-            CallResult { from, to, kind, waiting }
-        })
-        .collect();
+    let calls = calls(plan, &entries, |row| sums.rows[row].value());
     let mut caveats = caveats(solver, &convergence);
     beyond_caps(plan, &tasks, &mut convergence, &mut caveats);
     Results {
@@ -88,9 +80,14 @@ pub(crate) fn results(solver: &Solver, mut convergence: Convergence) -> Results 
     }
 }
 
-/// A wait; none where it is no more than what rounding makes of the service that follows.
-pub(crate) fn beyond_rounding(wait: f64, service: f64) -> f64 {
-    if wait < 1e-12 * service { 0.0 } else { wait }
+/// Rows of calls with the wait of each. There is none where it is no more than what rounding makes of the service that follows.
+pub(crate) fn calls(plan: &ModelPlan, entries: &[EntryResult], wait: impl Fn(usize) -> f64) -> Vec<CallResult> {
+    let rows = plan.rows.iter().enumerate();
+    rows.map(|(row, &(from, to, kind))| {
+        let (wait, service) = (wait(row), entries[to.index()].service[0]);
+        CallResult { from, to, kind, waiting: if wait < 1e-12 * service { 0.0 } else { wait } }
+    })
+    .collect()
 }
 
 /// Tells of groups that would take more of their processor than their cap lets them, since the solver leaves caps out.

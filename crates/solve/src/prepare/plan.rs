@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog_lqn::flow::FlowError;
 use dyelog_lqn::invocation::{Invocation, InvocationError, Parallel, StepWork, StrandStep};
-use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, TaskId, Work};
+use dyelog_lqn::model::{Body, CallKind, CallOrder, EntryId, Model, Task, TaskId, Work};
 use dyelog_lqn::operational::{AnalysisError, OperationalAnalysis};
 use dyelog_lqn::results::Caller;
 
@@ -86,7 +86,7 @@ pub(crate) struct PlannedEntry {
     pub later: bool,
 }
 
-/// Who calls whom, and whether it waits.
+/// Caller and target of a call or of forwarding, and the kind of call.
 pub(crate) type Row = (Caller, EntryId, Option<CallKind>);
 
 /// A model made ready.
@@ -131,11 +131,7 @@ impl<'a> ModelPlan<'a> {
             rank,
             rows: rows(model),
             next_row: 0,
-            threads: model
-                .tasks
-                .iter()
-                .map(|task| task.multiplicity.servers() * f64::from(task.replicas.max(1)))
-                .collect(),
+            threads: model.tasks.iter().map(Task::all_threads).collect(),
             caveats: caveats::of_model(model, Answer::Analysis),
         };
         plan.add_works();

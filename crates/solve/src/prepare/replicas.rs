@@ -31,8 +31,8 @@ pub(crate) fn any(model: &Model) -> bool {
 
 /// Unfolds a checked model with replicas, unless it becomes too large or shares a processor out.
 pub(crate) fn unfold(model: &Model) -> Option<Copies> {
-    let all: u64 = model.tasks.iter().map(|task| u64::from(task.replicas.max(1))).sum();
-    let hosts: u64 = model.processors.iter().map(|processor| u64::from(processor.replicas.max(1))).sum();
+    let all: u64 = model.tasks.iter().map(|task| u64::from(task.copies())).sum();
+    let hosts: u64 = model.processors.iter().map(|processor| u64::from(processor.copies())).sum();
     if all > MOST_TASKS || hosts > MOST_TASKS {
         return None;
     }
@@ -80,15 +80,15 @@ impl<'a> Unfolding<'a> {
     fn run(mut self) -> Copies {
         let model = self.model;
         for processor in &model.processors {
-            for copy in 0..processor.replicas.max(1) {
+            for copy in 0..processor.copies() {
                 let own = Processor { name: name(&processor.name, copy), replicas: 1, ..processor.clone() };
                 self.copies.model.processors.push(own);
             }
         }
         for task in &model.tasks {
-            for copy in 0..task.replicas.max(1) {
+            for copy in 0..task.copies() {
                 let host = &model.processors[task.processor.index()];
-                let place = self.copies.processors[task.processor.index()] + (copy % host.replicas.max(1)) as usize;
+                let place = self.copies.processors[task.processor.index()] + (copy % host.copies()) as usize;
                 let own = Task {
                     name: name(&task.name, copy),
                     processor: ProcessorId::from(place),
@@ -112,7 +112,7 @@ impl<'a> Unfolding<'a> {
     fn entries(&mut self) {
         for entry in &self.model.entries {
             let first = self.row;
-            for copy in 0..self.model.tasks[entry.task.index()].replicas.max(1) {
+            for copy in 0..self.model.tasks[entry.task.index()].copies() {
                 self.row = first;
                 let body = match &entry.body {
                     Body::Phases(phases) => {
@@ -130,7 +130,7 @@ impl<'a> Unfolding<'a> {
     fn activities(&mut self) {
         for activity in &self.model.activities {
             let first = self.row;
-            for copy in 0..self.model.tasks[activity.task.index()].replicas.max(1) {
+            for copy in 0..self.model.tasks[activity.task.index()].copies() {
                 self.row = first;
                 let own = Activity {
                     task: self.task(activity.task, copy),
@@ -146,7 +146,7 @@ impl<'a> Unfolding<'a> {
     fn forwards(&mut self) {
         for (number, entry) in self.model.entries.iter().enumerate() {
             let first = self.row;
-            for copy in 0..self.model.tasks[entry.task.index()].replicas.max(1) {
+            for copy in 0..self.model.tasks[entry.task.index()].copies() {
                 self.row = first;
                 let mut forwarding = Vec::new();
                 for forward in &entry.forwarding {
@@ -181,7 +181,7 @@ impl<'a> Unfolding<'a> {
         let caller = &self.model.tasks[from.index()];
         let target = self.model.entries[to.index()].task;
         let callee = &self.model.tasks[target.index()];
-        let (callers, callees) = (u64::from(caller.replicas.max(1)), u64::from(callee.replicas.max(1)));
+        let (callers, callees) = (u64::from(caller.copies()), u64::from(callee.copies()));
         let (count, part) = self.model.fan_out(from, target).map_or_else(
             || {
                 let out = callees.div_ceil(callers);

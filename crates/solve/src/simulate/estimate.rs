@@ -113,7 +113,7 @@ impl Batches {
 }
 
 /// The 0.975 quantile of Student's t distribution (Hill, 1970, algorithm 396): to four digits from three degrees of freedom on.
-pub(super) fn student(degrees: usize) -> f64 {
+pub fn student(degrees: usize) -> f64 {
     const NORMAL: f64 = 1.959_963_984_540_054;
     match degrees {
         0 => f64::INFINITY,

@@ -37,7 +37,7 @@ static ZIGGURAT: Ziggurat = {
 
 /// The xoshiro256++ generator (Blackman and Vigna, 2021), seeded through splitmix64 as its authors advise.
 #[derive(Clone, Debug)]
-pub(crate) struct Random([u64; 4]);
+pub struct Random([u64; 4]);
 
 impl Random {
     /// The stream of that number of that seed. Streams are independent for all practical purposes.

@@ -78,7 +78,7 @@ pub(super) fn results(run: &Run, options: &SimulateOptions) -> Results {
         sums[task.processor.index()].extend(task.entries.iter().map(|id| id.index() * ENTRY_SUMS + PROCESSOR_TIME));
     }
     for (processor, sums) in model.processors.iter().zip(&sums) {
-        let busy = batches.rate(sums).times(1.0 / f64::from(processor.replicas.max(1)));
+        let busy = batches.rate(sums).times(1.0 / f64::from(processor.copies()));
         processors.push(ProcessorResult { utilization: busy.value });
         half.processors.push(ProcessorResult { utilization: busy.half_width });
     }

@@ -24,7 +24,7 @@ const GROWTH: (f64, f64) = (4.0, 1.25);
 /// The part of the time measured that sketches of response times cover at least.
 const SKETCHED: f64 = 0.4;
 
-/// Parts of all responses whose percentiles are told where nobody asks for others.
+/// Parts of all responses whose percentiles are given by default.
 const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// How a simulation goes about it.
@@ -41,7 +41,7 @@ pub struct SimulateOptions {
     pub events: u64,
     /// Threads to work on. They do not change the results.
     pub threads: usize,
-    /// Parts of all responses of an entry, as 0.95, whose percentiles are told.
+    /// Parts of all responses of an entry, as 0.95, whose percentiles are given.
     pub parts: Vec<f64>,
 }
 

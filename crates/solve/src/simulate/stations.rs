@@ -1,7 +1,7 @@
-//! Processors: who has a server, who waits, who comes next.
+//! Processors: which requests are served, which ones wait, and which one comes next.
 //!
 //! Every slice is a request of its own: a strand that goes on to its next slice, phase or activity lines up again. Shared processors have no queue: they keep the work done for each as if it had been alone ever
-//! since the processor was last idle, and a timer for who ends first.
+//! since the processor was last idle, and a timer for the request that ends first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -195,7 +195,7 @@ impl<P: Probe> Engine<'_, P> {
         self.watch(number);
     }
 
-    /// Sums up what shared processors have done until now for those who are not done: where more and more come, most of their
+    /// Sums up what shared processors have done until now for requests that are not done: where more and more come, most of their
     /// work is for these.
     pub(super) fn sum_up_shared(&mut self, now: f64) {
         let Self { stations, strands, visits, series, .. } = self;

@@ -101,7 +101,7 @@ pub fn assemble(names: &mut Names, spans: Spans, report: &mut ReadReport) -> For
     find_parents(&mut work);
     let batched = follow_links(&mut work);
     restore(&mut work);
-    plant(work, batched)
+    build_forest(work, batched)
 }
 
 fn name_services(work: &mut Work<'_>) {
@@ -314,7 +314,7 @@ fn follow_links(work: &mut Work<'_>) -> FxHashSet<u32> {
 }
 
 /// Lays out the trees.
-fn plant(mut work: Work<'_>, batched: FxHashSet<u32>) -> Forest {
+fn build_forest(mut work: Work<'_>, batched: FxHashSet<u32>) -> Forest {
     let mut by_parent = std::mem::take(&mut work.sorted);
     let mut position = vec![0_u32; work.spans.spans.len()];
     for (at, index) in by_parent.iter().enumerate() {

@@ -9,7 +9,7 @@
 //! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
 //! | route | `http.route`, `url.template` |
 //! | message role | `messaging.operation.type`, `messaging.operation`, `messaging.operation.name` |
-//! | sampling | see [`sampling`](super::sampling) |
+//! | sampling | see `sampling.rs` |
 //! | CPU time | `thread.cpu_time`, `cpu.time`, `cpu_time`, `process.cpu.time` in seconds, or with the suffix `_ns`, `_us` or `_ms` |
 
 use rustc_hash::FxHashSet;

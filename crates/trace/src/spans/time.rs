@@ -10,7 +10,7 @@ pub(crate) fn unit_of(number: f64) -> Option<i64> {
 }
 
 /// Nanoseconds from the Unix epoch of `2026-02-15T21:16:43.988103188Z` and its kin with an offset (`+01:00`).
-pub(crate) fn from_rfc3339(text: &str) -> Option<i64> {
+pub fn from_rfc3339(text: &str) -> Option<i64> {
     let (date, time) = text.trim().split_once(['T', 't', ' '])?;
     let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);

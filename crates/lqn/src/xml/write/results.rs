@@ -124,8 +124,8 @@ impl Writer<'_> {
         };
         let bound = if bound.is_finite() { bound } else { 0.0 };
         let solver = format!("dyelog {}", solved.results.solver);
-        for doubt in &solved.results.caveats {
-            self.xml.comment(doubt);
+        for caveat in &solved.results.caveats {
+            self.xml.comment(caveat);
         }
         self.xml
             .start("result-general")

@@ -212,10 +212,14 @@ impl SharedFork {
         if alone.iter().any(|(mean, variance)| *variance < STEADY * mean * mean) {
             let apart = Process::new(&branches, &vec![f64::INFINITY; self.servers.len()]);
             apart.times(&mut self.kept_apart);
-            let (enough, count) = (self.enough, alone.len());
-            let known = enough_have_ended(&apart, &self.kept_apart, enough, count);
-            until -= (known - order_statistic(&alone, enough).0).clamp(0.0, until);
-            all -= (self.kept_apart.iter().sum::<f64>() - order_statistic(&alone, count).0).clamp(0.0, all);
+            let count = alone.len();
+            let sooner = |enough: usize| {
+                enough_have_ended(&apart, &self.kept_apart, enough, count) - order_statistic(&alone, enough).0
+            };
+            let until_sooner = sooner(self.enough);
+            let all_sooner = if self.enough == count { until_sooner } else { sooner(count) };
+            until -= until_sooner.clamp(0.0, until);
+            all -= all_sooner.clamp(0.0, all);
         }
         Together { until, all: all.max(until), longer }
     }

@@ -23,7 +23,7 @@ pub(super) struct Place {
     pub station: Option<usize>,
     /// Mean time of a visit without other branches.
     pub time: f64,
-    /// Where all who are there have equal parts of the server: by how much others' customers lengthen a visit, relative to
+    /// Where all customers there have equal parts of the server: by how much others' customers lengthen a visit, relative to
     /// the time alone.
     pub others: f64,
 }

@@ -5,7 +5,7 @@ use crate::numeric::by_id::ById;
 
 use super::Inputs;
 
-/// By station: who is there.
+/// By station: the customers there.
 pub(super) type BackgroundLoads = ById<StationId, BackgroundLoad>;
 
 /// Who is at a station.
@@ -21,7 +21,7 @@ pub(super) struct BackgroundLoad {
 }
 
 impl BackgroundLoad {
-    /// All who are at each station.
+    /// All customers at each station.
     pub fn all(decomposition: &Decomposition, inputs: &Inputs) -> BackgroundLoads {
         let mut all = decomposition.by_station(Self::default());
         for (task, client) in decomposition.threads_of.pairs() {
@@ -75,7 +75,7 @@ impl BackgroundLoad {
         let service = self.busy / self.rate;
         let away = ((self.customers - self.there) / self.rate).max(0.0);
         let seen = (1.0 - 1.0 / self.customers).max(0.0);
-        // Each is away, and then as long here as the others who are here make it.
+        // Each is away, and then as long here as the others that are here make it.
         let most = self.customers * service / (servers * free);
         let sum = away + service * alone + seen * most;
         let load = 2.0 * most / (sum + (sum * sum - 4.0 * seen * away * most).max(0.0).sqrt());
@@ -91,7 +91,7 @@ mod tests {
     fn others_take_what_streams_leave_and_come_the_less_often_the_longer_they_take() {
         let stream = BackgroundLoad { open: 0.5, ..BackgroundLoad::default() };
         assert!((stream.slowdown(1.0, 3.0) - 6.0).abs() < 1e-9);
-        // One of 2 s who is away for 2 s and finds two requests there each time: at work a quarter of the time.
+        // One of 2 s that is away for 2 s and finds two requests there each time: at work a quarter of the time.
         let one = BackgroundLoad { customers: 1.0, rate: 0.25, busy: 0.5, there: 0.5, ..BackgroundLoad::default() };
         assert!((one.slowdown(1.0, 3.0) - 3.0 * 1.25).abs() < 1e-9);
         // So many that they take no notice are a stream.

@@ -118,7 +118,7 @@ fn source(
     callers: &[(ClientId, &Demand)],
 ) -> Source {
     let (_, sent) = inputs.rates[client];
-    // Streams are as if those who wait were more.
+    // Streams are as if more customers waited.
     let (mut rate, mut there) = (0.0, 0.0);
     let mut seen = 0.0;
     for &(caller, demand) in callers {
@@ -133,7 +133,7 @@ fn source(
         return Source { customers: f64::INFINITY, rate: rate + sent, elsewhere: 0.0 };
     }
     let more = 1.0 + sent / rate;
-    // While the pool goes on for nobody who waits, its callers can come again: as if they were more, and stayed as long.
+    // While the pool works for no caller that waits, its callers can come again: as if they were more, and stayed as long.
     let blocking = inputs.blocking[client].max(1e-3);
     let customers = more * more * (rate * there / seen / blocking).max(1.0);
     let staying = more * (there + rate * inputs.busy[client] * (1.0 - blocking));
@@ -189,7 +189,7 @@ impl Curve {
             (source.customers, source.customers / source.elsewhere)
         };
         let Some((mut own, mut rate)) = balance(&rates, threads, customers, traffic) else { return (threads, 0.0) };
-        // From nobody else to others who take a quarter of what is served somewhere the curve is less and less sure of times:
+        // From nobody else to others that take a quarter of what is served somewhere the curve is less and less sure of times:
         // where it finds requests longer than they seem to be, it is taken to be as much too slow.
         let sure = (4.0 * own_part - 3.0).max(0.0);
         let mut faster = 1.0;
@@ -222,7 +222,7 @@ impl Curve {
         let error = |part: f64| {
             let source = 1.0 / part;
             let source = if source > MOST_SOURCES { f64::INFINITY } else { source };
-            // Near the end of what can be served, means are no measure: what those who arrive must have found is.
+            // Near the end of what can be served, means are no measure: what arriving customers must have found is.
             let found = steady(rates, f64::INFINITY, source, rate);
             aim - found.map_or(1.0, |found| self.seen(found.busy, rate))
         };
@@ -238,7 +238,7 @@ impl Curve {
         part.map_or(threads, |part| 1.0 / part)
     }
 
-    /// The part of the customers at each station that one who arrives must find there, if so many threads are busy at that rate.
+    /// The part of the customers at each station that one that arrives must find there, if so many threads are busy at that rate.
     fn seen(&self, busy: f64, rate: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..50 {
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn traffic_of_a_source_is_found() {
-        // The machine repairman with one repairman who takes 1 s, and think time 10 s.
+        // The machine repairman with one repairman that takes 1 s, and think time 10 s.
         for customers in [2.0, 7.0, 15.0] {
             let (mut term, mut total, mut served) = (1.0, 1.0, 0.0);
             for count in 1..=customers as i32 {

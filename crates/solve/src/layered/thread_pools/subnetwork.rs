@@ -195,7 +195,7 @@ impl Subnetwork {
         Self { queues, parts: vec![part], rate: 0.0, limits: Vec::new(), own: 1.0 }
     }
 
-    /// Requests per second with so many customers, where the last were told of one fewer.
+    /// Requests per second with so many customers, where the last were those of one fewer.
     pub fn rate(&mut self, count: f64) -> f64 {
         for number in (0..self.parts.len()).rev() {
             self.hold(number);
@@ -259,13 +259,13 @@ impl Subnetwork {
         }
     }
 
-    /// How many customers there are at that rate if each finds at each station that part of those who are there, where the first
+    /// How many customers there are at that rate if each finds at each station that part of those that are there, where the first
     /// one took so long as it did.
     pub fn customers(&self, rate: f64, seen: f64) -> f64 {
         let mut time = 0.0;
-        for &(alone, crowded) in &self.limits {
-            let left = 1.0 - seen * rate * crowded;
-            time += if left > 0.0 { alone - crowded + crowded / left } else { return f64::INFINITY };
+        for &(alone, interdeparture) in &self.limits {
+            let left = 1.0 - seen * rate * interdeparture;
+            time += if left > 0.0 { alone - interdeparture + interdeparture / left } else { return f64::INFINITY };
         }
         rate * time
     }
@@ -322,13 +322,13 @@ fn weigh(parts: &mut [Participant], queues: &[Queue]) {
     };
     let processors = longest(&works[0]);
     for (number, part) in parts.iter_mut().enumerate().skip(1) {
-        let (time, crowded) = (alone[number], longest(&works[number]));
+        let (time, busiest) = (alone[number], longest(&works[number]));
         // The fourth power tells one from the other where neither is near to both; where all is done at one processor, it is that.
         let ratio = (part.works * time / part.threads / processors.max(1e-300)).min(1e3);
-        let (threads, processor) = (ratio.powi(4) * (time - crowded).max(0.0), crowded);
+        let (threads, processor) = (ratio.powi(4) * (time - busiest).max(0.0), busiest);
         part.scarce = if threads > 0.0 { threads / (threads + processor) } else { 0.0 };
         part.own_wait =
-            if time > 0.0 { (time - crowded).max(0.0) / (time + (part.threads - 1.0) * crowded) } else { 1.0 };
+            if time > 0.0 { (time - busiest).max(0.0) / (time + (part.threads - 1.0) * busiest) } else { 1.0 };
     }
 }
 

@@ -12,7 +12,7 @@ const LEAST_FREE: f64 = 1e-6;
 /// Stations with more visitors than this are summed up once for all of them.
 const FEW: usize = 48;
 
-/// What a visit's customers mean to someone who arrives. Times left are those of exponential service.
+/// What a visit's customers mean to one that arrives. Times left are those of exponential service.
 #[derive(Clone, Copy, Default)]
 pub(super) struct VisitorLoad {
     /// Number that wait.
@@ -23,7 +23,7 @@ pub(super) struct VisitorLoad {
     pub busy: f64,
     /// Work left of those in service.
     pub residual: f64,
-    /// Servers that go on for customers who have left.
+    /// Servers that go on for customers that have left.
     pub after: f64,
     /// Work left of those.
     pub after_residual: f64,
@@ -236,7 +236,7 @@ impl Problem<'_> {
         (repeat * near.0 + (1.0 - repeat) * far.0, repeat * near.1 + (1.0 - repeat) * far.1)
     }
 
-    /// Work of all others who are at the station while it is busy for this customer's previous request: they wait.
+    /// Work of all others that are at the station while it is busy for this customer's previous request: they wait.
     fn overtaken_queue(&self, index: usize, populations: &Populations, state: &State, totals: &Totals) -> f64 {
         let chain = self.network.visits[index].chain;
         let mut work = totals.open.busy;
@@ -280,10 +280,10 @@ impl Problem<'_> {
             return if station.discipline == Discipline::Sharing {
                 Stay { wait: overtaking, slowdown: (found.waiting + busy + open.longer) / free }
             } else {
-                // A customer who overtakes finds those who queued up behind its own previous request.
+                // A customer that overtakes finds the queue behind its own previous request.
                 let overtaken_queue =
                     if overtakes > 0.0 { self.overtaken_queue(index, populations, state, totals) } else { 0.0 };
-                // Service that varies lengthens what is left of the service under way; those who queue need theirs as it is.
+                // Service that varies lengthens what is left of the service under way; those that queue need theirs as it is.
                 let mean = if open.rate > 0.0 { open.load() / open.rate } else { 0.0 };
                 let plain = found.queued + open.longer * mean + totals.ratio * residual;
                 Stay {
@@ -300,7 +300,7 @@ impl Problem<'_> {
             // Relative to service times that are exponential and the same for all.
             let rate = found.rate + open.rate;
             let spread = if busy > 0.0 { mean * rate / busy } else { 1.0 };
-            // Customers of closed chains who wait for that are among those whom others find waiting.
+            // Customers of closed chains that wait for that are among those that others find waiting.
             let once = (1.0 - totals.part.load() / free).max(0.0);
             let thread_queueing = totals.ratio * spread * once * station.thread_queueing;
             let plain = (found.queued + totals.ratio * all * mean) / free;
@@ -333,7 +333,7 @@ impl Problem<'_> {
             let theirs = &self.network.visits[other];
             let part = &state.parts[other];
             let factor = self.factor(visit.chain, other, populations, state, deviations);
-            // While one of a higher class is served, it is not that one who comes ahead of those who wait (compare Bryant,
+            // While one of a higher class is served, it is not that one that comes ahead of those that wait (compare Bryant,
             // Krzesinski, Lakshmi and Chandy 1984).
             let shadowed = self.network.heuristics.has(Heuristic::PriorityShadow);
             let once = if shadowed && theirs.priority > visit.priority && !self.open[theirs.chain] {

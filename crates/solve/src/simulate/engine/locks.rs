@@ -1,4 +1,4 @@
-//! Semaphores and locks: who may have them, and who gets them next.
+//! Semaphores and locks: which requests may have them, and which one gets them next.
 
 use dyelog_lqn::model::SemaphoreRole;
 
@@ -26,7 +26,7 @@ impl<P: Probe> Engine<'_, P> {
         task.of_role(Some(role), self.program.copy_of(instance))
     }
 
-    /// All who wait for a lock and can have it now take it; of a reader and a writer, who came first.
+    /// All requests that wait for a lock and can have it now take it; of a reader and a writer, the first to come.
     pub(super) fn pass_lock_on(&mut self, instance: u32) {
         let roles = [SemaphoreRole::ReadLock, SemaphoreRole::WriteLock].map(|role| (role, self.lock(instance, role)));
         loop {

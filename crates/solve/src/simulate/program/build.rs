@@ -32,7 +32,7 @@ impl SimulationProgram<'_> {
                 _ => Discipline::Fcfs,
             };
             let station = Station { discipline, servers: count(processor.multiplicity) };
-            let copies = processor.replicas.max(1) as usize;
+            let copies = processor.copies() as usize;
             if self.stations.len() + copies > MOST {
                 return Err(too_large());
             }
@@ -47,11 +47,11 @@ impl SimulationProgram<'_> {
             };
             let first = self.instances.len();
             let processor = task.processor.index();
-            let stations = model.processors[processor].replicas.max(1);
+            let stations = model.processors[processor].copies();
             // In the order of [`TaskPlan::of_role`]: what gives back has no need to wait.
             let of_roles = [threads, NONE, 1, NONE];
             let roles = if task.scheduling.is_lock() { 4 } else { 1 };
-            let copies = task.replicas.max(1);
+            let copies = task.copies();
             customers += if source { copies as usize * threads as usize } else { 0 };
             if first + copies as usize > MOST || customers > MOST {
                 return Err(too_large());
@@ -227,7 +227,7 @@ struct FirstRows {
 /// How many copies of a target a copy of the caller calls, and which.
 fn route(model: &Model, from: TaskId, to: TaskId) -> (u32, Route) {
     let (source, target) = (&model.tasks[from.index()], &model.tasks[to.index()]);
-    let (copies, targets) = (u64::from(source.replicas.max(1)), u64::from(target.replicas.max(1)));
+    let (copies, targets) = (u64::from(source.copies()), u64::from(target.copies()));
     let out = model.fan_out(from, to).unwrap_or(1).min(targets) as u32;
     let even = u64::from(out) * copies;
     let route = if even % targets == 0 { Route::Fan(out) } else { Route::Any };

@@ -2,7 +2,7 @@
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// A number of variable length.
     Varint(u64),
     /// Eight bytes.
@@ -31,11 +31,11 @@ impl<'a> Value<'a> {
 
 /// Bytes that are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// The fields of a message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     rest: &'a [u8],
 }
 
@@ -46,7 +46,11 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field: its number and value.
+    ///
+    /// # Errors
+    /// When what follows is no field.
     #[inline]
+    #[expect(clippy::should_implement_trait, reason = "an iterator of results would not end at the first that fails")]
     pub fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);

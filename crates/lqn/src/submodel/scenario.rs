@@ -1,0 +1,102 @@
+//! What is kept of a scenario: how many operations, when they ran, how long they took, and how they were sampled.
+
+use super::Moments;
+use crate::kept_ids::KeptIds;
+use crate::sketch::Sketch;
+use crate::starts::Starts;
+
+/// Traces by clocks that tell no date, such as those that count from the beginning of a recording: each was recorded for itself, however
+/// their times compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Undated {
+    /// How many traces.
+    pub traces: u64,
+    /// Operations that start in them.
+    pub operations: u64,
+    /// From the first start to the last in each, nanoseconds, all together.
+    pub nanoseconds: u64,
+}
+
+impl Undated {
+    fn merge(&mut self, other: &Self) {
+        self.traces = self.traces.saturating_add(other.traces);
+        self.operations = self.operations.saturating_add(other.operations);
+        self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
+    }
+}
+
+/// A scenario, over all its operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioTotal {
+    /// How many operations.
+    pub operations: u64,
+    /// How many of these are parts of operations only, whose beginning was lost.
+    pub fragments: u64,
+    /// How many of the fragments are all that is left of their operation.
+    pub headless: u64,
+    /// How they were sampled, as far as traces tell.
+    pub sampled: Sampled,
+    /// The trace identifiers of those that tell nothing of it.
+    pub ids: KeptIds,
+    /// Earliest and latest start of an operation, nanoseconds from the trace's epoch, where known.
+    pub first_start: Option<i64>,
+    /// Latest start.
+    pub last_start: Option<i64>,
+    /// Latest end.
+    pub last_end: Option<i64>,
+    /// Where between the earliest and the latest the others started; sub-models that were saved without it have nothing here.
+    pub starts: Starts,
+    /// What of it is by clocks that tell no date.
+    pub undated: Undated,
+    /// Response times of operations that have times: from the first event to the root thread's last.
+    pub response: Moments,
+    /// How these times are spread; sub-models that were saved without it have nothing here.
+    pub responses: Sketch,
+    /// How many customers were seen at most to begin operations, each of them one after another; 0 where nobody tells.
+    pub clients: u64,
+    /// Times from the end of a customer's operation to the start of its next.
+    pub think: Moments,
+}
+
+impl ScenarioTotal {
+    /// Takes in all operations of the other.
+    pub fn merge(&mut self, other: &Self) {
+        let least = |left: Option<i64>, right: Option<i64>| left.into_iter().chain(right).min();
+        self.operations += other.operations;
+        self.fragments += other.fragments;
+        self.headless += other.headless;
+        self.sampled.merge(&other.sampled);
+        self.ids.merge(&other.ids);
+        self.first_start = least(self.first_start, other.first_start);
+        self.last_start = self.last_start.max(other.last_start);
+        self.last_end = self.last_end.max(other.last_end);
+        self.starts.merge(&other.starts);
+        self.undated.merge(&other.undated);
+        self.response.merge(&other.response);
+        self.responses.merge(&other.responses);
+        self.clients = self.clients.max(other.clients);
+        self.think.merge(&other.think);
+    }
+}
+
+/// Of how many operations those stand that were kept in sampling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// How many operations it is known of.
+    pub operations: u64,
+    /// Of how many these stand, in thousandths.
+    pub thousandths: u64,
+}
+
+impl Sampled {
+    /// Takes in an operation that stands for so many.
+    pub fn add(&mut self, weight: f64) {
+        self.operations += 1;
+        self.thousandths = self.thousandths.saturating_add((weight * 1000.0).round() as u64);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.thousandths = self.thousandths.saturating_add(other.thousandths);
+    }
+}

@@ -1,0 +1,239 @@
+//! The processes: clients, and servers that work on the processor and on a disk.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use dyelog_probe::observer::{Input, JsonLines, Observer, Output, Request, Service, count_disk};
+use rustix::time::{ClockId, clock_gettime};
+
+static CYCLE: Input = Input::cycle("cycle");
+static SEARCH: Input = Input::new("Server1", "search", Service::Synchronous);
+static UPDATE: Input = Input::new("Server1", "update", Service::Synchronous);
+static FETCH: Input = Input::new("Server2", "fetch", Service::Synchronous);
+static STORE: Input = Input::new("Server2", "store", Service::Synchronous);
+static TO_SEARCH: Output = Output::new("Server1", "search", Request::Synchronous);
+static TO_UPDATE: Output = Output::new("Server1", "update", Request::Synchronous);
+static TO_FETCH: Output = Output::new("Server2", "fetch", Request::Synchronous);
+static TO_STORE: Output = Output::new("Server2", "store", Request::Synchronous);
+
+/// Mean think time, seconds.
+const THINK: f64 = 0.16;
+/// Mean sleep of a disk operation, seconds; waking up comes to it.
+const DISK: f64 = 0.00040;
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// For how long the process held the disk, nanoseconds, and how often.
+static HELD: AtomicU64 = AtomicU64::new(0);
+static VISITS: AtomicU64 = AtomicU64::new(0);
+
+/// Random numbers for think times and demands: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.uniform()).ln()
+    }
+}
+
+fn thread_time() -> f64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + 1e-9 * now.tv_nsec as f64
+}
+
+/// Uses the processor for an exponential time of that mean, seconds.
+fn compute(random: &mut Random, mean: f64) {
+    let end = thread_time() + random.exponential(mean);
+    while thread_time() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// The disk of the host: a lock that one thread of all processes holds at a time.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn visit(&self, random: &mut Random, times: u32) -> anyhow::Result<()> {
+        for _ in 0..times {
+            let time = random.exponential(DISK);
+            let file = File::open(&self.0)?;
+            file.lock()?;
+            let begin = Instant::now();
+            std::thread::sleep(Duration::from_secs_f64(time));
+            HELD.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            VISITS.fetch_add(1, Ordering::Relaxed);
+            file.unlock()?;
+            count_disk(1, 0);
+        }
+        Ok(())
+    }
+}
+
+/// A line to a server and back.
+struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    fn to(name: &str, folder: &Path) -> anyhow::Result<(Self, String)> {
+        let begin = Instant::now();
+        loop {
+            if let Ok(address) = fs::read_to_string(folder.join(format!("{name}.address")))
+                && let Ok(stream) = TcpStream::connect(&address)
+            {
+                stream.set_nodelay(true)?;
+                return Ok((Self(BufReader::new(stream)), format!("tcp:{address}")));
+            }
+            anyhow::ensure!(begin.elapsed() < Duration::from_secs(10), "`{name}` does not answer");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn call(&mut self, operation: &str) -> anyhow::Result<()> {
+        self.0.get_mut().write_all(format!("{operation}\n").as_bytes())?;
+        let mut answer = String::new();
+        self.0.read_line(&mut answer)?;
+        anyhow::ensure!(answer == "done\n", "no answer to `{operation}`");
+        Ok(())
+    }
+}
+
+/// Runs clients for so long.
+pub fn visit(clients: u32, time: Duration, folder: &Path) -> anyhow::Result<()> {
+    let setup = Observer::of("case study", "client").host("host1").interval(INTERVAL).threads(clients);
+    let observer = setup.start(JsonLines::append(folder.join("client.jsonl"))?)?;
+    let end = Instant::now() + time;
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..clients).map(|number| scope.spawn(move || client(number, end, folder))).collect();
+        all.into_iter().try_for_each(|one| one.join().expect("clients do not panic"))
+    })?;
+    let summary = observer.finish();
+    anyhow::ensure!(summary.is_clean(), "{summary:?}");
+    Ok(())
+}
+
+fn client(number: u32, end: Instant, folder: &Path) -> anyhow::Result<()> {
+    let (mut first, first_at) = Connection::to("server1", folder)?;
+    let (mut second, second_at) = Connection::to("server2", folder)?;
+    let mut random = Random(u64::from(number) + 1 + u64::from(std::process::id()) * 1000);
+    let [search, update] = [&TO_SEARCH, &TO_UPDATE].map(|output| output.at(first_at.as_str()));
+    let fetch = TO_FETCH.at(second_at.as_str());
+    while Instant::now() < end {
+        std::thread::sleep(Duration::from_secs_f64(random.exponential(THINK)));
+        let _cycle = CYCLE.start();
+        compute(&mut random, 0.0004);
+        if random.uniform() < 0.7 {
+            let _call = search.start();
+            first.call("search")?;
+        } else {
+            let _call = update.start();
+            first.call("update")?;
+        }
+        compute(&mut random, 0.0004);
+        let _call = fetch.start();
+        second.call("fetch")?;
+    }
+    Ok(())
+}
+
+/// Serves until there is a file `stop`.
+pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    let interface = if name == "server1" { "Server1" } else { "Server2" };
+    let setup = Observer::of("case study", name).host(host).interval(INTERVAL).threads(threads);
+    let setup = setup.exports(interface, format!("tcp:{address}"));
+    let observer = setup.start(JsonLines::append(folder.join(format!("{name}.jsonl")))?)?;
+    let (send, receive) = channel::<(String, TcpStream)>();
+    let receive = Arc::new(Mutex::new(receive));
+    for number in 0..threads {
+        let (receive, folder, name) = (Arc::clone(&receive), folder.to_owned(), name.to_owned());
+        std::thread::spawn(move || {
+            if let Err(error) = worker(&name, u64::from(number), &receive, &folder) {
+                eprintln!("{name}: {error}");
+            }
+        });
+    }
+    fs::write(folder.join(format!("{name}.new")), &address)?;
+    fs::rename(folder.join(format!("{name}.new")), folder.join(format!("{name}.address")))?;
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let send = send.clone();
+            // A client waits for its answer, so that one request is under way on a connection.
+            std::thread::spawn(move || {
+                let _ = stream.set_nodelay(true);
+                let Ok(reader) = stream.try_clone() else { return };
+                for line in BufReader::new(reader).lines().map_while(Result::ok) {
+                    let Ok(answer) = stream.try_clone() else { return };
+                    let _ = send.send((line, answer));
+                }
+            });
+        }
+    });
+    while !folder.join("stop").exists() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let summary = observer.finish();
+    anyhow::ensure!(summary.is_clean(), "{summary:?}");
+    let (held, visits) = (HELD.load(Ordering::Relaxed), VISITS.load(Ordering::Relaxed));
+    fs::write(folder.join(format!("{name}.disk")), format!("{held} {visits}"))?;
+    Ok(())
+}
+
+fn worker(
+    name: &str,
+    number: u64,
+    requests: &Mutex<Receiver<(String, TcpStream)>>,
+    folder: &Path,
+) -> anyhow::Result<()> {
+    let mut random = Random(1_000_003 * (number + 1) + u64::from(std::process::id()));
+    let disk = Disk(folder.join("disk"));
+    let mut second = if name == "server1" { Some(Connection::to("server2", folder)?) } else { None };
+    let at = second.as_ref().map_or("", |second| second.1.as_str());
+    let [fetch, store] = [&TO_FETCH, &TO_STORE].map(|output| output.at(at));
+    loop {
+        let next = requests.lock().expect("workers do not panic").recv();
+        let Ok((operation, mut answer)) = next else { return Ok(()) };
+        let input = match operation.as_str() {
+            "search" => &SEARCH,
+            "update" => &UPDATE,
+            "fetch" => &FETCH,
+            _ => &STORE,
+        };
+        let serving = input.start();
+        match (operation.as_str(), &mut second) {
+            ("search", Some((second, _))) => {
+                compute(&mut random, 0.0020);
+                disk.visit(&mut random, 1)?;
+                let _call = fetch.start();
+                second.call("fetch")?;
+            }
+            ("update", Some((second, _))) => {
+                compute(&mut random, 0.0010);
+                let _call = store.start();
+                second.call("store")?;
+            }
+            ("fetch", _) => {
+                compute(&mut random, 0.0020);
+                disk.visit(&mut random, 1)?;
+            }
+            _ => {
+                compute(&mut random, 0.0040);
+                disk.visit(&mut random, 2)?;
+            }
+        }
+        drop(serving);
+        answer.write_all(b"done\n").context("the client is gone")?;
+    }
+}

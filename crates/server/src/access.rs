@@ -1,0 +1,107 @@
+//! Who may do what: tokens to put, to read and to administer.
+
+use std::fmt;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Brings traces and metrics.
+    Put,
+    /// Reads models and figures.
+    Read,
+    /// Deletes and imports.
+    Admin,
+}
+
+/// The tokens; without any, all may do all.
+#[derive(Clone, Default)]
+pub struct Access {
+    tokens: Vec<(Act, String)>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("tokens", &self.tokens.len()).finish()
+    }
+}
+
+/// The fewest characters of a token.
+const SHORTEST: usize = 16;
+
+impl Access {
+    /// From lines of `put TOKEN`, `read TOKEN` and `admin TOKEN`; blank lines and lines after `#` are left out.
+    ///
+    /// # Errors
+    /// What is wrong with which line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tokens = Vec::new();
+        for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let mut words = line.split_whitespace();
+            let act = match words.next() {
+                Some("put") => Act::Put,
+                Some("read") => Act::Read,
+                Some("admin") => Act::Admin,
+                _ => return Err(format!("line {number} begins with none of put, read and admin")),
+            };
+            match (words.next(), words.next()) {
+                (Some(token), None) if token.len() >= SHORTEST => tokens.push((act, token.to_owned())),
+                (Some(_), None) => {
+                    return Err(format!("the token of line {number} has fewer than {SHORTEST} characters"));
+                }
+                _ => return Err(format!("line {number} does not have one token")),
+            }
+        }
+        if tokens.is_empty() { Err("there is no token".to_owned()) } else { Ok(Self { tokens }) }
+    }
+
+    /// Whether tokens are asked for.
+    pub fn is_closed(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
+    /// Whether a request with this `Authorization` may do that. An administrator may also read.
+    pub fn allows(&self, act: Act, authorization: Option<&str>) -> bool {
+        if !self.is_closed() {
+            return true;
+        }
+        let scheme = |text: &str| text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
+        let Some(given) = authorization.filter(|text| scheme(text)).map(|text| text[7..].trim()) else { return false };
+        // All are compared, each in a time that tells nothing of where it differs.
+        self.tokens.iter().fold(false, |found, (own, token)| {
+            let fits = *own == act || *own == Act::Admin && act == Act::Read;
+            found | (same(token.as_bytes(), given.as_bytes()) & fits)
+        })
+    }
+}
+
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Access, Act};
+
+    #[test]
+    fn each_token_allows_its_own_acts() {
+        let access = Access::parse("# of ours\nput 0123456789abcdef\n\nadmin fedcba9876543210\n").unwrap();
+        let allows = |act, token: &str| access.allows(act, Some(&format!("Bearer {token}")));
+        assert!(allows(Act::Put, "0123456789abcdef") && !allows(Act::Read, "0123456789abcdef"));
+        assert!(allows(Act::Admin, "fedcba9876543210") && allows(Act::Read, "fedcba9876543210"));
+        assert!(!allows(Act::Put, "fedcba9876543210") && !allows(Act::Put, "0123456789abcde"));
+        assert!(!access.allows(Act::Read, None) && !access.allows(Act::Read, Some("Basic x")));
+        assert!(Access::default().allows(Act::Admin, None));
+    }
+
+    #[test]
+    fn what_is_no_list_of_tokens() {
+        let wrong = |text: &str| Access::parse(text).unwrap_err();
+        assert_eq!(wrong(""), "there is no token");
+        assert_eq!(wrong("write 0123456789abcdef"), "line 1 begins with none of put, read and admin");
+        assert_eq!(wrong("\nput short"), "the token of line 2 has fewer than 16 characters");
+        assert_eq!(wrong("put 0123456789abcdef x"), "line 1 does not have one token");
+    }
+}

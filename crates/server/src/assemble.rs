@@ -1,0 +1,304 @@
+//! Spans gathered to traces, in bounded memory.
+//!
+//! A trace is complete when its root and the parents of all its spans are here and nothing came for a while (the grace). It is given
+//! out then, or at the latest a while (the limit) after its first span came. It belongs to the interval in which its root starts, by
+//! the clock of the program that recorded it. Spans that come after their trace was given out go to its interval, as far as the server
+//! remembers it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use crate::spans::{SpanBytes, put_field, put_head};
+
+/// Nanoseconds.
+pub type Nanos = u64;
+
+/// How traces are gathered.
+#[derive(Clone, Debug)]
+pub struct Gathering {
+    /// How long nothing must have come of a trace that is complete.
+    pub grace: Nanos,
+    /// When a trace is given out that does not become complete.
+    pub limit: Nanos,
+    /// The length of an interval.
+    pub interval: Nanos,
+    /// How many bytes of open traces are kept; beyond it the oldest are given out.
+    pub most_bytes: usize,
+}
+
+/// What a span costs beside its bytes.
+const OVERHEAD: usize = 48;
+/// What a trace costs beside its spans.
+const TRACE_OVERHEAD: usize = 320;
+/// Among how many resources of a trace one is looked for. What is not found comes to lie in a part of its own, which does no harm.
+const LOOKED_AT: usize = 32;
+/// How many traces that were given out are remembered.
+const REMEMBERED: usize = 1 << 18;
+
+/// A trace of which spans may still come.
+#[derive(Debug)]
+struct Open {
+    first_seen: Nanos,
+    last_seen: Nanos,
+    /// Where in the journal its first record is, and the number of that record's first span.
+    journalled: Place,
+    /// The start of the earliest root, or of the earliest span where there is no root.
+    start: (bool, u64),
+    /// The interval of the trace that this one is a late part of.
+    late: Option<u64>,
+    /// Of each span its identifier and its parent's.
+    ids: Vec<(u64, u64)>,
+    /// The number of each span.
+    numbers: Vec<u64>,
+    /// By resource: spans, as fields of the message that holds them.
+    parts: Vec<(Arc<[u8]>, Vec<u8>)>,
+    bytes: usize,
+    /// Whether nothing will look at it before its limit, unless more comes.
+    parked: bool,
+}
+
+impl Open {
+    /// Whether root and all parents are here.
+    fn is_complete(&self) -> bool {
+        if self.late.is_some() {
+            return true;
+        }
+        if !self.start.0 {
+            return false;
+        }
+        let here: HashSet<u64> = self.ids.iter().map(|(id, _)| *id).collect();
+        self.ids.iter().all(|(_, parent)| *parent == 0 || here.contains(parent))
+    }
+}
+
+/// A record of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Its position.
+    pub position: u64,
+    /// The number of its first span.
+    pub number: u64,
+}
+
+/// Traces of one interval that were given out.
+#[derive(Debug, Default)]
+pub struct Batch {
+    parts: BTreeMap<Arc<[u8]>, Vec<u8>>,
+    /// How many spans.
+    pub spans: u64,
+    /// How many bytes they take.
+    pub bytes: usize,
+}
+
+impl Batch {
+    /// The spans as one request of OTLP.
+    pub fn request(&self) -> Vec<u8> {
+        let mut request = Vec::with_capacity(self.bytes + 64 * self.parts.len());
+        let mut message = Vec::new();
+        for (resource, spans) in &self.parts {
+            message.clear();
+            put_field(&mut message, 1, resource);
+            put_head(&mut message, 2, spans.len());
+            message.extend(spans);
+            put_field(&mut request, 1, &message);
+        }
+        request
+    }
+
+    fn take_in(&mut self, open: Open) {
+        self.spans += open.ids.len() as u64;
+        self.bytes += open.bytes;
+        for (resource, spans) in open.parts {
+            self.parts.entry(resource).or_default().extend(spans);
+        }
+    }
+}
+
+/// Gathers spans.
+#[derive(Debug)]
+pub struct Assembler {
+    gathering: Gathering,
+    open: HashMap<u128, Open>,
+    /// When to look at which trace.
+    due: BinaryHeap<Reverse<(Nanos, u128)>>,
+    /// By when their first span came.
+    oldest: BTreeMap<(Nanos, u128), ()>,
+    resources: HashSet<Arc<[u8]>>,
+    bytes: usize,
+    spans: u64,
+    /// Intervals of traces that were given out, and the order in which they are forgotten.
+    given: HashMap<u128, u64>,
+    order: VecDeque<u128>,
+    /// By interval, traces that were given out.
+    ready: BTreeMap<u64, Batch>,
+    ready_spans: u64,
+    ready_bytes: usize,
+    /// Traces that were given out before they were complete.
+    pub incomplete: u64,
+}
+
+impl Assembler {
+    /// Without spans.
+    pub fn new(gathering: Gathering) -> Self {
+        Self {
+            gathering,
+            open: HashMap::new(),
+            due: BinaryHeap::new(),
+            oldest: BTreeMap::new(),
+            resources: HashSet::new(),
+            bytes: 0,
+            spans: 0,
+            given: HashMap::new(),
+            order: VecDeque::new(),
+            ready: BTreeMap::new(),
+            ready_spans: 0,
+            ready_bytes: 0,
+            incomplete: 0,
+        }
+    }
+
+    /// How many spans are here, those of batches that are ready among them.
+    pub fn spans(&self) -> u64 {
+        self.spans + self.ready_spans
+    }
+
+    /// How many traces are open.
+    pub fn traces(&self) -> usize {
+        self.open.len()
+    }
+
+    /// How many bytes open traces and ready batches take.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.ready_bytes
+    }
+
+    /// How many bytes are ready.
+    pub fn ready_bytes(&self) -> usize {
+        self.ready_bytes
+    }
+
+    /// Takes in a span: its resource, its number, the record of the journal that it came in, and when that was received.
+    pub fn take(&mut self, span: &SpanBytes<'_>, resource: &[u8], number: u64, place: Place, now: Nanos) {
+        let resource = self.resource(resource);
+        let late = self.given.get(&span.trace).copied();
+        let grace = self.gathering.grace;
+        let (due, oldest) = (&mut self.due, &mut self.oldest);
+        let mut added = span.bytes.len() + OVERHEAD;
+        let open = self.open.entry(span.trace).or_insert_with(|| {
+            due.push(Reverse((now.saturating_add(grace), span.trace)));
+            oldest.insert((now, span.trace), ());
+            added += TRACE_OVERHEAD;
+            Open {
+                first_seen: now,
+                last_seen: now,
+                journalled: place,
+                start: (false, u64::MAX),
+                late,
+                ids: Vec::new(),
+                numbers: Vec::new(),
+                parts: Vec::new(),
+                bytes: 0,
+                parked: false,
+            }
+        });
+        open.last_seen = now;
+        if std::mem::take(&mut open.parked) {
+            due.push(Reverse((now.saturating_add(grace), span.trace)));
+        }
+        open.ids.push((span.id, span.parent));
+        open.numbers.push(number);
+        let root = span.parent == 0;
+        if root && !open.start.0 {
+            open.start = (true, span.start);
+        } else if root == open.start.0 {
+            open.start.1 = open.start.1.min(span.start);
+        }
+        let known = open.parts.iter().rev().take(LOOKED_AT).position(|(own, _)| Arc::ptr_eq(own, &resource));
+        if known.is_none() {
+            open.parts.push((resource, Vec::new()));
+        }
+        let part = open.parts.len() - 1 - known.unwrap_or(0);
+        put_field(&mut open.parts[part].1, 2, span.bytes);
+        open.bytes += added;
+        self.bytes += added;
+        self.spans += 1;
+    }
+
+    /// Gives out what is complete, too old or too much at a time.
+    pub fn advance(&mut self, now: Nanos) {
+        while let Some(Reverse((at, trace))) = self.due.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.due.pop();
+            let Some(open) = self.open.get_mut(&trace) else { continue };
+            let quiet = open.last_seen.saturating_add(self.gathering.grace);
+            let latest = open.first_seen.saturating_add(self.gathering.limit);
+            if now >= latest || now >= quiet && open.is_complete() {
+                self.give_out(trace);
+            } else {
+                open.parked = now >= quiet;
+                self.due.push(Reverse((if open.parked { latest } else { quiet.min(latest) }, trace)));
+            }
+        }
+        while self.bytes > self.gathering.most_bytes {
+            let Some((&(_, trace), ())) = self.oldest.first_key_value() else { break };
+            self.give_out(trace);
+        }
+    }
+
+    /// Gives out everything.
+    pub fn give_out_all(&mut self) {
+        while let Some((&(_, trace), ())) = self.oldest.first_key_value() {
+            self.give_out(trace);
+        }
+    }
+
+    /// Takes the batches that are ready, with the begins of their intervals.
+    pub fn take_ready(&mut self) -> BTreeMap<u64, Batch> {
+        (self.ready_spans, self.ready_bytes) = (0, 0);
+        std::mem::take(&mut self.ready)
+    }
+
+    /// The numbers of the spans of open traces, in order, and the first record that one of them came in.
+    pub fn still_open(&self) -> (Vec<u64>, Option<Place>) {
+        let mut numbers: Vec<u64> = self.open.values().flat_map(|open| &open.numbers).copied().collect();
+        numbers.sort_unstable();
+        (numbers, self.open.values().map(|open| open.journalled).min())
+    }
+
+    /// Forgets resources of which nothing is here any more.
+    pub fn tidy(&mut self) {
+        self.resources.retain(|resource| Arc::strong_count(resource) > 1);
+    }
+
+    fn resource(&mut self, bytes: &[u8]) -> Arc<[u8]> {
+        if let Some(known) = self.resources.get(bytes) {
+            return Arc::clone(known);
+        }
+        let new: Arc<[u8]> = bytes.into();
+        self.resources.insert(Arc::clone(&new));
+        new
+    }
+
+    fn give_out(&mut self, trace: u128) {
+        let Some(open) = self.open.remove(&trace) else { return };
+        self.oldest.remove(&(open.first_seen, trace));
+        self.incomplete += u64::from(!open.is_complete());
+        let start = open.late.unwrap_or(open.start.1 - open.start.1 % self.gathering.interval);
+        if self.given.insert(trace, start).is_none() {
+            self.order.push_back(trace);
+            if self.order.len() > REMEMBERED {
+                let forgotten = self.order.pop_front().expect("there are many");
+                self.given.remove(&forgotten);
+            }
+        }
+        let count = open.ids.len() as u64;
+        self.spans -= count;
+        self.bytes -= open.bytes;
+        self.ready_spans += count;
+        self.ready_bytes += open.bytes;
+        self.ready.entry(start).or_default().take_in(open);
+    }
+}

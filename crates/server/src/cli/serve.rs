@@ -1,0 +1,129 @@
+//! `dyelog-server`: listens until it is stopped.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use dyelog_server::access::Access;
+use dyelog_server::serve;
+use dyelog_server::service::Service;
+use dyelog_server::worker::Working;
+use tokio::runtime;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::Outcome;
+
+/// Arguments of the server.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The file that keeps the sub-models; a journal lies beside it
+    #[arg(long, value_name = "FILE", default_value = "dyelog.db")]
+    store: PathBuf,
+    /// Where to listen, for HTTP and gRPC alike; repeatable
+    #[arg(long, value_name = "ADDR", default_values = ["127.0.0.1:4318", "127.0.0.1:4317"])]
+    listen: Vec<SocketAddr>,
+    /// A file of tokens, a line each: `put TOKEN`, `read TOKEN` or `admin TOKEN`; needed to listen elsewhere than on loopback
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// For how long nothing must have come of a complete trace, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    grace: f64,
+    /// How long a trace may take to become complete, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    limit: f64,
+    /// For how many days intervals are kept
+    #[arg(long, value_name = "DAYS", default_value_t = 730, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    retention: u32,
+    /// The probability with which traces are kept, where nothing in them tells it
+    #[arg(long, value_name = "P", value_parser = probability)]
+    sampling: Option<f64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "this is no number".to_owned())?;
+    if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("0 to 86400 seconds".to_owned()) }
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "this is no number".to_owned())?;
+    if value > 0.0 && value <= 1.0 { Ok(value) } else { Err("above 0 and at most 1".to_owned()) }
+}
+
+impl Arguments {
+    fn working(&self) -> Working {
+        const SECOND: f64 = 1e9;
+        let mut working = Working::default();
+        working.gathering.grace = (self.grace * SECOND) as u64;
+        working.gathering.limit = (self.limit * SECOND) as u64;
+        working.retention = u64::from(self.retention) * 24 * 3600 * 1_000_000_000;
+        working.folding.sampling = self.sampling;
+        working
+    }
+
+    fn access(&self) -> Result<Access, String> {
+        let Some(path) = &self.tokens else {
+            let open = self.listen.iter().find(|address| !address.ip().is_loopback());
+            return match open {
+                None => Ok(Access::default()),
+                Some(address) => Err(format!(
+                    "{address} can be reached from other machines, where all could read and delete\n  \
+                     hint: `--tokens FILE` says which tokens allow what; TLS is for a proxy in front of it"
+                )),
+            };
+        };
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Access::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
+    }
+}
+
+/// Serves until it is interrupted or terminated.
+pub fn run(arguments: &Arguments) -> Outcome {
+    let access = Arc::new(arguments.access()?);
+    let service = Service::start(&arguments.store, arguments.working())
+        .map_err(|error| format!("{}: {error}", arguments.store.display()))?;
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no threads can be started: {error}"))?;
+    let outcome = runtime.block_on(serve_all(&service, &access, &arguments.listen));
+    runtime.shutdown_background();
+    service.stop();
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve_all(service: &Arc<Service>, access: &Arc<Access>, addresses: &[SocketAddr]) -> Result<(), String> {
+    let (stop, stopped) = watch::channel(false);
+    let mut listeners = JoinSet::new();
+    for address in addresses {
+        let refused = |error| format!("{address}: {error}");
+        let listener = serve::listen(*address).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        println!("listening on http://{address}");
+        listeners.spawn(serve::serve(listener, serve::routes(service, access), stopped.clone()));
+    }
+    told_to_stop().await.map_err(|error| format!("signals cannot be awaited: {error}"))?;
+    let _ = stop.send(true);
+    while listeners.join_next().await.is_some() {}
+    Ok(())
+}
+
+#[cfg(unix)]
+async fn told_to_stop() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn told_to_stop() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

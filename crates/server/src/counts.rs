@@ -1,0 +1,32 @@
+//! What became of the spans that were received: none is lost without a count.
+
+use serde::{Deserialize, Serialize};
+
+/// Numbers of spans. What was received is folded, open, set aside, refused or a duplicate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counts {
+    /// Spans that came in requests that were acknowledged.
+    pub received: u64,
+    /// Spans of which a model was made.
+    pub folded: u64,
+    /// Spans of traces to which more may come.
+    pub open: u64,
+    /// Spans that no model could be made of: with an impossible time, or in messages that cannot be read.
+    pub set_aside: u64,
+    /// Spans without usable identifiers.
+    pub refused: u64,
+    /// Spans that came before.
+    pub duplicate: u64,
+    /// Traces that were folded without their root or some parent.
+    pub incomplete_traces: u64,
+    /// Requests with metrics.
+    pub metric_requests: u64,
+}
+
+impl Counts {
+    /// Whether all that was received is accounted for.
+    pub fn are_conserved(&self) -> bool {
+        self.received == self.folded + self.open + self.set_aside + self.refused + self.duplicate
+    }
+}

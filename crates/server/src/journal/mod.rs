@@ -1,0 +1,221 @@
+//! The journal: payloads as they came, on disk before they are acknowledged.
+//!
+//! A journal is a sequence of segments, files that are named by the position of their first byte. A segment is a sequence of records:
+//! the length of the payload and a checksum (four bytes each, lowest first), the kind, the time of receipt (eight bytes), the payload.
+//! The checksum covers all that follows it. A position counts bytes over all segments.
+//!
+//! What a crash leaves at the end, a record that is cut off or never reached the disk, is cut when the journal is opened: it was never
+//! acknowledged. Damage anywhere else is an error.
+
+pub mod medium;
+mod reader;
+mod record;
+
+use std::io;
+
+use medium::{Handle, Medium};
+pub use reader::Reader;
+pub use record::{Kind, Record};
+
+/// The length from which a segment is followed by another.
+const SEGMENT: u64 = 64 << 20;
+
+/// A journal that is open to be appended to.
+pub struct Journal<M: Medium> {
+    medium: M,
+    /// Where the segments begin, in order.
+    segments: Vec<u64>,
+    last: M::Handle,
+    /// The end of the last whole record.
+    end: u64,
+    /// What is on disk for certain.
+    synced: u64,
+    /// Why nothing more can be written, once that is so.
+    broken: Option<String>,
+}
+
+impl<M: Medium> Journal<M> {
+    /// Opens a journal, or begins one at `floor`; cuts what a crash left at its end.
+    ///
+    /// `floor` is the position up to which records are known to have been on disk.
+    ///
+    /// # Errors
+    /// When the medium fails, or the journal is damaged or ends before `floor`.
+    pub fn open(medium: M, floor: u64) -> io::Result<Self> {
+        let mut segments = medium.segments()?;
+        if segments.is_empty() {
+            segments.push(floor);
+        }
+        let mut end = segments[0];
+        let mut last = None;
+        for (number, &start) in segments.iter().enumerate() {
+            if start != end {
+                return Err(damaged(format!("what begins at {end} is missing, the next segment begins at {start}")));
+            }
+            let mut handle = medium.open(start)?;
+            let whole = whole_records(&mut handle)?;
+            let length = handle.length()?;
+            if whole < length {
+                if number + 1 < segments.len() || start + whole < floor {
+                    return Err(damaged(format!("the record at {} is damaged", start + whole)));
+                }
+                handle.truncate(whole)?;
+                handle.sync()?;
+            }
+            end = start + whole;
+            last = Some(handle);
+        }
+        if end < floor {
+            return Err(damaged(format!("it ends at {end}, but {floor} was reached")));
+        }
+        let last = last.expect("there is a segment");
+        Ok(Self { medium, segments, last, end, synced: end, broken: None })
+    }
+
+    /// Where the next record begins.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The position up to which all records are on disk.
+    pub fn synced(&self) -> u64 {
+        self.synced
+    }
+
+    /// Why nothing can be written any more, where that is so.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// Appends records; they are on disk when this returns.
+    ///
+    /// # Errors
+    /// When they could not all be written; then none of them is in the journal.
+    pub fn append(&mut self, records: &[Record]) -> io::Result<()> {
+        if let Some(why) = &self.broken {
+            return Err(io::Error::other(why.clone()));
+        }
+        if records.is_empty() {
+            return Ok(());
+        }
+        let start = *self.segments.last().expect("there is a segment");
+        if self.end - start >= SEGMENT {
+            let next = self.medium.open(self.end)?;
+            self.last = next;
+            self.segments.push(self.end);
+        }
+        let start = *self.segments.last().expect("there is a segment");
+        let mut bytes = Vec::with_capacity(records.iter().map(Record::length).sum());
+        for record in records {
+            record.write(&mut bytes);
+        }
+        if let Err(error) = self.last.append(&bytes) {
+            // Half a record at the end would hide all that follows it.
+            if let Err(worse) = self.last.truncate(self.end - start) {
+                self.broken = Some(format!("the journal could not be cut back after a failed write: {worse}"));
+            }
+            return Err(error);
+        }
+        if let Err(error) = self.last.sync() {
+            // After a failed sync nobody knows what is on disk, and a second one would not tell.
+            self.broken = Some(format!("the journal could not be synced: {error}"));
+            return Err(error);
+        }
+        self.end += bytes.len() as u64;
+        self.synced = self.end;
+        Ok(())
+    }
+
+    /// Removes segments of which nothing at or after a position is needed.
+    ///
+    /// # Errors
+    /// When the medium fails.
+    pub fn forget_before(&mut self, position: u64) -> io::Result<()> {
+        while self.segments.len() > 1 && self.segments[1] <= position {
+            self.medium.remove(self.segments[0])?;
+            self.segments.remove(0);
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes of a segment are whole records.
+fn whole_records(handle: &mut impl Handle) -> io::Result<u64> {
+    let mut at = 0;
+    while let Some(record) = record::read(handle, at)? {
+        at += record.length() as u64;
+    }
+    Ok(at)
+}
+
+fn damaged(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the journal is damaged: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::medium::Memory;
+    use super::{Journal, Kind, Reader, Record};
+
+    fn record(text: &str) -> Record {
+        Record { kind: Kind::Traces, received: 7, payload: text.as_bytes().to_vec().into() }
+    }
+
+    fn all(memory: &Memory, end: u64) -> Vec<String> {
+        let mut reader = Reader::at(memory.clone(), 0);
+        let mut texts = Vec::new();
+        while let Some((_, record)) = reader.next(end).unwrap() {
+            texts.push(String::from_utf8(record.payload.to_vec()).unwrap());
+        }
+        texts
+    }
+
+    #[test]
+    fn what_was_appended_comes_back_after_a_crash() {
+        let memory = Memory::default();
+        let mut journal = Journal::open(memory.clone(), 0).unwrap();
+        journal.append(&[record("a"), record("bc")]).unwrap();
+        journal.append(&[record("def")]).unwrap();
+        memory.crash();
+        let journal = Journal::open(memory.clone(), 0).unwrap();
+        assert_eq!(all(&memory, journal.end()), ["a", "bc", "def"]);
+    }
+
+    #[test]
+    fn a_torn_end_is_cut_at_whatever_byte() {
+        let memory = Memory::default();
+        let mut journal = Journal::open(memory.clone(), 0).unwrap();
+        journal.append(&[record("one")]).unwrap();
+        let whole = journal.end();
+        journal.append(&[record("two")]).unwrap();
+        for torn in whole..journal.end() {
+            let copy = memory.copy();
+            copy.cut(0, torn);
+            let journal = Journal::open(copy.clone(), whole).unwrap();
+            assert_eq!((journal.end(), all(&copy, journal.end())), (whole, vec!["one".to_owned()]), "{torn}");
+        }
+    }
+
+    #[test]
+    fn what_was_reached_must_be_there() {
+        let memory = Memory::default();
+        let mut journal = Journal::open(memory.clone(), 0).unwrap();
+        journal.append(&[record("one"), record("two")]).unwrap();
+        let end = journal.end();
+        memory.flip(0, 10);
+        let error = Journal::open(memory.clone(), end).err().expect("it is damaged");
+        assert_eq!(error.to_string(), "the journal is damaged: the record at 0 is damaged");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing_and_the_next_one_succeeds() {
+        let memory = Memory::default();
+        let mut journal = Journal::open(memory.clone(), 0).unwrap();
+        journal.append(&[record("one")]).unwrap();
+        memory.fill_up_after(5);
+        journal.append(&[record("two")]).unwrap_err();
+        memory.fill_up_after(usize::MAX);
+        journal.append(&[record("three")]).unwrap();
+        assert_eq!(all(&memory, journal.end()), ["one", "three"]);
+    }
+}

@@ -1,0 +1,46 @@
+//! The performance data server: receives traces and metrics of a running system, and keeps a mergeable sub-model an interval.
+//!
+//! A sub-model holds counts and sums, so that the model of any period is the merge of its intervals, without a trace being kept. After
+//! G. Qin's performance data server (1996), whose periods are the intervals here.
+//!
+//! 1. The [`receive`] room takes OTLP over HTTP and gRPC.
+//! 2. The [`journal`] has what was received on disk before it is acknowledged.
+//! 3. The [`worker`] reads the journal: [`assemble`] gathers the spans of a trace, [`fold`] makes a sub-model of whole traces.
+//! 4. The [`store`] takes sub-models, counts and the position in the journal in one transaction, and merges intervals that are past to
+//!    longer ones.
+//!
+//! ```
+//! use dyelog_server::journal::{Journal, Kind, Record, medium::Memory};
+//! use dyelog_server::store::Store;
+//! use dyelog_server::worker::{Worker, Working};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let mut store = Store::open(&folder.path().join("store.db"))?;
+//! let medium = Memory::default();
+//! let mut journal = Journal::open(medium.clone(), store.progress()?.position)?;
+//! let mut worker = Worker::new(Working::default(), medium, &store)?;
+//! journal.append(&[Record { kind: Kind::Traces, received: 1_700_000_000_000_000_000, payload: "".into() }])?;
+//! while worker.step(journal.synced())? {}
+//! worker.checkpoint(&mut store)?;
+//! assert_eq!(worker.counts().received, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod access;
+pub mod answer;
+pub mod assemble;
+pub mod counts;
+pub mod fold;
+pub mod journal;
+pub mod page;
+pub mod period;
+pub mod receive;
+mod recent;
+pub mod serve;
+pub mod service;
+pub mod spans;
+pub mod store;
+pub mod web;
+pub mod worker;

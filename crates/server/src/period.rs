@@ -1,0 +1,125 @@
+//! Periods: what people say of them, and what is told.
+
+use dyelog::lqn::submodel::SubModel;
+use dyelog::trace::spans::time::from_rfc3339;
+use serde_json::{Value, json};
+
+use crate::store::Interval;
+
+/// A period, nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// Its begin.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+}
+
+impl Period {
+    /// From two times as people write them; without one, the period has no such end.
+    ///
+    /// # Errors
+    /// What cannot be read, or that the end is not after the begin.
+    pub fn parse(from: Option<&str>, to: Option<&str>, now: u64) -> Result<Self, String> {
+        let from = from.map_or(Ok(0), |text| time(text, now))?;
+        let to = to.map_or(Ok(u64::MAX), |text| time(text, now))?;
+        if from < to { Ok(Self { from, to }) } else { Err("the period ends before it begins".to_owned()) }
+    }
+}
+
+/// A time: RFC 3339, seconds since 1970, `now`, or so long ago (`-90s`, `-15m`, `-2h`, `-7d`).
+fn time(text: &str, now: u64) -> Result<u64, String> {
+    const SECOND: u64 = 1_000_000_000;
+    let text = text.trim();
+    let wrong = || {
+        format!(
+            "`{text}` is no time: write 2026-02-15T21:16:00Z, seconds since 1970, `now`, or `-15m` for 15 minutes ago"
+        )
+    };
+    if text == "now" {
+        return Ok(now);
+    }
+    if let Some(ago) = text.strip_prefix('-') {
+        let unit = ago.chars().last().ok_or_else(wrong)?;
+        let length = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            'd' => 24 * 3600,
+            _ => return Err(wrong()),
+        };
+        let count: u64 = ago[..ago.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+        return Ok(now.saturating_sub(count.saturating_mul(length * SECOND)));
+    }
+    if let Ok(seconds) = text.parse::<f64>()
+        && seconds.is_finite()
+        && seconds >= 0.0
+    {
+        return Ok((seconds * SECOND as f64) as u64);
+    }
+    from_rfc3339(text).and_then(|time| u64::try_from(time).ok()).ok_or_else(wrong)
+}
+
+/// A time in RFC 3339, to the second.
+pub fn written(time: u64) -> String {
+    let seconds = time / 1_000_000_000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // The civil calendar from days (H. Hinnant, days_from_civil and back): years begin in March, eras have 400 of them.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + year_of_era + era * 400;
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// Intervals as JSON; times in RFC 3339, lengths in seconds.
+pub fn intervals_json(intervals: &[Interval]) -> Value {
+    let one = |interval: &Interval| {
+        json!({
+            "start": written(interval.start),
+            "seconds": interval.length / 1_000_000_000,
+            "spans": interval.spans,
+            "bytes": interval.bytes,
+        })
+    };
+    json!({ "intervals": intervals.iter().map(one).collect::<Vec<_>>() })
+}
+
+/// When the first operation of a sub-model started, nanoseconds since 1970.
+pub fn start_of(submodel: &SubModel) -> Option<u64> {
+    let starts = submodel.scenarios.values().filter_map(|scenario| scenario.first_start);
+    starts.min().and_then(|start| u64::try_from(start).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use dyelog::trace::spans::time::from_rfc3339;
+
+    use super::{Period, written};
+
+    #[test]
+    fn times_as_people_write_them() {
+        let now = 1_700_000_000_000_000_000;
+        let from = |text: &str| Period::parse(Some(text), None, now).map(|period| period.from);
+        assert_eq!(from("2023-11-14T22:13:20Z"), Ok(now));
+        assert_eq!(from("1700000000"), Ok(now));
+        assert_eq!(from("-90s"), Ok(now - 90_000_000_000));
+        assert_eq!(from("-2h"), from("-120m"));
+        for wrong in ["", "-", "-h", "-1y", "yesterday", "-é", "NaN", "1e400"] {
+            assert!(from(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Period::parse(Some("now"), Some("-1s"), now), Err("the period ends before it begins".to_owned()));
+    }
+
+    #[test]
+    fn times_are_written_as_they_are_read() {
+        for days in (0..40_000).step_by(7) {
+            let time = (days * 86_400 + days % 86_400) * 1_000_000_000;
+            assert_eq!(from_rfc3339(&written(time)), Some(time as i64), "{}", written(time));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Bodies of requests, within limits.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use flate2::read::MultiGzDecoder;
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::{LARGEST, Refusal};
+
+/// How many bytes of bodies are in memory together.
+const TOGETHER: usize = 96 << 20;
+/// The unit in which memory is handed out.
+const UNIT: usize = 16 << 10;
+/// How long a body may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Memory for bodies.
+#[derive(Clone)]
+pub struct Budget(Arc<Semaphore>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(TOGETHER / UNIT)))
+    }
+}
+
+/// Memory that one request has.
+pub struct Share {
+    budget: Budget,
+    held: Vec<OwnedSemaphorePermit>,
+    room: usize,
+}
+
+impl Share {
+    fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+        if bytes > self.room {
+            let units = (bytes - self.room).div_ceil(UNIT);
+            let busy = || Refusal::Busy("too many requests are in work".to_owned());
+            let permit = Arc::clone(&self.budget.0).try_acquire_many_owned(units as u32).map_err(|_| busy())?;
+            self.held.push(permit);
+            self.room += units * UNIT;
+        }
+        self.room -= bytes;
+        Ok(())
+    }
+}
+
+impl Budget {
+    /// Reads a body.
+    pub async fn read(&self, body: Body, declared: Option<u64>) -> Result<(Bytes, Share), Refusal> {
+        if declared.is_some_and(|length| length > LARGEST as u64) {
+            return Err(Refusal::TooLarge);
+        }
+        let mut share = Share { budget: self.clone(), held: Vec::new(), room: 0 };
+        let bytes = timeout(PATIENCE, all(body, &mut share)).await.map_err(|_| Refusal::Incomplete)??;
+        Ok((bytes, share))
+    }
+}
+
+async fn all(mut body: Body, share: &mut Share) -> Result<Bytes, Refusal> {
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Refusal::Incomplete)?;
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > LARGEST {
+            return Err(Refusal::TooLarge);
+        }
+        share.grow(data.len())?;
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes.freeze())
+}
+
+/// Unpacks gzip.
+pub async fn unpacked(packed: Bytes, mut share: Share) -> Result<(Bytes, Share), Refusal> {
+    let unpack = move || {
+        let mut input = MultiGzDecoder::new(&packed[..]);
+        let (mut bytes, mut chunk) = (Vec::new(), vec![0; UNIT]);
+        loop {
+            let read = input
+                .read(&mut chunk)
+                .map_err(|error| Refusal::Malformed(format!("the body cannot be unpacked: {error}")))?;
+            if read == 0 {
+                return Ok((Bytes::from(bytes), share));
+            }
+            if bytes.len() + read > LARGEST {
+                return Err(Refusal::TooLarge);
+            }
+            share.grow(read)?;
+            bytes.extend(&chunk[..read]);
+        }
+    };
+    let cut = |_| Refusal::Busy("the server stops".to_owned());
+    tokio::task::spawn_blocking(unpack).await.map_err(cut)?
+}

@@ -1,0 +1,90 @@
+//! The receivers: OTLP over HTTP and over gRPC.
+//!
+//! A request is acknowledged when it is on disk. What cannot be taken now is refused so that senders try again; what is bad for good is
+//! refused for good. Bodies are limited in size, packed and unpacked, and all that are in work together in memory.
+
+mod answer;
+mod body;
+mod grpc;
+mod http;
+mod json;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::post;
+use bytes::Bytes;
+
+use crate::journal::Kind;
+use crate::service::{Busy, Service};
+use crate::spans::each_span;
+use body::Budget;
+
+/// The largest body, in bytes, after unpacking.
+pub const LARGEST: usize = 20 << 20;
+
+/// What receivers share.
+#[derive(Clone)]
+pub struct Receivers {
+    service: Arc<Service>,
+    budget: Budget,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It is larger than any may be.
+    TooLarge,
+    /// It is no request.
+    Malformed(String),
+    /// Its type or packing is not known.
+    Unknown(String),
+    /// It came too slowly, or was cut off.
+    Incomplete,
+    /// It cannot be taken now.
+    Busy(String),
+}
+
+/// What a request was taken as.
+struct Taken {
+    /// How many of its spans were refused for good.
+    rejected: u64,
+}
+
+impl Receivers {
+    /// For a service.
+    pub fn new(service: Arc<Service>) -> Self {
+        Self { service, budget: Budget::default() }
+    }
+
+    /// The routes.
+    pub fn routes(self) -> Router {
+        Router::new()
+            .route("/v1/traces", post(http::traces))
+            .route("/v1/metrics", post(http::metrics))
+            .route(grpc::TRACES, post(grpc::traces))
+            .route(grpc::METRICS, post(grpc::metrics))
+            .with_state(self)
+    }
+
+    /// Checks a request in binary form and takes it.
+    async fn take(&self, kind: Kind, payload: Bytes) -> Result<Taken, Refusal> {
+        let mut rejected = 0;
+        match kind {
+            Kind::Traces => each_span(&payload, |_, span| rejected += u64::from(span.is_err())),
+            Kind::Metrics => crate::spans::check_metrics(&payload),
+        }
+        .map_err(|_| Refusal::Malformed("the body is no OTLP request".to_owned()))?;
+        if payload.is_empty() {
+            return Ok(Taken { rejected });
+        }
+        self.service.take(kind, payload).await.map_err(|busy| {
+            Refusal::Busy(match busy {
+                Busy::Behind => "the server is behind".to_owned(),
+                Busy::Stopping => "the server stops".to_owned(),
+                Busy::Unwritable(why) => why,
+            })
+        })?;
+        Ok(Taken { rejected })
+    }
+}

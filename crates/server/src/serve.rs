@@ -1,0 +1,102 @@
+//! Listeners, and all routes behind them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Router, middleware};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::{Access, Act};
+use crate::receive::Receivers;
+use crate::service::Service;
+use crate::web;
+
+/// How many connections are open at a time.
+const CONNECTIONS: usize = 1024;
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a stop waits for requests in work.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// All routes.
+pub fn routes(service: &Arc<Service>, access: &Arc<Access>) -> Router {
+    let guarded = |router: Router, act: Act| {
+        let access = Arc::clone(access);
+        router.layer(from_fn(move |request: Request, next: Next| {
+            let access = Arc::clone(&access);
+            async move { guard(&access, act, request, next).await }
+        }))
+    };
+    let put = guarded(Receivers::new(Arc::clone(service)).routes(), Act::Put);
+    let read = guarded(web::reading(Arc::clone(service)), Act::Read);
+    let admin = guarded(web::administration(Arc::clone(service)), Act::Admin);
+    put.merge(read).merge(admin).merge(web::open(Arc::clone(service))).layer(middleware::from_fn(no_sniffing))
+}
+
+async fn guard(access: &Access, act: Act, request: Request, next: Next) -> Response {
+    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if access.allows(act, given) {
+        return next.run(request).await;
+    }
+    (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")], "this needs a token that allows it\n").into_response()
+}
+
+/// Browsers take each answer for what it says that it is, and run no script of another place.
+async fn no_sniffing(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert("x-content-type-options", axum::http::HeaderValue::from_static("nosniff"));
+    headers.insert("referrer-policy", axum::http::HeaderValue::from_static("no-referrer"));
+    response
+}
+
+/// Opens a port.
+///
+/// # Errors
+/// When it is in use, or the address is not of this machine.
+pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+/// Serves a listener until told to stop, then lets requests in work come to their end.
+pub async fn serve(listener: TcpListener, routes: Router, mut stop: watch::Receiver<bool>) {
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD)).keep_alive_timeout(HEAD);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Too many files are open, as a rule: some will be closed.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        // One too many is closed at once; its client tries again.
+        let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
+        let service = TowerToHyperService::new(routes.clone());
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // What goes wrong with a connection concerns its client alone.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+    let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+}

@@ -1,0 +1,338 @@
+//! The server at work: a thread that writes the journal, one that reads it, and what both tell.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::counts::Counts;
+use crate::journal::medium::{Folder, Medium};
+use crate::journal::{Journal, Kind, Record};
+use crate::store::{Store, StoreError};
+use crate::worker::{Worker, WorkerError, Working};
+
+/// How many payloads are written and synced together at most.
+const GROUP: usize = 1024;
+/// How far the worker may lag behind what was received, in bytes of the journal.
+const BACKLOG: u64 = 256 << 20;
+/// How long a worker may be silent before it counts as dead.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long the worker waits where there is nothing to do.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long it waits after the store failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Why a payload was not taken. The sender may try again later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// The worker lags too far behind.
+    Behind,
+    /// The journal could not be written.
+    Unwritable(String),
+    /// The server stops.
+    Stopping,
+}
+
+enum Command {
+    Append(Record, oneshot::Sender<Result<(), Busy>>),
+    Forget(u64),
+    Stop,
+}
+
+/// What the threads tell.
+struct Shared {
+    /// The clock when the service started, and the time since: jumps of the clock do not matter while it runs.
+    epoch: (u64, Instant),
+    /// Up to where the journal is on disk.
+    synced: AtomicU64,
+    /// Up to where the worker read it.
+    read: AtomicU64,
+    stopping: AtomicBool,
+    status: Mutex<Status>,
+    /// The worker, to be woken.
+    worker: Mutex<Option<thread::Thread>>,
+}
+
+/// How the service is.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// What became of the spans.
+    pub counts: Counts,
+    /// How many traces are open.
+    pub open_traces: usize,
+    /// How many bytes spans take that are not folded yet.
+    pub open_bytes: usize,
+    /// When the worker was last heard of.
+    heard: Option<Instant>,
+    /// What of the worker or the store does not work.
+    fault: Option<String>,
+    /// Why the journal could not be written when it was last tried.
+    unwritable: Option<String>,
+}
+
+impl Shared {
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        let passed = u64::try_from(self.epoch.1.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.epoch.0.saturating_add(passed)
+    }
+
+    fn wake(&self) {
+        if let Some(worker) = &*self.worker.lock().unwrap_or_else(PoisonError::into_inner) {
+            worker.unpark();
+        }
+    }
+}
+
+/// A running service.
+pub struct Service {
+    shared: Arc<Shared>,
+    commands: mpsc::Sender<Command>,
+    /// The worker, and the one that writes the journal.
+    threads: Mutex<Option<(JoinHandle<()>, JoinHandle<()>)>>,
+    path: PathBuf,
+    /// Held for as long as the store is in use.
+    _lock: File,
+}
+
+impl Service {
+    /// Opens the store and the journal beside it, and begins to work.
+    ///
+    /// # Errors
+    /// When another server has the store, or either of the two cannot be opened.
+    pub fn start(path: &Path, working: Working) -> Result<Arc<Self>, WorkerError> {
+        let medium = Folder::new(&beside(path, ".journal"))?;
+        Self::start_on(path, medium, working)
+    }
+
+    /// The same with a journal on another medium.
+    ///
+    /// # Errors
+    /// As [`Service::start`].
+    pub fn start_on<M: Medium>(path: &Path, medium: M, working: Working) -> Result<Arc<Self>, WorkerError> {
+        let lock = lock(path)?;
+        let store = Store::open(path)?;
+        let progress = store.progress()?;
+        let journal = Journal::open(medium.clone(), progress.position)?;
+        let worker = Worker::new(working, medium, &store)?;
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+        let shared = Arc::new(Shared {
+            epoch: (wall.max(progress.clock), Instant::now()),
+            synced: AtomicU64::new(journal.synced()),
+            read: AtomicU64::new(worker.position()),
+            stopping: AtomicBool::new(false),
+            status: Mutex::new(Status { heard: Some(Instant::now()), counts: worker.counts(), ..Status::default() }),
+            worker: Mutex::new(None),
+        });
+        let (commands, received) = mpsc::channel(GROUP);
+        let writing = {
+            let shared = Arc::clone(&shared);
+            thread::Builder::new().name("journal".to_owned()).spawn(move || write(journal, received, &shared))?
+        };
+        let reading = {
+            let (shared, commands) = (Arc::clone(&shared), commands.clone());
+            let work = move || follow(worker, store, &shared, &commands);
+            thread::Builder::new().name("worker".to_owned()).spawn(work)?
+        };
+        *shared.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading.thread().clone());
+        let threads = Mutex::new(Some((reading, writing)));
+        Ok(Arc::new(Self { shared, commands, threads, path: path.to_owned(), _lock: lock }))
+    }
+
+    /// Takes a payload; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be taken now.
+    pub async fn take(&self, kind: Kind, payload: Bytes) -> Result<(), Busy> {
+        let behind =
+            self.shared.synced.load(Ordering::Acquire).saturating_sub(self.shared.read.load(Ordering::Acquire));
+        if behind > BACKLOG {
+            return Err(Busy::Behind);
+        }
+        if self.shared.stopping.load(Ordering::Acquire) {
+            return Err(Busy::Stopping);
+        }
+        // A journal that could not be written is tried again.
+        if let Some(fault) = self.worker_fault() {
+            return Err(Busy::Unwritable(fault));
+        }
+        let (done, answer) = oneshot::channel();
+        let record = Record { kind, received: self.shared.now(), payload };
+        self.commands.send(Command::Append(record, done)).await.map_err(|_| Busy::Stopping)?;
+        answer.await.unwrap_or(Err(Busy::Stopping))
+    }
+
+    /// How it is.
+    pub fn status(&self) -> Status {
+        self.shared.status().clone()
+    }
+
+    /// How many bytes of the journal wait to be read.
+    pub fn backlog(&self) -> u64 {
+        self.shared.synced.load(Ordering::Acquire).saturating_sub(self.shared.read.load(Ordering::Acquire))
+    }
+
+    /// Nanoseconds since 1970.
+    pub fn now(&self) -> u64 {
+        self.shared.now()
+    }
+
+    /// What does not work, where anything does not.
+    pub fn fault(&self) -> Option<String> {
+        self.worker_fault().or_else(|| self.shared.status().unwritable.clone())
+    }
+
+    fn worker_fault(&self) -> Option<String> {
+        let status = self.shared.status();
+        let silent = status.heard.is_none_or(|heard| heard.elapsed() > SILENCE);
+        status.fault.clone().or_else(|| silent.then(|| "the worker does not answer".to_owned()))
+    }
+
+    /// Opens the store to read from it.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn store(&self) -> Result<Store, StoreError> {
+        Store::read(&self.path)
+    }
+
+    /// Stops: what was acknowledged is read and in the store when this returns, and open traces stay open in the journal.
+    pub fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        self.shared.wake();
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((worker, journal)) = threads {
+            // Panics were told of when they happened.
+            let _ = worker.join();
+            let _ = self.commands.blocking_send(Command::Stop);
+            let _ = journal.join();
+        }
+    }
+}
+
+/// A file beside the store.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn lock(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(beside(path, ".lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::Error::other("another server uses this store")),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Writes what comes to the journal, as much at a time as there is.
+fn write<M: Medium>(mut journal: Journal<M>, mut received: mpsc::Receiver<Command>, shared: &Shared) {
+    while let Some(first) = received.blocking_recv() {
+        let (mut records, mut answers) = (Vec::new(), Vec::new());
+        let mut stop = false;
+        let mut next = Some(first);
+        while let Some(command) = next {
+            match command {
+                Command::Append(record, done) => {
+                    records.push(record);
+                    answers.push(done);
+                }
+                Command::Forget(position) => {
+                    // Segments that could not be removed are tried again with the next checkpoint.
+                    let _ = journal.forget_before(position);
+                }
+                Command::Stop => stop = true,
+            }
+            next = if records.len() < GROUP { received.try_recv().ok() } else { None };
+        }
+        let outcome = journal.append(&records).map_err(|error| Busy::Unwritable(error.to_string()));
+        shared.synced.store(journal.synced(), Ordering::Release);
+        if !records.is_empty() {
+            let why = |error: &Busy| match error {
+                Busy::Unwritable(why) => format!("the journal cannot be written: {why}"),
+                Busy::Behind | Busy::Stopping => String::new(),
+            };
+            shared.status().unwritable = outcome.as_ref().err().map(why);
+        }
+        shared.wake();
+        for done in answers {
+            // The sender may have gone away. That the payload is there does no harm: it is known if it comes again.
+            let _ = done.send(outcome.clone());
+        }
+        if stop {
+            return;
+        }
+    }
+}
+
+/// Follows the journal until the service stops.
+fn follow<M: Medium>(mut worker: Worker<M>, mut store: Store, shared: &Shared, commands: &mpsc::Sender<Command>) {
+    if let Err(error) = follow_until_stopped(&mut worker, &mut store, shared, commands) {
+        shared.status().fault = Some(error.to_string());
+    }
+}
+
+fn follow_until_stopped<M: Medium>(
+    worker: &mut Worker<M>,
+    store: &mut Store,
+    shared: &Shared,
+    commands: &mpsc::Sender<Command>,
+) -> Result<(), WorkerError> {
+    let mut rolled_up = Instant::now();
+    loop {
+        let stopping = shared.stopping.load(Ordering::Acquire);
+        let end = shared.synced.load(Ordering::Acquire);
+        let mut stepped = false;
+        while !worker.is_due() && worker.step(end)? {
+            stepped = true;
+            tell(worker, shared);
+        }
+        worker.advance(shared.now());
+        tell(worker, shared);
+        let at_end = stopping && worker.position() >= end;
+        if worker.is_due() || at_end {
+            match worker.checkpoint(store) {
+                Ok(needed) => {
+                    shared.status().fault = None;
+                    // Where the channel is full, the next checkpoint says it.
+                    let _ = commands.try_send(Command::Forget(needed));
+                }
+                Err(_) if at_end => return Ok(()),
+                Err(error) => {
+                    // The journal has it all: what was acknowledged waits until the store can be written again.
+                    shared.status().fault = Some(error.to_string());
+                    thread::sleep(RETRY);
+                }
+            }
+            tell(worker, shared);
+        }
+        if at_end {
+            return Ok(());
+        }
+        if rolled_up.elapsed() > RETRY && !matches!(store.roll_up(worker.clock(), worker.retention()), Ok(true)) {
+            rolled_up = Instant::now() + 30 * RETRY;
+        }
+        if !stepped {
+            thread::park_timeout(PAUSE);
+        }
+    }
+}
+
+fn tell<M: Medium>(worker: &Worker<M>, shared: &Shared) {
+    shared.read.store(worker.position(), Ordering::Release);
+    let mut status = shared.status();
+    status.counts = worker.counts();
+    (status.open_traces, status.open_bytes) = worker.open();
+    status.heard = Some(Instant::now());
+}

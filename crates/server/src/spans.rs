@@ -1,0 +1,195 @@
+//! A request of the OTLP trace service taken apart, span by span, without a copy.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
+
+use dyelog::trace::protobuf::{Fields, Malformed, Value};
+
+/// Lists and maps nest no deeper in the values of attributes.
+const DEEPEST: u32 = 64;
+
+/// What the server needs to know of a span, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct SpanBytes<'a> {
+    /// The trace.
+    pub trace: u128,
+    /// The span.
+    pub id: u64,
+    /// Its parent; 0 for a root.
+    pub parent: u64,
+    /// Its start, nanoseconds since 1970.
+    pub start: u64,
+    /// A digest of what makes it the same as another: its identifiers, kind, name and times.
+    pub fingerprint: u64,
+    /// The message.
+    pub bytes: &'a [u8],
+}
+
+/// A span, or one without usable identifiers.
+pub type Found<'a> = Result<SpanBytes<'a>, NoIdentifier>;
+
+/// A span whose identifier, or that of its trace, is missing or of a wrong length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoIdentifier;
+
+/// Gives each span of a request, with the bytes of its resource.
+///
+/// # Errors
+/// When the bytes are no such request. Spans before the fault were given.
+pub fn each_span<'a>(request: &'a [u8], mut take: impl FnMut(&[u8], Found<'a>)) -> Result<(), Malformed> {
+    let mut fields = Fields::of(request);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            resource_spans(message(value)?, &mut take)?;
+        }
+    }
+    Ok(())
+}
+
+fn resource_spans<'a>(bytes: &'a [u8], take: &mut impl FnMut(&[u8], Found<'a>)) -> Result<(), Malformed> {
+    let mut resource: Cow<'a, [u8]> = Cow::Borrowed(&[]);
+    let mut fields = Fields::of(bytes);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            let part = message(value)?;
+            key_values(part, 1)?;
+            // A message that comes twice is both in one.
+            if resource.is_empty() { resource = Cow::Borrowed(part) } else { resource.to_mut().extend(part) }
+        }
+    }
+    let mut fields = Fields::of(bytes);
+    while let Some((number, value)) = fields.next()? {
+        // 1000 is what `scope_spans` was called before.
+        if matches!(number, 2 | 1000) {
+            let mut scope = Fields::of(message(value)?);
+            while let Some((number, value)) = scope.next()? {
+                if number == 2 {
+                    take(&resource, span(message(value)?)?);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn span(bytes: &[u8]) -> Result<Found<'_>, Malformed> {
+    let (mut trace, mut id, mut parent, mut name) = (&b""[..], &b""[..], &b""[..], &b""[..]);
+    let (mut kind, mut start, mut end) = (0, 0, 0);
+    let mut fields = Fields::of(bytes);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => trace = message(value)?,
+            2 => id = message(value)?,
+            4 => parent = message(value)?,
+            5 => name = message(value)?,
+            6 => kind = value.number(),
+            7 => start = value.number(),
+            8 => end = value.number(),
+            9 => key_value(message(value)?, 0)?,
+            11 => key_values(message(value)?, 3)?,
+            13 => key_values(message(value)?, 4)?,
+            15 => key_values(message(value)?, u64::MAX)?,
+            _ => {}
+        }
+    }
+    let ids = (<[u8; 16]>::try_from(trace), <[u8; 8]>::try_from(id));
+    let parent = if parent.is_empty() { Ok([0; 8]) } else { <[u8; 8]>::try_from(parent) };
+    let (Ok(trace), Ok(id), Ok(parent)) = (ids.0, ids.1, parent) else { return Ok(Err(NoIdentifier)) };
+    let (trace, id) = (u128::from_be_bytes(trace), u64::from_be_bytes(id));
+    if trace == 0 || id == 0 {
+        return Ok(Err(NoIdentifier));
+    }
+    let parent = u64::from_be_bytes(parent);
+    let mut digest = DefaultHasher::new();
+    digest.write_u128(trace);
+    for word in [id, parent, kind, start, end] {
+        digest.write_u64(word);
+    }
+    digest.write(name);
+    Ok(Ok(SpanBytes { trace, id, parent, start, fingerprint: digest.finish(), bytes }))
+}
+
+/// Checks a message of which one field holds attributes.
+fn key_values(bytes: &[u8], attributes: u64) -> Result<(), Malformed> {
+    let mut fields = Fields::of(bytes);
+    while let Some((number, value)) = fields.next()? {
+        if number == attributes {
+            key_value(message(value)?, 0)?;
+        }
+    }
+    Ok(())
+}
+
+fn key_value(bytes: &[u8], depth: u32) -> Result<(), Malformed> {
+    let mut fields = Fields::of(bytes);
+    while let Some((number, value)) = fields.next()? {
+        if number == 2 {
+            any_value(message(value)?, depth)?;
+        }
+    }
+    Ok(())
+}
+
+fn any_value(bytes: &[u8], depth: u32) -> Result<(), Malformed> {
+    if depth > DEEPEST {
+        return Err(Malformed);
+    }
+    let mut fields = Fields::of(bytes);
+    while let Some((number, value)) = fields.next()? {
+        if !matches!(number, 5 | 6) {
+            continue;
+        }
+        let mut values = Fields::of(message(value)?);
+        while let Some((inner, value)) = values.next()? {
+            match (number, inner) {
+                (5, 1) => any_value(message(value)?, depth + 1)?,
+                (6, 1) => key_value(message(value)?, depth + 1)?,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a field that has no others.
+fn message(value: Value<'_>) -> Result<&[u8], Malformed> {
+    if let Value::Bytes(bytes) = value { Ok(bytes) } else { Err(Malformed) }
+}
+
+/// Appends a field that holds bytes.
+pub fn put_field(into: &mut Vec<u8>, number: u8, bytes: &[u8]) {
+    put_head(into, number, bytes.len());
+    into.extend(bytes);
+}
+
+/// Appends what stands before such a field's bytes.
+pub fn put_head(into: &mut Vec<u8>, number: u8, length: usize) {
+    into.push(number << 3 | 2);
+    let mut rest = length;
+    while rest >= 0x80 {
+        into.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    into.push(rest as u8);
+}
+
+/// Checks a request of the OTLP metrics service.
+///
+/// # Errors
+/// When the bytes are no such request.
+pub fn check_metrics(request: &[u8]) -> Result<(), Malformed> {
+    let mut fields = Fields::of(request);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            let mut resource = Fields::of(message(value)?);
+            while let Some((number, value)) = resource.next()? {
+                match number {
+                    1 => key_values(message(value)?, 1)?,
+                    2 => key_values(message(value)?, u64::MAX)?,
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The tables, version by version.
+
+use rusqlite::Connection;
+
+use super::StoreError;
+
+/// What makes each version of the one before; the first one of an empty file.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE progress (
+        id INTEGER PRIMARY KEY CHECK (id = 0),
+        position INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        low_position INTEGER NOT NULL,
+        low_number INTEGER NOT NULL,
+        clock INTEGER NOT NULL,
+        open BLOB NOT NULL,
+        counts TEXT NOT NULL
+    );
+    CREATE TABLE recent (number INTEGER PRIMARY KEY, digests BLOB NOT NULL);
+    CREATE TABLE intervals (
+        id INTEGER PRIMARY KEY,
+        length INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        touched INTEGER NOT NULL,
+        spans INTEGER NOT NULL,
+        content BLOB NOT NULL
+    );
+    CREATE INDEX intervals_by_start ON intervals (start, length);
+    CREATE INDEX intervals_by_length ON intervals (length, start);
+"];
+
+/// Brings a store to this program's version.
+pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let version = check_not_newer(connection)?;
+    for (number, migration) in MIGRATIONS.iter().enumerate().skip(version) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "user_version", number as i64 + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// Refuses a store that is not of this program's version.
+pub fn check(connection: &Connection) -> Result<(), StoreError> {
+    match check_not_newer(connection)? {
+        version if version == MIGRATIONS.len() => Ok(()),
+        0 => Err(StoreError::Damaged("it is no store".to_owned())),
+        version => Err(StoreError::Damaged(format!("its schema is {version}: `dyelog-server` brings it up to date"))),
+    }
+}
+
+fn check_not_newer(connection: &Connection) -> Result<usize, StoreError> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    match usize::try_from(version) {
+        Ok(version) if version <= MIGRATIONS.len() => Ok(version),
+        _ => Err(StoreError::Newer(version)),
+    }
+}

@@ -1,0 +1,290 @@
+//! The worker: reads the journal, gathers traces, folds them and writes checkpoints.
+//!
+//! What it does is a function of the journal. After a crash it begins where the last checkpoint stood: spans that were open then are
+//! read again from the journal, all that came later is new.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+
+use dyelog::lqn::submodel::SubModel;
+use dyelog::trace::protobuf::Malformed;
+
+use crate::assemble::{Assembler, Gathering, Nanos, Place};
+use crate::counts::Counts;
+use crate::fold::Folding;
+use crate::journal::medium::Medium;
+use crate::journal::{Kind, Reader, Record};
+use crate::recent::Recent;
+use crate::spans::{NoIdentifier, SpanBytes, each_span};
+use crate::store::{Checkpoint, Progress, Store, StoreError};
+
+/// How the worker works.
+#[derive(Clone, Debug)]
+pub struct Working {
+    /// How traces are gathered.
+    pub gathering: Gathering,
+    /// How they are folded.
+    pub folding: Folding,
+    /// The time between checkpoints.
+    pub checkpoint: Nanos,
+    /// How many bytes of traces are folded together at most.
+    pub batch_bytes: usize,
+    /// How long intervals are kept.
+    pub retention: Nanos,
+}
+
+impl Default for Working {
+    fn default() -> Self {
+        const SECOND: u64 = 1_000_000_000;
+        let gathering =
+            Gathering { grace: 2 * SECOND, limit: 30 * SECOND, interval: 10 * SECOND, most_bytes: 128 << 20 };
+        Self {
+            gathering,
+            folding: Folding::default(),
+            checkpoint: 2 * SECOND,
+            batch_bytes: 16 << 20,
+            retention: 2 * 365 * 24 * 3600 * SECOND,
+        }
+    }
+}
+
+/// Why the worker stops.
+#[derive(Debug)]
+pub enum WorkerError {
+    /// The journal cannot be read.
+    Journal(io::Error),
+    /// The store cannot be read or written.
+    Store(StoreError),
+}
+
+impl fmt::Display for WorkerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Journal(error) => write!(f, "{error}"),
+            Self::Store(error) => write!(f, "the store cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for WorkerError {}
+
+impl From<io::Error> for WorkerError {
+    fn from(error: io::Error) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl From<StoreError> for WorkerError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// 2000-01-01, nanoseconds since 1970. What says that it is older has no clock.
+const EARLIEST: u64 = 946_684_800_000_000_000;
+/// How far a clock may be ahead.
+const AHEAD: u64 = 24 * 3600 * 1_000_000_000;
+
+/// Follows the journal.
+pub struct Worker<M: Medium> {
+    working: Working,
+    reader: Reader<M>,
+    assembler: Assembler,
+    recent: Recent,
+    counts: Counts,
+    /// How many spans came up to here.
+    number: u64,
+    clock: Nanos,
+    /// The time of the last checkpoint.
+    checkpointed: Nanos,
+    /// What was folded since the last checkpoint.
+    submodels: BTreeMap<u64, (SubModel, u64)>,
+    merge: String,
+    /// Whether anything came since the last checkpoint.
+    changed: bool,
+}
+
+impl<M: Medium> Worker<M> {
+    /// Takes up where the store's last checkpoint stood.
+    ///
+    /// # Errors
+    /// When the store or the journal cannot be read.
+    pub fn new(working: Working, medium: M, store: &Store) -> Result<Self, WorkerError> {
+        let progress = store.progress()?;
+        let mut recent = Recent::default();
+        store.recent(|number, digests| recent.restore(number, digests))?;
+        let mut worker = Self {
+            reader: Reader::at(medium.clone(), progress.position),
+            assembler: Assembler::new(working.gathering.clone()),
+            recent,
+            counts: progress.counts,
+            number: progress.number,
+            clock: progress.clock,
+            checkpointed: progress.clock,
+            submodels: BTreeMap::new(),
+            merge: String::new(),
+            changed: false,
+            working,
+        };
+        worker.reopen(Reader::at(medium, progress.low.0), &progress)?;
+        Ok(worker)
+    }
+
+    /// Reads again the spans that were open at the last checkpoint.
+    fn reopen(&mut self, mut reader: Reader<M>, progress: &Progress) -> Result<(), WorkerError> {
+        let mut open = progress.open.iter().copied().peekable();
+        let mut number = progress.low.1;
+        while open.peek().is_some()
+            && let Some((position, record)) = reader.next(progress.position)?
+        {
+            if record.kind != Kind::Traces {
+                continue;
+            }
+            let place = Place { position, number };
+            // What is malformed was refused before it came to the journal.
+            let _: Result<(), Malformed> = each_span(&record.payload, |resource, span| {
+                if let Ok(span) = span
+                    && open.next_if_eq(&number).is_some()
+                {
+                    self.assembler.take(&span, resource, number, place, record.received);
+                }
+                number += 1;
+            });
+        }
+        Ok(())
+    }
+
+    /// Where the next record begins.
+    pub fn position(&self) -> u64 {
+        self.reader.position()
+    }
+
+    /// The counts as they are now.
+    pub fn counts(&self) -> Counts {
+        let folded: u64 = self.submodels.values().map(|(_, spans)| spans).sum();
+        let incomplete_traces = self.counts.incomplete_traces + self.assembler.incomplete;
+        Counts { open: self.assembler.spans(), folded: self.counts.folded + folded, incomplete_traces, ..self.counts }
+    }
+
+    /// How many traces are open, and how many bytes all spans take that are not folded yet.
+    pub fn open(&self) -> (usize, usize) {
+        (self.assembler.traces(), self.assembler.bytes())
+    }
+
+    /// Takes the next record in, if it ends at or before `end`; whether there was one.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn step(&mut self, end: u64) -> Result<bool, WorkerError> {
+        let Some((position, record)) = self.reader.next(end)? else { return Ok(false) };
+        self.changed = true;
+        self.clock = self.clock.max(record.received);
+        match record.kind {
+            Kind::Traces => self.traces(position, &record),
+            Kind::Metrics => self.counts.metric_requests += 1,
+        }
+        self.assembler.advance(self.clock);
+        if self.assembler.ready_bytes() >= self.working.batch_bytes {
+            self.fold();
+        }
+        Ok(true)
+    }
+
+    fn traces(&mut self, position: u64, record: &Record) {
+        let Self { assembler, recent, counts, number, clock, .. } = self;
+        let place = Place { position, number: *number };
+        // What is malformed was refused before it came to the journal.
+        let _: Result<(), Malformed> = each_span(&record.payload, |resource, span| {
+            counts.received += 1;
+            match span {
+                Err(NoIdentifier) => counts.refused += 1,
+                Ok(span) if !recent.take(span.fingerprint) => counts.duplicate += 1,
+                Ok(span) if !is_possible(&span, *clock) => counts.set_aside += 1,
+                Ok(span) => assembler.take(&span, resource, *number, place, *clock),
+            }
+            *number += 1;
+        });
+    }
+
+    /// Lets time pass: `now`, nanoseconds since 1970.
+    pub fn advance(&mut self, now: Nanos) {
+        self.clock = self.clock.max(now);
+        self.assembler.advance(self.clock);
+    }
+
+    /// Whether it is time for a checkpoint.
+    pub fn is_due(&self) -> bool {
+        let waiting = self.changed || self.assembler.ready_bytes() > 0 || !self.submodels.is_empty();
+        waiting && self.clock.saturating_sub(self.checkpointed) >= self.working.checkpoint
+    }
+
+    /// Gives out all traces, whether they are complete or not.
+    pub fn give_out_all(&mut self) {
+        self.assembler.give_out_all();
+    }
+
+    fn fold(&mut self) {
+        for (start, batch) in self.assembler.take_ready() {
+            let Some(folded) = self.working.folding.fold(batch.request()) else {
+                self.counts.set_aside += batch.spans;
+                continue;
+            };
+            let spans = folded.spans.min(batch.spans);
+            self.counts.set_aside += batch.spans - spans;
+            self.merge = folded.merge;
+            let (sum, count) = self.submodels.entry(start).or_default();
+            sum.merge(&folded.submodel);
+            *count += spans;
+        }
+    }
+
+    /// Folds what is ready, and writes where it stands; gives the position before which the journal is no longer needed.
+    ///
+    /// # Errors
+    /// When the store cannot be written. Nothing is lost then: the next checkpoint brings it.
+    pub fn checkpoint(&mut self, store: &mut Store) -> Result<u64, WorkerError> {
+        self.fold();
+        let counts = self.counts();
+        let (open, low) = self.assembler.still_open();
+        let here = (self.position(), self.number);
+        let low = low.map_or(here, |place| (place.position, place.number));
+        let progress = Progress { position: here.0, number: here.1, low, open, clock: self.clock, counts };
+        let submodels: Vec<(u64, SubModel, u64)> =
+            std::mem::take(&mut self.submodels).into_iter().map(|(start, (sum, spans))| (start, sum, spans)).collect();
+        let expired = self.recent.expired();
+        let checkpoint = Checkpoint {
+            progress: &progress,
+            submodels: &submodels,
+            recent: self.recent.next_row(),
+            expired,
+            merge: &self.merge,
+        };
+        if let Err(error) = store.commit(&checkpoint) {
+            self.submodels = submodels.into_iter().map(|(start, sum, spans)| (start, (sum, spans))).collect();
+            return Err(error.into());
+        }
+        self.recent.stored(expired);
+        self.counts = Counts { open: 0, ..counts };
+        self.assembler.incomplete = 0;
+        self.assembler.tidy();
+        self.checkpointed = self.clock;
+        self.changed = false;
+        Ok(low.0)
+    }
+
+    /// How long intervals are kept.
+    pub fn retention(&self) -> Nanos {
+        self.working.retention
+    }
+
+    /// The time that was reached.
+    pub fn clock(&self) -> Nanos {
+        self.clock
+    }
+}
+
+/// Whether a span starts at a time at which something can have happened.
+fn is_possible(span: &SpanBytes<'_>, now: Nanos) -> bool {
+    (EARLIEST..=now.saturating_add(AHEAD)).contains(&span.start)
+}

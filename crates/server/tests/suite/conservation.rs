@@ -1,0 +1,163 @@
+//! Whatever way spans come in, and wherever the server dies on the way: each counts once.
+
+use dyelog::lqn::saved;
+use dyelog_server::journal::medium::{Handle as _, Medium as _, Memory};
+use dyelog_server::journal::{Journal, Kind, Record};
+use dyelog_server::store::Store;
+use dyelog_server::worker::{Worker, Working};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use crate::support::{BEGIN, Recorded, SECOND, of_file, request, trace};
+
+/// A server without its network, which can be killed.
+struct Server {
+    folder: TempDir,
+    memory: Memory,
+    journal: Journal<Memory>,
+    store: Store,
+    worker: Worker<Memory>,
+    now: u64,
+}
+
+impl Server {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::default();
+        let store = Store::open(&folder.path().join("store.db")).unwrap();
+        let journal = Journal::open(memory.clone(), 0).unwrap();
+        let worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
+        Self { folder, memory, journal, store, worker, now: BEGIN }
+    }
+
+    fn receive(&mut self, payload: Vec<u8>) {
+        self.journal.append(&[Record { kind: Kind::Traces, received: self.now, payload: payload.into() }]).unwrap();
+    }
+
+    fn work(&mut self) {
+        while self.worker.step(self.journal.synced()).unwrap() {}
+        self.worker.advance(self.now);
+        assert!(self.worker.counts().are_conserved(), "{:?}", self.worker.counts());
+    }
+
+    fn checkpoint(&mut self) {
+        let needed = self.worker.checkpoint(&mut self.store).unwrap();
+        self.journal.forget_before(needed).unwrap();
+    }
+
+    /// Dies in the middle of a write, with whatever was not committed, and starts again.
+    fn die(&mut self, torn: &[u8]) {
+        let last = self.memory.segments().unwrap().pop().unwrap();
+        let mut handle = self.memory.open(last).unwrap();
+        handle.append(torn).unwrap();
+        handle.sync().unwrap();
+        self.store = Store::open(&self.folder.path().join("store.db")).unwrap();
+        let floor = self.store.progress().unwrap().position;
+        self.journal = Journal::open(self.memory.clone(), floor).unwrap();
+        self.worker = Worker::new(Working::default(), self.memory.clone(), &self.store).unwrap();
+        assert!(self.worker.counts().are_conserved(), "{:?}", self.worker.counts());
+    }
+
+    fn finish(&mut self) {
+        self.work();
+        self.now += 40 * SECOND;
+        self.work();
+        self.checkpoint();
+    }
+
+    fn period(&self, from: u64, to: u64) -> Option<String> {
+        let (submodel, merge) = self.store.period(from, to).unwrap()?;
+        Some(saved::write(&submodel, &merge))
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many of the spans that are left are sent, and arrive so many times.
+    Send { spans: usize, times: usize },
+    /// The journal is read.
+    Work,
+    /// A checkpoint is written.
+    Checkpoint,
+    /// The server dies, with part of a record at the end of its journal.
+    Die(Vec<u8>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1..12_usize, 1..3_usize).prop_map(|(spans, times)| Step::Send { spans, times }),
+        2 => Just(Step::Work),
+        1 => Just(Step::Checkpoint),
+        1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(Step::Die),
+    ]
+}
+
+fn traces() -> impl Strategy<Value = Vec<Recorded>> {
+    let one = (0..35_u64, proptest::collection::vec(1..40_u64, 0..4));
+    proptest::collection::vec(one, 1..12).prop_map(|traces| {
+        let numbered = traces.iter().enumerate();
+        numbered.flat_map(|(number, (at, calls))| trace(number as u64, BEGIN + at * SECOND, calls)).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_model_is_that_of_the_same_spans_in_a_file(
+        spans in traces().prop_shuffle(), lost in 0..3_usize, steps in proptest::collection::vec(step(), 1..60)
+    ) {
+        let delivered = &spans[lost.min(spans.len() - 1)..];
+        let mut server = Server::new();
+        let mut left = delivered;
+        let mut sent = 0;
+        for step in steps {
+            // All of it is within the grace.
+            server.now += 10_000_000;
+            match step {
+                Step::Send { spans, times } => {
+                    let (now, later) = left.split_at(spans.min(left.len()));
+                    left = later;
+                    for _ in 0..times {
+                        server.receive(request(now));
+                        sent += now.len() as u64;
+                    }
+                }
+                Step::Work => server.work(),
+                Step::Checkpoint => {
+                    server.work();
+                    server.checkpoint();
+                }
+                Step::Die(torn) => server.die(&torn),
+            }
+        }
+        server.receive(request(left));
+        sent += left.len() as u64;
+        server.finish();
+        let counts = server.worker.counts();
+        prop_assert_eq!((counts.received, counts.folded, counts.open), (sent, delivered.len() as u64, 0));
+        prop_assert_eq!(server.period(0, u64::MAX).unwrap(), of_file(delivered));
+        server.die(b"");
+        prop_assert_eq!(server.worker.counts(), counts);
+    }
+}
+
+#[test]
+fn each_interval_has_the_model_of_its_own_traces() {
+    let mut server = Server::new();
+    let minute = |number: u64| -> Vec<Recorded> {
+        (0..6).flat_map(|at| trace(10 * number + at, BEGIN + (number * 60 + at * 9) * SECOND, &[3, 5 + at])).collect()
+    };
+    // The later one comes first, and the earlier one an hour late.
+    server.receive(request(&minute(1)));
+    server.work();
+    server.now += 3600 * SECOND;
+    server.receive(request(&minute(0)));
+    server.finish();
+    for number in [0, 1] {
+        let from = BEGIN + number * 60 * SECOND;
+        assert_eq!(server.period(from, from + 60 * SECOND).unwrap(), of_file(&minute(number)));
+    }
+    assert_eq!(server.period(BEGIN + 200 * SECOND, u64::MAX), None);
+}

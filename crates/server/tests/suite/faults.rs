@@ -1,0 +1,105 @@
+//! Disks that are full, stores that fail, traces that never end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use dyelog_server::access::Access;
+use dyelog_server::journal::medium::Memory;
+use dyelog_server::journal::{Journal, Kind, Record};
+use dyelog_server::serve::routes;
+use dyelog_server::service::Service;
+use dyelog_server::store::Store;
+use dyelog_server::worker::{Worker, Working};
+use tower::ServiceExt as _;
+
+use crate::support::{BEGIN, SECOND, request, trace};
+
+/// Asks a service without a network.
+async fn ask(service: &Arc<Service>, method: &str, path: &str, body: Vec<u8>) -> (StatusCode, bool) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", "application/x-protobuf")
+        .body(Body::from(body))
+        .unwrap();
+    let answer = routes(service, &Arc::new(Access::default())).oneshot(request).await.unwrap();
+    (answer.status(), answer.headers().contains_key("retry-after"))
+}
+
+#[test]
+fn a_full_disk_is_told_and_goes_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = Memory::default();
+    let service = Service::start_on(&folder.path().join("store.db"), memory.clone(), Working::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let put = |number: u64| ask(&service, "POST", "/v1/traces", request(&trace(number, BEGIN, &[2])));
+        let health = || ask(&service, "GET", "/healthz", Vec::new());
+        assert_eq!(put(1).await, (StatusCode::OK, false));
+        memory.fill_up_after(100);
+        assert_eq!(put(2).await, (StatusCode::SERVICE_UNAVAILABLE, true));
+        assert_eq!(health().await.0, StatusCode::SERVICE_UNAVAILABLE);
+        memory.fill_up_after(usize::MAX);
+        assert_eq!(put(2).await, (StatusCode::OK, false));
+        assert_eq!(health().await.0, StatusCode::OK);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(service.status().counts.received, 6);
+    });
+    service.stop();
+}
+
+#[test]
+fn a_store_that_fails_is_told_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let memory = Memory::default();
+    let mut working = Working::default();
+    working.checkpoint = SECOND / 10;
+    let service = Service::start_on(&path, memory.clone(), working.clone()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        // A table that is gone stands for whatever may happen to a store.
+        let spoiler = rusqlite::Connection::open(&path).unwrap();
+        spoiler.execute_batch("ALTER TABLE progress RENAME TO hidden").unwrap();
+        assert_eq!(ask(&service, "POST", "/v1/traces", request(&trace(1, BEGIN, &[2]))).await.0, StatusCode::OK);
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        assert_eq!(ask(&service, "GET", "/healthz", Vec::new()).await.0, StatusCode::SERVICE_UNAVAILABLE);
+        let refused = ask(&service, "POST", "/v1/traces", request(&trace(2, BEGIN, &[2]))).await;
+        assert_eq!(refused, (StatusCode::SERVICE_UNAVAILABLE, true));
+        spoiler.execute_batch("ALTER TABLE hidden RENAME TO progress").unwrap();
+        tokio::time::sleep(Duration::from_millis(2000)).await;
+        assert_eq!(ask(&service, "GET", "/healthz", Vec::new()).await.0, StatusCode::OK);
+        assert_eq!(service.status().counts.received, 3);
+    });
+    service.stop();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.progress().unwrap().counts.received, 3);
+}
+
+#[test]
+fn traces_that_never_end_stay_within_their_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let memory = Memory::default();
+    let mut journal = Journal::open(memory.clone(), 0).unwrap();
+    let mut working = Working::default();
+    working.gathering.most_bytes = 4 << 20;
+    let mut worker = Worker::new(working, memory, &store).unwrap();
+    for batch in 0..100_u64 {
+        // Of each trace only a call is there, and its root never comes.
+        let spans: Vec<_> = (0..500).map(|number| trace(batch * 500 + number, BEGIN, &[2]).swap_remove(0)).collect();
+        let record = Record { kind: Kind::Traces, received: BEGIN + batch, payload: request(&spans).into() };
+        journal.append(&[record]).unwrap();
+        while worker.step(journal.synced()).unwrap() {}
+        let (_, bytes) = worker.open();
+        assert!(bytes < 24 << 20, "{bytes}");
+    }
+    let counts = worker.counts();
+    assert!(counts.are_conserved() && counts.open < 15_000 && counts.incomplete_traces > 30_000, "{counts:?}");
+    worker.advance(BEGIN + 31 * SECOND);
+    worker.checkpoint(&mut store).unwrap();
+    let counts = worker.counts();
+    assert_eq!((counts.received, counts.folded, counts.open), (50_000, 50_000, 0));
+}

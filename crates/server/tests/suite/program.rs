@@ -1,0 +1,111 @@
+//! The server as a program of its own, and a client that speaks HTTP/1.1 to it.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server that runs.
+pub struct Program {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Program {
+    /// Starts it on a port of its own.
+    pub fn start(store: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+            .args(["--listen", "127.0.0.1:0", "--store"])
+            .arg(store)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it says its port");
+        let address = line.trim().strip_prefix("listening on http://").expect("a port").parse().expect("an address");
+        Self { child, address }
+    }
+
+    /// Kills it at once.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Asks it to stop, and waits until it did.
+    #[cfg(unix)]
+    pub fn stop(mut self) {
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status().expect("a signal is sent");
+        assert!(asked.success());
+        assert!(self.child.wait().expect("it ends").success());
+    }
+
+    /// Sends a request; gives the status and the body of the answer.
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<Answer> {
+        Self::ask_of(self.address, method, path, headers, body)
+    }
+
+    fn ask_of(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Answer> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+        head.push_str(&format!("content-length: {}\r\n", body.len()));
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes())?;
+        // A server that refuses a body need not read it.
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).or_else(|error| if answer.is_empty() { Err(error) } else { Ok(0) })?;
+        let cut = || io::Error::other("no whole answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(cut)?;
+        let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(cut)?;
+        Ok(Answer { status, body: answer[end + 4..].to_vec() })
+    }
+
+    /// Sends traces in binary form.
+    pub fn put(&self, body: &[u8]) -> io::Result<Answer> {
+        Self::put_to(self.address, body)
+    }
+
+    /// The same, to an address.
+    pub fn put_to(address: SocketAddr, body: &[u8]) -> io::Result<Answer> {
+        Self::ask_of(address, "POST", "/v1/traces", &[("content-type", "application/x-protobuf")], body)
+    }
+
+    /// A figure of its own metrics.
+    pub fn figure(&self, name: &str) -> u64 {
+        let text = self.ask("GET", "/metrics", &[], b"").expect("it answers").text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the server said.
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}

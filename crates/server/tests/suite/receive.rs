@@ -1,0 +1,161 @@
+//! What the receivers take, and what they refuse.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::program::Program;
+use crate::support::{BEGIN, SECOND, of_file, request, trace};
+
+const PROTOBUF: (&str, &str) = ("content-type", "application/x-protobuf");
+const JSON: (&str, &str) = ("content-type", "application/json");
+const GZIP: (&str, &str) = ("content-encoding", "gzip");
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Waits until all that was sent is folded.
+fn folded(program: &Program, spans: u64) {
+    let begin = Instant::now();
+    while program.figure("dyelog_spans{state=\"folded\"}") < spans {
+        assert!(begin.elapsed() < Duration::from_secs(30), "not folded in time");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn binary_json_and_gzip_come_to_one_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
+    let spans: Vec<_> = (0..3).flat_map(|number| trace(number, BEGIN + number * SECOND, &[3, 4])).collect();
+    let of = |number: usize| &spans[number * 5..(number + 1) * 5];
+    assert_eq!(program.put(&request(of(0))).unwrap().status, 200);
+    let packed = program.ask("POST", "/v1/traces", &[PROTOBUF, GZIP], &gzip(&request(of(1)))).unwrap();
+    assert_eq!((packed.status, packed.body.len()), (200, 0));
+    let json = json_of(&request(of(2)));
+    let answer = program.ask("POST", "/v1/traces", &[JSON, GZIP], &gzip(json.as_bytes())).unwrap();
+    assert_eq!((answer.status, answer.text().as_str()), (200, "{}"));
+    folded(&program, 15);
+    let period = program.ask("GET", "/v1/period?from=2023-11-14T22:13:20Z&to=2023-11-14T22:14:00Z", &[], b"").unwrap();
+    assert_eq!(period.text(), of_file(&spans));
+    assert_eq!(program.ask("GET", "/v1/period?to=2000-01-02T00:00:00Z", &[], b"").unwrap().status, 404);
+    assert_eq!(program.ask("GET", "/v1/period?from=x", &[], b"").unwrap().status, 400);
+}
+
+/// A request in the JSON of OTLP.
+fn json_of(request: &[u8]) -> String {
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    use prost::Message as _;
+    serde_json::to_string(&ExportTraceServiceRequest::decode(request).unwrap()).unwrap()
+}
+
+#[test]
+fn what_is_refused_says_why_and_harms_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let status =
+        |headers: &[(&str, &str)], body: &[u8]| program.ask("POST", "/v1/traces", headers, body).unwrap().status;
+    assert_eq!(status(&[PROTOBUF], b"\xff\xff\xff"), 400);
+    assert_eq!(status(&[JSON], b"{\"resourceSpans\": 7}"), 400);
+    assert_eq!(status(&[JSON], b"{}"), 200);
+    assert_eq!(status(&[("content-type", "text/plain")], b"x"), 415);
+    assert_eq!(status(&[PROTOBUF, ("content-encoding", "br")], b"x"), 415);
+    assert_eq!(status(&[PROTOBUF, GZIP], b"no gzip"), 400);
+    assert_eq!(status(&[PROTOBUF], &vec![0; (20 << 20) + 1]), 413);
+    // A gigabyte of zeros in a megabyte.
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    let zeros = vec![0; 1 << 20];
+    (0..1024).for_each(|_| bomb.write_all(&zeros).unwrap());
+    assert_eq!(status(&[PROTOBUF, GZIP], &bomb.finish().unwrap()), 413);
+    assert_eq!(program.ask("GET", "/v1/traces", &[], b"").unwrap().status, 405);
+    assert_eq!(program.ask("GET", "/healthz", &[], b"").unwrap().status, 200);
+    assert_eq!(program.figure("dyelog_spans_received_total"), 0);
+}
+
+#[test]
+fn spans_without_identifiers_are_a_partial_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--grace", "0.1"]);
+    let mut spans = trace(1, BEGIN, &[2]);
+    spans[0].1.span_id = vec![0; 8];
+    spans[1].1.trace_id.pop();
+    let answer = program.ask("POST", "/v1/traces", &[JSON], json_of(&request(&spans)).as_bytes()).unwrap();
+    assert_eq!(answer.status, 200);
+    assert!(answer.text().contains("\"rejectedSpans\":\"2\""), "{}", answer.text());
+    let answer = program.put(&request(&spans)).unwrap();
+    assert_eq!((answer.status, &answer.body[..2], &answer.body[2..4]), (200, &[10, 57][..], &[8, 2][..]));
+    folded(&program, 1);
+    assert_eq!(program.figure("dyelog_spans{state=\"refused\"}"), 4);
+    assert_eq!(program.figure("dyelog_spans{state=\"duplicate\"}"), 1);
+}
+
+#[test]
+fn slow_clients_do_not_keep_others_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let slow: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut stream = TcpStream::connect(program.address).unwrap();
+            let head = "POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\ncontent-length: 100000\r\n\r\n";
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(b"\x0a").unwrap();
+            stream
+        })
+        .collect();
+    let begin = Instant::now();
+    assert_eq!(program.put(&request(&trace(1, BEGIN, &[2]))).unwrap().status, 200);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    drop(slow);
+}
+
+#[test]
+fn tokens_tell_who_may_put_read_and_delete() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, "put aaaaaaaaaaaaaaaa\nread bbbbbbbbbbbbbbbb\nadmin cccccccccccccccc\n").unwrap();
+    let tokens = tokens.to_str().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--tokens", tokens]);
+    let body = request(&trace(1, BEGIN, &[2]));
+    let ask = |method: &str, path: &str, token: &str, body: &[u8]| {
+        let bearer = format!("Bearer {token}");
+        program.ask(method, path, &[PROTOBUF, ("authorization", &bearer)], body).unwrap().status
+    };
+    assert_eq!(program.put(&body).unwrap().status, 401);
+    assert_eq!(ask("POST", "/v1/traces", "aaaaaaaaaaaaaaaa", &body), 200);
+    assert_eq!(ask("POST", "/v1/traces", "bbbbbbbbbbbbbbbb", &body), 401);
+    assert_eq!(ask("GET", "/v1/intervals", "aaaaaaaaaaaaaaaa", b""), 401);
+    assert_eq!(ask("GET", "/v1/intervals", "bbbbbbbbbbbbbbbb", b""), 200);
+    assert_eq!(ask("DELETE", "/v1/period?to=now", "bbbbbbbbbbbbbbbb", b""), 401);
+    assert_eq!(ask("DELETE", "/v1/period?to=now", "cccccccccccccccc", b""), 200);
+    assert_eq!(ask("GET", "/healthz", "", b""), 200);
+}
+
+#[test]
+fn other_machines_only_with_tokens() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+        .args(["--listen", "0.0.0.0:0", "--store", "never-made.db"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("can be reached from other machines") && words.contains("--tokens FILE"), "{words}");
+}
+
+#[test]
+fn heads_that_never_end_are_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &[]);
+    let mut stream = TcpStream::connect(program.address).unwrap();
+    stream.write_all(b"POST /v1/traces HT").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+    let mut answer = Vec::new();
+    // It is closed within the time that heads have.
+    stream.read_to_end(&mut answer).expect("it was closed");
+}

@@ -1,0 +1,62 @@
+//! Intervals that grow old, and what a store refuses.
+
+use dyelog::lqn::saved;
+use dyelog_server::store::{LEVELS, Store, StoreError};
+
+use crate::support::{BEGIN, SECOND, of_file, trace};
+
+#[test]
+fn roll_ups_keep_what_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let begin = BEGIN / LEVELS[4].length * LEVELS[4].length;
+    let mut all = Vec::new();
+    for number in 0..200 {
+        let start = begin + number * 30 * SECOND;
+        let spans = trace(number, start, &[3, 4]);
+        let (sub, merge) = saved::parse(&"test".into(), &of_file(&spans)).unwrap();
+        store.add(start / LEVELS[0].length * LEVELS[0].length, start, &sub, &merge).unwrap();
+        all.extend(spans);
+    }
+    let (end, forever) = (begin + 200 * 30 * SECOND, 3650 * LEVELS[4].length);
+    let whole = |store: &Store| store.period(begin, end).unwrap().map(|(sub, merge)| saved::write(&sub, &merge));
+    assert_eq!(whole(&store), Some(of_file(&all)));
+    let mut before = store.intervals(begin, end).unwrap().len();
+    for level in LEVELS.windows(2) {
+        let now = end + level[0].stays + level[1].length;
+        while store.roll_up(now, forever).unwrap() {}
+        let intervals = store.intervals(begin, end).unwrap();
+        assert!(intervals.len() < before && intervals.iter().all(|interval| interval.length >= level[1].length));
+        before = intervals.len();
+        assert_eq!(whole(&store), Some(of_file(&all)), "{level:?}");
+    }
+    assert_eq!(before, 1);
+    store.roll_up(end + 100 * LEVELS[4].length, 50 * LEVELS[4].length).unwrap();
+    assert_eq!(whole(&store), None);
+}
+
+#[test]
+fn periods_are_cut_at_intervals() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let begin = BEGIN / LEVELS[0].length * LEVELS[0].length;
+    let (sub, merge) = saved::parse(&"test".into(), &of_file(&trace(1, begin, &[2]))).unwrap();
+    for number in 0..3 {
+        store.add(begin + number * LEVELS[0].length, begin, &sub, &merge).unwrap();
+    }
+    let count = |from: u64, to: u64| store.intervals(begin + from * SECOND, begin + to * SECOND).unwrap().len();
+    assert_eq!((count(0, 10), count(0, 11), count(9, 10), count(10, 30), count(30, 40)), (1, 2, 1, 2, 0));
+    assert_eq!(store.delete(begin + 5 * SECOND, begin + 25 * SECOND).unwrap(), 1);
+}
+
+#[test]
+fn a_store_of_a_later_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    drop(Store::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::Newer(99))));
+    let other = folder.path().join("other");
+    std::fs::write(&other, "no database, but a text that is longer than the head of one would be").unwrap();
+    assert!(Store::open(&other).is_err());
+}

@@ -1,0 +1,440 @@
+//! The assembly of a model: processors, tasks and entries first, then what entries do, then what is fitted to the traces.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, RequestKind};
+use crate::lqn::{Body, EntryId, Forwarding, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId};
+use crate::model::body::{Bodies, is_answered};
+use crate::model::config::{Configuration, DemandValues, Network};
+use crate::model::demand::{DemandSource, Demands, is_measured};
+use crate::model::joins::{Seen, Woven};
+use crate::model::naming::{Unique, entry_names, task_label};
+use crate::model::origins::quantiles;
+use crate::model::parts::{Customer, Parts};
+use crate::model::servers::{OwnTime, Traced};
+use crate::model::{EntryOrigin, Load, LoadReason, Origins, ScenarioOrigin, TaskOrigin, codes, joins, load, replicas};
+
+/// The load of each scenario, and why it is that.
+pub(super) type Loads = Vec<(Load, LoadReason)>;
+
+/// A model in the making.
+pub(super) struct Assembly<'a> {
+    parts: &'a Parts<'a>,
+    configuration: &'a Configuration,
+    traced: &'a Traced,
+    demands: Demands<'a>,
+    model: Model,
+    origins: Origins,
+    findings: Vec<Diagnostic>,
+    /// Model entries by index in the sub-model.
+    entries: Vec<Option<EntryId>>,
+    /// Whether there are forks whose joins were seen in time.
+    joins: bool,
+    /// Entries with such, in order.
+    woven: Vec<Woven>,
+    processors: IndexMap<String, ProcessorId>,
+    task_names: Unique,
+    /// By task.
+    activity_names: Vec<Unique>,
+    processor_names: Unique,
+}
+
+/// A model that is made.
+pub(super) struct Assembled {
+    pub model: Model,
+    pub origins: Origins,
+    pub findings: Vec<Diagnostic>,
+}
+
+impl<'a> Assembly<'a> {
+    /// Makes the model under these loads, by scenario.
+    pub(super) fn build(
+        parts: &'a Parts<'a>,
+        configuration: &'a Configuration,
+        traced: &'a Traced,
+        demands: &'a DemandValues,
+        loads: &Loads,
+    ) -> Assembled {
+        let mut builder = Self {
+            parts,
+            configuration,
+            traced,
+            demands: Demands::new(&parts.sub.names, &configuration.demand, demands),
+            model: Model { comment: comment(parts), ..Model::default() },
+            origins: Origins::default(),
+            findings: Vec::new(),
+            entries: vec![None; parts.sub.entries().len()],
+            joins: parts.sub.entries().iter().flat_map(|entry| entry.blocks.values()).any(|own| own.response.count > 0),
+            woven: Vec::new(),
+            processors: IndexMap::new(),
+            task_names: Unique::default(),
+            activity_names: Vec::new(),
+            processor_names: Unique::default(),
+        };
+        builder.frame(loads);
+        builder.fill(loads);
+        builder.fit();
+        builder.share_own_time();
+        builder.findings.extend(builder.demands.findings());
+        replicas::spread(&mut builder.model);
+        Assembled { model: builder.model, origins: builder.origins, findings: builder.findings }
+    }
+
+    /// Processors, tasks and entries without their bodies: closed customers first, then the rest in canonical order.
+    fn frame(&mut self, loads: &Loads) {
+        let sub = self.parts.sub;
+        for (customer, (load, _)) in self.parts.customers.iter().zip(loads) {
+            if let Load::Closed { population, think_time } = *load {
+                let task = self.customer(customer, population, think_time);
+                let name = Arc::clone(&self.model.tasks[task.index()].name);
+                self.entry(name, task, customer.first, &customer.total);
+            }
+        }
+        let names = entry_names(sub, &self.parts.entries);
+        let mut task: Option<(TaskId, &EntryTotal)> = None;
+        let mut entry_names = Unique::default();
+        for entry in &self.model.entries {
+            entry_names.claim(&entry.name);
+        }
+        for (&index, name) in self.parts.entries.iter().zip(&names) {
+            let total = sub.entry(index);
+            // Canonical order keeps the entries of a task together.
+            let id = match task {
+                Some((id, last)) if (last.task, last.instance) == (total.task, total.instance) => id,
+                _ => self.service(sub.names.text(total.task), total.instance),
+            };
+            task = Some((id, total));
+            let entry = self.entry(entry_names.claim(name), id, index, total);
+            self.entries[index.index()] = Some(entry);
+        }
+    }
+
+    /// A scenario's reference task, on a processor of its own without queueing.
+    fn customer(&mut self, customer: &Customer, population: u32, think_time: f64) -> TaskId {
+        let name = self.task_names.claim(&format!("Cu_{}", customer.scenario));
+        let processor = ProcessorId::from(self.model.processors.len());
+        self.model.processors.push(Processor {
+            name: self.processor_names.claim(&name),
+            scheduling: Scheduling::Delay,
+            quantum: None,
+            multiplicity: Multiplicity::Infinite,
+            replicas: 1,
+            speed: 1.0,
+        });
+        let scheduling = Scheduling::Reference;
+        let multiplicity = Multiplicity::Finite(population);
+        let origin = TaskOrigin { identifier: Arc::clone(&customer.scenario), instance: 1, customer: true };
+        self.task(Task { multiplicity, think_time, ..Task::new(&name, processor, scheduling) }, origin)
+    }
+
+    fn service(&mut self, identifier: &str, instance: u32) -> TaskId {
+        let settings = self.configuration.tasks.get(identifier);
+        let name = self.task_names.claim(&task_label(identifier, instance));
+        let processor =
+            self.processor(settings.and_then(|settings| settings.processor.as_deref()).unwrap_or(identifier));
+        let configured = settings.and_then(|settings| settings.scheduling);
+        let seen = || {
+            let name = self.parts.sub.names.get(identifier)?;
+            self.parts.sub.instances.get(&name).map(|count| Multiplicity::Finite(*count))
+        };
+        let threads =
+            settings.and_then(|settings| settings.threads).or_else(seen).or(self.configuration.defaults.threads);
+        let (scheduling, multiplicity) = match (configured, threads) {
+            (Some(Scheduling::Delay), _) | (_, None | Some(Multiplicity::Infinite)) => {
+                (Scheduling::Delay, Multiplicity::Infinite)
+            }
+            (configured, Some(threads)) => (configured.unwrap_or(Scheduling::Fcfs), threads),
+        };
+        let priority = settings.and_then(|settings| settings.priority).unwrap_or(0);
+        let replicas = settings.and_then(|settings| settings.replicas).unwrap_or(1);
+        let task = Task { multiplicity, priority, replicas, ..Task::new(&name, processor, scheduling) };
+        self.task(task, TaskOrigin { identifier: identifier.into(), instance, customer: false })
+    }
+
+    fn task(&mut self, task: Task, origin: TaskOrigin) -> TaskId {
+        let id = TaskId::from(self.model.tasks.len());
+        self.model.tasks.push(task);
+        self.activity_names.push(Unique::default());
+        self.origins.tasks.push(origin);
+        id
+    }
+
+    fn processor(&mut self, name: &str) -> ProcessorId {
+        if let Some(&id) = self.processors.get(name) {
+            return id;
+        }
+        let defaults = &self.configuration.defaults;
+        let settings = self.configuration.processors.get(name);
+        let scheduling = settings.and_then(|settings| settings.scheduling).unwrap_or(defaults.scheduling);
+        let multiplicity = settings
+            .and_then(|settings| settings.multiplicity)
+            .or(defaults.multiplicity)
+            .or_else(|| self.traced.servers(name, settings.and_then(|settings| settings.replicas).unwrap_or(1)))
+            .unwrap_or(Multiplicity::Finite(1));
+        let infinite = scheduling == Scheduling::Delay || multiplicity == Multiplicity::Infinite;
+        let id = ProcessorId::from(self.model.processors.len());
+        self.model.processors.push(Processor {
+            name: self.processor_names.claim(name),
+            scheduling: if infinite { Scheduling::Delay } else { scheduling },
+            quantum: settings.and_then(|settings| settings.quantum),
+            multiplicity: if infinite { Multiplicity::Infinite } else { multiplicity },
+            replicas: settings.and_then(|settings| settings.replicas).unwrap_or(1),
+            speed: settings.and_then(|settings| settings.speed).unwrap_or(1.0),
+        });
+        self.processors.insert(name.to_owned(), id);
+        id
+    }
+
+    fn entry(&mut self, name: Arc<str>, task: TaskId, index: EntryIndex, total: &EntryTotal) -> EntryId {
+        let id = EntryId::from(self.model.entries.len());
+        self.model.entries.push(crate::lqn::Entry {
+            name,
+            task,
+            priority: None,
+            open_arrival_rate: None,
+            semaphore: None,
+            body: Body::Phases(Vec::new()),
+            forwarding: Vec::new(),
+            histograms: Vec::new(),
+        });
+        self.model.tasks[task.index()].entries.push(id);
+        self.origins.entries.push(EntryOrigin {
+            total: index,
+            interaction: total.interaction,
+            invocations: total.invocations,
+            observed_response: total.response.mean(),
+            observed_quantiles: quantiles(&total.response, &total.responses),
+            sources: Vec::new(),
+            own_time: OwnTime::WHOLE,
+            witnesses: total.witnesses.clone(),
+        });
+        id
+    }
+
+    /// Bodies, forwarding and loads.
+    fn fill(&mut self, loads: &Loads) {
+        let mut customers = self.parts.customers.iter().zip(loads);
+        let mut next = 0;
+        for (customer, (load, reason)) in customers.by_ref() {
+            let mut origin = ScenarioOrigin {
+                name: Arc::clone(&customer.scenario),
+                operations: customer.scenario_total.operations,
+                load: *load,
+                reason: *reason,
+                observed_response: customer.scenario_total.response.mean(),
+                observed_quantiles: quantiles(&customer.scenario_total.response, &customer.scenario_total.responses),
+                observed_rate: load::observed_rate(&customer.scenario_total),
+                customer: None,
+                first: Vec::new(),
+                members: customer.members.clone(),
+            };
+            if !origin.members.is_empty() {
+                origin.observed_quantiles.p95_interval = None; // operations are weighted: they are no longer so many samples
+            }
+            match load {
+                Load::Closed { .. } => {
+                    let entry = EntryId::from(next);
+                    next += 1;
+                    origin.customer = Some(self.model.entries[entry.index()].task);
+                    self.body(entry, &customer.total);
+                }
+                Load::Open { rate } => origin.first = self.open(customer, *rate),
+            }
+            self.origins.scenarios.push(origin);
+        }
+        for &index in &self.parts.entries {
+            if let Some(entry) = self.entries[index.index()] {
+                let total = self.parts.sub.entry(index);
+                self.forward(entry, total);
+                self.moved_waits(entry, total);
+                self.body(entry, total);
+            }
+        }
+    }
+
+    fn body(&mut self, entry: EntryId, total: &EntryTotal) {
+        let task = self.model.entries[entry.index()].task;
+        let identifier = Arc::clone(&self.origins.tasks[task.index()].identifier);
+        let given = self.demands.of_entry(&self.model.entries[entry.index()].name, total);
+        self.demands.muted = given.is_some();
+        let network = Network::of(self.configuration, &self.origins.tasks[task.index()]);
+        let joins = self.joins;
+        let mut bodies =
+            Bodies { demands: &mut self.demands, entries: &self.entries, identifier: &identifier, network, joins };
+        let names = &mut self.activity_names[task.index()];
+        let before = self.model.activities.len();
+        let mut made = bodies.make(total, entry, task, &mut self.model, names, &mut self.origins.activities);
+        self.demands.muted = false;
+        if let Some(seconds) = given {
+            made.give(seconds, &mut self.model.activities[before..], &mut self.origins.activities[before..]);
+        }
+        self.model.entries[entry.index()].body = made.body;
+        self.woven.extend(made.woven);
+        self.origins.entries[entry.index()].sources = made.sources;
+    }
+
+    /// Fits what the model cannot know of forks, and of calls that take longer for some than for others, to the traced responses.
+    fn fit(&mut self) {
+        self.woven.sort_by_key(|woven| woven.entry);
+        let seen: Vec<Seen> = (0..self.model.entries.len())
+            .map(|at| {
+                let origin = &self.origins.entries[at];
+                let task = &self.origins.tasks[self.model.entries[at].task.index()];
+                let from_traces =
+                    |source: &DemandSource| matches!(source, DemandSource::Exclusive | DemandSource::None);
+                let is_traced = origin.sources.iter().all(from_traces)
+                    && Network::of(self.configuration, task) == Network::Traced
+                    && origin.interaction != Interaction::Customer;
+                Seen { response: self.parts.sub.entry(origin.total).response.mean(), is_traced }
+            })
+            .collect();
+        let owners: Vec<EntryId> = self.origins.activities.iter().map(|origin| origin.entry).collect();
+        for entry in joins::fit(&mut self.model, &owners, &self.woven, &seen) {
+            let name = &self.model.entries[entry.index()].name;
+            let message = format!("parallel calls of `{name}` ended sooner together than independent ones can");
+            self.findings.push(
+                Diagnostic::warning(codes::SENT_BRANCH, Place::Nowhere, message)
+                    .with_note("the model does not wait for the calls of the branch that ends first: only so does it respond as was traced")
+                    .with_note("under more load that branch delays nobody in the model, whatever it does in the system")
+                    .with_hint("lost spans have this effect; look at the quality of the trace"),
+            );
+        }
+    }
+
+    /// Divides the time in which entries work by themselves: what was queueing in the traces the model's servers make of themselves.
+    fn share_own_time(&mut self) {
+        for (entry, origin) in self.model.entries.iter_mut().zip(&mut self.origins.entries) {
+            let own = self.traced.own(origin.total);
+            origin.own_time = own;
+            if own == OwnTime::WHOLE {
+                continue;
+            }
+            if let Body::Phases(phases) = &mut entry.body {
+                let exclusive = phases.iter_mut().zip(&origin.sources);
+                exclusive
+                    .filter(|(_, source)| **source == DemandSource::Exclusive)
+                    .for_each(|(work, _)| own.divide(work));
+            }
+        }
+        for (activity, origin) in self.model.activities.iter_mut().zip(&self.origins.activities) {
+            if origin.source == DemandSource::Exclusive {
+                self.origins.entries[origin.entry.index()].own_time.divide(&mut activity.work);
+            }
+        }
+    }
+
+    /// Forwarding of an entry, as probabilities per invocation.
+    fn forward(&mut self, entry: EntryId, total: &EntryTotal) {
+        let mut counts: BTreeMap<EntryId, u64> = BTreeMap::new();
+        for work in total.work.values() {
+            for ((kind, to), request) in &work.requests {
+                if let (RequestKind::Forward, Some(to)) = (kind, self.entries[to.index()]) {
+                    *counts.entry(to).or_default() += request.count;
+                }
+            }
+        }
+        let sum: u64 = counts.values().sum();
+        if sum == 0 {
+            return;
+        }
+        let name = Arc::clone(&self.model.entries[entry.index()].name);
+        let label = total.interaction.label();
+        if !is_answered(total.interaction) {
+            let message = format!("entry `{name}` forwards requests that have no waiting caller");
+            let note = format!("it is of type {label}, so the model sends them asynchronously");
+            self.findings.push(
+                Diagnostic::new(Severity::Note, codes::FORWARDS_UNANSWERED, Place::Nowhere, message).with_note(note),
+            );
+            return;
+        }
+        let all = total.invocations.max(1);
+        if sum > all {
+            let message = format!("entry `{name}` forwards {sum} times in {all} invocations");
+            self.findings.push(
+                Diagnostic::warning(codes::FORWARDS_TOO_OFTEN, Place::Nowhere, message)
+                    .with_note(
+                        "a request can be passed on at most once: the probabilities are scaled down to add up to 1",
+                    )
+                    .with_hint("`--merge structure` keeps entries that forward apart from those that do not"),
+            );
+        } else if sum < all {
+            let message = format!("entry `{name}` forwards {sum} of {all} requests and answers the others itself");
+            self.findings.push(
+                Diagnostic::new(Severity::Note, codes::FORWARDS_AND_REPLIES, Place::Nowhere, message)
+                    .with_hint("`--merge structure` keeps the two ways apart"),
+            );
+        }
+        let per = sum.max(all) as f64;
+        self.model.entries[entry.index()].forwarding =
+            counts.into_iter().map(|(to, count)| Forwarding { to, probability: count as f64 / per }).collect();
+    }
+
+    /// Says where the model waits for branches at another place than the traces do.
+    fn moved_waits(&mut self, entry: EntryId, total: &EntryTotal) {
+        if total.moved_waits > 0 {
+            let name = &self.model.entries[entry.index()].name;
+            let message = format!(
+                "parallel branches of entry `{name}` cross, in {} of its {} invocations: they are joined at the later place",
+                total.moved_waits, total.invocations
+            );
+            self.findings.push(Diagnostic::new(Severity::Note, codes::MOVED_WAIT, Place::Nowhere, message).with_note(
+                "forks and joins of a layered model lie in each other, so its responses are a little longer",
+            ));
+        }
+    }
+
+    /// Open arrivals in place of a customer: its requests, at its rate. Gives the synchronous ones.
+    fn open(&mut self, customer: &Customer, rate: f64) -> Vec<(EntryId, f64)> {
+        let total = &customer.total;
+        let per = total.invocations.max(1) as f64;
+        let mut counts: BTreeMap<(EntryId, bool), u64> = BTreeMap::new();
+        for ((kind, to), request) in total.work.values().flat_map(|work| &work.requests) {
+            if let Some(to) = self.entries[to.index()] {
+                *counts.entry((to, *kind == RequestKind::Synchronous)).or_default() += request.count;
+            }
+        }
+        for (&(to, _), &count) in &counts {
+            let arrivals = &mut self.model.entries[to.index()].open_arrival_rate;
+            *arrivals = Some(arrivals.unwrap_or(0.0) + rate * count as f64 / per);
+        }
+        self.demands.doubting = false;
+        let measured = is_measured(total);
+        let own: BTreeSet<_> = total
+            .work
+            .values()
+            .filter(|work| self.demands.of(&customer.scenario, work, total.invocations, measured).0 > 0.0)
+            .map(|work| work.visits)
+            .collect();
+        self.demands.doubting = true;
+        if !own.is_empty() {
+            let message =
+                format!("work of the customer of scenario `{}` is left out under open arrivals", customer.scenario);
+            self.findings.push(
+                Diagnostic::warning(codes::CUSTOMER_WORK, Place::Nowhere, message)
+                    .with_note("open arrivals have no customer task that could do it")
+                    .with_hint("give the scenario a `population` and a `think_time`"),
+            );
+        }
+        counts.into_iter().filter(|((_, waits), _)| *waits).map(|((to, _), count)| (to, count as f64 / per)).collect()
+    }
+}
+
+/// What the model's first line says.
+fn comment(parts: &Parts<'_>) -> String {
+    let scenarios: Vec<String> = parts
+        .customers
+        .iter()
+        .map(|customer| format!("{} of {}", customer.scenario_total.operations, customer.scenario))
+        .collect();
+    const SHOWN: usize = 5;
+    let more = if scenarios.len() > SHOWN {
+        format!(" and {} more scenarios", scenarios.len() - SHOWN)
+    } else {
+        String::new()
+    };
+    format!("operations traced: {}{more}", scenarios[..scenarios.len().min(SHOWN)].join(", "))
+}
