@@ -7,7 +7,7 @@ use crate::authoring::codes;
 pub use crate::datalog::syntax::Case;
 use crate::datalog::syntax::directives;
 use crate::diagnostic::quantity::counted;
-use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use crate::trace::{self, ReadOptions, TraceNames};
 
@@ -74,13 +74,20 @@ fn reduce(rules: &Rules, file: &str, trace: &str) -> Result<Reduction, Vec<Diagn
     let options = ReduceOptions { keep_matches: true, ..ReduceOptions::default() };
     let mut names = TraceNames::new();
     let mut reducer = Reducer::new(rules, options);
-    trace::read(file, trace.as_bytes(), &ReadOptions::default(), &mut names, &mut reducer)
+    let read = trace::read(file, trace.as_bytes(), &ReadOptions::default(), &mut names, &mut reducer)
         .map_err(|Diagnostics(found)| found)?;
     let reduction = reducer.finish(&names).map_err(|Diagnostics(found)| found)?;
-    if reduction.quality.damaged.is_empty() {
-        return Ok(reduction);
+    let doubtful = read.findings.into_iter().filter(|finding| finding.severity != Severity::Note);
+    let damaged = reduction.quality.damaged.iter().map(|kept| kept.finding.clone());
+    let mut found: Vec<Diagnostic> = doubtful.chain(damaged).collect();
+    let error = |message: &str| Diagnostic::error(codes::CASE, Place::Nowhere, message);
+    if found.is_empty() && reduction.quality.operations == 0 {
+        found.push(error("there is no operation in it"));
     }
-    Err(reduction.quality.damaged.iter().map(|kept| kept.finding.clone()).collect())
+    if reduction.quality.restored > 0 {
+        found.push(error("an event is missing, which `dyelog trace check` would restore"));
+    }
+    if found.is_empty() { Ok(reduction) } else { Err(found) }
 }
 
 /// A finding about a trace in words, with its line in the rule file, where the trace begins after this one.
@@ -89,7 +96,8 @@ fn told(finding: &Diagnostic, line: u32) -> String {
         Place::Line { line: own, .. } => format!("line {}: ", line + own),
         _ => String::new(),
     };
-    format!("{place}{}", finding.message)
+    let reason = finding.notes.first().map(|note| format!(": {note}")).unwrap_or_default();
+    format!("{place}{}{reason}", finding.message)
 }
 
 /// How many cases hold, in words for the end of a report; empty where there is none.

@@ -21,7 +21,7 @@ type Named = (Arc<str>, Arc<str>);
 pub enum Sort {
     /// Templates, which are ready to run where nothing is wrong.
     Templates(Option<Box<Rules>>),
-    /// Questions to traces, with so many relations to ask.
+    /// Questions to traces, with so many relations.
     Questions(usize),
 }
 
@@ -34,8 +34,6 @@ pub struct Checked {
     pub sort: Sort,
     /// The cases that stand in them; each that does not hold is a finding.
     pub cases: usize,
-    /// The texts of files that they use, which are not shipped.
-    pub used: Vec<Named>,
 }
 
 impl Checked {
@@ -45,8 +43,7 @@ impl Checked {
     }
 }
 
-/// Checks rule files as they are loaded together, with the shipped ones behind them. A file without templates that reads more than facts of
-/// nodes is taken for questions.
+/// Checks rule files as they are loaded together, with the shipped ones behind them; a file that only questions can use, as one of these.
 ///
 /// `resolver` gives the texts of files that they use, where those are not shipped.
 pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Checked {
@@ -80,7 +77,7 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
         }
     }
     findings.sort_by(|left, right| left.place.cmp(&right.place));
-    Checked { findings, sort, cases: number, used: used.into_inner() }
+    Checked { findings, sort, cases: number }
 }
 
 fn settled(files: &[Named], used: &[Named], findings: Vec<Diagnostic>) -> Vec<Diagnostic> {

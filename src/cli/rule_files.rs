@@ -9,7 +9,7 @@ use dyelog::datalog::allow;
 use dyelog::datalog::ast::Program;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Sources};
 pub use dyelog::pipeline::about_the_users;
-use dyelog::query;
+use dyelog::query::standard;
 use dyelog::tlc::Rules;
 use dyelog::tlc::rules::{SHIPPED, shipped_text};
 
@@ -58,30 +58,13 @@ pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>
     rules
 }
 
-/// Checks rule files as they are loaded together. All texts that findings may point into go to the sources.
-pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagnostics> {
-    for (name, text) in query::standard::FILES {
-        sources.insert(name.into(), text.into());
-    }
-    let texts = texts(files, &mut |file, text| sources.insert(file, text))?;
-    let beside = Beside::of(files);
-    let checked = authoring::check(&texts, &|name| beside.text(name));
-    beside.read().into_iter().for_each(|(name, text)| sources.insert(name, text));
-    Ok(checked)
-}
-
-/// Findings about the rules of a program without what its comments allow.
-pub fn not_allowed(program: &Program, findings: &[Diagnostic]) -> Vec<Diagnostic> {
-    allow::without_allowed(program.files.iter().map(|file| (&file.name, &file.text)), findings.to_vec())
-}
-
 /// A file by the name that findings show, and what it says.
 pub type Text = (Arc<str>, Arc<str>);
 
 /// The text of a rule file. Those that are shipped but not loaded by default go by the names under which `use` finds them.
 pub fn text(file: &Path) -> Result<Text, Diagnostic> {
     let name = file.to_string_lossy();
-    let shipped = || shipped_text(&name).or_else(|| query::standard::text(&name));
+    let shipped = || shipped_text(&name).or_else(|| standard::text(&name));
     let text = input::text(file).map(Arc::from).or_else(|finding| shipped().ok_or(finding))?;
     Ok((input::shown(file), text))
 }
@@ -102,4 +85,21 @@ fn texts(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Resul
         source(Arc::clone(name), Arc::clone(text));
     }
     Ok(texts)
+}
+
+/// Checks rule files as they are loaded together. All texts that findings may point into go to the sources.
+pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagnostics> {
+    for (name, text) in standard::FILES {
+        sources.insert(name.into(), text.into());
+    }
+    let texts = texts(files, &mut |file, text| sources.insert(file, text))?;
+    let beside = Beside::of(files);
+    let checked = authoring::check(&texts, &|name| beside.text(name));
+    beside.read().into_iter().for_each(|(name, text)| sources.insert(name, text));
+    Ok(checked)
+}
+
+/// Findings about the rules of a program without what its comments allow.
+pub fn not_allowed(program: &Program, findings: &[Diagnostic]) -> Vec<Diagnostic> {
+    allow::without_allowed(program.files.iter().map(|file| (&file.name, &file.text)), findings.to_vec())
 }

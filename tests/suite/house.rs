@@ -25,8 +25,8 @@ const ROOMS: [&str; 21] = [
     "study",
     "report",
     "pipeline",
-    "server",
     "authoring",
+    "server",
     "cli",
 ];
 

@@ -373,7 +373,11 @@ fn several_rule_files_are_checked_with_totals() {
     let rows: Vec<Vec<&str>> = both.out.lines().rev().take(3).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         rows,
-        [vec![&*right, "1", "0", "0"], vec![&*wrong, "2", "0"], vec!["FILE", "TEMPLATES", "ERRORS", "WARNINGS"]]
+        [
+            vec![&*right, "1", "0", "0", "0"],
+            vec![&*wrong, "0", "2", "0"],
+            vec!["FILE", "TEMPLATES", "CASES", "ERRORS", "WARNINGS"]
+        ]
     );
     assert!(both.out.contains("R012") && both.out.contains("R058"), "{}", both.out);
     let good = run(&["rules", "check", &right, &right]);

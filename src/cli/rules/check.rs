@@ -85,13 +85,14 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     Ok(if wrong { Exit::Finding } else { Exit::Ok })
 }
 
-/// How many templates a file has; nothing of one with errors or of questions.
+/// How many templates a file has; nothing of one with errors.
 fn own_templates(checked: &Checked) -> String {
     match &checked.sort {
         Sort::Templates(Some(rules)) => {
             (0..rules.plans().len()).filter(|plan| rules.is_of_user(*plan)).count().to_string()
         }
-        _ => String::new(),
+        Sort::Questions(_) => "0".to_owned(),
+        Sort::Templates(None) => String::new(),
     }
 }
 
@@ -101,7 +102,7 @@ fn nothing_to_say(checked: Option<&Checked>, shipped: bool) -> String {
     match checked.map(|checked| &checked.sort) {
         Some(Sort::Questions(relations)) => {
             let relations = counted(*relations as u64, "relation");
-            format!("nothing to say: {what} loaded, {relations} for `dyelog query` to ask{cases}\n")
+            format!("nothing to say: {what} loaded, {relations} for `dyelog query`{cases}\n")
         }
         Some(Sort::Templates(Some(rules))) => {
             format!("nothing to say: {what} loaded, {} templates with the shipped ones{cases}\n", rules.plans().len())

@@ -45,7 +45,7 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
         Command::Profile(arguments) => profile::run(arguments, terminal),
         Command::Draw(arguments) => draw::run(arguments, terminal),
         Command::Doc(arguments) => doc::run(arguments, terminal),
-        Command::Lsp(arguments) => lsp::run(arguments, terminal),
+        Command::Lsp(_) => Ok(lsp::run()),
         Command::New(arguments) => new::run(arguments, terminal),
     }
 }

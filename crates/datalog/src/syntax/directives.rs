@@ -88,7 +88,7 @@ pub fn directives(name: &Arc<str>, text: &str) -> Directives {
             continue;
         }
         let start = token.start as usize;
-        line += text.as_bytes()[counted..start].iter().filter(|byte| **byte == b'\n').count() as u32;
+        line += text[counted..start].matches('\n').count() as u32;
         counted = start;
         let place = Place::Range { file: Arc::clone(name), start, end: start + written.trim_end().len() };
         number += 1;
@@ -202,7 +202,7 @@ fn trace(text: &str, tokens: &[Token], at: &mut usize) -> String {
         let Some(line) = slice(text, token).strip_prefix(TRACE) else { break };
         // Each line stands right below the one before, so that lines of the trace are lines of the file.
         let before = tokens[*at - 1].end as usize;
-        if text.as_bytes()[before..token.start as usize].iter().filter(|byte| **byte == b'\n').count() != 1 {
+        if text[before..token.start as usize].matches('\n').count() != 1 {
             break;
         }
         trace.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());

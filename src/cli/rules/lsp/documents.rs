@@ -172,9 +172,8 @@ impl Documents {
 
 /// The text of a rule file on the disk.
 pub fn text_of(path: &Path) -> Option<Arc<str>> {
-    let file = fs::metadata(path).ok().filter(|file| file.is_file() && file.len() <= MAX_BYTES as u64)?;
-    drop(file);
-    fs::read_to_string(path).ok().map(Arc::from)
+    let readable = |file: fs::Metadata| file.is_file() && file.len() <= MAX_BYTES as u64;
+    if fs::metadata(path).is_ok_and(readable) { fs::read_to_string(path).ok().map(Arc::from) } else { None }
 }
 
 fn stamp_of(path: &Path) -> Option<SystemTime> {

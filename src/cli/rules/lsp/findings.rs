@@ -1,5 +1,7 @@
 //! Findings in the words of the protocol.
 
+use std::cell::OnceCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use dyelog::authoring::language::Read;
@@ -11,12 +13,15 @@ use lsp_types::{
 use super::documents::{Document, Documents, uri_of};
 
 /// Findings that are shown of one document.
-const SHOWN: usize = 200;
+const SHOWN: usize = 500;
 
 /// What an editor shows of the findings of a document. What lies in a file that it uses is shown where that file is used.
-pub fn shown(documents: &Documents, document: &Document, read: &Read, findings: &[Diagnostic]) -> Vec<Shown> {
+pub fn shown(documents: &Documents, document: &Document, findings: &[Diagnostic]) -> Vec<Shown> {
+    // Mostly nothing lies elsewhere, and the file need not be read once more.
+    let read: OnceCell<Read> = OnceCell::new();
+    let way = |file: &str| read.get_or_init(|| documents.read(document)).way_to(file);
     let mut all: Vec<Shown> =
-        findings.iter().take(SHOWN).map(|finding| one(documents, document, read, finding)).collect();
+        findings.iter().take(SHOWN).map(|finding| one(documents, document, &way, finding)).collect();
     if findings.len() > SHOWN {
         let message = format!("and {} more findings; `dyelog rules check` lists them", findings.len() - SHOWN);
         all.push(Shown { message, severity: Some(DiagnosticSeverity::WARNING), ..Shown::default() });
@@ -24,7 +29,12 @@ pub fn shown(documents: &Documents, document: &Document, read: &Read, findings: 
     all
 }
 
-fn one(documents: &Documents, document: &Document, read: &Read, finding: &Diagnostic) -> Shown {
+fn one(
+    documents: &Documents,
+    document: &Document,
+    way: &dyn Fn(&str) -> Option<Range<usize>>,
+    finding: &Diagnostic,
+) -> Shown {
     let here = between(document, &finding.place);
     let mut message = finding.message.clone();
     let mut related = Vec::new();
@@ -34,8 +44,8 @@ fn one(documents: &Documents, document: &Document, read: &Read, finding: &Diagno
             message = format!("in `{file}`: {message}");
         }
         related.extend(elsewhere(documents, document, &finding.place, &finding.message));
-        let way = file.and_then(|file| read.way_to(file)).unwrap_or(0..0);
-        document.lines.between(&document.text, way)
+        let used = file.and_then(|file| way(file)).unwrap_or(0..0);
+        document.lines.between(&document.text, used)
     });
     if !finding.label.is_empty() {
         message.push_str(&format!("\n{}", finding.label));

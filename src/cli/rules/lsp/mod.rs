@@ -24,9 +24,7 @@ use serde_json::json;
 
 use self::frames::Frame;
 use self::server::Server;
-use crate::cli::Outcome;
 use crate::cli::exit::Exit;
-use crate::cli::terminal::Terminal;
 
 /// Messages that are read ahead.
 const AHEAD: usize = 64;
@@ -48,12 +46,12 @@ enum Came {
 }
 
 /// Serves one editor until it says goodbye, or its input ends.
-pub fn run(_: &Arguments, _: &Terminal) -> Outcome {
+pub fn run() -> Exit {
     let client = Client(Arc::new(Mutex::new(io::stdout())));
     let (sender, receiver) = sync_channel(AHEAD);
     thread::spawn(move || listen(&sender));
     let mut server = Server::new(client.clone(), lenses::start(client.clone()));
-    Ok(serve(&receiver, &mut server, &client))
+    serve(&receiver, &mut server, &client)
 }
 
 /// Takes messages as they come, and checks documents when none waits.

@@ -86,8 +86,7 @@ impl Server {
         let shown = panic::catch_unwind(AssertUnwindSafe(|| {
             let checked = self.documents.check(&uri)?;
             let document = self.documents.get(&uri)?;
-            let read = self.documents.read(document);
-            let diagnostics = findings::shown(&self.documents, document, &read, &checked.findings);
+            let diagnostics = findings::shown(&self.documents, document, &checked.findings);
             Some(PublishDiagnosticsParams { uri: uri.clone(), diagnostics, version: Some(document.version) })
         }));
         match shown {
