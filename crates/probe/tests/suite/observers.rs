@@ -90,8 +90,8 @@ fn operations_are_counted_with_what_they_call() {
         outputs,
         [
             ("note", None, "", observation::Request::Asynchronous, 1),
-            ("price", Some(lookup.clone()), "tcp:h:2", observation::Request::Synchronous, 600),
-            ("note", Some(lookup), "", observation::Request::Asynchronous, 1),
+            ("note", Some(lookup.clone()), "", observation::Request::Asynchronous, 1),
+            ("price", Some(lookup), "tcp:h:2", observation::Request::Synchronous, 600),
         ]
     );
     assert_eq!(sum.threads.configured, Some(3));
