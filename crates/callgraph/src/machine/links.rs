@@ -49,13 +49,7 @@ impl Machine {
 
     /// A synchronous call from 1 to 4: its function ran in a chain of its own, called after the stub start; false where it rather is
     /// among the records that are missing.
-    pub(super) fn elsewhere(
-        &mut self,
-        chain: &mut Chain,
-        frame: &mut Frame,
-        cancelled: bool,
-        record: &Record,
-    ) -> bool {
+    pub(super) fn elsewhere(&mut self, chain: &mut Chain, frame: &mut Frame, cancelled: bool, record: &Record) -> bool {
         let name = self.tables.chain_name(chain.id).map(|chain| format!("{chain}.{}", frame.spot.event));
         // A chain without a name was over long ago.
         let Some(name) = name.filter(|_| !frame.lossy) else {
