@@ -1,5 +1,5 @@
-//! A closed load: each user makes a request, waits for the answer, thinks, and makes the next. It carries no
-//! instrumentation, since its users stand for people; the traces begin at the gateway.
+//! A closed load: each user makes a request, waits for the answer, thinks, and makes the next. Its users stand for people, so it has no
+//! spans, and the traces begin at the gateway; its calls are probed only where the processor time of the users themselves is asked for.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use axum::http::HeaderMap;
+use dyelog_probe::Carrier;
 
 use crate::services::PRODUCTS;
+use crate::work;
 
 /// The load to put on the shop.
 #[derive(Clone)]
@@ -24,6 +27,8 @@ pub struct Plan {
     pub think: f64,
     /// Seed of choices and think times.
     pub seed: u64,
+    /// Whether users are a part of what is recorded.
+    pub probed: bool,
 }
 
 /// What one user, or all users of a scenario, saw.
@@ -76,14 +81,22 @@ async fn be_user(plan: Plan, user: u32, left: Arc<AtomicU64>) -> anyhow::Result<
         }
         let product = random.below(PRODUCTS);
         let begin = Instant::now();
-        let request = if buys(user) {
-            client.post(format!("http://{}/checkout/{product}", plan.gateway))
+        let (operation, request) = if buys(user) {
+            (&work::CHECKOUT, client.post(format!("http://{}/checkout/{product}", plan.gateway)))
         } else {
-            client.get(format!("http://{}/product/{product}", plan.gateway))
+            (&work::PAGE, client.get(format!("http://{}/product/{product}", plan.gateway)))
         };
-        let answer = request.send().await?;
-        ensure!(answer.status().is_success(), "the shop answered {}", answer.status());
-        answer.bytes().await?;
+        let exchange = async |chain: Option<Carrier>| {
+            let mut headers = HeaderMap::new();
+            if let Some(chain) = chain {
+                chain.inject(&mut headers);
+            }
+            let answer = request.headers(headers).send().await?;
+            ensure!(answer.status().is_success(), "the shop answered {}", answer.status());
+            answer.bytes().await?;
+            Ok(())
+        };
+        if plan.probed { operation.function.call_async(exchange).await } else { exchange(None).await }?;
         seen.answers += 1;
         seen.response += begin.elapsed();
         seen.think += think;
