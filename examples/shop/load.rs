@@ -1,5 +1,5 @@
-//! A closed load: each user makes a request, waits for the answer, thinks, and makes the next. It carries no
-//! instrumentation, since its users stand for people; the traces begin at the gateway.
+//! A closed load: each user makes a request, waits for the answer, thinks, and makes the next. Its users stand for people, so it has no
+//! spans, and the traces begin at the gateway; its calls are probed only where the processor time of the users themselves is asked for.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,11 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+<<<<<<< HEAD
 use anyhow::Context as _;
 use axum::http::{HeaderMap, Method};
+=======
+use anyhow::ensure;
+use axum::http::HeaderMap;
+use dyelog_probe::Carrier;
+>>>>>>> calls
 
 use crate::client::HttpClient;
 use crate::services::PRODUCTS;
+use crate::work;
 
 /// How long a user waits for an answer.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -29,6 +36,8 @@ pub struct Plan {
     pub think: f64,
     /// Seed of choices and think times.
     pub seed: u64,
+    /// Whether users are a part of what is recorded.
+    pub probed: bool,
 }
 
 /// What one user, or all users of a scenario, saw.
@@ -81,6 +90,7 @@ async fn be_user(plan: Plan, user: u32, left: Arc<AtomicU64>) -> anyhow::Result<
         }
         let product = random.below(PRODUCTS);
         let begin = Instant::now();
+<<<<<<< HEAD
         let (method, path) = if buys(user) {
             (Method::POST, format!("/checkout/{product}"))
         } else {
@@ -88,6 +98,24 @@ async fn be_user(plan: Plan, user: u32, left: Arc<AtomicU64>) -> anyhow::Result<
         };
         let answer = client.request(method, plan.gateway, &path, HeaderMap::new());
         tokio::time::timeout(LONGEST, answer).await.context("the shop does not answer")??;
+=======
+        let (operation, request) = if buys(user) {
+            (&work::CHECKOUT, client.post(format!("http://{}/checkout/{product}", plan.gateway)))
+        } else {
+            (&work::PAGE, client.get(format!("http://{}/product/{product}", plan.gateway)))
+        };
+        let exchange = async |chain: Option<Carrier>| {
+            let mut headers = HeaderMap::new();
+            if let Some(chain) = chain {
+                chain.inject(&mut headers);
+            }
+            let answer = request.headers(headers).send().await?;
+            ensure!(answer.status().is_success(), "the shop answered {}", answer.status());
+            answer.bytes().await?;
+            Ok(())
+        };
+        if plan.probed { operation.function.call_async(exchange).await } else { exchange(None).await }?;
+>>>>>>> calls
         seen.answers += 1;
         seen.response += begin.elapsed();
         seen.think += think;

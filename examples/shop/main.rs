@@ -20,6 +20,7 @@ mod work;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
@@ -28,6 +29,7 @@ use dyelog_probe::{Form, Mode, Recorder};
 use crate::processes::Processes;
 use crate::services::{Addresses, Role};
 use crate::telemetry::TraceFile;
+use crate::validation::Part;
 
 /// Run the shop under load, record what it does, and print what was measured.
 #[derive(Parser)]
@@ -47,6 +49,12 @@ struct Args {
     /// How many requests to make in all.
     #[arg(long, default_value_t = 200)]
     requests: u64,
+    /// How many requests to make before, at a rate that leaves time for each, of which nothing is recorded or measured.
+    #[arg(long, default_value_t = 0)]
+    warm_up: u64,
+    /// The users record their calls as well, so that their processor time is known.
+    #[arg(long, requires = "calls")]
+    record_users: bool,
     /// How many users make them; of every three, two browse and one buys.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=1000))]
     users: u32,
@@ -62,6 +70,9 @@ struct Args {
     /// Compares what records say with what is measured otherwise, in so many runs of each kind, and does nothing else.
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u16).range(1..))]
     validate: Option<u16>,
+    /// Of these comparisons, only one.
+    #[arg(long, requires = "validate")]
+    part: Option<Part>,
     /// Runs one service for another process of the shop, until its standard input ends.
     #[arg(long, hide = true)]
     role: Option<Role>,
@@ -99,16 +110,29 @@ impl Args {
     }
 
     fn plan(&self, gateway: SocketAddr) -> load::Plan {
-        let Self { requests, users, think, seed, .. } = *self;
-        load::Plan { gateway, requests, users, think: think / 1000.0, seed }
+        let Self { requests, users, think, seed, record_users: probed, .. } = *self;
+        load::Plan { gateway, requests, users, think: think / 1000.0, seed, probed }
+    }
+
+    /// Makes the requests before those that count.
+    async fn warm_up(&self, gateway: SocketAddr) -> anyhow::Result<()> {
+        if self.warm_up > 0 {
+            load::run(&load::Plan { requests: self.warm_up, probed: false, ..self.plan(gateway) }).await?;
+            // Second phases and the queue still work.
+            tokio::time::sleep(SETTLED).await;
+        }
+        Ok(())
     }
 }
+
+/// After so long nothing of a light load is at work any more.
+const SETTLED: Duration = Duration::from_millis(200);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     if let Some(rounds) = args.validate {
-        return tokio::task::spawn_blocking(move || validation::run_all(rounds.into())).await?;
+        return tokio::task::spawn_blocking(move || validation::run(rounds.into(), args.part)).await?;
     }
     if let Some(activity) = &args.halve {
         ensure!(work::halve(activity), "the shop has no activity `{activity}`");
@@ -117,7 +141,6 @@ async fn main() -> anyhow::Result<()> {
         return in_four_processes(&args).await;
     }
     let name = args.role.map_or("shop".to_owned(), |role| format!("{role:?}").to_lowercase());
-    let recorder = args.recorder(&name)?;
     let file = match &args.out {
         Some(out) => Some(TraceFile::create(out).with_context(|| format!("cannot create {}", out.display()))?),
         None => None,
@@ -129,12 +152,23 @@ async fn main() -> anyhow::Result<()> {
     }
     let shop = services::start(file.as_ref(), &roles, addresses).await?;
 
+    let mut recorder = None;
+    let mut record = || {
+        work::forget_times();
+        recorder = args.recorder(&name)?;
+        anyhow::Ok(())
+    };
     let results = match args.role {
         Some(role) => {
-            processes::serve_until_told(shop.addresses.of(role)?).await?;
+            processes::serve_until_told(shop.addresses.of(role)?, record).await?;
             None
         }
-        None => Some(load::run(&args.plan(shop.addresses.of(Role::Gateway)?)).await?),
+        None => {
+            let gateway = shop.addresses.of(Role::Gateway)?;
+            args.warm_up(gateway).await?;
+            record()?;
+            Some(load::run(&args.plan(gateway)).await?)
+        }
     };
 
     // What was asked for has been answered, but second phases and the queue still work: let them finish, then flush.
@@ -153,8 +187,15 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn in_four_processes(args: &Args) -> anyhow::Result<()> {
-    let shop = Processes::start()?;
-    let results = load::run(&args.plan(shop.gateway()?)).await?;
+    let mut shop = Processes::start()?;
+    let gateway = shop.gateway()?;
+    args.warm_up(gateway).await?;
+    shop.record()?;
+    let recorder = if args.record_users { args.recorder("users")? } else { None };
+    let results = load::run(&args.plan(gateway)).await?;
     eprint!("{results}");
+    if let Some(recorder) = recorder {
+        eprintln!("users: {}", recorder.finish());
+    }
     shop.finish()
 }

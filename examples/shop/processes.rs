@@ -1,8 +1,8 @@
 //! The shop in four processes: each service but the mailer in one of its own, started by this one.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum as _;
@@ -12,8 +12,11 @@ use crate::services::{Addresses, Role};
 /// The processes of the shop.
 pub struct Processes {
     addresses: Addresses,
-    children: Vec<Child>,
+    children: Vec<(Child, BufReader<ChildStdout>)>,
 }
+
+/// What a process of the shop reads, and answers, when it is to begin to record.
+const RECORD: &str = "record";
 
 impl Processes {
     /// Starts them, each with the arguments of this process, and told where those listen that it calls.
@@ -44,10 +47,11 @@ impl Processes {
             }
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let out = child.stdout.take().context("its output is piped")?;
-        self.children.push(child);
+        let mut out = BufReader::new(child.stdout.take().context("its output is piped")?);
         let mut line = String::new();
-        BufReader::new(out).read_line(&mut line)?;
+        let read = out.read_line(&mut line);
+        self.children.push((child, out));
+        read?;
         let address = line.trim().parse().with_context(|| format!("{role:?} did not say where it listens"))?;
         self.addresses.set(role, address);
         Ok(())
@@ -58,9 +62,20 @@ impl Processes {
         self.addresses.of(Role::Gateway)
     }
 
+    /// Has all of them record from now on.
+    pub fn record(&mut self) -> anyhow::Result<()> {
+        for (child, out) in &mut self.children {
+            writeln!(child.stdin.as_ref().context("its input is piped")?, "{RECORD}")?;
+            let mut line = String::new();
+            out.read_line(&mut line)?;
+            ensure!(line.trim() == RECORD, "a process of the shop does not record");
+        }
+        Ok(())
+    }
+
     /// Lets them finish, callers first.
     pub fn finish(mut self) -> anyhow::Result<()> {
-        while let Some(mut child) = self.children.pop() {
+        while let Some((mut child, _)) = self.children.pop() {
             drop(child.stdin.take());
             let status = child.wait()?;
             ensure!(status.success(), "a process of the shop ended with {status}");
@@ -72,21 +87,31 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         // Those that are left when something went wrong.
-        for child in &mut self.children {
+        for (child, _) in &mut self.children {
             drop(child.kill());
             drop(child.wait());
         }
     }
 }
 
-/// Says where a service listens, and serves until the standard input ends.
-pub async fn serve_until_told(address: SocketAddr) -> anyhow::Result<()> {
+/// Says where a service listens, and serves until the standard input ends. When the input asks for it, `record` is called.
+pub async fn serve_until_told(
+    address: SocketAddr,
+    mut record: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     println!("{address}");
-    let (told, wait) = tokio::sync::oneshot::channel();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        drop(std::io::stdin().read_to_end(&mut Vec::new()));
-        // Nobody waits any more where the service has failed.
-        let _ = told.send(());
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            // Nobody waits any more where the service has failed.
+            let _ = tell.send(line);
+        }
     });
-    wait.await.context("nobody waits for the end any more")
+    while let Some(line) = told.recv().await {
+        if line == RECORD {
+            record()?;
+            println!("{RECORD}");
+        }
+    }
+    Ok(())
 }

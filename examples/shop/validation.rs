@@ -1,5 +1,6 @@
 //! The tests of the papers, on the shop: how far what its records say agrees with what is measured otherwise. Runs that are compared take turns, so that
-//! what disturbs the machine disturbs all; figures are medians of runs.
+//! what disturbs the machine disturbs all; figures are medians of runs, with the least and the largest. Before each run that counts, requests are made that do
+//! not: the first ones open connections and load code, which each process does for itself.
 //!
 //! 1. Processor time of each function, with all services in one process and in four (2003 §4: up to 43.8% apart).
 //! 2. Latency of each call, from records and by hand, in the same runs and in runs without probes (2003 §4: within 60%).
@@ -35,6 +36,9 @@ threads = 2
 [task.payment]
 processor = \"shop-host-1\"
 threads = 1
+[task.users]
+processor = \"shop-host-1\"
+threads = 24
 ";
 
 /// What is less than this, in milliseconds, is glue around the work of the shop.
@@ -71,7 +75,7 @@ impl Run {
 }
 
 /// Runs the shop with these arguments; with `probes`, records go to a folder of the run.
-fn run(arguments: &str, probes: bool, halve: bool) -> anyhow::Result<Run> {
+fn run_shop(arguments: &str, probes: bool, halve: bool) -> anyhow::Result<Run> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments.split_whitespace());
@@ -114,54 +118,90 @@ fn read(folder: &Path) -> anyhow::Result<Profiled> {
     Ok(profile.into())
 }
 
-/// The median of what each run says of each name that all of them know.
-fn medians(runs: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
-    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (name, value) in runs.iter().flatten() {
-        all.entry(name.clone()).or_default().push(*value);
+/// By name, what each run says; names that some run does not know are left out.
+type Columns = BTreeMap<String, Vec<f64>>;
+
+fn columns(runs: Vec<BTreeMap<String, f64>>) -> Columns {
+    let count = runs.len();
+    let mut all = Columns::new();
+    for (name, value) in runs.into_iter().flatten() {
+        all.entry(name).or_default().push(value);
     }
-    all.retain(|_, values| values.len() == runs.len());
-    all.into_iter().map(|(name, values)| (name, median(values))).collect()
+    all.retain(|_, values| values.len() == count);
+    all
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
 }
 
-/// Prints two columns and how far the second is from the first.
-fn compare(title: &str, columns: [&str; 2], left: &BTreeMap<String, f64>, right: &BTreeMap<String, f64>) {
-    println!("\n{title}\n{:<44}{:>14}{:>14}{:>10}", "", columns[0], columns[1], "apart");
+/// The median, and in brackets the least and the largest.
+fn spread(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{:.4} ({least:.4} to {largest:.4})", median(values))
+}
+
+/// Prints two columns, how far the second is from the first, and its interval of 95% over the pairs of runs.
+fn compare(title: &str, heads: [&str; 2], left: &Columns, right: &Columns) {
+    println!("\n{title}\n{:<48}{:>34}{:>34}{:>10}{:>20}", "", heads[0], heads[1], "apart", "95% of the mean");
     let (mut most, mut most_of_large): (f64, f64) = (0.0, 0.0);
     for (name, one) in left {
         let Some(other) = right.get(name) else { continue };
-        let apart = 100.0 * (other / one - 1.0);
-        println!("{name:<44}{one:>14.4}{other:>14.4}{apart:>+9.1}%");
+        let apart = 100.0 * (median(other) / median(one) - 1.0);
+        let pairs: Vec<f64> = one.iter().zip(other).map(|(one, other)| 100.0 * (other / one - 1.0)).collect();
+        println!("{name:<48}{:>34}{:>34}{apart:>+9.1}%{:>20}", spread(one), spread(other), interval(&pairs));
         most = most.max(apart.abs());
-        if *one >= LARGE {
+        if median(one) >= LARGE {
             most_of_large = most_of_large.max(apart.abs());
         }
     }
     println!("at most {most:.1}% apart; {most_of_large:.1}% where it is {LARGE} or more");
 }
 
-/// All of the tests, with so many runs of each kind.
-pub fn run_all(rounds: usize) -> anyhow::Result<()> {
-    processes_and_latencies(rounds)?;
-    throughput(rounds)?;
-    for (share, think) in [("about half", 110.0), ("about 80%", 60.0)] {
-        impact(rounds, share, think)?;
+/// The mean of these and the half width of its interval of 95%, normal for want of a table.
+fn interval(values: &[f64]) -> String {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    format!("{mean:+.1}% ± {:.1}%", 1.96 * (variance / count).sqrt())
+}
+
+/// One of the comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    Processes,
+    Throughput,
+    HalfLoad,
+    HighLoad,
+}
+
+/// Makes all of the comparisons, or one of them, with so many runs of each kind.
+pub fn run(rounds: usize, part: Option<Part>) -> anyhow::Result<()> {
+    for one in [Part::Processes, Part::Throughput, Part::HalfLoad, Part::HighLoad] {
+        if part.is_some_and(|part| part != one) {
+            continue;
+        }
+        match one {
+            Part::Processes => processes_and_latencies(rounds)?,
+            Part::Throughput => throughput(rounds)?,
+            Part::HalfLoad => impact(rounds, "about half", 110.0)?,
+            Part::HighLoad => impact(rounds, "about 80%", 60.0)?,
+        }
     }
     Ok(())
 }
 
 fn processes_and_latencies(rounds: usize) -> anyhow::Result<()> {
-    const LOAD: &str = "--requests 400 --users 6 --think 60";
+    const LOAD: &str = "--warm-up 200 --requests 800 --users 6 --think 30";
     let [mut one, mut four, mut latency, mut by_hand, mut in_bare] = [const { Vec::new() }; 5];
     for _ in 0..rounds {
-        let (in_one, in_four) = (run(LOAD, true, false)?, run(&format!("{LOAD} --processes 4"), true, false)?);
-        let bare = run(&format!("{LOAD} --processes 4"), false, false)?;
+        let (in_one, in_four) =
+            (run_shop(LOAD, true, false)?, run_shop(&format!("{LOAD} --processes 4"), true, false)?);
+        let bare = run_shop(&format!("{LOAD} --processes 4"), false, false)?;
         let part = |run: &Run, latency: bool| -> BTreeMap<String, f64> {
             let functions = run.functions().into_iter();
             functions.map(|(name, (own, response))| (name, if latency { response } else { own })).collect()
@@ -172,8 +212,8 @@ fn processes_and_latencies(rounds: usize) -> anyhow::Result<()> {
         by_hand.push(in_four.by_hand);
         in_bare.push(bare.by_hand);
     }
-    compare("processor time of an invocation itself, ms", ["one process", "four"], &medians(&one), &medians(&four));
-    let (by_hand, in_bare, latency) = (medians(&by_hand), medians(&in_bare), medians(&latency));
+    compare("processor time of an invocation itself, ms", ["one process", "four"], &columns(one), &columns(four));
+    let (by_hand, in_bare, latency) = (columns(by_hand), columns(in_bare), columns(latency));
     compare("latency of a call in the same runs, ms", ["by hand", "records"], &by_hand, &latency);
     compare("latency of a call, by hand in runs without probes, ms", ["by hand", "records"], &in_bare, &latency);
     Ok(())
@@ -181,20 +221,20 @@ fn processes_and_latencies(rounds: usize) -> anyhow::Result<()> {
 
 fn throughput(rounds: usize) -> anyhow::Result<()> {
     // Users who hardly think: as much as the machine takes.
-    const LOAD: &str = "--requests 2000 --users 12 --think 1";
+    const LOAD: &str = "--warm-up 300 --requests 3000 --users 12 --think 1";
     let (mut bare, mut probed) = (Vec::new(), Vec::new());
     for _ in 0..rounds * 2 {
-        bare.push(run(LOAD, false, false)?.throughput());
-        probed.push(run(LOAD, true, false)?.throughput());
+        bare.push(run_shop(LOAD, false, false)?.throughput());
+        probed.push(run_shop(LOAD, true, false)?.throughput());
     }
-    let name = |value: f64| BTreeMap::from([("requests per second".to_owned(), value)]);
-    compare("throughput", ["without probes", "with"], &name(median(bare)), &name(median(probed)));
+    let name = |values: Vec<f64>| BTreeMap::from([("requests per second".to_owned(), values)]);
+    compare("throughput", ["without probes", "with"], &name(bare), &name(probed));
     Ok(())
 }
 
 /// One handler's work halved, at the load that users make who think so many milliseconds.
 fn impact(rounds: usize, share: &str, think: f64) -> anyhow::Result<()> {
-    let load = format!("--requests 600 --users 24 --think {think} --processes 4");
+    let load = format!("--warm-up 200 --requests 1200 --users 24 --think {think} --processes 4 --record-users");
     let function = format!("catalog::{HALVED}");
     let change = Change::parse("change", &format!("reduction by 50% to function {{ \"{function}\" }};"))
         .map_err(|found| anyhow::anyhow!("{found:?}"))?;
@@ -204,9 +244,9 @@ fn impact(rounds: usize, share: &str, think: f64) -> anyhow::Result<()> {
     let text = format!("{CONFIGURATION}{}", users.concat());
     let (configuration, _) =
         Configuration::parse(&"configuration".into(), &text).map_err(|found| anyhow::anyhow!("{found:?}"))?;
-    let mut columns: [Vec<BTreeMap<String, f64>>; 4] = Default::default();
+    let mut all: [Vec<BTreeMap<String, f64>>; 6] = Default::default();
     for _ in 0..rounds {
-        let (before, after) = (run(&load, true, false)?, run(&load, true, true)?);
+        let (before, after) = (run_shop(&load, true, false)?, run_shop(&load, true, true)?);
         let profile = before.profile.as_ref().context("probes were on")?;
         let solver = |model: &dyelog::lqn::Model| layered(model, &LayeredOptions::default());
         let found = pipeline::impact(profile, &change, &Granularity::default(), &configuration, solver, &mut ());
@@ -215,26 +255,33 @@ fn impact(rounds: usize, share: &str, think: f64) -> anyhow::Result<()> {
             Ok(run.functions().get(&function).with_context(|| format!("records of {function}"))?.0)
         };
         let mut predicted = BTreeMap::from([(function.clone(), own(&before)? / 2.0)]);
-        let mut change_predicted = BTreeMap::new();
+        let (mut change_predicted, mut modelled) = (BTreeMap::new(), BTreeMap::new());
         for scenario in &found.scenarios {
             let (Some(old), Some(new)) = (scenario.before.response, scenario.after.response) else { continue };
             predicted.insert(scenario.name.clone(), new * 1000.0);
             change_predicted.insert(scenario.name.clone(), new / old);
+            modelled.insert(scenario.name.clone(), old * 1000.0);
         }
-        let functions = after.functions();
         let mut measured = BTreeMap::from([(function.clone(), own(&after)?)]);
-        let mut change_measured = BTreeMap::new();
-        for (name, (_, latency)) in functions.into_iter().filter(|(name, _)| change_predicted.contains_key(name)) {
-            change_measured.insert(name.clone(), latency / before.functions().get(&name).context("it was there")?.1);
+        let (mut change_measured, mut seen) = (BTreeMap::new(), BTreeMap::new());
+        let old = before.functions();
+        for (name, (_, latency)) in
+            after.functions().into_iter().filter(|(name, _)| change_predicted.contains_key(name))
+        {
+            let (_, earlier) = *old.get(&name).context("it was there before")?;
+            change_measured.insert(name.clone(), latency / earlier);
+            seen.insert(name.clone(), earlier);
             measured.insert(name, latency);
         }
-        for (column, of) in columns.iter_mut().zip([predicted, measured, change_predicted, change_measured]) {
-            column.push(of);
+        for (runs, of) in all.iter_mut().zip([seen, modelled, measured, predicted, change_measured, change_predicted]) {
+            runs.push(of);
         }
     }
-    let [predicted, measured, change_predicted, change_measured] = columns.map(|column| medians(&column));
+    let [seen, modelled, measured, predicted, change_measured, change_predicted] = all.map(columns);
+    let heads = ["measured", "model"];
+    compare(&format!("before the change, at {share} of the load: responses, ms"), heads, &seen, &modelled);
     let title = format!("`{HALVED}` halved at {share} of the load: processor time and responses after it, ms");
-    compare(&title, ["measured", "predicted"], &measured, &predicted);
-    compare("the same responses, as a share of before", ["measured", "predicted"], &change_measured, &change_predicted);
+    compare(&title, heads, &measured, &predicted);
+    compare("the same responses, as a share of before", heads, &change_measured, &change_predicted);
     Ok(())
 }

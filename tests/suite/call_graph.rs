@@ -485,6 +485,30 @@ proptest! {
     }
 
     #[test]
+    fn what_processes_use_beside_functions_is_demand(works in prop::collection::vec(work(), 1..4), skew in -20_000_000i64..20_000_000) {
+        let lines = recorded(&works, skew);
+        let mut processes: Vec<u8> = lines.iter().map(|(process, _)| *process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        let used = |process: &u8| {
+            format!("{{\"process\":\"p{process}\",\"processor\":\"h{process}\",\"process_cpu\":1000000000}}\n")
+        };
+        let records = [text(&lines), processes.iter().map(used).collect()].concat();
+        let (_, alone) = operations(&text(&lines));
+        let (_, operations) = operations(&records);
+        let mut demand = 0.0;
+        for (operation, alone) in operations.into_iter().zip(alone) {
+            demand += operation.events.iter().map(|event| event.cpu).filter(|cpu| !cpu.is_nan()).sum::<f64>();
+            prop_assert!(operation.events.iter().all(|event| event.time >= 0.0), "{:?}", operation.events);
+            prop_assert_eq!(operation.events.len(), alone.events.len());
+            prop_assert_eq!(operation.start, alone.start);
+            prop_assert!(Toeg::build(operation).is_ok());
+        }
+        // An end gets whole nanoseconds.
+        prop_assert!((demand - processes.len() as f64).abs() < 1e-6, "{} of {}", demand, processes.len());
+    }
+
+    #[test]
     fn files_of_processes_are_one_trace(works in prop::collection::vec(work(), 1..4)) {
         let lines = recorded(&works, 0);
         let whole = saved(&[Input::new("records", text(&lines))]);
@@ -523,6 +547,37 @@ proptest! {
         let demand = work.total() as f64 * 1e-6;
         prop_assert!((busy / throughput / demand - 1.0).abs() < 1e-3, "{} at {}/s, not {} s", busy, throughput, demand);
     }
+}
+
+#[test]
+fn a_call_after_the_ends_of_threads_waits_for_them() {
+    // Two threads end at 30 and 40; `late` begins at 50, `beside` at 35, and `early` before both.
+    let call = |event: u32, function: &str, from: u32, to: u32| {
+        let record = |event: u32, probe: &str, at: u32| {
+            format!(
+                "{{\"chain\":\"c\",\"event\":{event},\"probe\":\"{probe}\",\"collocated\":true,\"function\":\"{function}\",\"process\":\"p\",\"wall\":{at},\"cpu\":{at}}}\n"
+            )
+        };
+        [record(event, "stub_start", from), record(event + 1, "stub_end", to)]
+    };
+    let thread = |event: u32, name: &str, end: u32| {
+        format!(
+            "{{\"thread_start\":\"{name}\",\"chain\":\"c\",\"event\":{event},\"child\":\"{name}\",\"process\":\"p\",\"wall\":10,\"cpu\":0}}\n\
+             {{\"thread_end\":\"{name}\",\"chain\":\"{name}\",\"event\":1,\"process\":\"p\",\"wall\":{end},\"cpu\":5}}\n"
+        )
+    };
+    let joined_before = |function: &str, from: u32| {
+        let [begin, _] = call(1, "whole", 0, 0);
+        let [_, end] = call(7, "whole", 0, 90);
+        let within = call(6, function, from, from + 1).concat();
+        let early = call(2, "early", 1, 2).concat();
+        let records = [begin, early, thread(4, "one", 30), thread(5, "two", 40), within, end].concat();
+        let (names, operations) = operations(&records);
+        let main: Vec<&dyelog::trace::Event> = operations[0].events.iter().filter(|event| event.thread == 1).collect();
+        let at = main.iter().position(|event| names.names.text(event.activity) == function).expect("the call is there");
+        main[..at].iter().filter(|event| matches!(event.kind, dyelog::trace::Kind::Join(_))).count()
+    };
+    assert_eq!([joined_before("late", 50), joined_before("beside", 35)], [2, 0]);
 }
 
 #[test]

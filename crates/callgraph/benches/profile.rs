@@ -64,8 +64,19 @@ fn large() -> bool {
     let file = folder.join("records.calls").display().to_string();
     let run = |arguments: &[&str]| Command::new(&own).args(arguments).status().is_ok_and(|status| status.success());
     let mut held = true;
+<<<<<<< HEAD
     for (shape, calls) in [("nested", "1000000"), ("nested", "10000000"), ("remote", "1000000"), ("remote", "10000000")]
     {
+=======
+    let runs = [
+        ("nested", "1000000"),
+        ("nested", "10000000"),
+        ("single", "10000000"),
+        ("remote", "1000000"),
+        ("remote", "10000000"),
+    ];
+    for (shape, calls) in runs {
+>>>>>>> calls
         print!("{shape}, JSON:   ");
         held &= run(&["measure", shape, calls, "-"]);
         held &= run(&["make", shape, calls, &file]);
@@ -107,15 +118,21 @@ fn best(mut run: impl FnMut() -> usize) -> f64 {
 /// How calls are laid into chains.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
-    /// About ten calls a chain, in order.
+    /// About ten calls a chain, in order. Any function calls any other: nearly every call has a path of its own, which is the most that can be.
     Nested,
-    /// Each function in a chain of its own, as between processes, and records in any order within a few thousand.
+    /// The same in one chain.
+    Single,
+    /// Each function in a chain of its own, as between processes, and records in any order within a few thousand. Each function calls four others.
     Remote,
 }
 
 impl Shape {
     fn named(name: &str) -> Self {
-        if name == "remote" { Self::Remote } else { Self::Nested }
+        match name {
+            "remote" => Self::Remote,
+            "single" => Self::Single,
+            _ => Self::Nested,
+        }
     }
 }
 
@@ -172,7 +189,10 @@ impl Generator {
         let random = self.random();
         let depth = self.open.len() - 1;
         if self.made < self.calls && depth < 4 && (depth == 0 || random >> 30 == 0) {
-            let function = random as u32 % 801;
+            let function = match self.open[depth] {
+                (caller, ..) if self.shape == Shape::Remote && depth > 0 => (caller * 7 + random as u32 % 4) % 801,
+                _ => random as u32 % 801,
+            };
             self.probe("stub_start", function);
             let (_, chain, event) = &self.open[depth];
             self.open.push((function, format!("{chain}.{event}"), 0));
@@ -187,7 +207,7 @@ impl Generator {
         self.probe("skel_end", function);
         self.open.pop();
         self.probe("stub_end", function);
-        if depth == 1 && self.open[0].2 > 30 {
+        if depth == 1 && self.open[0].2 > 30 && self.shape != Shape::Single {
             self.roots += 1;
             self.open[0] = (0, format!("{:032x}", u128::from(self.roots) << 64 | u128::from(random)), 0);
         }

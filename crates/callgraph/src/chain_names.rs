@@ -120,7 +120,8 @@ impl ChainNames {
             let number = u32::try_from(self.count).ok().filter(|number| *number != FREE);
             self.slots[slot] = number.expect("fewer than 2^32 chains fit in memory");
             if self.count.is_multiple_of(PAGE) {
-                self.pages.push(Page::default());
+                let (bytes, ends) = (Vec::with_capacity(PAGE * name.len().min(64)), Vec::with_capacity(PAGE));
+                self.pages.push(Page { bytes, ends, packed: false });
             }
             let page = self.pages.last_mut().expect("it was made");
             page.bytes.extend_from_slice(name.as_bytes());

@@ -84,7 +84,7 @@ impl Chains {
             if let Some(last) = self.pages.len().checked_sub(1) {
                 self.pages[last].fill(last, PAGE);
             }
-            self.pages.push(Page::Live { slots: Vec::new(), resting: 0 });
+            self.pages.push(Page::Live { slots: Vec::with_capacity(PAGE), resting: 0 });
         }
         if let Page::Resting(resting) = &self.pages[page] {
             self.pages[page] = resting.woken(page);

@@ -48,21 +48,25 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Paths from the Global Virtual Main, with what was spent at their ends. Parents stand before their children.
 #[derive(Clone, Debug)]
 pub struct ContextTree {
-    parent: Vec<u32>,
-    key: Vec<Key>,
-    group: Vec<u16>,
+    steps: Vec<Step>,
     count: Vec<u64>,
     time: Vec<i64>,
     slots: Vec<u32>,
     total: i64,
 }
 
+/// The last step of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    parent: u32,
+    key: Key,
+    group: u16,
+}
+
 impl Default for ContextTree {
     fn default() -> Self {
         Self {
-            parent: vec![NONE],
-            key: vec![Key::MAIN],
-            group: vec![NOWHERE],
+            steps: vec![Step { parent: NONE, key: Key::MAIN, group: NOWHERE }],
             count: vec![1],
             time: vec![0],
             slots: vec![NONE; 1 << 10],
@@ -74,27 +78,27 @@ impl Default for ContextTree {
 impl ContextTree {
     /// How many paths there are, that of the root among them.
     pub fn len(&self) -> usize {
-        self.parent.len()
+        self.steps.len()
     }
 
     /// Never: the root is always there.
     pub fn is_empty(&self) -> bool {
-        self.parent.is_empty()
+        self.steps.is_empty()
     }
 
     /// The path without its last step; none at the root.
     pub fn parent(&self, node: usize) -> Option<usize> {
-        Some(self.parent[node]).filter(|parent| *parent != NONE).map(|parent| parent as usize)
+        Some(self.steps[node].parent).filter(|parent| *parent != NONE).map(|parent| parent as usize)
     }
 
     /// What runs at the end of the path.
     pub fn key(&self, node: usize) -> Key {
-        self.key[node]
+        self.steps[node].key
     }
 
     /// The processor group it runs on, by its place in [`crate::Profile::groups`]; none at the root and where it is not known.
     pub fn group(&self, node: usize) -> Option<usize> {
-        Some(self.group[node]).filter(|group| *group != NOWHERE).map(usize::from)
+        Some(self.steps[node].group).filter(|group| *group != NOWHERE).map(usize::from)
     }
 
     /// How many invocations, or threads.
@@ -112,55 +116,55 @@ impl ContextTree {
         self.total
     }
 
-    fn hash(parent: u32, key: Key, group: u16) -> usize {
+    fn hash(step: Step) -> usize {
         let mut hasher = FxHasher::default();
-        hasher.write_u64(u64::from(parent) << 32 | u64::from(key.0));
-        hasher.write_u16(group);
+        hasher.write_u64(u64::from(step.parent) << 32 | u64::from(step.key.0));
+        hasher.write_u16(step.group);
         hasher.finish() as usize
     }
 
-    fn slot(&self, parent: u32, key: Key, group: u16) -> usize {
+    fn slot(&self, step: Step) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = Self::hash(parent, key, group) & mask;
-        loop {
-            let node = self.slots[slot];
-            if node == NONE {
-                return slot;
-            }
-            let at = node as usize;
-            if self.parent[at] == parent && self.key[at] == key && self.group[at] == group {
-                return slot;
-            }
+        let mut slot = Self::hash(step) & mask;
+        while self.slots[slot] != NONE && self.steps[self.slots[slot] as usize] != step {
             slot = (slot + 1) & mask;
         }
+        slot
     }
 
     /// The child of a node, made now if it is not there, with nothing added to it.
     pub(crate) fn child(&mut self, parent: u32, key: Key, group: u16) -> u32 {
-        let slot = self.slot(parent, key, group);
+        let step = Step { parent, key, group };
+        let slot = self.slot(step);
         if self.slots[slot] != NONE {
             return self.slots[slot];
         }
-        let node = u32::try_from(self.parent.len())
+        let node = u32::try_from(self.steps.len())
             .ok()
             .filter(|node| *node != NONE)
             .expect("fewer than 2^32 paths fit in memory");
         self.slots[slot] = node;
-        self.parent.push(parent);
-        self.key.push(key);
-        self.group.push(group);
+        self.steps.push(step);
         self.count.push(0);
         self.time.push(0);
-        if self.parent.len() * 4 > self.slots.len() * 3 {
-            let size = self.slots.len() * 2;
-            self.slots = Vec::new();
-            self.slots = vec![NONE; size];
-            for node in 1..self.parent.len() {
-                let slot = self.slot(self.parent[node], self.key[node], self.group[node]);
-                self.slots[slot] = node as u32;
-            }
+        if self.steps.len() * 4 > self.slots.len() * 3 {
+            self.grow();
         }
         node
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        self.slots = Vec::new();
+        self.slots = vec![NONE; size];
+        for node in 1..self.steps.len() {
+            // All steps are different.
+            let mut slot = Self::hash(self.steps[node]) & (size - 1);
+            while self.slots[slot] != NONE {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.slots[slot] = node as u32;
+        }
     }
 
     pub(crate) fn enter(&mut self, node: u32) {
@@ -178,7 +182,7 @@ impl ContextTree {
     /// Drops what is needed to grow, and numbers groups by their place.
     pub(crate) fn settle(&mut self, places: &[u16]) {
         self.slots = Vec::new();
-        for group in &mut self.group {
+        for Step { group, .. } in &mut self.steps {
             if *group != NOWHERE {
                 *group = places[usize::from(*group)];
             }

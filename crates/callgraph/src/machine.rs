@@ -285,19 +285,18 @@ impl Machine {
     fn skel_start(&mut self, chain: &mut Chain, record: &Record) {
         let clock = self.clock(record);
         let info = self.site(record.site);
-        if let Some(top) = chain.stack.last()
-            && top.state == State::Called
-            && !top.oneway
-            && self.same(top.site, record.site)
+        let around = self.inside_of(chain);
+        if let Some(frame) = chain.stack.last_mut()
+            && frame.state == State::Called
+            && !frame.oneway
+            && self.same(frame.site, record.site)
         {
-            let mut frame = chain.stack.pop().expect("it was just looked at");
             let function = self.better(frame.site, record.site);
             frame.started = clock.end;
             frame.own = record.wall.duration();
             frame.inside.begin = record.wall.end;
             frame.site = record.site;
-            self.enter(chain, &mut frame, function, info.group);
-            chain.stack.push(frame);
+            self.enter_within(around, false, frame, function, info.group);
             return;
         }
         let begins =
@@ -348,21 +347,24 @@ impl Machine {
                 return;
             }
         }
-        let Some(mut frame) = chain.stack.pop() else { return };
+        let around = self.inside_of(chain);
+        let Some(frame) = chain.stack.last_mut() else { return };
         if frame.state == State::Called {
             let info = self.site(record.site);
             let function = self.better(frame.site, record.site);
             frame.lossy = true;
-            self.enter(chain, &mut frame, function, info.group);
+            self.enter_within(around, false, frame, function, info.group);
         }
-        frame.time = self.spent(&frame, record);
+        frame.time = self.spent(frame, record);
         frame.own = sum([frame.own, record.wall.duration()]);
         frame.inside.end = record.wall.begin;
         frame.state = State::Returned;
-        if !frame.stub && chain.stack.is_empty() && matches!(chain.role, Role::OneWay | Role::Remote) {
+        if !frame.stub
+            && chain.stack.len() == 1
+            && matches!(chain.role, Role::OneWay | Role::Remote)
+            && let Some(frame) = chain.stack.pop()
+        {
             self.end_of_chain(chain, frame, record);
-        } else {
-            chain.stack.push(frame);
         }
     }
 
@@ -447,12 +449,22 @@ impl Machine {
 
     /// Enters a function.
     fn enter(&mut self, chain: &Chain, frame: &mut Frame, function: u32, group: u16) {
-        let (context, call) = self.inside_of(chain);
+        let detached = chain.stack.is_empty() && chain.role == Role::OneWay;
+        self.enter_within(self.inside_of(chain), detached, frame, function, group);
+    }
+
+    fn enter_within(
+        &mut self,
+        (context, call): (u32, u32),
+        detached: bool,
+        frame: &mut Frame,
+        function: u32,
+        group: u16,
+    ) {
         let key = Key::function(function);
         frame.state = State::Running;
         frame.context = self.contexts.child(context, key, group);
         self.contexts.enter(frame.context);
-        let detached = chain.stack.is_empty() && chain.role == Role::OneWay;
         frame.call = self.open_call(frame, call, key, group, detached);
     }
 

@@ -237,6 +237,7 @@ impl Window {
     /// Sorts the places of records by chain, stably.
     fn sort_by_chain(&mut self, pending: &[Record], due: usize) -> (Vec<Bucket>, Vec<u32>) {
         let mut buckets: Vec<Bucket> = Vec::new();
+        let mut bucket_of = Vec::with_capacity(pending.len());
         let turn = self.turn;
         for (place, record) in pending.iter().enumerate() {
             let slot = self.chains.at(record.chain);
@@ -248,6 +249,7 @@ impl Window {
             let bucket = &mut buckets[slot.bucket as usize];
             bucket.count += 1;
             bucket.due |= place < due;
+            bucket_of.push(slot.bucket);
         }
         let mut start = 0;
         for bucket in &mut buckets {
@@ -256,10 +258,10 @@ impl Window {
         }
         let mut order = vec![0u32; pending.len()];
         let mut next: Vec<u32> = buckets.iter().map(|bucket| bucket.start).collect();
-        for (place, record) in pending.iter().enumerate() {
-            let bucket = self.chains.live(record.chain).map_or(0, |slot| slot.bucket as usize);
-            order[next[bucket] as usize] = place as u32;
-            next[bucket] += 1;
+        for (place, bucket) in bucket_of.into_iter().enumerate() {
+            let next = &mut next[bucket as usize];
+            order[*next as usize] = place as u32;
+            *next += 1;
         }
         (buckets, order)
     }

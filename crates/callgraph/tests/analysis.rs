@@ -263,6 +263,66 @@ fn what_comes_after_a_chain_is_over_is_named() {
     }
 }
 
+/// Records that are made as they are read.
+struct Made<I>(I, std::io::Cursor<Vec<u8>>);
+
+impl<I: Iterator<Item = String>> std::io::Read for Made<I> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.1.position() == self.1.get_ref().len() as u64 {
+            self.1 = std::io::Cursor::new(self.0.by_ref().take(1000).collect::<String>().into_bytes());
+        }
+        self.1.read(buffer)
+    }
+}
+
+#[test]
+fn a_million_chains_that_stay_open_are_counted() {
+    const CHAINS: u64 = 1_100_000;
+    for (more, kind) in [("", Kind::Unfinished), (",\"oneway\":true,\"child\":\"x", Kind::LostChain)] {
+        let lines = (0..CHAINS).flat_map(|chain| {
+            let child = if more.is_empty() { String::new() } else { format!("{more}{chain}\"") };
+            let record = |event: u32, probe: &str, more: &str| {
+                format!(
+                    "{{\"chain\":\"c{chain}\",\"event\":{event},\"probe\":\"{probe}\",\"function\":\"f\"{more},\"cpu\":7}}\n"
+                )
+            };
+            let end = (!more.is_empty()).then(|| record(2, "stub_end", ""));
+            [Some(record(1, "stub_start", &child)), end].into_iter().flatten()
+        });
+        let records = Made(lines, std::io::Cursor::default());
+        let options = Options { window: 1 << 10, ..Options::default() };
+        let profile = analyse(vec![Input::new("records", records)], &options).expect("records");
+        let found: Vec<(Kind, u64)> = profile.abnormal.iter().map(|damage| (damage.kind, damage.count)).collect();
+        assert_eq!(found, [(kind, CHAINS)]);
+        assert_eq!(graph(&profile).nodes[1].invocations, CHAINS);
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_named() {
+    let call = |event: &str, cpu: &str| {
+        let record = |event: &str, probe: &str, cpu: &str| {
+            format!(
+                "{{\"chain\":\"c\",\"event\":{event},\"probe\":\"{probe}\",\"function\":\"f\",\"collocated\":true,\"cpu\":{cpu}}}\n"
+            )
+        };
+        [record("1", "stub_start", "10"), record(event, "stub_end", cpu)].concat()
+    };
+    for (event, cpu, kind) in [
+        ("18446744073709551615", "20", Kind::Unreadable),
+        ("4294967296", "20", Kind::Unreadable),
+        ("-2", "20", Kind::Unreadable),
+        ("4294967295", "20", Kind::Lost),
+        ("2", "9223372036854775807", Kind::Unreadable),
+        ("2", "5", Kind::NegativeTime),
+        ("2", "[20,15]", Kind::ClockBackwards),
+    ] {
+        let profile = profile(&call(event, cpu));
+        assert!(profile.abnormal.iter().any(|damage| damage.kind == kind), "{event} {cpu}: {:?}", profile.abnormal);
+        assert!(graph(&profile).total().iter().all(|time| *time <= 10));
+    }
+}
+
 #[test]
 fn a_lost_record_is_named() {
     let table = include_str!("../../../traces/calls/table-1.jsonl");

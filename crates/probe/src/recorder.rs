@@ -241,7 +241,8 @@ impl Flusher {
             }
         });
         let now = clock::process_time();
-        let used = (now != clock::NONE && (any || last)).then(|| now - self.begun);
+        // What this thread uses is what recording costs, and no work of the program.
+        let used = (now != clock::NONE && (any || last)).then(|| (now - self.begun - clock::thread_time()).max(0));
         for output in &mut self.outputs {
             if let Some(used) = used {
                 output.process_time(used);

@@ -6,6 +6,8 @@ use dyelog_callgraph::{Call, CallTree, Profile, SiteId};
 use dyelog_diagnostic::names::Name;
 use rustc_hash::FxHashMap;
 
+use super::joins::{Joins, waits};
+use super::runtime::{Intervals, Runtime};
 use crate::recorded::SpanKind;
 use crate::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 
@@ -34,6 +36,8 @@ struct Scope {
 pub struct Emitter<'a> {
     profile: &'a Profile,
     calls: &'a CallTree,
+    runtime: Runtime<'a>,
+    joins: Joins,
     /// The calls that each call makes, in order; `first[n]..first[n + 1]` are those of the call n.
     children: Vec<u32>,
     first: Vec<u32>,
@@ -70,6 +74,8 @@ impl<'a> Emitter<'a> {
         let mut emitter = Self {
             profile,
             calls,
+            runtime: Runtime::of(profile),
+            joins: Joins::default(),
             children: order,
             first,
             bad: Vec::new(),
@@ -84,6 +90,10 @@ impl<'a> Emitter<'a> {
             origin: 0,
         };
         emitter.bad = emitter.bad_calls();
+        for call in 0..all.len() {
+            let children = &emitter.children[emitter.first[call] as usize..emitter.first[call + 1] as usize];
+            emitter.joins.invocation(calls, call, children);
+        }
         emitter
     }
 
@@ -143,7 +153,7 @@ impl<'a> Emitter<'a> {
                 self.node(Kind::Begin, inside.begin, item);
                 self.last().service = names.names.intern(&self.profile.label(call.key, false));
                 self.node(Kind::Activity, inside.begin, item);
-                self.last().cpu = self.demand(call);
+                self.last().cpu = self.demand(call, true);
                 let mut steps = vec![Step::EndOfRoot(root)];
                 self.calls_of(root, &mut steps);
                 self.run(steps, names);
@@ -172,22 +182,22 @@ impl<'a> Emitter<'a> {
             match step {
                 Step::Call(call) => self.make(call, &mut steps, names),
                 Step::Return(place) => {
-                    self.join();
-                    let call = self.call(place);
+                    self.join(|_, _| true);
+                    let Intervals { outside, inside } = self.runtime.intervals(self.call(place));
                     let item = self.item(place, names);
-                    self.node(Kind::Activity, call.inside.end, item);
+                    self.node(Kind::Activity, inside.end, item);
                     self.leave(names);
-                    self.node(Kind::Activity, call.outside.end, item);
+                    self.node(Kind::Activity, outside.end, item);
                 }
                 Step::End(place, back) => {
-                    self.join();
+                    self.join(|_, _| true);
                     let call = self.call(place);
                     let item = self.item(place, names);
                     self.node(Kind::End, call.inside.end, item);
                     let ended = self.current;
                     if call.key.is_thread() {
                         self.scopes.pop();
-                        if self.waits(place) {
+                        if waits(self.calls, place) {
                             self.scope().joined.push((ended, place));
                         }
                     } else {
@@ -196,9 +206,10 @@ impl<'a> Emitter<'a> {
                     self.current = back;
                     let time = self.latest();
                     self.node_at(Kind::Activity, time, item);
+                    self.last().cpu = of_caller(&self.runtime, call);
                 }
                 Step::EndOfRoot(root) => {
-                    self.join();
+                    self.join(|_, _| true);
                     let call = self.call(root);
                     let end = if call.outside.is_some() { call.outside.end } else { call.inside.end };
                     let item = self.item(root, names);
@@ -212,11 +223,17 @@ impl<'a> Emitter<'a> {
     /// The innermost scope makes a call.
     fn make(&mut self, place: usize, steps: &mut Vec<Step>, names: &mut TraceNames) {
         let call = self.call(place);
+        if let Some(function) = self.calls.parent(place)
+            && !call.key.is_thread()
+            && self.joins.before(self.call(function).key, call.key)
+        {
+            self.join(|calls, thread| calls.parent(thread) == Some(function));
+        }
         let item = self.item(place, names);
         let label = names.names.intern(&self.profile.label(call.key, false));
         if call.collocated {
             self.node(Kind::Activity, call.inside.begin, item);
-            (self.last().activity, self.last().cpu) = (label, self.demand(call));
+            (self.last().activity, self.last().cpu) = (label, self.demand(call, false));
             self.calls_of(place, steps);
             return;
         }
@@ -240,16 +257,18 @@ impl<'a> Emitter<'a> {
                 self.last().service = label;
             }
             self.node(Kind::Activity, call.inside.begin, item);
-            self.last().cpu = self.demand(call);
+            self.last().cpu = self.demand(call, false);
             self.calls_of(place, steps);
             return;
         }
-        self.node(Kind::Activity, call.outside.begin, item);
-        let shift = self.shift(call);
+        let intervals = self.runtime.intervals(call);
+        self.node(Kind::Activity, intervals.outside.begin, item);
+        self.last().cpu = of_caller(&self.runtime, call);
+        let shift = self.shift(intervals);
         let task = self.enter(self.process(call.site), names);
         self.scopes.push(Scope { task, joined: Vec::new(), shift });
-        self.node(Kind::Activity, call.inside.begin, item);
-        (self.last().service, self.last().cpu) = (label, self.demand(call));
+        self.node(Kind::Activity, intervals.inside.begin, item);
+        (self.last().service, self.last().cpu) = (label, self.demand(call, false));
         steps.push(Step::Return(place));
         self.calls_of(place, steps);
     }
@@ -260,19 +279,18 @@ impl<'a> Emitter<'a> {
     }
 
     /// What is added to the times of a function, so that it runs within its call.
-    fn shift(&self, call: &Call) -> i64 {
+    fn shift(&self, Intervals { outside, inside }: Intervals) -> i64 {
         let around = self.scopes.last().map_or(0, |scope| scope.shift);
-        if !call.outside.is_some() || !call.inside.is_some() {
+        if !outside.is_some() || !inside.is_some() {
             return around;
         }
-        let outside = [call.outside.begin, call.outside.end].map(|time| time.saturating_add(around));
-        let fits = call.inside.begin.saturating_add(around) >= outside[0]
-            && call.inside.end.saturating_add(around) <= outside[1];
+        let outside = [outside.begin, outside.end].map(|time| time.saturating_add(around));
+        let fits = inside.begin.saturating_add(around) >= outside[0] && inside.end.saturating_add(around) <= outside[1];
         if fits {
             return around;
         }
         let middle = |begin: i64, end: i64| begin.saturating_add(end.saturating_sub(begin) / 2);
-        middle(outside[0], outside[1]).saturating_sub(middle(call.inside.begin, call.inside.end))
+        middle(outside[0], outside[1]).saturating_sub(middle(inside.begin, inside.end))
     }
 
     /// The same for a function that nobody waits for: it does not run before it was called, at a time of the operation in seconds.
@@ -284,16 +302,12 @@ impl<'a> Emitter<'a> {
         shift.max(called.saturating_sub(begin))
     }
 
-    /// Whether the function that a thread belongs to waits for it.
-    fn waits(&self, thread: usize) -> bool {
-        let around = self.calls.parent(thread).map(|parent| self.call(parent).inside);
-        let (Some(around), own) = (around, self.call(thread).inside) else { return false };
-        !around.is_some() || !own.is_some() || own.end <= around.end
-    }
-
-    /// The innermost scope waits for its threads.
-    fn join(&mut self) {
-        let joined = std::mem::take(&mut self.scope().joined);
+    /// The innermost scope waits for those of its threads that `which` tells.
+    fn join(&mut self, which: impl Fn(&CallTree, usize) -> bool) {
+        let calls = self.calls;
+        let all = std::mem::take(&mut self.scope().joined);
+        let (joined, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, place)| which(calls, *place));
+        self.scope().joined = others;
         // The last one first: forks and joins then lie in each other.
         for (thread, place) in joined.into_iter().rev() {
             let time = self.call(place).inside.end;
@@ -304,10 +318,10 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Seconds of processor time that a call spent itself; NaN where times are of the clock on the wall.
-    fn demand(&self, call: &Call) -> f64 {
+    /// Seconds of processor time that a call spent itself, with what its process took beside it; NaN where times are of the clock on the wall.
+    fn demand(&self, call: &Call, root: bool) -> f64 {
         match call.time {
-            Some(time) if !self.profile.wall => time as f64 * 1e-9,
+            Some(time) if !self.profile.wall => time.saturating_add(self.runtime.of_function(call, root)) as f64 * 1e-9,
             _ => f64::NAN,
         }
     }
@@ -384,4 +398,10 @@ impl<'a> Emitter<'a> {
         event.origin = item;
         self.events.push(event);
     }
+}
+
+/// Seconds of processor time that the process of a caller takes beside its functions; NaN for none.
+fn of_caller(runtime: &Runtime<'_>, call: &Call) -> f64 {
+    let time = runtime.of_caller(call);
+    if time > 0 { time as f64 * 1e-9 } else { f64::NAN }
 }

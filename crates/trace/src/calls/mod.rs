@@ -5,18 +5,22 @@
 //! | synchronous call | `Ac` of the caller, `Ac` … `Ac` of the function's process, `Ac` of the caller, in one thread |
 //! | collocated call | `Ac` of the caller, with the function's name |
 //! | one-way call | `Fk(k)`, `Ac` of the caller; `Be` … `Ed` of the function's process in thread k |
-//! | thread, branch | `Fk(k)`, `Ac` of the function; `Be` … `Ed` of the same process in k; `Jn(k)` at the function's end |
+//! | thread, branch | `Fk(k)`, `Ac` of the function; `Be` … `Ed` of the same process in k; `Jn(k)` where the function waits for it |
 //!
 //! A process is a task. The processor time that a call spent itself is the CPU demand of its first activity, so waiting is no part of it. What
-//! stubs and probes took is nobody's demand: it is what measuring costs.
+//! a process used beside its functions, as far as records tell, is the work of stubs, skeletons and the runtime. Each end of a call between processes is
+//! taken to need the same share of it: half of it before the function or the call, half behind, out of the time on the way. Between processes of one
+//! processor the rest of the way is that of the shortest; the others waited for the processor.
 //!
-//! A thread that ended before its function did is joined at the function's end; one that ended later, by the clock on the wall, is not.
-//! Without that clock all are taken as joined. Clocks of callers and functions need not agree: the interval of a function that does not lie
+//! A thread that ended before its function did is joined: before the first of its later calls that begin, in 98 of 100 invocations, only when all threads
+//! before them have ended, else at the function's end. One that ended later, by the clock on the wall, is not. Without that clock all are taken as joined at the end. Clocks of callers and functions need not agree: the interval of a function that does not lie
 //! within that of its call is moved to the middle of it.
 //!
 //! All chains are held in memory until the last record, in proportion to the calls.
 
 mod emit;
+mod joins;
+mod runtime;
 mod spans;
 
 pub use spans::{SpanCalls, SpanOperations};
