@@ -11,16 +11,21 @@
 #![forbid(unsafe_code)]
 
 /// Files of templates, by the names under which `use` finds them.
-pub const TEMPLATES: [(&str, &str); 5] = [
+pub const TEMPLATES: [(&str, &str); 10] = [
     ("tlc.dl", include_str!("tlc.dl")),
     ("ext/join.dl", include_str!("ext/join.dl")),
     ("ext/continued.dl", include_str!("ext/continued.dl")),
+    ("ext/future.dl", include_str!("ext/future.dl")),
+    ("ext/publish.dl", include_str!("ext/publish.dl")),
+    ("ext/streaming.dl", include_str!("ext/streaming.dl")),
+    ("ext/retry.dl", include_str!("ext/retry.dl")),
+    ("ext/breaker.dl", include_str!("ext/breaker.dl")),
     ("ext/multicast.dl", include_str!("ext/multicast.dl")),
     ("paper/tlc-1998.dl", include_str!("paper/tlc-1998.dl")),
 ];
 
 /// The names of the files of templates that are loaded by default.
-pub const DEFAULT: [&str; 3] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl"];
+pub const DEFAULT: [&str; 4] = ["rules/tlc.dl", "rules/ext/join.dl", "rules/ext/continued.dl", "rules/ext/future.dl"];
 
 /// The standard library of relations for queries, by the names under which `use` finds its files.
 pub const STANDARD: [(&str, &str); 7] = [

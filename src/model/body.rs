@@ -109,7 +109,7 @@ impl Bodies<'_, '_> {
             work.demand += demand - overlap;
             source = source.max(from);
             sources.push((part, from));
-            work.think_time += self.network.delay(part, times) + delay.max(0.0);
+            work.think_time += self.network.delay(part, times) + pause(part, times) + delay.max(0.0);
             for ((kind, to), request) in &part.requests {
                 if let (Some(kind), Some(to)) = (call_kind(*kind, total.interaction), self.entries[to.index()]) {
                     calls.push(((to, kind), *request));
@@ -127,6 +127,11 @@ impl Bodies<'_, '_> {
         variability::observe(&mut work, &calls, &sources, times, self.demands.alphabet(), self.joins);
         (work, source)
     }
+}
+
+/// How long one of so many invocations pauses here, seconds.
+pub fn pause(work: &WorkTotal, times: u64) -> f64 {
+    work.pauses.sum.as_f64() / times.max(1) as f64
 }
 
 /// How a request shows in the model; `None` for one that is forwarded. Where no requester waits there is no reply to leave

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostics, Place};
 use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Moments, Position, RequestKind, SubModel, WorkTotal};
 use crate::lqn::{ActivityId, Body, EntryId, Model};
+use crate::model::body::pause;
 use crate::model::config::{Configuration, Network, Setting};
 use crate::model::demand::{DemandSource, Demands, is_measured};
 use crate::model::origins::{ActivityOrigin, Origins};
@@ -71,6 +72,8 @@ pub struct DelayPart {
     pub network: Network,
     /// Latencies that were measured, one per call.
     pub seen: Moments,
+    /// Times that passed without work, as templates say.
+    pub pauses: Moments,
 }
 
 /// An activity at one position of an entry.
@@ -174,8 +177,9 @@ impl Explained {
             let times = times(&total, position);
             let activity = activity_at(position);
             let fitted = activity.map(|own| model.activities[own.index()].work.think_time);
-            let seconds = fitted.unwrap_or_else(|| network.delay(work, times));
-            (seconds > 0.0).then_some(DelayPart { position, activity, seconds, times, network, seen: work.network })
+            let seconds = fitted.unwrap_or_else(|| network.delay(work, times) + pause(work, times));
+            let (seen, pauses) = (work.network, work.pauses);
+            (seconds > 0.0).then_some(DelayPart { position, activity, seconds, times, network, seen, pauses })
         };
         let mut delays: Vec<DelayPart> = positions(&total).into_iter().filter_map(delay).collect();
         as_fitted(model, entry, &total, network, &mut demands, &mut delays);
@@ -240,6 +244,7 @@ fn as_fitted(
                         times: total.invocations,
                         network,
                         seen: Moments::default(),
+                        pauses: Moments::default(),
                     }),
                 }
             }

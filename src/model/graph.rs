@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::lqn::submodel::{BlockTotal, Branch, EntryTotal, Position};
-use crate::lqn::{Activity, ActivityId, EntryId, Fork, Join, Model, Precedence, TaskId, Work};
+use crate::lqn::submodel::{BlockTotal, Branch, EntryTotal, Position, WorkTotal};
+use crate::lqn::{Activity, ActivityId, CallOrder, EntryId, Fork, Join, Model, Precedence, TaskId, Work};
 use crate::model::body::{At, Bodies, is_answered, phase_of};
 use crate::model::demand::DemandSource;
 use crate::model::joins::{Woven, WovenFork};
@@ -74,6 +74,12 @@ struct Place {
     times: u64,
     /// What its names begin with.
     path: Arc<str>,
+}
+
+/// Whether a branch is a request and nothing else: then it makes that request once, however few were seen.
+fn is_request(work: &WorkTotal, times: u64) -> bool {
+    let nothing_else = work.activities.is_empty() && work.exclusive.count == 0;
+    nothing_else && work.requests.len() == 1 && work.requests.values().all(|request| request.count == times)
 }
 
 /// The first and the last activity of something.
@@ -173,7 +179,10 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
     }
 
     fn segment(&mut self, role: &str, done: Option<At<'g>>, times: u64) -> ActivityId {
-        let (work, source) = self.bodies.work(self.total, done.iter().map(|(_, work)| *work), times);
+        let (mut work, source) = self.bodies.work(self.total, done.iter().map(|(_, work)| *work), times);
+        if done.is_some_and(|(at, done)| at.branch.is_some() && is_request(done, times)) {
+            work.call_order = CallOrder::Deterministic;
+        }
         self.activity(role, work, done.map(|(at, _)| at), source)
     }
 

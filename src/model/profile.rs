@@ -96,6 +96,7 @@ fn times(total: &EntryTotal, factor: u64) -> EntryTotal {
         by(&mut work.visits);
         moments(&mut work.exclusive);
         moments(&mut work.network);
+        moments(&mut work.pauses);
         for activity in work.activities.values_mut() {
             by(&mut activity.count);
             moments(&mut activity.cpu);

@@ -533,6 +533,7 @@ impl<'w> Parts<'w> {
             }
             if Some(*at) == first {
                 part.network.merge(&self.whole.network);
+                part.pauses.merge(&self.whole.pauses);
                 part.delay = part.delay.plus(self.whole.delay);
                 for (kind, request) in self.whole.requests.drain(..) {
                     part.requests.entry(kind).or_default().merge(&request);

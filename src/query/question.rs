@@ -369,7 +369,7 @@ fn out_of_scope(program: &Program, rules: &[&Rule], asked: &[Asked], scope: Scop
         };
         if schema::subject(relation) == foreign {
             found.push(of_other_traces(name, place, foreign));
-        } else if scope == Scope::Trace && matches!(name, "begins" | "ends" | "visit") {
+        } else if scope == Scope::Trace && matches!(name, "begins" | "ends" | "visit" | "accepted") {
             let message = format!("`{name}` tells of threads by numbers, which several operations share");
             found.push(
                 Diagnostic::error(codes::ONE_OPERATION, place, message)

@@ -51,8 +51,6 @@ relations! {
     Operation "operation" ("operation": OPERATION, "scenario": Type::Symbol, "run": Type::Symbol)
         "operation O is the run of that name of a scenario; of spans, the run is the trace identifier";
     NodeOperation "node_operation" ("node": Type::Node, "operation": OPERATION) "node N is of operation O";
-    Time "time" ("node": Type::Node, "time": Type::Integer)
-        "node N happens at that time, in nanoseconds; clocks of spans that differ are corrected";
     Cpu "cpu" ("node": Type::Node, "cpu": Type::Integer) "node N took so much processor time, in nanoseconds";
     NodeSpan "node_span" ("node": Type::Node, "span": SPAN) "node N was read from span S";
     Span "span" ("span": SPAN, "service": Type::Symbol, "name": Type::Symbol)
@@ -149,7 +147,7 @@ relations! {
 }
 
 /// Names of the columns of the graph's relations, in the order of [`facts::RELATIONS`].
-const GRAPH: [&[&str]; 14] = [
+const GRAPH: [&[&str]; 16] = [
     &["node"],
     &["node", "thread", "counter"],
     &["node", "task", "counter"],
@@ -161,9 +159,11 @@ const GRAPH: [&[&str]; 14] = [
     &["cause", "effect"],
     &["node", "name"],
     &["node", "service"],
+    &["node", "time"],
     &["thread", "task", "counter"],
     &["thread", "task", "counter"],
     &["thread", "counter", "visit"],
+    &["thread", "counter", "accepted_on", "at"],
 ];
 
 /// Relations with at most one row for each value of their first column.

@@ -195,6 +195,7 @@ impl<'p> Words<'p> {
             }
             Edge::Fork(value) => format!("the fork of thread {}", self.value(value)),
             Edge::Join(value) => format!("the wait for thread {}", self.value(value)),
+            Edge::OnTask(task, counter) => format!("node {} of task {}", self.value(counter), self.value(task)),
             Edge::At(thread, position) => {
                 format!("node {} of thread {}", self.value(position), self.value(thread))
             }

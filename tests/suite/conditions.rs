@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Severity};
 use dyelog::tlc::Rules;
+use dyelog::tlc::counters::TaskCounters;
 use dyelog::tlc::explain::attempt::Trial;
 use dyelog::tlc::matcher::{Match, Matcher, Starting, Symbols};
 use dyelog::tlc::recognise::with_relations;
@@ -43,6 +44,7 @@ pub fn fits(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> Fits {
             relations,
             budget,
             visits,
+            counters: TaskCounters::default(),
             starting: Starting::default(),
         };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);

@@ -128,6 +128,11 @@ golden! {
     join_in_steps: written("join-in-steps");
     unawaited_branch: written("unawaited-branch");
     multicast: written("multicast");
+    future: written("future");
+    publish: written("publish");
+    streaming: written("streaming");
+    breaker: written("breaker");
+    retry: written("retry");
     two_scenarios: written("two-scenarios");
     acknowledged: written("acknowledged");
     case_study: written("case-study");
@@ -149,6 +154,14 @@ fn multicast_with_its_extension() {
         model
     };
     assert_eq!(model(&["--rules", "ext/multicast.dl"]), model(&[]));
+}
+
+/// Extensions that are shipped but not loaded by default.
+#[test]
+fn with_their_extensions() {
+    for trace in ["publish", "streaming", "breaker", "retry"] {
+        with_rules(trace, &format!("ext/{trace}.dl"), "extension");
+    }
 }
 
 fn with_rules(trace: &str, rules: &str, how: &str) {

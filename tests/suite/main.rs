@@ -22,6 +22,7 @@ mod draw;
 mod editors;
 mod evidence;
 mod explain_cli;
+mod extensions;
 mod generator;
 mod golden;
 mod house;

@@ -1,6 +1,7 @@
 //! Tests of `tlc`: the control algorithm, on the paper's examples and on generated operations.
 
 use dyelog::lqn::submodel::SubModel;
+use dyelog::tlc::counters::TaskCounters;
 use dyelog::tlc::{EngineKind, MatchRow, ReduceOptions, Reducer, Reduction, Rules};
 use dyelog::trace::{Operation, ReadOptions, Toeg, TraceNames, read};
 
@@ -109,6 +110,7 @@ fn candidates_by_plans(toeg: &Toeg, names: &TraceNames, rules: &Rules) -> Vec<(S
         relations: &NoRelations,
         budget: u64::MAX.into(),
         visits: Visits::default(),
+        counters: TaskCounters::default(),
         starting: Starting::default(),
     };
     let mut all = Vec::new();

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use dyelog::lqn::Language;
 use dyelog::lqn::submodel::{SubModel, WorkTotal};
 use dyelog::model::{self, Configuration};
+use dyelog::tlc::counters::TaskCounters;
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::{GraphFacts, NoRelations, RuleRelations};
 use dyelog::tlc::matcher::{Matcher, Relations, Starting, Symbols};
@@ -71,6 +72,7 @@ fn outcome(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> (Outcome, Vec<Inte
         relations: asked.as_ref().map_or(&NoRelations as &dyn Relations, |asked| asked),
         budget,
         visits: Visits::default(),
+        counters: TaskCounters::default(),
         starting: Starting::default(),
     };
     let mut engine = Plans::new(matcher);

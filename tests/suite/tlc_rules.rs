@@ -69,10 +69,10 @@ s,4,2,Ed | D,2
 
 #[test]
 fn a_condition_asks_a_recursive_relation_and_a_negated_one() {
-    let templates = ["acknowledged_send", "asynchronous"];
+    let templates = ["acknowledged_send", "asynchronous", "future"];
     let reduction = reduce(SENDS, &rules(ACKNOWLEDGED), ReduceOptions::default());
     sound(&reduction);
-    assert_eq!(matches(&reduction, &templates), ["acknowledged_send 1,2", "asynchronous 1,3", "asynchronous 1,4"]);
+    assert_eq!(matches(&reduction, &templates), ["acknowledged_send 1,2", "asynchronous 1,3", "future 1,4"]);
     let all = reduce(SENDS, &rules(&ACKNOWLEDGED.replace(", !urgent(e1)", "")), ReduceOptions::default());
     assert_eq!(matches(&all, &templates), ["acknowledged_send 1,2", "asynchronous 1,3", "acknowledged_send 1,4"]);
     let none = reduce(SENDS, &rules(&ACKNOWLEDGED.replace("\"urgent\"", "\"absent\"")), ReduceOptions::default());
@@ -103,7 +103,7 @@ busy(T) :- sends(T, _), n = count { sends(T, N) }, n > 2.
     sound(&reduction);
     assert_eq!(matches(&reduction, &["busy_sender"]).len(), 3);
     let fewer = reduce(SENDS, &rules(&text.replace("n > 2", "n > 3")), ReduceOptions::default());
-    assert_eq!(matches(&fewer, &["busy_sender", "asynchronous"]).len(), 3);
+    assert_eq!(matches(&fewer, &["busy_sender", "asynchronous", "future"]).len(), 3);
     assert_eq!(matches(&fewer, &["busy_sender"]).len(), 0);
 }
 

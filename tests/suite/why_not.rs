@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dyelog::report::explain::why_not as report;
 use dyelog::tlc::Rules;
+use dyelog::tlc::counters::TaskCounters;
 use dyelog::tlc::driver::{self, Engine, Plans};
 use dyelog::tlc::explain::attempt::Trial;
 use dyelog::tlc::explain::{Caused, Made, Studies, Study, Variables, done, why_not};
@@ -143,6 +144,7 @@ fn compare_engines(rules: &Rules, names: &TraceNames, toeg: &Toeg) -> usize {
             relations,
             budget: u64::MAX.into(),
             visits: Visits::default(),
+            counters: TaskCounters::default(),
             starting: Starting::default(),
         };
         let trial = Trial::new(rules.plans(), toeg, names, relations, u64::MAX);
@@ -243,6 +245,18 @@ fn check_what_was_done(study: &Study<'_>, made: &Made) {
                 let begun = Kind::Join(study.toeg.event(begin).thread);
                 assert!(join.is_none_or(|join| study.toeg.event(join).kind == begun), "{}", done.text);
                 assert_eq!(outcome.owner[begin as usize], entry);
+            }
+            Caused::Delay(entry, node) => {
+                assert!(outcome.flags[node as usize] & driver::DELAYED != 0, "{}", done.text);
+                assert_eq!(outcome.owner[node as usize], entry, "{}", done.text);
+            }
+            Caused::ForkedRequest(entry, to, fork, join) => {
+                let is = |request: &driver::Request| (request.from, request.to, request.at) == (entry, to, fork);
+                assert!(outcome.requests.iter().any(is), "{}", done.text);
+                assert!(join.is_none_or(|join| outcome.owner[join as usize] == entry), "{}", done.text);
+            }
+            Caused::Alternative(entry, begin, end) => {
+                assert!([begin, end].iter().all(|node| outcome.owner[*node as usize] == entry), "{}", done.text);
             }
             Caused::Nothing => {}
         }

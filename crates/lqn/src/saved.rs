@@ -157,6 +157,8 @@ struct WorkShape {
     exclusive: MomentsShape,
     #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
     network: MomentsShape,
+    #[serde(skip_serializing_if = "MomentsShape::is_nothing", default)]
+    pauses: MomentsShape,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     activities: Vec<ActivityShape>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -37,13 +37,14 @@ pub fn module(name: &str, file: &str, program: &Program) -> String {
     let mut code = format!("/// Candidates of `{file}`.\nmod {name} {{\n    use super::{{Candidates, Found}};\n");
     write!(
         code,
-        "    crepe::crepe! {{\n        @input\n        struct Node(i64, i64, i64, i64, i64, i64, i64);\n        @input\n        struct Visit(i64, i64, i64);\n{relations}{rules}    }}\n"
+        "    crepe::crepe! {{\n        @input\n        struct Node(i64, i64, i64, i64, i64, i64, i64);\n        @input\n        struct Visit(i64, i64, i64);\n        @input\n        struct Accepted(i64, i64, i64, i64);\n{relations}{rules}    }}\n"
     )
     .expect("writing to a string");
     code.push_str(
-        "    pub fn add(nodes: &[[i64; 7]], visits: &[[i64; 3]], all: &mut Candidates) {\n        let mut runtime = Crepe::new();\n",
+        "    pub fn add(nodes: &[[i64; 7]], visits: &[[i64; 3]], accepted: &[[i64; 4]], all: &mut Candidates) {\n        let mut runtime = Crepe::new();\n",
     );
     code.push_str("        runtime.extend(visits.iter().map(|v| Visit(v[0], v[1], v[2])));\n");
+    code.push_str("        runtime.extend(accepted.iter().map(|a| Accepted(a[0], a[1], a[2], a[3])));\n");
     code.push_str("        runtime.extend(nodes.iter().map(|n| Node(n[0], n[1], n[2], n[3], n[4], n[5], n[6])));\n");
     let names: Vec<String> = outputs.iter().map(|output| output.variable.clone()).collect();
     writeln!(code, "        let ({},) = runtime.run();", names.join(", ")).expect("writing to a string");
@@ -57,11 +58,11 @@ pub fn module(name: &str, file: &str, program: &Program) -> String {
 /// The function that runs all modules.
 pub fn dispatch(modules: &[String]) -> String {
     let mut code = String::from(
-        "/// All candidates of all files.\npub fn all(nodes: &[[i64; 7]], visits: &[[i64; 3]]) -> Candidates {\n",
+        "/// All candidates of all files.\npub fn all(nodes: &[[i64; 7]], visits: &[[i64; 3]], accepted: &[[i64; 4]]) -> Candidates {\n",
     );
     code.push_str("    let mut all = Candidates::default();\n");
     for module in modules {
-        writeln!(code, "    {module}::add(nodes, visits, &mut all);").expect("writing to a string");
+        writeln!(code, "    {module}::add(nodes, visits, accepted, &mut all);").expect("writing to a string");
     }
     code.push_str("    all.sort();\n    all\n}\n");
     code
@@ -326,6 +327,23 @@ impl Body<'_> {
                         self.atoms.push(format!("Node({peek}, {request}, 1, 0, _, _, _)"));
                         self.peeks.push(peek);
                     }
+                }
+                Condition::Atom { negated: false, atom } if &*atom.relation.value == "accepted" => {
+                    let [thread, position, by, at] = &atom.arguments[..] else { panic!("`accepted` has four columns") };
+                    if self.expression(&thread.value).is_none() || self.expression(&position.value).is_none() {
+                        continue;
+                    }
+                    let mut after = Vec::new();
+                    let columns =
+                        [thread, position, by, at].map(|column| self.column(&column.value, &mut after)).join(", ");
+                    let peek = format!("p_{}", self.peeks.len());
+                    self.atoms.push(format!("Accepted({columns})"));
+                    self.atoms.extend(after);
+                    let mut after = Vec::new();
+                    let (by, at) = (self.column(&by.value, &mut after), self.column(&at.value, &mut after));
+                    self.atoms.push(format!("Node({peek}, {by}, {at}, _, _, _, _)"));
+                    self.atoms.extend(after);
+                    self.peeks.push(peek);
                 }
                 _ => panic!("{}: a condition that the reference does not know", template.name.value),
             }

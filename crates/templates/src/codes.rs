@@ -64,6 +64,8 @@ pub const REQUESTED_AGAIN: Code = Code("R081");
 pub const NOT_REQUESTED: Code = Code("R082");
 /// A node that is work of another entry already.
 pub const CLAIMED_AGAIN: Code = Code("R083");
+/// A node that forks two branches or waits for two.
+pub const SAME_NODE: Code = Code("R085");
 
 /// Conditions that can never hold together.
 pub const NEVER: Code = Code("R084");

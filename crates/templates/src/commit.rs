@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 
 use crate::driver::{
-    AWAITED, Branch, Context, Entry, EntryNumber, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request,
-    THEN_NEXT_PHASE, UNKNOWN, UNOWNED,
+    AWAITED, Branch, BranchKind, Context, Entry, EntryNumber, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request,
+    THEN_NEXT_PHASE, UNKNOWN, UNOWNED, WAITED,
 };
 use crate::effects::{Cell, Consumed, Effect, Effects, Owner, TriggerPlace};
 use crate::matcher::{Match, PROCESSED, label_field};
@@ -233,6 +233,8 @@ impl<'a> Commit<'a> {
                 }
             }
             Effect::Branch { entry, begin, join } => self.add_branch(*entry, *begin, *join, this),
+            Effect::Alternative { entry, fork, join } => self.alternative(*entry, *fork, *join, this),
+            Effect::ForkRequest { from, to, fork, join } => self.fork_request(*from, *to, *fork, *join, this),
             Effect::For(from, body) => {
                 for running in *from..=i64::from(this.found.count) {
                     let this = This { running, ..*this };
@@ -249,12 +251,37 @@ impl<'a> Commit<'a> {
         let (begin, join) = (this.node(begin), join.map_or(NONE, |join| this.node(join)));
         let context = self.whose_context(entry, this);
         let entry = context.entry;
-        self.outcome.branches.push(Branch { entry, begin, join });
+        let fork = if begin == NONE { NONE } else { self.toeg.thread_of(begin).fork };
+        self.outcome.branches.push(Branch { entry, fork, join, kind: BranchKind::Thread });
         let branch = self.outcome.branches.len() as u32;
         self.outcome.branch.resize(self.toeg.len(), 0);
         self.put(begin, Context { branch, ..context });
         if join != NONE {
             self.put(join, context);
+        }
+    }
+
+    /// A branch of an entry that requests another one.
+    #[inline(never)]
+    fn fork_request(&mut self, from: Owner, to: Owner, fork: ModelNode, join: Option<ModelNode>, this: &This<'_>) {
+        let (fork, join) = (this.node(fork), join.map_or(NONE, |join| this.node(join)));
+        let context = self.whose_context(from, this);
+        let kind = BranchKind::Request(self.outcome.requests.len() as u32);
+        self.outcome.requests.push(Request { from: context.entry, to: self.whose(to, this), at: fork });
+        self.outcome.branches.push(Branch { entry: context.entry, fork, join, kind });
+        if join != NONE {
+            self.put(join, context);
+            self.outcome.flags[join as usize] |= WAITED;
+        }
+    }
+
+    #[inline(never)]
+    fn alternative(&mut self, entry: Owner, fork: ModelNode, join: ModelNode, this: &This<'_>) {
+        let (fork, join) = (this.node(fork), this.node(join));
+        let context = self.whose_context(entry, this);
+        if fork != NONE && join != NONE {
+            self.put(join, context);
+            self.outcome.branches.push(Branch { entry: context.entry, fork, join, kind: BranchKind::Alternative });
         }
     }
 

@@ -39,6 +39,10 @@ pub const AWAITED: u8 = 8;
 pub const PHASE_SHIFT: u8 = 4;
 /// The bits of the flags that hold the phase.
 pub const PHASE_MASK: u8 = 0b11 << PHASE_SHIFT;
+/// Up to this node its task waited for a request.
+pub const WAITED: u8 = 64;
+/// Up to this node its task waited for time to pass.
+pub const DELAYED: u8 = 128;
 
 /// An entry of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +73,24 @@ pub struct Request {
 pub struct Branch {
     /// The entry.
     pub entry: EntryNumber,
-    /// Its first node.
-    pub begin: NodeId,
+    /// The node of the entry that forks it.
+    pub fork: NodeId,
     /// The node that waits for it; [`NONE`] where the template does not say it: then it is the one that joins the thread on which
     /// the branch ends, if any does.
     pub join: NodeId,
+    /// Whose nodes are on it.
+    pub kind: BranchKind,
+}
+
+/// What a parallel branch consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BranchKind {
+    /// The thread that its fork starts.
+    Thread,
+    /// The request of that number, and no node.
+    Request(u32),
+    /// Nothing: it says where what the entry does itself is an alternative to something else.
+    Alternative,
 }
 
 /// What can be wrong with a node after matching.

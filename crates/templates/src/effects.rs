@@ -4,7 +4,7 @@
 //! known by their place among the match's entries; a trigger that lies along the thread of a matched begin is found from
 //! there.
 
-use crate::driver::{ACTIVITY, THEN_NEXT_PHASE};
+use crate::driver::{ACTIVITY, DELAYED, THEN_NEXT_PHASE};
 use crate::operations::Model;
 use crate::plan::{Action, Edge, EntryReference, Field, KindTag, ModelNode, ModelValue, Position, Slot, Step, Value};
 use crate::planner::Route;
@@ -97,6 +97,26 @@ pub enum Effect {
         /// The branch's first node.
         begin: ModelNode,
         /// The node that waits for it, where the template says it.
+        join: Option<ModelNode>,
+    },
+    /// What an entry does between two nodes is an alternative.
+    Alternative {
+        /// The entry.
+        entry: Owner,
+        /// The node before.
+        fork: ModelNode,
+        /// The node after.
+        join: ModelNode,
+    },
+    /// A branch of the one entry is a request to the other.
+    ForkRequest {
+        /// The entry that makes the request.
+        from: Owner,
+        /// The entry that serves it.
+        to: Owner,
+        /// The node at which it is made.
+        fork: ModelNode,
+        /// The node that waits for its end, where one does.
         join: Option<ModelNode>,
     },
     /// Does all that for each round from that one on.
@@ -248,6 +268,12 @@ impl Maker<'_> {
                     }
                     Effect::Mark(*node, ACTIVITY)
                 }
+                Action::AddDelay { node, .. } => {
+                    if effects.mark(*node, DELAYED, from) {
+                        continue;
+                    }
+                    Effect::Mark(*node, DELAYED)
+                }
                 Action::Phase2 { node } => {
                     if effects.mark(*node, THEN_NEXT_PHASE, from) {
                         continue;
@@ -265,6 +291,13 @@ impl Maker<'_> {
                 }
                 Action::AddBranch { entry, begin, join } => {
                     Effect::Branch { entry: self.whose(*entry), begin: *begin, join: *join }
+                }
+                Action::AddAlternative { entry, fork, join } => {
+                    Effect::Alternative { entry: self.whose(*entry), fork: *fork, join: *join }
+                }
+                Action::ForkRequest { from, to, fork, join } => {
+                    let (from, to) = (self.whose(*from), self.whose(*to));
+                    Effect::ForkRequest { from, to, fork: *fork, join: *join }
                 }
                 Action::For { from, body } => {
                     let body = self.effects(body, effects, Some(*from));

@@ -29,12 +29,22 @@ pub const RELATIONS: &[(&str, &[Type], &str)] = &[
     ("edge", &[Type::Node, Type::Node], "X is an immediate cause of Y: one of the four before"),
     ("name", &[Type::Node, Type::Symbol], "node N has the activity name S"),
     ("op", &[Type::Node, Type::Symbol], "node N has the service name S"),
+    (
+        "time",
+        &[Type::Node, Type::Integer],
+        "node N happens at that time, in nanoseconds; clocks of spans that differ are corrected",
+    ),
     ("begins", &[Type::Integer, Type::Any, Type::Integer], "thread K begins on task I at counter V"),
     ("ends", &[Type::Integer, Type::Any, Type::Integer], "thread K ends on task I at counter V"),
     (
         "visit",
         &[Type::Integer, Type::Integer, Type::Integer],
         "node M of thread K lies in the visit whose request began thread Q",
+    ),
+    (
+        "accepted",
+        &[Type::Integer, Type::Integer, Type::Integer, Type::Integer],
+        "node M of thread K lies in the visit that node L of thread Q accepted",
     ),
 ];
 
@@ -54,6 +64,7 @@ const KEYS: &[(&str, usize)] = &[
     ("forks", 0),
     ("name", 0),
     ("op", 0),
+    ("time", 0),
 ];
 
 /// The schema of [`RELATIONS`].
@@ -109,6 +120,13 @@ impl<'a> GraphFacts<'a> {
             "name" => event.activity,
             _ => event.service,
         }
+    }
+
+    /// When a node happens, in nanoseconds, where the trace tells.
+    fn time(&self, node: NodeId) -> Option<Value> {
+        let start = self.toeg.operation().start.unwrap_or(0);
+        let time = Value::float((self.toeg.event(node).time * 1e9).round())?.as_integer()?;
+        Value::integer(start.checked_add(time)?)
     }
 
     /// Nodes whose symbol is the given one.
@@ -220,7 +238,7 @@ impl BaseFacts for GraphFacts<'_> {
                     }
                 }
             }
-            "visit" => {
+            "visit" | "accepted" => {
                 let id = pattern[0].map(|value| value.as_integer().and_then(|id| u32::try_from(id).ok()));
                 let threads = match id {
                     Some(id) => id.and_then(|id| self.toeg.thread(id)).map_or(&[][..], std::slice::from_ref),
@@ -229,8 +247,14 @@ impl BaseFacts for GraphFacts<'_> {
                 for node in threads.iter().flat_map(Thread::nodes) {
                     let (event, accepted) = (self.toeg.event(node), self.visits.accepted_at(self.toeg, node));
                     let accepted = self.toeg.event(accepted);
-                    let row = [number(event.thread), number(event.index), number(accepted.thread)];
-                    if accepted.kind == Kind::Begin && give(&row).is_break() {
+                    let [thread, index] = [event.thread, event.index].map(number);
+                    let by = [accepted.thread, accepted.index].map(number);
+                    let flow = match name {
+                        "accepted" => give(&[thread, index, by[0], by[1]]),
+                        _ if accepted.kind == Kind::Begin => give(&[thread, index, by[0]]),
+                        _ => ControlFlow::Continue(()),
+                    };
+                    if flow.is_break() {
                         return;
                     }
                 }
@@ -258,6 +282,10 @@ impl BaseFacts for GraphFacts<'_> {
                         "node" => give(&[number(node)]),
                         "thread" => give(&[number(node), number(event.thread), number(event.index)]),
                         "task" => give(&[number(node), symbol(), number(event.counter)]),
+                        "time" => match self.time(node) {
+                            Some(time) => give(&[number(node), time]),
+                            None => ControlFlow::Continue(()),
+                        },
                         "kind" => give(&[number(node), symbol()]),
                         // Nodes without a name have no row.
                         _ if self.symbol_of(name, node).is_some() => give(&[number(node), symbol()]),

@@ -43,6 +43,7 @@
 pub mod check;
 pub mod codes;
 mod commit;
+pub mod counters;
 #[doc(hidden)]
 pub mod driver;
 #[doc(hidden)]

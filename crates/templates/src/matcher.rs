@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 
 use rustc_hash::FxHashMap;
 
+use crate::counters::TaskCounters;
 use crate::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, Step, Value,
     apply,
@@ -92,6 +93,8 @@ pub struct Matcher<'a> {
     pub budget: Cell<u64>,
     /// Which visits the operation's threads go on with.
     pub visits: Visits,
+    /// The operation's nodes by task node counter.
+    pub counters: TaskCounters,
     /// Which templates start where, as far as conditions asked.
     pub starting: Starting,
 }
@@ -466,6 +469,7 @@ impl<'a> Run<'_, 'a> {
             Edge::Fork(thread) => self.thread(thread).map_or(NONE, |thread| thread.fork),
             Edge::Join(thread) => self.thread(thread).map_or(NONE, |thread| thread.join),
             Edge::At(thread, position) => self.at(thread, position),
+            Edge::OnTask(task, counter) => self.matcher.counters.at(toeg, self.value(task), self.value(counter)),
         };
         let Some(event) = self.events.get(node as usize) else { return false };
         if kind != KindTag::Any && tag(event.kind) != kind {

@@ -110,6 +110,8 @@ pub enum Edge {
     Join(Value),
     /// The node at that place of the thread with that identifier.
     At(Value, Value),
+    /// The node with that counter on that task.
+    OnTask(Value, Value),
 }
 
 /// An arithmetic expression over values, in the order of a stack machine.
@@ -374,6 +376,13 @@ pub enum Action {
         /// The node that carries the activity.
         node: ModelNode,
     },
+    /// `addDelay`: up to the node, nothing works.
+    AddDelay {
+        /// The entry.
+        entry: EntryReference,
+        /// The node at which the time ends.
+        node: ModelNode,
+    },
     /// `phase2`: what follows the node in its visit is second phase.
     Phase2 {
         /// The last node of the first phase.
@@ -399,6 +408,26 @@ pub enum Action {
         /// The branch's first node.
         begin: ModelNode,
         /// The node that waits for it, where the template says it.
+        join: Option<ModelNode>,
+    },
+    /// `addAlternative`: what an entry does between two nodes is one of several things that it may do there.
+    AddAlternative {
+        /// The entry.
+        entry: EntryReference,
+        /// The node before.
+        fork: ModelNode,
+        /// The node after.
+        join: ModelNode,
+    },
+    /// `awaitRequest` and `forkRequest`: a branch of an entry is a request to another one.
+    ForkRequest {
+        /// The entry that makes the request.
+        from: EntryReference,
+        /// The entry that serves it.
+        to: EntryReference,
+        /// The node at which it is made.
+        fork: ModelNode,
+        /// The node that waits for its end, where one does.
         join: Option<ModelNode>,
     },
     /// `for x in FROM..n { … }`

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::counters::TaskCounters;
 use crate::driver::{self, Committed, EntryNumber, Observer, Outcome, Plans};
 use crate::facts::{GraphFacts, NoRelations, RuleRelations};
 use crate::matcher::{Matcher, Relations, Starting, Symbols};
@@ -92,6 +93,7 @@ pub(super) fn matcher<'a>(
         relations,
         budget: budget(toeg).into(),
         visits: Visits::default(),
+        counters: TaskCounters::default(),
         starting: Starting::default(),
     }
 }

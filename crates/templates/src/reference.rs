@@ -73,7 +73,13 @@ impl Candidates {
                 (accepted.kind == Kind::Begin).then_some(row)
             })
             .collect();
-        generated::all(&nodes, &visits)
+        let accepted: Vec<[i64; 4]> = (0..toeg.len() as NodeId)
+            .map(|node| {
+                let (event, by) = (toeg.event(node), toeg.event(known.accepted_at(toeg, node)));
+                [event.thread, event.index, by.thread, by.index].map(i64::from)
+            })
+            .collect();
+        generated::all(&nodes, &visits, &accepted)
     }
 
     /// crepe hands results out in a random order.

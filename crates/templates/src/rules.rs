@@ -17,13 +17,13 @@ use dyelog_datalog::{self as datalog, syntax};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 
 /// The shipped rule files, by the names under which `use` finds them.
-pub const SHIPPED: [(&str, &str); 5] = dyelog_rules::TEMPLATES;
+pub const SHIPPED: [(&str, &str); 10] = dyelog_rules::TEMPLATES;
 
 /// Templates that a program may have.
 pub const MAX_TEMPLATES: usize = 1000;
 
 /// The shipped files that are loaded by default.
-pub const DEFAULT_NAMES: [&str; 3] = dyelog_rules::DEFAULT;
+pub const DEFAULT_NAMES: [&str; 4] = dyelog_rules::DEFAULT;
 
 /// The name of the file that uses all others.
 const ROOT: &str = "(rules)";

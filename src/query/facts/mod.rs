@@ -215,11 +215,6 @@ impl<'a> TraceFacts<'a> {
                     (0..spans).for_each(|span| table.push(&[Value::from(part.first_span + span), Value::from(number)]));
                 }
             }
-            Own::Time => self.of_nodes(table, |part, event| {
-                let start = part.operation.toeg.operation().start.unwrap_or(0);
-                let time = Value::float((event.time * SECOND).round())?.as_integer()?;
-                Value::integer(start.checked_add(time)?)
-            }),
             Own::Cpu => self.of_nodes(table, |_, event| Value::float((event.cpu * SECOND).round())),
             Own::NodeSpan => self.of_nodes(table, |part, event| {
                 let spans = &part.operation.spans.as_ref()?.spans;

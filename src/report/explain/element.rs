@@ -90,8 +90,22 @@ impl Subject<'_> {
         }
     }
 
-    /// The network latency of calls.
+    /// Pauses, and the network latency of calls.
     fn delay_line(&self, part: &DelayPart) -> String {
+        let times = counted(part.times, "invocation");
+        let paused = part.pauses.sum.as_f64() / part.times.max(1) as f64;
+        let at = self.where_in_entry(part.activity, Some(part.position));
+        if part.pauses.count == 0 {
+            return self.network_line(part);
+        }
+        let (sum, count) = (number(part.pauses.sum.as_f64()), counted(part.pauses.count, "pause"));
+        let line = format!("delay, {at}: {} s = {sum} s in {count} / {times}\n", number(paused));
+        let rest = DelayPart { seconds: part.seconds - paused, ..*part };
+        if rest.seconds <= 1e-9 * part.seconds { line } else { line + &self.network_line(&rest) }
+    }
+
+    /// The network latency of calls.
+    fn network_line(&self, part: &DelayPart) -> String {
         let (at, delay) = (self.where_in_entry(part.activity, Some(part.position)), number(part.seconds));
         match part.network {
             Network::Traced => {
@@ -293,6 +307,7 @@ impl Subject<'_> {
             "times": part.times,
             "source": if part.network == Network::Traced { "traced" } else { "configured" },
             "seen": { "count": part.seen.count, "sum": part.seen.sum.as_f64() },
+            "pauses": { "count": part.pauses.count, "sum": part.pauses.sum.as_f64() },
         })
     }
 

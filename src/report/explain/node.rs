@@ -162,6 +162,9 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
             Caused::Activity(entry, node) => {
                 format!("the activity of {} is work of {}", stamp(node), self.entry(entry))
             }
+            Caused::Delay(entry, node) => {
+                format!("the time up to {} passes without work of {}", stamp(node), self.entry(entry))
+            }
             Caused::SecondPhase(node) => {
                 let task = Described::new(self.study, node).task();
                 format!("what {task} does after {} is its second phase", stamp(node))
@@ -172,6 +175,15 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
             Caused::Branch(entry, begin, join) => {
                 let waits = join.map_or_else(String::new, |join| format!(" that {} waits for", stamp(join)));
                 format!("{} begins a branch of {}{waits}", stamp(begin), self.entry(entry))
+            }
+            Caused::ForkedRequest(from, to, fork, join) => {
+                let (from, to) = (self.entry(from), self.entry(to));
+                let waits =
+                    join.map_or_else(|| "nobody waits for".to_owned(), |join| format!("{} waits for", stamp(join)));
+                format!("at {} {from} makes a request to {to}, which {waits}", stamp(fork))
+            }
+            Caused::Alternative(entry, begin, end) => {
+                format!("what {} does between {} and {} is an alternative", self.entry(entry), stamp(begin), stamp(end))
             }
             Caused::Nothing => "nothing: its node is not there".to_owned(),
         }
@@ -234,10 +246,17 @@ impl<'s, 'a> NodeExplained<'s, 'a> {
             Caused::Entry(number, interaction) => json!({ "entry": entry(number), "type": interaction.label() }),
             Caused::Request(from, to) => json!({ "from": entry(from), "to": entry(to) }),
             Caused::Activity(number, node) => json!({ "entry": entry(number), "activity": stamp(node) }),
+            Caused::Delay(number, node) => json!({ "entry": entry(number), "delay_until": stamp(node) }),
             Caused::SecondPhase(node) => json!({ "second_phase_after": stamp(node) }),
             Caused::Trigger(node, number) => json!({ "entry": entry(number), "trigger": stamp(node) }),
             Caused::Branch(number, begin, join) => {
                 json!({ "entry": entry(number), "begin": stamp(begin), "join": join.map(stamp) })
+            }
+            Caused::ForkedRequest(from, to, fork, join) => {
+                json!({ "from": entry(from), "to": entry(to), "fork": stamp(fork), "join": join.map(stamp) })
+            }
+            Caused::Alternative(number, begin, end) => {
+                json!({ "entry": entry(number), "after": stamp(begin), "before": stamp(end) })
             }
             Caused::Nothing => Value::Null,
         };

@@ -293,6 +293,7 @@ impl Reader<'_> {
             visits: self.count(shape.visits, MOST, item),
             exclusive: self.moments(&shape.exclusive, item),
             network: self.moments(&shape.network, item),
+            pauses: self.moments(&shape.pauses, item),
             ..WorkTotal::default()
         };
         for activity in &shape.activities {

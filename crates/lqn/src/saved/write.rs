@@ -130,6 +130,7 @@ fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -
         visits: work.visits,
         exclusive: MomentsShape::of(&work.exclusive),
         network: MomentsShape::of(&work.network),
+        pauses: MomentsShape::of(&work.pauses),
         activities,
         requests,
     }

@@ -148,6 +148,8 @@ pub struct WorkTotal {
     /// Time that a call made here was on its way, there and back, per call that waited for its reply and of which both halves
     /// were recorded: the network, and what waits at its ends.
     pub network: Moments,
+    /// Times that passed here without work, as templates say (`addDelay`): timeouts, pauses.
+    pub pauses: Moments,
     /// By kind and entry.
     pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,
     /// Time that passes here without work, beside calls on their way: of a branch, the time from the fork to its first call. It is
@@ -161,6 +163,7 @@ impl WorkTotal {
         self.visits += other.visits;
         self.exclusive.merge(&other.exclusive);
         self.network.merge(&other.network);
+        self.pauses.merge(&other.pauses);
         self.delay = self.delay.plus(other.delay);
         for (name, activity) in &other.activities {
             self.activities.entry(*name).or_default().merge(activity);
@@ -177,6 +180,7 @@ impl WorkTotal {
         }
         self.exclusive.merge(&other.exclusive);
         self.network.merge(&other.network);
+        self.pauses.merge(&other.pauses);
         for ((kind, to), request) in &other.requests {
             self.requests.entry((*kind, entries[to.index()])).or_default().merge(request);
         }

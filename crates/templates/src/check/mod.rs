@@ -237,6 +237,7 @@ pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
             }
             if let (Some(left_order), Some(right_order)) = (left_order, right_order)
                 && left_order.value == right_order.value
+                && !exclude_each_other(left, right)
                 && !std::mem::replace(&mut told, true)
             {
                 let first = findings.place(left_order.span);
@@ -253,6 +254,36 @@ pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
             }
         }
     }
+}
+
+/// Whether one of two templates is of a thread that a task forks for itself, and the other of one that begins on another task.
+fn exclude_each_other(left: Shape<'_>, right: Shape<'_>) -> bool {
+    let (left, right) = (forks_for_itself(left), forks_for_itself(right));
+    left.is_some() && right.is_some() && left != right
+}
+
+/// Whether the thread that a template's glue node forks begins on the same task, where the template says it.
+fn forks_for_itself(shape: Shape<'_>) -> Option<bool> {
+    let glue = &shape.pattern.nodes[shape.pattern.glue];
+    let begin = |node: &&Node| {
+        node.kind == KindTag::Begin && node.thread == glue.target && matches!(node.thread, Solved::Variable(..))
+    };
+    let begin = shape.pattern.nodes.iter().find(begin)?;
+    let (Solved::Variable((own, At::Scalar), 0), Solved::Variable((other, At::Scalar), 0)) = (&glue.task, &begin.task)
+    else {
+        return None;
+    };
+    let is = |term: &Spanned<Term>, name: &Arc<str>| {
+        matches!(&term.value, Term::Variable(variable, 0) if variable.name == *name && variable.index.is_none())
+    };
+    let apart = |condition: &Condition| {
+        matches!(condition, Condition::Compare(left, Comparison::NotEqual, right)
+            if is(left, own) && is(right, other) || is(left, other) && is(right, own))
+    };
+    if own == other {
+        return Some(true);
+    }
+    shape.template.conditions.iter().any(|condition| apart(&condition.value)).then_some(false)
 }
 
 fn shadowed(earlier: &Template, later: &Template, findings: &mut Findings<'_>) {

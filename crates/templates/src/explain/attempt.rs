@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use rustc_hash::FxHashMap;
 
+use crate::counters::TaskCounters;
 use crate::matcher::{Argument, Relations, label_field, tag};
 use crate::plan::{
     Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
@@ -159,6 +160,7 @@ pub struct Trial<'a> {
     /// How many more rounds may be walked.
     pub budget: Cell<u64>,
     visits: Visits,
+    counters: TaskCounters,
     /// Which templates start where, as far as `!starts` asked.
     starting: RefCell<FxHashMap<(u16, NodeId), bool>>,
 }
@@ -179,6 +181,7 @@ impl<'a> Trial<'a> {
             relations,
             budget: budget.into(),
             visits: Visits::default(),
+            counters: TaskCounters::default(),
             starting: RefCell::default(),
         }
     }
@@ -478,6 +481,7 @@ impl Run<'_, '_> {
             Edge::Fork(thread) => self.thread(thread).map_or(NONE, |thread| thread.fork),
             Edge::Join(thread) => self.thread(thread).map_or(NONE, |thread| thread.join),
             Edge::At(thread, position) => self.at(thread, position),
+            Edge::OnTask(task, counter) => self.trial.counters.at(toeg, self.value(task), self.value(counter)),
         };
         if node == NONE {
             return Err(Why::Nothing { to });

@@ -29,12 +29,18 @@ pub enum Caused {
     Request(EntryNumber, EntryNumber),
     /// The activity of a node is work of an entry.
     Activity(EntryNumber, NodeId),
+    /// Up to a node, nothing works for an entry.
+    Delay(EntryNumber, NodeId),
     /// What follows a node in its visit is the next phase.
     SecondPhase(NodeId),
     /// A node is to be tried later, as work of an entry.
     Trigger(NodeId, EntryNumber),
     /// The thread that begins at the first node is a branch of the entry, which the second waits for, if there is one.
     Branch(EntryNumber, NodeId, Option<NodeId>),
+    /// The first entry requests the second at a node, as a branch that the other node waits for, if there is one.
+    ForkedRequest(EntryNumber, EntryNumber, NodeId, Option<NodeId>),
+    /// What an entry does between two nodes is an alternative.
+    Alternative(EntryNumber, NodeId, NodeId),
     /// Nothing: a node that it names is not there.
     Nothing,
 }
@@ -102,6 +108,7 @@ impl<'s> Doing<'s, '_> {
         let argument = |place: usize| arguments.get(place).map(|argument| &argument.value);
         Some(match name {
             "addRequest" => Caused::Request(self.entry(argument(0)?)?, self.entry(argument(1)?)?),
+            "addDelay" => Caused::Delay(self.entry(argument(0)?)?, self.node(argument(1)?)?),
             "addActivity" => Caused::Activity(self.entry(argument(0)?)?, self.node(argument(1)?)?),
             "phase2" => {
                 let wanted = [self.number(argument(0)?)?, self.number(argument(1)?)?, self.number(argument(2)?)?];
@@ -120,6 +127,14 @@ impl<'s> Doing<'s, '_> {
                 Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, Some(join))
             }
             "forkBranch" => Caused::Branch(self.entry(argument(0)?)?, self.node(argument(1)?)?, None),
+            "addAlternative" => {
+                Caused::Alternative(self.entry(argument(0)?)?, self.node(argument(1)?)?, self.node(argument(2)?)?)
+            }
+            "awaitRequest" | "forkRequest" => {
+                let join = argument(3).and_then(|join| self.node(join));
+                let (from, to) = (self.entry(argument(0)?)?, self.entry(argument(1)?)?);
+                Caused::ForkedRequest(from, to, self.node(argument(2)?)?, join)
+            }
             _ => return None,
         })
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::driver::{ACTIVITY, EntryNumber, THEN_NEXT_PHASE, UNOWNED};
 use crate::explain::Study;
-use crate::summary::{EntryMerge, Summary, exclusive, kind_of, on_the_way, own_pieces, request_phase};
+use crate::summary::{EntryMerge, Places, Summary, exclusive, kind_of, on_the_way, own_pieces, request_phase};
 use dyelog_lqn::submodel::{Branch, EntryKey, Position, RequestKind};
 use dyelog_trace::NodeId;
 use dyelog_trace::toeg::NONE;
@@ -126,17 +126,20 @@ impl Finder {
     fn places(&self, study: &Study<'_>, ours: &[bool], keys: &[EntryKey]) -> Places {
         let mut all = Places::default();
         for (entry, _) in ours.iter().enumerate().filter(|(_, ours)| **ours) {
-            all.extend(self.summary.places(study.toeg, &study.outcome, keys, entry as EntryNumber));
+            let own = self.summary.places(study.toeg, &study.outcome, keys, entry as EntryNumber);
+            all.nodes.extend(own.nodes);
+            all.requests.extend(own.requests);
         }
         all
     }
 }
 
-/// Stages and branches of nodes, of entries that have such.
-type Places = FxHashMap<NodeId, (u32, Option<Branch>)>;
-
 fn position(places: &Places, node: NodeId, phase: u8) -> Position {
-    let (stage, branch) = places.get(&node).copied().unwrap_or_default();
+    position_at(places.of(node), phase)
+}
+
+fn position_at(at: Option<(u32, Option<Branch>)>, phase: u8) -> Position {
+    let (stage, branch) = at.unwrap_or_default();
     Position { stage, branch, phase }
 }
 
@@ -149,7 +152,7 @@ fn requests(
     give: &mut dyn FnMut(Piece),
 ) {
     let outcome = &study.outcome;
-    for request in &outcome.requests {
+    for (number, request) in (0..).zip(&outcome.requests) {
         let (from, called) = (request.from as usize, request.to as usize);
         if !ours.get(from).is_some_and(|ours| *ours) || !keys.get(called).is_some_and(|key| to.contains(key)) {
             continue;
@@ -166,7 +169,7 @@ fn requests(
         let sent_by = if accepted_at == NONE { NONE } else { cause(accepted_at) };
         let is_ours = sent_by != NONE && outcome.owner[sent_by as usize] == request.from;
         let at = if request.at == NONE || is_ours { sent_by } else { request.at };
-        let position = position(places, request.at, request_phase(outcome, request));
+        let position = position_at(places.of_request(number, request.at), request_phase(outcome, request));
         give(Piece::Request { at, accepted_at, kind, made_by: study.opener(request.to), position });
     }
 }

@@ -118,7 +118,7 @@ impl Variables {
         self.list.push(Variable { name, value: bound });
     }
 
-    /// Conditions that give values to variables: `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`.
+    /// Conditions that give values to variables: `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`, `accepted(k, m, q, l)`.
     fn functional(&mut self, study: &Study<'_>, scope: &Scope, condition: &Condition) {
         let Condition::Atom { negated: false, atom } = condition else { return };
         let value = |place: usize| match &atom.arguments.get(place)?.value {
@@ -133,10 +133,12 @@ impl Variables {
         let (node, fields): (NodeId, &[Field]) = match &*atom.relation.value {
             "begins" => (thread.first, &[Field::Task, Field::Counter]),
             "ends" => (thread.last, &[Field::Task, Field::Counter]),
-            "visit" => {
+            name @ ("visit" | "accepted") => {
                 let at = |position: u32| thread.nodes().nth(position.checked_sub(1)? as usize);
                 let Some(node) = value(1).and_then(at) else { return };
-                (Visits::default().accepted_at(study.toeg, node), &[Field::Thread])
+                let fields: &[Field] =
+                    if name == "visit" { &[Field::Thread] } else { &[Field::Thread, Field::Position] };
+                (Visits::default().accepted_at(study.toeg, node), fields)
             }
             _ => return,
         };

@@ -91,6 +91,27 @@ pub const OPERATIONS: &[Operation] = &[
         doc: "the thread that begins at the node is a parallel branch of the entry, up to a join of the thread on which it ends, or \
               without one",
     },
+    Operation {
+        name: "addAlternative",
+        parameters: &[Parameter::Entry, Parameter::Node, Parameter::Node],
+        doc: "what the entry does after the first node and before the second is an alternative: other invocations do something else \
+              there, or nothing",
+    },
+    Operation {
+        name: "addDelay",
+        parameters: &[Parameter::Entry, Parameter::Node],
+        doc: "the time up to the node, since the one before it in the visit, passes without work: a timeout, a pause",
+    },
+    Operation {
+        name: "awaitRequest",
+        parameters: &[Parameter::Entry, Parameter::Entry, Parameter::Node, Parameter::Node],
+        doc: "the first entry makes a request to the second at the first node, goes on, and waits for its end at the second node",
+    },
+    Operation {
+        name: "forkRequest",
+        parameters: &[Parameter::Entry, Parameter::Entry, Parameter::Node],
+        doc: "the first entry makes a request to the second at the node, as a branch beside others, and does not wait for its end",
+    },
 ];
 
 /// The `model` part of a plan.
@@ -131,6 +152,8 @@ struct Compiler<'t, 'f, 'p> {
     given: Vec<Given>,
     /// Entries that are requested, and where.
     requested: Vec<(EntryReference, Span)>,
+    /// Nodes at which branches that are requests begin and end, and where that is said.
+    branching: Vec<(ModelNode, Span)>,
     unsure: bool,
 }
 
@@ -147,6 +170,7 @@ pub fn compile(template: &Template, pattern: &Pattern, route: &Route, findings: 
         apart: names_apart(template),
         given: Vec::new(),
         requested: Vec::new(),
+        branching: Vec::new(),
         unsure: false,
     };
     let before = compiler.findings.list.len();
@@ -288,8 +312,59 @@ impl Compiler<'_, '_, '_> {
                 let (entry, begin) = self.work(&arguments[0], &arguments[1])?;
                 Some(Action::AddBranch { entry, begin, join: None })
             }
+            "addDelay" => {
+                let (entry, node) = self.work(&arguments[0], &arguments[1])?;
+                Some(Action::AddDelay { entry, node })
+            }
+            "addAlternative" => self.alternative(arguments),
+            "awaitRequest" | "forkRequest" => self.branch_of_request(arguments),
             other => unreachable!("operation {other} is in the registry but has no meaning"),
         }
+    }
+
+    /// `awaitRequest(E, S, f, g)` and `forkRequest(E, S, f)`: a branch of E that does nothing but request S.
+    fn branch_of_request(&mut self, arguments: &[Spanned<Argument>]) -> Option<Action> {
+        let (requested, fork) = (self.entry(&arguments[1]), self.work(&arguments[0], &arguments[2]));
+        let join = arguments.get(3).map(|join| self.work(&arguments[0], join));
+        let (to, (from, fork)) = (requested?, fork?);
+        self.check_requested_once(to, arguments[1].span);
+        self.check_branches_once(fork, arguments[2].span);
+        let Some(join) = join else { return Some(Action::ForkRequest { from, to, fork, join: None }) };
+        let (_, join) = join?;
+        if fork == join {
+            let finding =
+                self.findings.error(codes::SAME_NODE, arguments[3].span, "a request ends later than where it is made");
+            finding.hints.push("name the node that waits for the answer, or write `addRequest` for a call".to_owned());
+            return None;
+        }
+        self.check_branches_once(join, arguments[3].span);
+        Some(Action::ForkRequest { from, to, fork, join: Some(join) })
+    }
+
+    /// `addAlternative(E, f, g)`: what E does between two nodes.
+    fn alternative(&mut self, arguments: &[Spanned<Argument>]) -> Option<Action> {
+        let (begin, end) = (self.work(&arguments[0], &arguments[1]), self.work(&arguments[0], &arguments[2]));
+        let ((entry, fork), (_, join)) = (begin?, end?);
+        if fork == join {
+            self.findings.error(codes::SAME_NODE, arguments[2].span, "an alternative ends later than it begins");
+            return None;
+        }
+        self.check_branches_once(fork, arguments[1].span);
+        self.check_branches_once(join, arguments[2].span);
+        Some(Action::AddAlternative { entry, fork, join })
+    }
+
+    /// A node forks one branch or waits for one.
+    fn check_branches_once(&mut self, node: ModelNode, at: Span) {
+        if let Some((_, first)) = self.branching.iter().find(|(other, _)| *other == node) {
+            let first = self.findings.place(*first);
+            let finding =
+                self.findings.error(codes::SAME_NODE, at, "this node forks a branch or waits for one already");
+            finding.labels.push(dyelog_diagnostic::Label { place: first, text: "here".to_owned() });
+            finding.notes.push("each branch has a node of its own where it begins, and one where it ends".to_owned());
+            return;
+        }
+        self.branching.push((node, at));
     }
 
     fn wrong(&mut self, argument: &Spanned<Argument>, parameter: Parameter) {

@@ -262,12 +262,16 @@ impl<'t> Planner<'t> {
             "ends" => (Edge::Last(thread), KindTag::End),
             _ => {
                 let Some(position) = self.value(&arguments[1]) else { return false };
-                (Edge::Accepted(thread, position), KindTag::Begin)
+                let along = &*atom.relation.value == "accepted";
+                (Edge::Accepted(thread, position), if along { KindTag::Any } else { KindTag::Begin })
             }
         };
         self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
-        let fields: &[Field] =
-            if matches!(edge, Edge::Accepted(..)) { &[Field::Thread] } else { &[Field::Task, Field::Counter] };
+        let fields: &[Field] = match edge {
+            Edge::Accepted(..) if kind == KindTag::Any => &[Field::Thread, Field::Position],
+            Edge::Accepted(..) => &[Field::Thread],
+            _ => &[Field::Task, Field::Counter],
+        };
         for (field, argument) in fields.iter().zip(&arguments[arguments.len() - fields.len()..]) {
             self.unify(slot, *field, argument);
         }

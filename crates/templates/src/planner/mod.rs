@@ -25,8 +25,9 @@ use rounds::{equations, round_sites};
 use units::{Meanings, Unit, may_navigate};
 
 /// Relations that the planner itself turns into navigation, with their columns, and how many of these decide the others:
-/// `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`.
-pub const FUNCTIONAL_RELATIONS: [(&str, usize, usize); 3] = [("begins", 3, 1), ("ends", 3, 1), ("visit", 3, 2)];
+/// `begins(k, i, v)`, `ends(k, i, v)`, `visit(k, m, q)`, `accepted(k, m, q, l)`.
+pub const FUNCTIONAL_RELATIONS: [(&str, usize, usize); 4] =
+    [("begins", 3, 1), ("ends", 3, 1), ("visit", 3, 2), ("accepted", 4, 2)];
 
 /// The match part of a plan, and what the rest of the plan needs to know of it.
 #[derive(Clone, Debug, Default)]

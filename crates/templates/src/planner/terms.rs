@@ -85,6 +85,7 @@ pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Val
                 Edge::Fork(value) => Edge::Fork(replaced(*value)?),
                 Edge::Join(value) => Edge::Join(replaced(*value)?),
                 Edge::At(thread, position) => Edge::At(replaced(*thread)?, replaced(*position)?),
+                Edge::OnTask(task, counter) => Edge::OnTask(replaced(*task)?, replaced(*counter)?),
                 Edge::InThread(..) | Edge::InTask(..) | Edge::BeginOf(_) | Edge::ForkOfThreadOf(_) => *edge,
             };
             Step::Go { to: *to, edge, kind: *kind, consumed: *consumed }

@@ -53,6 +53,9 @@ impl<'t> Planner<'t> {
                 offer(3, Edge::At(thread, position), &[Field::Thread, Field::Position]);
             }
         }
+        if let (Some(task), Some(counter)) = (self.value(&node.task), self.value(&node.counter)) {
+            offer(4, Edge::OnTask(task, counter), &[Field::Task, Field::Counter]);
+        }
         if let Some(target) = self.value(&node.target) {
             match node.kind {
                 KindTag::Fork => offer(2, Edge::Fork(target), &[Field::Target]),

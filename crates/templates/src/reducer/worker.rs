@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::codes;
+use crate::counters::TaskCounters;
 use crate::driver::{self, Committed, Irregularity, Observer, Outcome, Plans};
 use crate::explain::{Bound, Study, Variable, Variables};
 use crate::facts::{GraphFacts, NoRelations, RuleRelations};
@@ -136,6 +137,7 @@ impl Worker {
             relations,
             budget: budget.into(),
             visits: Visits::default(),
+            counters: TaskCounters::default(),
             starting: Starting::default(),
         };
         let outcome = if options.keep_matches {

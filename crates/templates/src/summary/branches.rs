@@ -9,9 +9,9 @@
 //! each other: there the earlier wait is put off to the later one. Invocations in which a wait is moved are counted, since the
 //! model then waits where they did not.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::driver::{EntryNumber, Outcome};
+use crate::driver::{BranchKind, EntryNumber, Outcome};
 use crate::summary::groups::Groups;
 use crate::summary::kind_of;
 use dyelog_lqn::digest::Digest;
@@ -46,22 +46,39 @@ impl Branches {
     }
 }
 
-/// Where the nodes of an invocation with parallel branches are.
+/// Where in an invocation with parallel branches something is: the stage of a strand, and of which branch that strand is.
+pub type At = (u32, Option<Branch>);
+
+/// Where the nodes and the requests of invocations with parallel branches are.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// By node.
+    pub nodes: FxHashMap<NodeId, At>,
+    /// Of requests that are branches, by their numbers.
+    pub requests: FxHashMap<u32, At>,
+}
+
+impl Places {
+    /// Where a node is.
+    #[inline]
+    pub fn of(&self, node: NodeId) -> Option<At> {
+        self.nodes.get(&node).copied()
+    }
+
+    /// Where a request is made, given the node that makes it.
+    pub fn of_request(&self, number: u32, at: NodeId) -> Option<At> {
+        self.requests.get(&number).copied().or_else(|| self.of(at))
+    }
+}
+
+/// What an invocation with parallel branches consists of.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
-    pub(super) nodes: FxHashMap<NodeId, (u32, Option<Branch>)>,
+    pub(super) places: Places,
     /// The blocks, with their keys.
     pub(super) blocks: Vec<(u64, BlockTotal)>,
     /// Whether some wait stands elsewhere than where it was.
     pub(super) moved: bool,
-}
-
-impl Positions {
-    /// Stage and branch of a node.
-    #[inline]
-    pub(super) fn of(&self, node: NodeId) -> Option<(u32, Option<Branch>)> {
-        self.nodes.get(&node).copied()
-    }
 }
 
 /// The nodes, requests and branches of one invocation, as numbers in the outcome of its operation.
@@ -105,14 +122,15 @@ pub(super) fn positions(of: Invocation<'_>, key: &dyn Fn(EntryNumber) -> EntryKe
     weave.moved |= threads.parents.iter().zip(&threads.ends).zip(1..).any(|((parent, end), branch)| {
         *end == End::WithParent && waited_at.get(&branch) != parent.and_then(|parent| waited_at.get(&parent))
     });
-    for &request in of.requests {
-        let request = &of.outcome.requests[request as usize];
-        let Some(&(strand, _)) = weave.places.get(&request.at) else { continue };
+    for &number in of.requests {
+        let request = &of.outcome.requests[number as usize];
+        let own = threads.requests.get(&number).copied();
+        let Some(strand) = own.or_else(|| weave.places.get(&request.at).map(|place| place.0)) else { continue };
         if let Some(kind) = kind_of(of.outcome, request.to) {
             weave.strands[strand as usize].requests.push((kind, key(request.to)));
         }
     }
-    weave.finish()
+    weave.finish(&threads.requests)
 }
 
 /// Where a branch is waited for.
@@ -138,6 +156,10 @@ struct Threads {
     ends: Vec<End>,
     /// Of each branch, the thread that forked it, if that is one of the entry's.
     parents: Vec<Option<u32>>,
+    /// The branch that a request is.
+    requests: FxHashMap<u32, u32>,
+    /// Branches that only say where an alternative is.
+    alternatives: FxHashSet<u32>,
 }
 
 impl Threads {
@@ -149,7 +171,7 @@ impl Threads {
         let parents: Vec<Option<u32>> = (1..)
             .zip(of.branches)
             .map(|(own, &branch_number)| {
-                let fork = toeg.thread_of(outcome.branches[branch_number as usize].begin).fork;
+                let fork = outcome.branches[branch_number as usize].fork;
                 let here = fork != NONE && outcome.owner[fork as usize] == of.entry;
                 here.then(|| number(branch(fork))).filter(|parent| *parent < own)
             })
@@ -166,11 +188,22 @@ impl Threads {
             waits: FxHashMap::default(),
             ends: vec![End::Never; parents.len()],
             parents: Vec::new(),
+            requests: FxHashMap::default(),
+            alternatives: FxHashSet::default(),
         };
         for (at, parent) in parents.iter().enumerate() {
             let Some(parent) = *parent else { continue };
             let branch = &outcome.branches[of.branches[at] as usize];
-            threads.forks.insert(toeg.thread_of(branch.begin).fork, at as u32 + 1);
+            threads.forks.insert(branch.fork, at as u32 + 1);
+            match branch.kind {
+                BranchKind::Thread => {}
+                BranchKind::Request(request) => {
+                    threads.requests.insert(request, at as u32 + 1);
+                }
+                BranchKind::Alternative => {
+                    threads.alternatives.insert(at as u32 + 1);
+                }
+            }
             if branch.join != NONE {
                 threads.ends_at(at as u32 + 1, branch.join, thread(branch.join) == parent);
             }
@@ -269,7 +302,8 @@ impl Weave {
                     self.block(&mut open, phase, never.unwrap_or_default());
                 }
                 for (end, branches) in groups {
-                    let block = self.block(&mut open, phase, branches);
+                    let branches = branches.into_iter().filter(|branch| !threads.alternatives.contains(branch));
+                    let block = self.block(&mut open, phase, branches.collect());
                     open.push(Open { strand: self.strands.len() as u32, block: Some(block), stage: 0, used: false });
                     self.strands.push(Strand { own: true, awaited: true, ..Strand::default() });
                     let mut count = 1;
@@ -304,7 +338,7 @@ impl Weave {
     }
 
     /// Gives strands and blocks digests by what is done in them, so that they merge over invocations.
-    fn finish(mut self) -> Positions {
+    fn finish(mut self, requests: &FxHashMap<u32, u32>) -> Positions {
         for number in (0..self.blocks.len()).rev() {
             let mut block = std::mem::replace(&mut self.blocks[number], Block::empty());
             for &strand in &block.branches {
@@ -354,7 +388,9 @@ impl Weave {
             blocks.push((key, BlockTotal { at, times: 1, branches, ..BlockTotal::default() }));
         }
         let named = |(node, (strand, stage))| (node, (stage, self.strands[strand as usize].name));
-        Positions { nodes: self.places.into_iter().map(named).collect(), blocks, moved: self.moved }
+        let requests = requests.iter().map(|(request, strand)| (*request, (0, self.strands[*strand as usize].name)));
+        let nodes = self.places.into_iter().map(named).collect();
+        Positions { places: Places { nodes, requests: requests.collect() }, blocks, moved: self.moved }
     }
 }
 

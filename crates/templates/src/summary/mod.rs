@@ -14,8 +14,9 @@ mod witnesses;
 
 use rustc_hash::FxHashMap;
 
-use crate::driver::{ACTIVITY, EntryNumber, Outcome, Request, THEN_NEXT_PHASE, UNOWNED};
-use crate::summary::branches::{Branches, Invocation, Positions, are_strands, positions};
+use crate::driver::{ACTIVITY, DELAYED, EntryNumber, Outcome, Request, THEN_NEXT_PHASE, UNOWNED, WAITED};
+pub use crate::summary::branches::Places;
+use crate::summary::branches::{Branches, Invocation, are_strands, positions};
 use crate::summary::entries::Entries;
 use crate::summary::groups::Groups;
 use crate::summary::tables::{Place, Tables};
@@ -95,23 +96,17 @@ impl Summary {
         keys
     }
 
-    /// Where the nodes of an entry with parallel branches are, by stage and branch, in the operation whose keys were given last.
-    pub fn places(
-        &self,
-        toeg: &Toeg,
-        outcome: &Outcome,
-        keys: &[EntryKey],
-        entry: EntryNumber,
-    ) -> FxHashMap<NodeId, (u32, Option<Branch>)> {
+    /// Where the nodes and requests of an entry with parallel branches are, in the operation whose keys were given last.
+    pub fn places(&self, toeg: &Toeg, outcome: &Outcome, keys: &[EntryKey], entry: EntryNumber) -> Places {
         let Scratch { nodes, requests, branches, .. } = &self.scratch;
         let number = entry as usize;
         let (nodes, requests, branches) = (nodes.of(number), requests.of(number), branches.of_entry(number));
         let invocation = Invocation { toeg, outcome, entry, nodes, requests, branches };
         if branches.is_empty() || is_measured(toeg) && !are_strands(invocation) {
-            return FxHashMap::default();
+            return Places::default();
         }
         let key = |other: EntryNumber| keys[other as usize];
-        positions(invocation, &key).nodes
+        positions(invocation, &key).places
     }
 
     fn add_entry(
@@ -141,7 +136,7 @@ impl Summary {
         if positions.as_ref().is_some_and(|positions| positions.moved) {
             self.submodel.entry_mut(index).moved_waits += 1;
         }
-        let positions = positions.as_ref();
+        let positions = positions.as_ref().map(|positions| &positions.places);
         visits.clear();
         for &node in nodes {
             let event = toeg.event(node);
@@ -161,6 +156,11 @@ impl Summary {
                 let phase = if flags & THEN_NEXT_PHASE != 0 { (phase + 1).min(3) } else { phase };
                 let place = place_of(&mut self.tables, positions, node, phase);
                 *visits.at(place).get_or_insert(0.0) += seconds;
+            }
+            if timed && let Some(seconds) = delay(toeg, outcome, node) {
+                let place = place_of(&mut self.tables, positions, node, phase);
+                self.tables.delay(index, place, seconds);
+                visits.at(place);
             }
             if timed && let Some(seconds) = on_the_way(toeg, outcome, node) {
                 let place = place_of(&mut self.tables, positions, node, phase);
@@ -184,11 +184,12 @@ impl Summary {
             timing.add_to(self.submodel.entry_mut(index));
         }
         made.clear();
-        for &request in requests {
-            let request = &outcome.requests[request as usize];
+        for &number in requests {
+            let request = &outcome.requests[number as usize];
             let Some(kind) = kind_of(outcome, request.to) else { continue };
             let phase = request_phase(outcome, request);
-            let place = place_of(&mut self.tables, positions, request.at, phase);
+            let at = positions.and_then(|positions| positions.of_request(number, request.at));
+            let place = place_at(&mut self.tables, at, phase);
             visits.at(place);
             made.push((place, kind, found[request.to as usize]));
         }
@@ -290,8 +291,13 @@ pub(super) fn request_phase(outcome: &Outcome, request: &Request) -> u8 {
 
 /// Where work of a phase is done at a node; [`NONE`] is in no branch.
 #[inline]
-fn place_of(tables: &mut Tables, positions: Option<&Positions>, node: NodeId, phase: u8) -> Place {
-    match positions.and_then(|positions| positions.of(node)) {
+fn place_of(tables: &mut Tables, positions: Option<&Places>, node: NodeId, phase: u8) -> Place {
+    place_at(tables, positions.and_then(|positions| positions.of(node)), phase)
+}
+
+#[inline]
+fn place_at(tables: &mut Tables, at: Option<(u32, Option<Branch>)>, phase: u8) -> Place {
+    match at {
         Some((stage, branch)) => tables.place(Position { stage, branch, phase }),
         None => Place::of_phase(phase),
     }
@@ -305,10 +311,24 @@ pub(super) fn exclusive(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<
         return None;
     }
     let (event, after) = (toeg.event(node), toeg.event(next));
-    if event.task != after.task || matches!(after.kind, Kind::Join(_)) {
+    let waited = matches!(after.kind, Kind::Join(_)) || outcome.flags[next as usize] & (WAITED | DELAYED) != 0;
+    if event.task != after.task || waited {
         return None;
     }
     let seconds = after.time - event.time;
+    (!seconds.is_nan()).then(|| seconds.max(0.0))
+}
+
+/// The time up to a node of which a template says that it passes without work: since the node before in its thread, or else in its task,
+/// that is of the same visit.
+pub(super) fn delay(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64> {
+    if outcome.flags[node as usize] & DELAYED == 0 {
+        return None;
+    }
+    let owner = |node: NodeId| outcome.owner.get(node as usize).copied();
+    let before = [toeg.previous_in_thread(node), toeg.previous_in_task(node)];
+    let before = before.into_iter().find(|before| *before != NONE && owner(*before) == owner(node))?;
+    let seconds = toeg.event(node).time - toeg.event(before).time;
     (!seconds.is_nan()).then(|| seconds.max(0.0))
 }
 

@@ -30,6 +30,9 @@ const VISITS: u32 = u32::MAX;
 /// In the same place: calls that were on their way, and for how long.
 const NETWORK: u32 = u32::MAX - 1;
 
+/// In the same place: times that passed without work.
+const DELAY: u32 = u32::MAX - 2;
+
 /// Kinds of requests have so many bits in keys of rows, beside the place's. Places are far fewer than what is left for
 /// them: each takes more memory than it has numbers.
 const KIND_BITS: u32 = 2;
@@ -110,6 +113,11 @@ impl Tables {
     /// A call from there was on its way for so long.
     pub(super) fn network(&mut self, entry: EntryIndex, place: Place, seconds: f64) {
         self.add(entry, key(place.0, NETWORK), 1, Some(seconds));
+    }
+
+    /// So long nothing worked there.
+    pub(super) fn delay(&mut self, entry: EntryIndex, place: Place, seconds: f64) {
+        self.add(entry, key(place.0, DELAY), 1, Some(seconds));
     }
 
     /// It had an event there that counts as so many executions of an activity, with its CPU demand where that is known.
@@ -228,6 +236,7 @@ fn add_to(work: &mut WorkTotal, name: u32, total: &ActivityTotal) {
             work.exclusive.merge(&total.cpu);
         }
         NETWORK => work.network.merge(&total.cpu),
+        DELAY => work.pauses.merge(&total.cpu),
         name => work.activities.entry(Name(name)).or_default().merge(total),
     }
 }

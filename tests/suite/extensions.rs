@@ -1,0 +1,337 @@
+//! The extensions under `rules/ext/`: what their models predict is held against a simulation of the same behaviour.
+//!
+//! The simulation knows nothing of models. An operation is a set of steps, each on a processor or a delay, that begin when others have
+//! ended: all of them, or so many. Processors share their time among the steps that are on them.
+
+use std::process::Command;
+
+use dyelog::lqn::saved;
+use dyelog::tlc::{ReduceOptions, Reduction, Rules};
+
+use crate::generator::Random;
+use crate::tlc::{bundled, reduce};
+
+/// Where a step is: on the processor of that number, or a delay.
+#[derive(Clone, Copy, PartialEq)]
+enum On {
+    Processor(usize),
+    Delay,
+}
+
+/// A step of an operation: where, its mean seconds (a negative number: exactly so many), after which steps, and of how many of these.
+struct Step {
+    on: On,
+    mean: f64,
+    after: Vec<usize>,
+    enough: usize,
+}
+
+/// An operation in the making. Steps are named by their numbers.
+#[derive(Default)]
+struct Steps(Vec<Step>);
+
+impl Steps {
+    fn step(&mut self, on: On, milliseconds: f64, after: &[usize]) -> usize {
+        self.some(on, milliseconds, after, after.len())
+    }
+
+    /// One that begins when so many of others have ended.
+    fn some(&mut self, on: On, milliseconds: f64, after: &[usize], enough: usize) -> usize {
+        self.0.push(Step { on, mean: milliseconds / 1e3, after: after.to_vec(), enough });
+        self.0.len() - 1
+    }
+}
+
+fn uniform(random: &mut Random) -> f64 {
+    (random.below(1 << 30) as f64 + 0.5) / f64::from(1 << 30)
+}
+
+/// A step that is under way: of which operation, where, and seconds of work that are left.
+struct Running {
+    operation: usize,
+    step: usize,
+    on: On,
+    left: f64,
+}
+
+struct Operation {
+    steps: Steps,
+    /// The step with whose end it is answered.
+    last: usize,
+    begun: f64,
+    ended: Vec<bool>,
+    started: Vec<bool>,
+    customer: bool,
+}
+
+/// The mean response, seconds, of customers who think for so many seconds on the mean and then begin an operation.
+fn simulated(customers: usize, think: f64, make: &dyn Fn(&mut Random) -> (Steps, usize)) -> f64 {
+    const OPERATIONS: usize = 40_000;
+    let mut random = Random::new(20_261);
+    let mut operations: Vec<Operation> = Vec::new();
+    let mut running: Vec<Running> = Vec::new();
+    let exponential = |random: &mut Random, mean: f64| -mean * uniform(random).ln();
+    let pause = |random: &mut Random| Running {
+        operation: usize::MAX,
+        step: 0,
+        on: On::Delay,
+        left: exponential(random, think),
+    };
+    running.extend((0..customers).map(|_| pause(&mut random)));
+    let (mut now, mut sum, mut count) = (0.0, 0.0, 0);
+    while count < OPERATIONS {
+        let speed = |on: On| match on {
+            On::Delay => 1.0,
+            on @ On::Processor(_) => 1.0 / running.iter().filter(|other| other.on == on).count() as f64,
+        };
+        let ends: Vec<f64> = running.iter().map(|one| one.left / speed(one.on)).collect();
+        let (next, wait) = ends
+            .iter()
+            .copied()
+            .enumerate()
+            .min_by(|left, right| left.1.total_cmp(&right.1))
+            .expect("customers think or have an operation under way");
+        let speeds: Vec<f64> = running.iter().map(|one| speed(one.on)).collect();
+        for (one, speed) in running.iter_mut().zip(speeds) {
+            one.left -= wait * speed;
+        }
+        now += wait;
+        let done = running.swap_remove(next);
+        let at = if done.operation == usize::MAX {
+            let (steps, last) = make(&mut random);
+            let count = steps.0.len();
+            let (ended, started) = (vec![false; count], vec![false; count]);
+            operations.push(Operation { steps, last, begun: now, ended, started, customer: true });
+            operations.len() - 1
+        } else {
+            operations[done.operation].ended[done.step] = true;
+            done.operation
+        };
+        let operation = &mut operations[at];
+        if operation.ended[operation.last] && std::mem::replace(&mut operation.customer, false) {
+            sum += now - operation.begun;
+            count += 1;
+            running.push(pause(&mut random));
+        }
+        for (number, step) in operation.steps.0.iter().enumerate() {
+            let before = step.after.iter().filter(|before| operation.ended[**before]).count();
+            if before >= step.enough && !std::mem::replace(&mut operation.started[number], true) {
+                let left = if step.mean < 0.0 { -step.mean } else { exponential(&mut random, step.mean) };
+                running.push(Running { operation: at, step: number, on: step.on, left });
+            }
+        }
+        if operation.started.iter().all(|started| *started) {
+            operation.steps.0.clear();
+        }
+    }
+    sum / f64::from(count as u32)
+}
+
+/// The mean response that the model of a trace predicts for so many customers.
+fn predicted(trace: &str, rules: &str, customers: usize, think: f64, tasks: &[&str]) -> f64 {
+    let threads: String = tasks.iter().map(|task| format!("[task.{task}]\nthreads = \"infinite\"\n")).collect();
+    let scenario = scenario_of(trace);
+    let text = format!(
+        "{threads}[scenario.{scenario}]\ncustomer = \"client\"\npopulation = {customers}\nthink_time = \"{} ms\"\n",
+        think * 1e3
+    );
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, text).expect("the folder is writable");
+    let (trace, config) = (format!("traces/{trace}.angio"), config.to_str().expect("the path is text").to_owned());
+    let mut arguments = vec!["solve", &trace, "--config", &config, "--format", "json"];
+    if !rules.is_empty() {
+        arguments.extend(["--rules", rules]);
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_dyelog"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the binary was built for this test");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{trace}: {words}");
+    let results: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    results["scenarios"][0]["response"].as_f64().expect("the scenario has a response")
+}
+
+fn scenario_of(trace: &str) -> String {
+    let text = bundled(&format!("{trace}.angio"));
+    let line = text.lines().find_map(|line| line.strip_prefix("operation ")).expect("it has an operation");
+    line.split(' ').next().unwrap_or_default().to_owned()
+}
+
+fn agrees(trace: &str, rules: &str, tasks: &[&str], customers: &[usize], make: &dyn Fn(&mut Random) -> (Steps, usize)) {
+    for &customers in customers {
+        let think = 0.04;
+        let (simulated, predicted) =
+            (simulated(customers, think, make), predicted(trace, rules, customers, think, tasks));
+        let error = predicted / simulated - 1.0;
+        println!("{trace}, {customers} customers: simulated {simulated:.5} s, predicted {predicted:.5} s, {error:+.3}");
+        assert!(error.abs() < 0.05, "{trace}, {customers} customers: simulated {simulated}, predicted {predicted}");
+    }
+}
+
+const WEB: On = On::Processor(0);
+
+#[test]
+fn futures() {
+    agrees("future", "", &["web", "pricing"], &[1, 3], &|_| {
+        let mut steps = Steps::default();
+        let parse = steps.step(WEB, 4.0, &[]);
+        let price = steps.step(On::Processor(1), 12.0, &[parse]);
+        let layout = steps.step(WEB, 8.0, &[parse]);
+        let render = steps.step(WEB, 3.0, &[price, layout]);
+        (steps, render)
+    });
+}
+
+#[test]
+fn publications_that_wait_for_some() {
+    agrees("publish", "ext/publish.dl", &["ledger", "copy1", "copy2", "copy3"], &[1, 3], &|_| {
+        let mut steps = Steps::default();
+        let check = steps.step(WEB, 2.0, &[]);
+        let copies: Vec<usize> = (1..4).map(|copy| steps.step(On::Processor(copy), 8.0, &[check])).collect();
+        let commit = steps.some(WEB, 1.0, &copies, 2);
+        (steps, commit)
+    });
+}
+
+#[test]
+fn streams() {
+    agrees("streaming", "ext/streaming.dl", &["web", "feed"], &[1, 3], &|random| {
+        let mut steps = Steps::default();
+        let parse = steps.step(WEB, 2.0, &[]);
+        let (mut item, mut shown) = (parse, parse);
+        for _ in 0..3 + random.below(2) {
+            item = steps.step(On::Processor(1), 5.0, &[item]);
+            shown = steps.step(WEB, 1.0, &[item, shown]);
+        }
+        (steps, shown)
+    });
+}
+
+#[test]
+fn circuit_breakers() {
+    agrees("breaker", "ext/breaker.dl", &["shop", "pay"], &[1, 3], &|random| {
+        let mut steps = Steps::default();
+        let check = steps.step(WEB, 3.0, &[]);
+        let instead = if random.below(2) == 0 {
+            steps.step(On::Processor(1), 20.0, &[check])
+        } else {
+            steps.step(WEB, 6.0, &[check])
+        };
+        let answer = steps.step(WEB, 1.0, &[instead]);
+        (steps, answer)
+    });
+}
+
+#[test]
+fn retries_after_timeouts() {
+    let pay = On::Processor(1);
+    agrees("retry", "ext/retry.dl", &["shop", "pay"], &[3, 6], &|random| {
+        let mut steps = Steps::default();
+        let mut check = steps.step(WEB, 3.0, &[]);
+        if random.below(4) == 0 {
+            steps.step(pay, 40.0, &[check]);
+            check = steps.step(On::Delay, -30.0, &[check]);
+        }
+        let charge = steps.step(pay, 10.0, &[check]);
+        let confirm = steps.step(WEB, 1.0, &[charge]);
+        (steps, confirm)
+    });
+}
+
+fn reduced(text: &str, rules: &[&str]) -> Reduction {
+    let files: Vec<_> = rules
+        .iter()
+        .map(|name| ((*name).into(), dyelog::tlc::rules::shipped_text(name).expect("it is shipped")))
+        .collect();
+    let rules = Rules::with_user_files(&files, &|_| None).expect("shipped files load");
+    reduce(text, &rules, ReduceOptions::default())
+}
+
+fn templates(reduction: &Reduction) -> Vec<&str> {
+    reduction.matches.iter().map(|row| &*row.template).collect()
+}
+
+/// All extensions at once take each trace as its own does, and leave nothing over.
+#[test]
+fn extensions_do_not_disturb_each_other() {
+    let all = ["ext/publish.dl", "ext/streaming.dl", "ext/breaker.dl", "ext/retry.dl"];
+    for (trace, own) in
+        [("future", None), ("publish", Some(0)), ("streaming", Some(1)), ("breaker", Some(2)), ("retry", Some(3))]
+    {
+        let text = bundled(&format!("{trace}.angio"));
+        let own: Vec<&str> = own.map(|own| all[own]).into_iter().collect();
+        let (alone, together) = (reduced(&text, &own), reduced(&text, &all));
+        assert_eq!(templates(&alone), templates(&together), "{trace}");
+        assert_eq!(together.processed, together.nodes, "{trace}");
+        assert!(together.findings.counted.is_empty(), "{trace}: {:?}", together.findings.counted);
+    }
+}
+
+/// What one visit asks and another one waits for is no future: the wait is in another entry.
+#[test]
+fn a_wait_in_another_visit_is_no_future() {
+    let text = "operation s run=1
+s,1,1,Be | c,1
+s,1,2,Ac | c,2
+s,1,3,Ac | a,1
+s,1,4,Fk(s,2) | a,2
+s,1,5,Ac | a,3
+s,1,6,Ac | c,3
+s,1,7,Ac | c,4
+s,1,8,Ac | a,4
+s,1,9,Jn(s,2) | a,5
+s,1,10,Ac | a,6
+s,1,11,Ac | c,5
+s,1,12,Ed | c,6
+s,2,1,Be | b,1
+s,2,2,Ed | b,2
+";
+    let reduction = reduced(text, &[]);
+    assert!(!templates(&reduction).contains(&"future"), "{:?}", templates(&reduction));
+    assert_eq!(reduction.processed, reduction.nodes);
+    let one = "operation s run=1
+s,1,1,Be | c,1
+s,1,2,Ac | c,2
+s,1,3,Ac | a,1
+s,1,4,Fk(s,2) | a,2
+s,1,5,Ac | a,3
+s,1,6,Jn(s,2) | a,4
+s,1,7,Ac | a,5
+s,1,8,Ac | c,3
+s,1,9,Ed | c,4
+s,2,1,Be | b,1
+s,2,2,Ed | b,2
+";
+    assert!(templates(&reduced(one, &[])).contains(&"future"), "in one visit it is one");
+}
+
+/// A message without `op`, or of another one, is of no publication.
+#[test]
+fn what_is_sent_beside_a_publication_is_no_part_of_it() {
+    let text = bundled("publish.angio");
+    for other in ["", "op=get"] {
+        let line = text.lines().find(|line| line.contains("copy3,1 ")).expect("it begins there");
+        let text = text.replacen(line, &line.replace("op=put", other), 1);
+        let reduction = reduced(&text, &["ext/publish.dl"]);
+        let count = |name: &str| templates(&reduction).iter().filter(|template| **template == name).count();
+        assert_eq!((count("future"), count("late_message"), count("asynchronous")), (6, 2, 1));
+    }
+}
+
+/// Delays are kept in saved sub-models, and add up where they merge.
+#[test]
+fn delays_are_kept() {
+    let reduction = reduced(&bundled("retry.angio"), &["ext/retry.dl"]);
+    let text = saved::write(&reduction.submodel, "name");
+    let (again, _) = saved::parse(&"saved.json".into(), &text).expect("it was just written");
+    assert_eq!(saved::write(&again, "name"), text);
+    let mut twice = again.clone();
+    twice.merge(&again);
+    let seconds = |sub: &dyelog::lqn::submodel::SubModel| -> f64 {
+        sub.entries().iter().flat_map(|entry| entry.work.values()).map(|work| work.pauses.sum.as_f64()).sum()
+    };
+    assert_eq!((seconds(&again), seconds(&twice)), (0.03, 0.06));
+}
