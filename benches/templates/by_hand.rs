@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use dyelog::lqn::submodel::Interaction;
 use dyelog::names::Name;
 use dyelog::tlc::driver::{
-    ACTIVITY, AWAITED, Branch, Entry, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request, THEN_NEXT_PHASE,
-    UNKNOWN, UNOWNED,
+    ACTIVITY, AWAITED, Branch, BranchKind, Entry, Irregularity, Outcome, PHASE_MASK, PHASE_SHIFT, Request,
+    THEN_NEXT_PHASE, UNKNOWN, UNOWNED,
 };
 use dyelog::tlc::matcher::PROCESSED;
 use dyelog::trace::toeg::NONE;
@@ -309,7 +309,7 @@ impl<N: FnMut(usize, NodeId)> ByHand<'_, N> {
         if event.task == first.task && first.counter > event.counter {
             let join = self.toeg.thread(thread).map_or(NONE, |thread| thread.join);
             if join != NONE && self.later(join, begin) {
-                self.result.branches.push(Branch { entry: context.entry, begin, join });
+                self.result.branches.push(Branch { entry: context.entry, fork: e1, join, kind: BranchKind::Thread });
                 let branch = self.result.branches.len() as u32;
                 self.put(begin, Context { branch, ..context });
                 self.put(join, context);

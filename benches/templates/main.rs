@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use dyelog::datalog::syntax;
 use dyelog::tlc::Rules;
+use dyelog::tlc::counters::TaskCounters;
 use dyelog::tlc::driver::{self, Committed, Observer, Outcome, Plans};
 use dyelog::tlc::facts::NoRelations;
 use dyelog::tlc::matcher::{Matcher, Starting, Symbols};
@@ -84,6 +85,7 @@ impl Graph {
             relations: &NoRelations,
             budget,
             visits: Visits::default(),
+            counters: TaskCounters::default(),
             starting: Starting::default(),
         };
         let mut engine = Plans::new(matcher);

@@ -9,7 +9,7 @@ use dyelog::lqn::saved;
 use dyelog::tlc::{ReduceOptions, Reduction, Rules};
 
 use crate::generator::Random;
-use crate::tlc::{bundled, reduce};
+use crate::tlc::{bundled, engines_agree, reduce};
 
 /// Where a step is: on the processor of that number, or a delay.
 #[derive(Clone, Copy, PartialEq)]
@@ -129,10 +129,11 @@ fn simulated(customers: usize, think: f64, make: &dyn Fn(&mut Random) -> (Steps,
 
 /// The mean response that the model of a trace predicts for so many customers.
 fn predicted(trace: &str, rules: &str, customers: usize, think: f64, tasks: &[&str]) -> f64 {
-    let threads: String = tasks.iter().map(|task| format!("[task.{task}]\nthreads = \"infinite\"\n")).collect();
+    let threads: Vec<String> = tasks.iter().map(|task| format!("[task.{task}]\nthreads = \"infinite\"\n")).collect();
     let scenario = scenario_of(trace);
     let text = format!(
-        "{threads}[scenario.{scenario}]\ncustomer = \"client\"\npopulation = {customers}\nthink_time = \"{} ms\"\n",
+        "{}[scenario.{scenario}]\ncustomer = \"client\"\npopulation = {customers}\nthink_time = \"{} ms\"\n",
+        threads.concat(),
         think * 1e3
     );
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -289,6 +290,7 @@ s,1,12,Ed | c,6
 s,2,1,Be | b,1
 s,2,2,Ed | b,2
 ";
+    engines_agree(text);
     let reduction = reduced(text, &[]);
     assert!(!templates(&reduction).contains(&"future"), "{:?}", templates(&reduction));
     assert_eq!(reduction.processed, reduction.nodes);
@@ -305,6 +307,7 @@ s,1,9,Ed | c,4
 s,2,1,Be | b,1
 s,2,2,Ed | b,2
 ";
+    engines_agree(one);
     assert!(templates(&reduced(one, &[])).contains(&"future"), "in one visit it is one");
 }
 
@@ -334,4 +337,45 @@ fn delays_are_kept() {
         sub.entries().iter().flat_map(|entry| entry.work.values()).map(|work| work.pauses.sum.as_f64()).sum()
     };
     assert_eq!((seconds(&again), seconds(&twice)), (0.03, 0.06));
+}
+
+/// One node begins or ends one branch, also where the branches are those of a sequence.
+#[test]
+fn a_node_begins_one_branch() {
+    let text = |model: &str| {
+        format!(
+            "template t {{ order -1
+  match {{
+    e1 = Fk(p) [j, k, m[1]-1 | a, v]
+    e2 = Be    [j, p, 1      | b, w]
+    repeat x in 1..n min 1 {{
+      f[x] = Fk(q[x]) [j, k, m[x] | a, u[x]]
+      g[x] = Be       [j, q[x], 1 | t[x], y[x]]
+    }}
+    e3 = Jn(p) [j, k2, m2 | a, z]
+  }}
+  where {{ a != b, a != t[x], m[x+1] == m[x]+1, z > v, z > u[x] }}
+  model {{
+    S := newEntry(R, b)
+    addTrigger([j, p, 2 | b, w+1], S)
+    {model}
+  }}
+}}"
+        )
+    };
+    let codes = |model: &str| -> Vec<&str> {
+        match Rules::with_user_files(&[("t.dl".into(), text(model).into())], &|_| None) {
+            Ok(_) => Vec::new(),
+            Err(findings) => findings.0.iter().map(|finding| finding.code.0).collect(),
+        }
+    };
+    let rounds = |model: &str| {
+        format!("for x in 1..n {{ T[x] := newEntry(R, t[x])  {model}  addTrigger([j, q[x], 2 | t[x], y[x]+1], T[x]) }}")
+    };
+    let good = rounds("forkRequest(E, T[x], f[x])");
+    assert_eq!(codes(&format!("awaitRequest(E, S, e1, e3) {good}")), [""; 0]);
+    assert_eq!(codes(&format!("awaitRequest(E, S, e1, e1) {good}")), ["R085"]);
+    assert_eq!(codes(&format!("awaitRequest(E, S, e1, e3) {}", rounds("forkRequest(E, T[x], e1)"))), ["R085"]);
+    assert_eq!(codes(&format!("addAlternative(E, e1, e3) awaitRequest(E, S, e1, e3) {good}")), ["R085", "R085"]);
+    assert_eq!(codes(&format!("forkRequest(E, S, e1) addRequest(E, S) {good}")), ["R081"]);
 }

@@ -273,9 +273,7 @@ fn forks_for_itself(shape: Shape<'_>) -> Option<bool> {
     else {
         return None;
     };
-    let is = |term: &Spanned<Term>, name: &Arc<str>| {
-        matches!(&term.value, Term::Variable(variable, 0) if variable.name == *name && variable.index.is_none())
-    };
+    let is = |term: &Spanned<Term>, name: &Arc<str>| matches!(&term.value, Term::Variable(variable, 0) if variable.name == *name && variable.index.is_none());
     let apart = |condition: &Condition| {
         matches!(condition, Condition::Compare(left, Comparison::NotEqual, right)
             if is(left, own) && is(right, other) || is(left, other) && is(right, own))

@@ -1,5 +1,6 @@
 //! The modelling operations (1998 paper §5.1) as a typed registry, and the `model` part of a template made of them.
 
+mod branches;
 mod ownership;
 mod terms;
 
@@ -320,51 +321,6 @@ impl Compiler<'_, '_, '_> {
             "awaitRequest" | "forkRequest" => self.branch_of_request(arguments),
             other => unreachable!("operation {other} is in the registry but has no meaning"),
         }
-    }
-
-    /// `awaitRequest(E, S, f, g)` and `forkRequest(E, S, f)`: a branch of E that does nothing but request S.
-    fn branch_of_request(&mut self, arguments: &[Spanned<Argument>]) -> Option<Action> {
-        let (requested, fork) = (self.entry(&arguments[1]), self.work(&arguments[0], &arguments[2]));
-        let join = arguments.get(3).map(|join| self.work(&arguments[0], join));
-        let (to, (from, fork)) = (requested?, fork?);
-        self.check_requested_once(to, arguments[1].span);
-        self.check_branches_once(fork, arguments[2].span);
-        let Some(join) = join else { return Some(Action::ForkRequest { from, to, fork, join: None }) };
-        let (_, join) = join?;
-        if fork == join {
-            let finding =
-                self.findings.error(codes::SAME_NODE, arguments[3].span, "a request ends later than where it is made");
-            finding.hints.push("name the node that waits for the answer, or write `addRequest` for a call".to_owned());
-            return None;
-        }
-        self.check_branches_once(join, arguments[3].span);
-        Some(Action::ForkRequest { from, to, fork, join: Some(join) })
-    }
-
-    /// `addAlternative(E, f, g)`: what E does between two nodes.
-    fn alternative(&mut self, arguments: &[Spanned<Argument>]) -> Option<Action> {
-        let (begin, end) = (self.work(&arguments[0], &arguments[1]), self.work(&arguments[0], &arguments[2]));
-        let ((entry, fork), (_, join)) = (begin?, end?);
-        if fork == join {
-            self.findings.error(codes::SAME_NODE, arguments[2].span, "an alternative ends later than it begins");
-            return None;
-        }
-        self.check_branches_once(fork, arguments[1].span);
-        self.check_branches_once(join, arguments[2].span);
-        Some(Action::AddAlternative { entry, fork, join })
-    }
-
-    /// A node forks one branch or waits for one.
-    fn check_branches_once(&mut self, node: ModelNode, at: Span) {
-        if let Some((_, first)) = self.branching.iter().find(|(other, _)| *other == node) {
-            let first = self.findings.place(*first);
-            let finding =
-                self.findings.error(codes::SAME_NODE, at, "this node forks a branch or waits for one already");
-            finding.labels.push(dyelog_diagnostic::Label { place: first, text: "here".to_owned() });
-            finding.notes.push("each branch has a node of its own where it begins, and one where it ends".to_owned());
-            return;
-        }
-        self.branching.push((node, at));
     }
 
     fn wrong(&mut self, argument: &Spanned<Argument>, parameter: Parameter) {
