@@ -379,3 +379,21 @@ fn a_node_begins_one_branch() {
     assert_eq!(codes(&format!("addAlternative(E, e1, e3) awaitRequest(E, S, e1, e3) {good}")), ["R085", "R085"]);
     assert_eq!(codes(&format!("forkRequest(E, S, e1) addRequest(E, S) {good}")), ["R081"]);
 }
+
+/// Conditions on the times of nodes, in nanoseconds.
+#[test]
+fn conditions_ask_for_times() {
+    let slow = |least: u32| {
+        let text = format!(
+            "template slow {{ order -1
+  match {{ e1 = Fk(q) [j, k, m | a, v]  e2 = Ac [j, k, m+1 | a, v+1]  e3 = Be [j, q, 1 | b, w] }}
+  where {{ a != b, time(e1, t), time(e2, u), u - t > {least} }}
+  model {{ S := newEntry(A, b)  addRequest(E, S)  addActivity(E, e2)  addTrigger([j, q, 2 | b, w+1], S) }}
+}}"
+        );
+        let rules = Rules::with_user_files(&[("t.dl".into(), text.into())], &|_| None).expect("the template loads");
+        let reduction = reduce(&bundled("retry.angio"), &rules, ReduceOptions::default());
+        templates(&reduction).iter().filter(|template| **template == "slow").count()
+    };
+    assert_eq!((slow(29_000_000), slow(31_000_000)), (1, 0));
+}
