@@ -7,14 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-<<<<<<< HEAD
 use anyhow::Context as _;
 use axum::http::{HeaderMap, Method};
-=======
-use anyhow::ensure;
-use axum::http::HeaderMap;
 use dyelog_probe::Carrier;
->>>>>>> calls
 
 use crate::client::HttpClient;
 use crate::services::PRODUCTS;
@@ -90,32 +85,20 @@ async fn be_user(plan: Plan, user: u32, left: Arc<AtomicU64>) -> anyhow::Result<
         }
         let product = random.below(PRODUCTS);
         let begin = Instant::now();
-<<<<<<< HEAD
-        let (method, path) = if buys(user) {
-            (Method::POST, format!("/checkout/{product}"))
+        let (operation, method, path) = if buys(user) {
+            (&work::CHECKOUT, Method::POST, format!("/checkout/{product}"))
         } else {
-            (Method::GET, format!("/product/{product}"))
-        };
-        let answer = client.request(method, plan.gateway, &path, HeaderMap::new());
-        tokio::time::timeout(LONGEST, answer).await.context("the shop does not answer")??;
-=======
-        let (operation, request) = if buys(user) {
-            (&work::CHECKOUT, client.post(format!("http://{}/checkout/{product}", plan.gateway)))
-        } else {
-            (&work::PAGE, client.get(format!("http://{}/product/{product}", plan.gateway)))
+            (&work::PAGE, Method::GET, format!("/product/{product}"))
         };
         let exchange = async |chain: Option<Carrier>| {
             let mut headers = HeaderMap::new();
             if let Some(chain) = chain {
                 chain.inject(&mut headers);
             }
-            let answer = request.headers(headers).send().await?;
-            ensure!(answer.status().is_success(), "the shop answered {}", answer.status());
-            answer.bytes().await?;
-            Ok(())
+            let answer = client.request(method, plan.gateway, &path, headers);
+            tokio::time::timeout(LONGEST, answer).await.context("the shop does not answer")?
         };
         if plan.probed { operation.function.call_async(exchange).await } else { exchange(None).await }?;
->>>>>>> calls
         seen.answers += 1;
         seen.response += begin.elapsed();
         seen.think += think;

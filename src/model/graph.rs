@@ -79,7 +79,9 @@ struct Place {
 /// Whether a branch is a request and nothing else: then it makes that request once, however few were seen.
 fn is_request(work: &WorkTotal, times: u64) -> bool {
     let nothing_else = work.activities.is_empty() && work.exclusive.count == 0;
-    nothing_else && work.requests.len() == 1 && work.requests.values().all(|request| request.count == times)
+    nothing_else
+        && work.requests.len() == 1
+        && work.requests.values().all(|request| request.count == times && request.squares == times)
 }
 
 /// The first and the last activity of something.

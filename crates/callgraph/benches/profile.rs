@@ -64,10 +64,6 @@ fn large() -> bool {
     let file = folder.join("records.calls").display().to_string();
     let run = |arguments: &[&str]| Command::new(&own).args(arguments).status().is_ok_and(|status| status.success());
     let mut held = true;
-<<<<<<< HEAD
-    for (shape, calls) in [("nested", "1000000"), ("nested", "10000000"), ("remote", "1000000"), ("remote", "10000000")]
-    {
-=======
     let runs = [
         ("nested", "1000000"),
         ("nested", "10000000"),
@@ -76,7 +72,6 @@ fn large() -> bool {
         ("remote", "10000000"),
     ];
     for (shape, calls) in runs {
->>>>>>> calls
         print!("{shape}, JSON:   ");
         held &= run(&["measure", shape, calls, "-"]);
         held &= run(&["make", shape, calls, &file]);
