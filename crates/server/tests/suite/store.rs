@@ -1,7 +1,6 @@
 //! Intervals that grow old, and what a store refuses.
 
 use dyelog::lqn::saved;
-use dyelog::lqn::stays::Stays;
 use dyelog::lqn::submodel::EntryIndex;
 use dyelog_server::store::{LEVELS, Store, StoreError};
 
@@ -27,8 +26,7 @@ fn roll_ups_keep_what_happened() {
     let without_stays = |text: &str| {
         let (mut sub, merge) = saved::parse(&"test".into(), text).unwrap();
         for index in 0..sub.entries().len() {
-            let stays = &mut sub.entry_mut(EntryIndex(index as u32)).stays;
-            *stays = Stays::of_saved(stays.seen(), Vec::new(), Some(0)).unwrap();
+            sub.entry_mut(EntryIndex(index as u32)).stays.keep(0);
         }
         saved::write(&sub, &merge)
     };
