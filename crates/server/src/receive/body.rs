@@ -40,7 +40,8 @@ pub struct Share {
 }
 
 impl Share {
-    fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+    /// Takes more, where there is more.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
         if bytes > self.room {
             let units = (bytes - self.room).div_ceil(UNIT);
             let busy = || Refusal::Busy("too many requests are in work".to_owned());

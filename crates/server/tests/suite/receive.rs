@@ -45,6 +45,14 @@ fn binary_json_and_gzip_come_to_one_model() {
     folded(&program, 15);
     let period = program.ask("GET", "/v1/period?from=2023-11-14T22:13:20Z&to=2023-11-14T22:14:00Z", &[], b"").unwrap();
     assert_eq!(period.text(), of_file(&spans));
+    let get = |path: &str| {
+        let answer = program.ask("GET", path, &[], b"").unwrap();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.text()
+    };
+    assert!(get("/").contains("<td>folded into models</td><td class=\"n\">15</td>"), "{}", get("/"));
+    assert!(get("/v1/period/model").contains("stock") && get("/v1/period/report").contains("<html"));
+    assert!(serde_json::from_str::<serde_json::Value>(&get("/v1/period/solution")).is_ok());
     assert_eq!(program.ask("GET", "/v1/period?to=2000-01-02T00:00:00Z", &[], b"").unwrap().status, 404);
     assert_eq!(program.ask("GET", "/v1/period?from=x", &[], b"").unwrap().status, 400);
 }
