@@ -10,7 +10,7 @@ use super::body::Share;
 use crate::journal::Kind;
 
 /// How many times its own memory a document takes while it is read.
-const GROWTH: usize = 4;
+const GROWTH: usize = 3;
 
 /// The same request in binary form.
 pub async fn binary(kind: Kind, json: Bytes, mut share: Share) -> Result<(Bytes, Share), Refusal> {
