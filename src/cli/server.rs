@@ -15,6 +15,10 @@ use crate::cli::{Outcome, codes};
 /// Arguments of `dyelog serve`.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
+#[command(after_long_help = examples! {
+    "receive OTLP on this machine, at the ports that SDKs send to" => "dyelog serve --store shop.db",
+    "what else there is to set" => "dyelog serve --help",
+})]
 pub struct Serve {
     /// Arguments of `dyelog-server`, `--help` among them
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -24,6 +28,10 @@ pub struct Serve {
 /// Arguments of `dyelog period`.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
+#[command(after_long_help = examples! {
+    "what was recorded in the last hour" => "dyelog period list --store shop.db --from -1h",
+    "the last quarter of an hour, solved" => "dyelog period solve --store shop.db --from -15m -- --format json",
+})]
 pub struct Period {
     /// Arguments of `dyelog-server period`, `--help` among them
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]

@@ -53,6 +53,7 @@ mod same_lqsim;
 mod sampling;
 mod scopes;
 mod search;
+mod server_cli;
 mod servers;
 mod simulate;
 mod simulate_law;

@@ -80,9 +80,15 @@ fn arrivals(page: &Page<'_>, html: &mut Markup) {
 
 fn busiest(page: &Page<'_>, html: &mut Markup) {
     let busiest = match page.busiest {
-        Ok([]) => return drop(html.element("p", &[], "Nothing was recorded.")),
+        Ok([]) => {
+            html.element("p", &[], "Nothing was recorded.");
+            return;
+        }
         Ok(busiest) => busiest,
-        Err(why) => return drop(html.open("p", &[]).name(why).close()),
+        Err(why) => {
+            html.open("p", &[]).name(why).close();
+            return;
+        }
     };
     html.open("table", &[]).open("tr", &[]).element("th", &[], "Processor");
     html.element("th", &[("class", "n")], "busy servers").element("th", &[("class", "n")], "of").close();

@@ -1,10 +1,11 @@
 //! Periods: what people say of them, and what is told.
 
-use dyelog::lqn::submodel::SubModel;
+use dyelog::lqn::saved;
+use dyelog::lqn::submodel::{EntryMerge, SubModel};
 use dyelog::trace::spans::time::from_rfc3339;
 use serde_json::{Value, json};
 
-use crate::store::Interval;
+use crate::store::{Interval, LEVELS};
 
 /// A period, nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,10 +90,30 @@ pub fn intervals_json(intervals: &[Interval]) -> Value {
     json!({ "intervals": intervals.iter().map(one).collect::<Vec<_>>() })
 }
 
-/// When the first operation of a sub-model started, nanoseconds since 1970.
-pub fn start_of(submodel: &SubModel) -> Option<u64> {
+/// A saved sub-model that can be added to a store.
+pub struct Imported {
+    /// What it holds.
+    pub submodel: SubModel,
+    /// How its entries are told apart.
+    pub merge: String,
+    /// When its first operation started, nanoseconds since 1970.
+    pub start: u64,
+}
+
+/// Reads a saved sub-model that is to be added to a store.
+///
+/// # Errors
+/// When it is none, when its entries are told apart otherwise than the server's, or nothing in it has a time.
+pub fn imported(name: &str, text: &str) -> Result<Imported, String> {
+    let (submodel, merge) = saved::parse(&name.into(), text)
+        .map_err(|found| found.0.first().map_or_else(String::new, |finding| finding.message.clone()))?;
+    let own = EntryMerge::Name.label();
+    if merge != own {
+        return Err(format!("its entries were made with `--merge {merge}`, those of the store with `--merge {own}`"));
+    }
     let starts = submodel.scenarios.values().filter_map(|scenario| scenario.first_start);
-    starts.min().and_then(|start| u64::try_from(start).ok())
+    let start = starts.min().and_then(|start| u64::try_from(start).ok()).ok_or("nothing in it has a time")?;
+    Ok(Imported { submodel, merge, start: start - start % LEVELS[0].length })
 }
 
 #[cfg(test)]

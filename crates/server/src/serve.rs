@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Access, Act};
@@ -29,6 +29,26 @@ const CONNECTIONS: usize = 1024;
 const HEAD: Duration = Duration::from_secs(10);
 /// How long a stop waits for requests in work.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// What HTTP/2 begins with.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Whether a client says in time which HTTP it speaks.
+async fn begins(stream: &TcpStream) -> bool {
+    let said = async {
+        let mut head = [0; PREFACE.len()];
+        loop {
+            match stream.peek(&mut head).await {
+                Ok(0) | Err(_) => return false,
+                Ok(length) if length < PREFACE.len() && PREFACE.starts_with(&head[..length]) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Ok(_) => return true,
+            }
+        }
+    };
+    tokio::time::timeout(HEAD, said).await.unwrap_or(false)
+}
 
 /// All routes.
 pub fn routes(service: &Arc<Service>, access: &Arc<Access>) -> Router {
@@ -90,11 +110,13 @@ pub async fn serve(listener: TcpListener, routes: Router, mut stop: watch::Recei
         // One too many is closed at once; its client tries again.
         let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
         let service = TowerToHyperService::new(routes.clone());
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let connection = graceful.watch(connection);
+        let (builder, watcher) = (builder.clone(), graceful.watcher());
         tokio::spawn(async move {
-            // What goes wrong with a connection concerns its client alone.
-            let _ = connection.await;
+            if begins(&stream).await {
+                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                // What goes wrong with a connection concerns its client alone.
+                let _ = watcher.watch(connection).await;
+            }
             drop(permit);
         });
     }

@@ -164,7 +164,7 @@ pub fn put_field(into: &mut Vec<u8>, number: u8, bytes: &[u8]) {
 
 /// Appends what stands before such a field's bytes.
 pub fn put_head(into: &mut Vec<u8>, number: u8, length: usize) {
-    into.push(number << 3 | 2);
+    into.push((number << 3) | 2);
     let mut rest = length;
     while rest >= 0x80 {
         into.push(rest as u8 | 0x80);

@@ -210,15 +210,8 @@ async fn forget(State(service): State<Arc<Service>>, Query(asked): Query<Asked>)
 }
 
 async fn import(State(service): State<Arc<Service>>, body: String) -> Result<Response, Failed> {
-    let parsed = saved::parse(&"the body".into(), &body).map_err(|found| {
-        let first = found.0.first().map_or_else(String::new, |finding| finding.message.clone());
-        Failed(StatusCode::BAD_REQUEST, first)
-    });
-    let (submodel, merge) = parsed?;
-    let Some(start) = period::start_of(&submodel) else {
-        return Err(Failed(StatusCode::BAD_REQUEST, "nothing in it has a time".to_owned()));
-    };
+    let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
     let now = service.now();
-    ask(&service, move |store| store.add(start, now, &submodel, &merge)).await?;
+    ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
     Ok(Json(serde_json::json!({ "imported": true })).into_response())
 }

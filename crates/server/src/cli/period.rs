@@ -6,12 +6,11 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode, Stdio};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use dyelog::lqn::saved;
-use dyelog_server::period::{Period, intervals_json, start_of, written};
+use dyelog_server::period::{Period, imported, intervals_json, written};
 use dyelog_server::store::{Store, StoreError};
 
 use super::Outcome;
@@ -184,11 +183,8 @@ fn import(store: &Path, files: &[PathBuf]) -> Outcome {
     for file in files {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| failed(&error))?;
-        let name: Arc<str> = file.display().to_string().into();
-        let (submodel, merge) = saved::parse(&name, &text)
-            .map_err(|found| found.0.first().map_or_else(String::new, |finding| failed(&finding.message)))?;
-        let start = start_of(&submodel).ok_or_else(|| failed(&"nothing in it has a time"))?;
-        opened.add(start, now(), &submodel, &merge).map_err(|error| failed(&error))?;
+        let found = imported(&file.display().to_string(), &text).map_err(|why| failed(&why))?;
+        opened.add(found.start, now(), &found.submodel, &found.merge).map_err(|error| failed(&error))?;
     }
     Ok(ExitCode::SUCCESS)
 }

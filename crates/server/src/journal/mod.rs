@@ -23,8 +23,10 @@ const SEGMENT: u64 = 64 << 20;
 /// A journal that is open to be appended to.
 pub struct Journal<M: Medium> {
     medium: M,
-    /// Where the segments begin, in order.
-    segments: Vec<u64>,
+    /// Where the segments begin, in order, but for the last.
+    earlier: Vec<u64>,
+    /// Where the last segment begins.
+    start: u64,
     last: M::Handle,
     /// The end of the last whole record.
     end: u64,
@@ -42,34 +44,31 @@ impl<M: Medium> Journal<M> {
     /// # Errors
     /// When the medium fails, or the journal is damaged or ends before `floor`.
     pub fn open(medium: M, floor: u64) -> io::Result<Self> {
-        let mut segments = medium.segments()?;
-        if segments.is_empty() {
-            segments.push(floor);
+        let mut earlier = medium.segments()?;
+        let start = earlier.pop().unwrap_or(floor);
+        let mut end = earlier.first().copied().unwrap_or(start);
+        for &start in &earlier {
+            let mut segment = medium.open(start)?;
+            let whole = start + whole_records(&mut segment, start, end)?;
+            if whole < start + segment.length()? {
+                return Err(damaged(format!("the record at {whole} is damaged")));
+            }
+            end = whole;
         }
-        let mut end = segments[0];
-        let mut last = None;
-        for (number, &start) in segments.iter().enumerate() {
-            if start != end {
-                return Err(damaged(format!("what begins at {end} is missing, the next segment begins at {start}")));
+        let mut last = medium.open(start)?;
+        let whole = whole_records(&mut last, start, end)?;
+        end = start + whole;
+        if whole < last.length()? {
+            if end < floor {
+                return Err(damaged(format!("the record at {end} is damaged")));
             }
-            let mut handle = medium.open(start)?;
-            let whole = whole_records(&mut handle)?;
-            let length = handle.length()?;
-            if whole < length {
-                if number + 1 < segments.len() || start + whole < floor {
-                    return Err(damaged(format!("the record at {} is damaged", start + whole)));
-                }
-                handle.truncate(whole)?;
-                handle.sync()?;
-            }
-            end = start + whole;
-            last = Some(handle);
+            last.truncate(whole)?;
+            last.sync()?;
         }
         if end < floor {
             return Err(damaged(format!("it ends at {end}, but {floor} was reached")));
         }
-        let last = last.expect("there is a segment");
-        Ok(Self { medium, segments, last, end, synced: end, broken: None })
+        Ok(Self { medium, earlier, start, last, end, synced: end, broken: None })
     }
 
     /// Where the next record begins.
@@ -98,20 +97,18 @@ impl<M: Medium> Journal<M> {
         if records.is_empty() {
             return Ok(());
         }
-        let start = *self.segments.last().expect("there is a segment");
-        if self.end - start >= SEGMENT {
-            let next = self.medium.open(self.end)?;
-            self.last = next;
-            self.segments.push(self.end);
+        if self.end - self.start >= SEGMENT {
+            self.last = self.medium.open(self.end)?;
+            self.earlier.push(self.start);
+            self.start = self.end;
         }
-        let start = *self.segments.last().expect("there is a segment");
         let mut bytes = Vec::with_capacity(records.iter().map(Record::length).sum());
         for record in records {
             record.write(&mut bytes);
         }
         if let Err(error) = self.last.append(&bytes) {
             // Half a record at the end would hide all that follows it.
-            if let Err(worse) = self.last.truncate(self.end - start) {
+            if let Err(worse) = self.last.truncate(self.end - self.start) {
                 self.broken = Some(format!("the journal could not be cut back after a failed write: {worse}"));
             }
             return Err(error);
@@ -131,16 +128,22 @@ impl<M: Medium> Journal<M> {
     /// # Errors
     /// When the medium fails.
     pub fn forget_before(&mut self, position: u64) -> io::Result<()> {
-        while self.segments.len() > 1 && self.segments[1] <= position {
-            self.medium.remove(self.segments[0])?;
-            self.segments.remove(0);
+        loop {
+            let next = self.earlier.get(1).copied().unwrap_or(self.start);
+            match self.earlier.first() {
+                Some(&first) if next <= position => self.medium.remove(first)?,
+                _ => return Ok(()),
+            }
+            self.earlier.remove(0);
         }
-        Ok(())
     }
 }
 
-/// How many bytes of a segment are whole records.
-fn whole_records(handle: &mut impl Handle) -> io::Result<u64> {
+/// How many bytes of a segment are whole records; it must begin where the one before it ends.
+fn whole_records(handle: &mut impl Handle, start: u64, end: u64) -> io::Result<u64> {
+    if start != end {
+        return Err(damaged(format!("what begins at {end} is missing, the next segment begins at {start}")));
+    }
     let mut at = 0;
     while let Some(record) = record::read(handle, at)? {
         at += record.length() as u64;
@@ -154,7 +157,7 @@ fn damaged(what: String) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::medium::Memory;
+    use super::medium::{Medium as _, Memory};
     use super::{Journal, Kind, Reader, Record};
 
     fn record(text: &str) -> Record {
@@ -179,6 +182,30 @@ mod tests {
         memory.crash();
         let journal = Journal::open(memory.clone(), 0).unwrap();
         assert_eq!(all(&memory, journal.end()), ["a", "bc", "def"]);
+    }
+
+    #[test]
+    fn segments_follow_each_other_and_are_forgotten() {
+        let memory = Memory::default();
+        let mut journal = Journal::open(memory.clone(), 0).unwrap();
+        let large = Record { payload: vec![7; 40 << 20].into(), ..record("") };
+        for _ in 0..4 {
+            journal.append(std::slice::from_ref(&large)).unwrap();
+        }
+        journal.append(&[record("end")]).unwrap();
+        let mut journal = Journal::open(memory.clone(), journal.end()).unwrap();
+        let mut reader = Reader::at(memory.clone(), 0);
+        let mut places = Vec::new();
+        while let Some((at, record)) = reader.next(journal.end()).unwrap() {
+            places.push((at, record.payload.len()));
+        }
+        assert_eq!(
+            places.iter().map(|(_, length)| *length).collect::<Vec<_>>(),
+            [40 << 20, 40 << 20, 40 << 20, 40 << 20, 3]
+        );
+        journal.forget_before(places[3].0).unwrap();
+        assert_eq!(memory.segments().unwrap(), [places[2].0, places[4].0]);
+        assert_eq!(Journal::open(memory, journal.end()).unwrap().end(), journal.end());
     }
 
     #[test]

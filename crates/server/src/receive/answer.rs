@@ -110,7 +110,7 @@ pub fn status_message(refusal: &Refusal) -> Vec<u8> {
     put_field(&mut message, 2, words.as_bytes());
     if matches!(refusal, Refusal::Busy(_)) {
         // RetryInfo { retry_delay: Duration { seconds } }
-        let retry = [1 << 3 | 2, 2, 1 << 3, WAIT];
+        let retry = [(1 << 3) | 2, 2, 1 << 3, WAIT];
         let mut any = Vec::new();
         put_field(&mut any, 1, b"type.googleapis.com/google.rpc.RetryInfo");
         put_field(&mut any, 2, &retry);

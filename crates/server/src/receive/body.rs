@@ -14,9 +14,11 @@ use tokio::time::timeout;
 use super::{LARGEST, Refusal};
 
 /// How many bytes of bodies are in memory together.
-const TOGETHER: usize = 96 << 20;
+const TOGETHER: usize = 128 << 20;
 /// The unit in which memory is handed out.
 const UNIT: usize = 16 << 10;
+/// How much is read of a body that is too large, before the answer.
+const DISCARDED: usize = 64 << 20;
 /// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -38,7 +40,8 @@ pub struct Share {
 }
 
 impl Share {
-    fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+    /// Takes more, where there is more.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
         if bytes > self.room {
             let units = (bytes - self.room).div_ceil(UNIT);
             let busy = || Refusal::Busy("too many requests are in work".to_owned());
@@ -54,16 +57,34 @@ impl Share {
 impl Budget {
     /// Reads a body.
     pub async fn read(&self, body: Body, declared: Option<u64>) -> Result<(Bytes, Share), Refusal> {
-        if declared.is_some_and(|length| length > LARGEST as u64) {
-            return Err(Refusal::TooLarge);
-        }
+        let mut body = body;
         let mut share = Share { budget: self.clone(), held: Vec::new(), room: 0 };
-        let bytes = timeout(PATIENCE, all(body, &mut share)).await.map_err(|_| Refusal::Incomplete)??;
+        let outcome = async {
+            let too_large = declared.is_some_and(|length| length > LARGEST as u64);
+            let read = if too_large { Err(Refusal::TooLarge) } else { all(&mut body, &mut share).await };
+            if read == Err(Refusal::TooLarge) {
+                discard(&mut body).await;
+            }
+            read
+        };
+        let bytes = timeout(PATIENCE, outcome).await.map_err(|_| Refusal::Incomplete)??;
         Ok((bytes, share))
     }
 }
 
-async fn all(mut body: Body, share: &mut Share) -> Result<Bytes, Refusal> {
+/// Reads on to the end, within a bound: senders that are still writing when the connection closes do not see the answer.
+async fn discard(body: &mut Body) {
+    let mut left = DISCARDED;
+    while let Some(Ok(frame)) = body.frame().await {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if length > left {
+            return;
+        }
+        left -= length;
+    }
+}
+
+async fn all(body: &mut Body, share: &mut Share) -> Result<Bytes, Refusal> {
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Refusal::Incomplete)?;

@@ -100,9 +100,9 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let word = chunk.iter().fold(0_u32, |word, byte| (word << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for digit in 0..=chunk.len() {
-            text.push(char::from(DIGITS[(word >> (18 - 6 * digit) & 63) as usize]));
+            text.push(char::from(DIGITS[((word >> (18 - 6 * digit)) & 63) as usize]));
         }
     }
     text

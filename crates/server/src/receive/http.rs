@@ -41,7 +41,7 @@ impl Receivers {
             (bytes, share) = unpacked(bytes, share).await?;
         }
         if form == Form::Json {
-            bytes = json::binary(kind, &bytes)?.into();
+            (bytes, share) = json::binary(kind, bytes, share).await?;
         }
         let taken = self.take(kind, bytes).await;
         drop(share);

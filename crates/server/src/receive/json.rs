@@ -1,21 +1,32 @@
 //! OTLP in JSON, put into its binary form.
 
+use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 
 use super::Refusal;
+use super::body::Share;
 use crate::journal::Kind;
 
+/// How many times its own memory a document takes while it is read.
+const GROWTH: usize = 3;
+
 /// The same request in binary form.
-pub fn binary(kind: Kind, json: &[u8]) -> Result<Vec<u8>, Refusal> {
-    let bytes = match kind {
-        Kind::Traces => {
-            serde_json::from_slice::<ExportTraceServiceRequest>(json).map(|request| request.encode_to_vec())
-        }
-        Kind::Metrics => {
-            serde_json::from_slice::<ExportMetricsServiceRequest>(json).map(|request| request.encode_to_vec())
-        }
+pub async fn binary(kind: Kind, json: Bytes, mut share: Share) -> Result<(Bytes, Share), Refusal> {
+    share.grow(GROWTH * json.len())?;
+    let read = move || {
+        let bytes = match kind {
+            Kind::Traces => {
+                serde_json::from_slice::<ExportTraceServiceRequest>(&json).map(|request| request.encode_to_vec())
+            }
+            Kind::Metrics => {
+                serde_json::from_slice::<ExportMetricsServiceRequest>(&json).map(|request| request.encode_to_vec())
+            }
+        };
+        let bytes = bytes.map_err(|error| Refusal::Malformed(format!("the body is no OTLP request: {error}")))?;
+        Ok((Bytes::from(bytes), share))
     };
-    bytes.map_err(|error| Refusal::Malformed(format!("the body is no OTLP request: {error}")))
+    let cut = |_| Refusal::Busy("the server stops".to_owned());
+    tokio::task::spawn_blocking(read).await.map_err(cut)?
 }

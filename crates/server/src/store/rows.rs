@@ -29,6 +29,9 @@ pub const LEVELS: [Level; 5] = [
     Level { length: 24 * 3600 * SECOND, stays: u64::MAX, kept_stays: 32 },
 ];
 
+/// How long nothing must have come to an interval before its parts become one.
+const QUIET: u64 = 30 * SECOND;
+
 /// How many intervals are merged in one transaction.
 const AT_ONCE: u32 = 16;
 
@@ -127,6 +130,9 @@ pub fn roll_up(connection: &Connection, now: u64, retention: u64) -> Result<bool
     let before = bounds(now.saturating_sub(retention), 0).0;
     connection.execute("DELETE FROM intervals WHERE start + length < ?1 AND touched < ?1", [before])?;
     let mut left = AT_ONCE;
+    while left > 0 && gather_one(connection, now)? {
+        left -= 1;
+    }
     for pair in LEVELS.windows(2) {
         while left > 0 && roll_up_one(connection, pair[0], pair[1], now)? {
             left -= 1;
@@ -149,7 +155,27 @@ fn roll_up_one(connection: &Connection, from: Level, to: Level, now: u64) -> Res
         )
         .optional()?;
     let Some(oldest) = oldest else { return Ok(false) };
-    let start = oldest.cast_unsigned() / to.length * to.length;
+    join(connection, from, to, oldest.cast_unsigned() / to.length * to.length)
+}
+
+/// Makes one part of all parts of an interval to which nothing came for a while; whether there was any.
+fn gather_one(connection: &Connection, now: u64) -> Result<bool, StoreError> {
+    let before = bounds(now.saturating_sub(QUIET), 0).0;
+    let level = LEVELS[0];
+    let start: Option<i64> = connection
+        .query_row(
+            "SELECT start FROM intervals WHERE length = ?1 GROUP BY start
+             HAVING COUNT(*) > 1 AND MAX(touched) < ?2 ORDER BY start LIMIT 1",
+            [level.length.cast_signed(), before],
+            |row| row.get(0),
+        )
+        .optional()?;
+    start.map_or(Ok(false), |start| join(connection, level, level, start.cast_unsigned()))
+}
+
+/// Makes one interval of those of a level, or two, that lie in it.
+fn join(connection: &Connection, from: Level, to: Level, start: u64) -> Result<bool, StoreError> {
+    let length = from.length.cast_signed();
     let (first, end) = bounds(start, start + to.length);
     let mut sum: Option<(SubModel, String)> = None;
     let (mut touched, mut spans) = (0_i64, 0_i64);

@@ -55,9 +55,8 @@ fn a_store_that_fails_is_told_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let memory = Memory::default();
-    let mut working = Working::default();
-    working.checkpoint = SECOND / 10;
-    let service = Service::start_on(&path, memory.clone(), working.clone()).unwrap();
+    let working = Working { checkpoint: SECOND / 10, ..Working::default() };
+    let service = Service::start_on(&path, memory, working).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // A table that is gone stands for whatever may happen to a store.

@@ -3,6 +3,7 @@
 mod conservation;
 mod faults;
 mod killed;
+mod period;
 mod program;
 mod receive;
 mod store;

@@ -19,8 +19,8 @@ pub type Recorded = (&'static str, Span);
 fn span(trace: u64, id: u64, parent: u64, name: &str, kind: i32, start: u64, end: u64) -> Span {
     Span {
         trace_id: u128::from(trace + 1).to_be_bytes().to_vec(),
-        span_id: (trace << 16 | id).to_be_bytes().to_vec(),
-        parent_span_id: if parent == 0 { Vec::new() } else { (trace << 16 | parent).to_be_bytes().to_vec() },
+        span_id: ((trace << 16) | id).to_be_bytes().to_vec(),
+        parent_span_id: if parent == 0 { Vec::new() } else { ((trace << 16) | parent).to_be_bytes().to_vec() },
         name: name.to_owned(),
         kind,
         start_time_unix_nano: start,

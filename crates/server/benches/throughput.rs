@@ -1,0 +1,183 @@
+//! How many spans a second one core takes in, step by step, and how long the model of a year takes.
+//!
+//! Spans have about 300 bytes, in requests of 1000 spans packed by gzip.
+
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use dyelog::lqn::saved;
+use dyelog_server::answer::Answer;
+use dyelog_server::fold::Folding;
+use dyelog_server::journal::medium::Folder;
+use dyelog_server::journal::{Journal, Kind, Record};
+use dyelog_server::spans::each_span;
+use dyelog_server::store::{LEVELS, Store};
+use dyelog_server::worker::{Worker, Working};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message as _;
+
+const BEGIN: u64 = 1_700_000_000_000_000_000;
+const MILLI: u64 = 1_000_000;
+const SERVICES: [&str; 5] = ["frontend", "search", "rates", "profiles", "payment"];
+const REQUESTS: u64 = 300;
+const TRACES: u64 = 100;
+const PER_TRACE: u64 = 10;
+
+fn attribute(key: &str, value: &str) -> KeyValue {
+    let value = Some(AnyValue { value: Some(any_value::Value::StringValue(value.to_owned())) });
+    KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
+}
+
+/// A trace: the frontend calls four services, one after the other.
+fn trace(number: u64) -> impl Iterator<Item = (usize, Span)> {
+    // 20,000 spans a second.
+    let start = BEGIN + number * MILLI / 2;
+    let id = move |span: u64| ((number << 8) | (span + 1)).to_be_bytes().to_vec();
+    let spin = move |span: u64| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (span * 3)) % 900_000;
+    (0..PER_TRACE).map(move |span| {
+        let at = start + span / 2 * 4 * MILLI + span % 2 * MILLI / 2 + spin(span) / 4;
+        let (kind, service, parent, end) = match span {
+            0 => (2, 0, None, start + 22 * MILLI),
+            9 => (1, 0, Some(0), at + MILLI / 4),
+            client if client % 2 == 1 => (3, 0, Some(0), at + 2 * MILLI + MILLI / 2),
+            server => (2, (server / 2) as usize, Some(server - 1), at + MILLI + MILLI / 3),
+        };
+        let span = Span {
+            trace_id: u128::from(number + 1)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+                .to_be_bytes()
+                .to_vec(),
+            span_id: id(span),
+            parent_span_id: parent.map(id).unwrap_or_default(),
+            name: if span == 0 { "GET /hotels".to_owned() } else { format!("rpc {service}") },
+            kind,
+            start_time_unix_nano: at.min(end),
+            end_time_unix_nano: end,
+            attributes: vec![
+                attribute("http.request.method", "GET"),
+                attribute("url.full", &format!("http://host/hotels?customer={number}&date=2026-02-15")),
+                attribute("server.address", "frontend.shop.svc.cluster.local"),
+                attribute("thread.name", "worker-7"),
+            ],
+            ..Span::default()
+        };
+        (service, span)
+    })
+}
+
+fn request(number: u64) -> Vec<u8> {
+    let mut by_service: Vec<Vec<Span>> = vec![Vec::new(); SERVICES.len()];
+    for (service, span) in (0..TRACES).flat_map(|at| trace(number * TRACES + at)) {
+        by_service[service].push(span);
+    }
+    let resource_spans = by_service.into_iter().enumerate().map(|(service, spans)| ResourceSpans {
+        resource: Some(Resource {
+            attributes: vec![attribute("service.name", SERVICES[service]), attribute("telemetry.sdk.language", "rust")],
+            ..Resource::default()
+        }),
+        scope_spans: vec![ScopeSpans { spans, ..ScopeSpans::default() }],
+        ..ResourceSpans::default()
+    });
+    ExportTraceServiceRequest { resource_spans: resource_spans.collect() }.encode_to_vec()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("memory takes all");
+    encoder.finish().expect("memory takes all")
+}
+
+fn told(what: &str, spans: u64, took: Duration) {
+    let each = took.as_secs_f64() * 1e6 / spans as f64;
+    println!("{what:<28} {each:>7.3} µs a span  {:>10.0} spans/s", 1e6 / each);
+}
+
+fn take_in() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let packed: Vec<Vec<u8>> = (0..REQUESTS).map(|number| gzip(&request(number))).collect();
+    let spans = REQUESTS * TRACES * PER_TRACE;
+    let begin = Instant::now();
+    let mut payloads = Vec::new();
+    for packed in &packed {
+        let mut bytes = Vec::new();
+        GzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("it was packed here");
+        each_span(&bytes, |_, span| assert!(span.is_ok())).expect("it is a request");
+        payloads.push(bytes);
+    }
+    let received = begin.elapsed();
+    let bytes: usize = payloads.iter().map(Vec::len).sum();
+    println!("{spans} spans of {} bytes", bytes as u64 / spans);
+    told("unpacked and checked", spans, received);
+    let medium = Folder::new(&folder.path().join("journal")).expect("a scratch folder");
+    let mut journal = Journal::open(medium.clone(), 0).expect("it is new");
+    let begin = Instant::now();
+    for (number, payload) in payloads.into_iter().enumerate() {
+        let received = BEGIN + number as u64 * 50 * MILLI;
+        journal.append(&[Record { kind: Kind::Traces, received, payload: payload.into() }]).expect("there is room");
+    }
+    let journalled = begin.elapsed();
+    told("journalled, each synced", spans, journalled);
+    let mut store = Store::open(&folder.path().join("store.db")).expect("it is new");
+    let mut worker = Worker::new(Working::default(), medium, &store).expect("it is new");
+    let begin = Instant::now();
+    let mut most = 0;
+    while worker.step(journal.synced()).expect("it can be read") {
+        most = most.max(worker.open().1);
+        if worker.is_due() {
+            worker.checkpoint(&mut store).expect("there is room");
+        }
+    }
+    worker.give_out_all();
+    worker.checkpoint(&mut store).expect("there is room");
+    let folded = begin.elapsed();
+    assert_eq!(worker.counts().folded, spans);
+    told("gathered, folded, stored", spans, folded);
+    told("all of it", spans, received + journalled + folded);
+    println!("most memory of open spans    {:.1} MB", most as f64 * 1e-6);
+    for interval in store.intervals(0, u64::MAX).expect("it can be read") {
+        println!("an interval of {} s takes {} bytes", interval.length / 1_000_000_000, interval.bytes);
+    }
+}
+
+/// A year of days, the last of them in shorter intervals.
+fn year() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let mut store = Store::open(&folder.path().join("store.db")).expect("it is new");
+    let day = LEVELS[4].length;
+    let now = BEGIN / day * day;
+    let folded = Folding::default().fold(request(0)).expect("it can be read");
+    let (text, merge) = (saved::write(&folded.submodel, &folded.merge), folded.merge);
+    let (sub, _) = saved::parse(&"bench".into(), &text).expect("it was written here");
+    for number in 1..=365 * 4 {
+        let start = now - number * day / 4;
+        store.add(start, start, &sub, &merge).expect("there is room");
+    }
+    while store.roll_up(now, u64::MAX).expect("there is room") {}
+    let rows = store.intervals(0, u64::MAX).expect("it can be read");
+    let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
+    let begin = Instant::now();
+    let (sub, merge) = store.period(0, u64::MAX).expect("it can be read").expect("it has something");
+    let merged = begin.elapsed();
+    let answer = Answer::of(&sub, &merge).expect("it can be modelled");
+    let modelled = begin.elapsed();
+    println!(
+        "a year: {} intervals of {} bytes, merged in {:.1} ms, modelled in {:.1} ms ({} bytes of model)",
+        rows.len(),
+        bytes / rows.len() as u64,
+        merged.as_secs_f64() * 1e3,
+        modelled.as_secs_f64() * 1e3,
+        answer.lqn().len()
+    );
+}
+
+fn main() {
+    // `cargo test --benches` runs benches to see that they work: this one takes no argument and is quick enough.
+    take_in();
+    year();
+}

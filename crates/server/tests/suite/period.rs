@@ -1,0 +1,103 @@
+//! `dyelog-server period`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use dyelog::lqn::saved;
+use dyelog_server::store::{LEVELS, Store};
+
+use crate::support::{BEGIN, SECOND, of_file, trace};
+
+fn period(store: &Path, arguments: &[&str]) -> Output {
+    let (question, rest) = arguments.split_first().expect("a question");
+    Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+        .args(["period", question, "--store"])
+        .arg(store)
+        .args(rest)
+        .output()
+        .expect("it starts")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("it is text")
+}
+
+/// A store with a trace in each of three intervals.
+fn store(folder: &Path) -> std::path::PathBuf {
+    let path = folder.join("store.db");
+    let mut store = Store::open(&path).unwrap();
+    for number in 0..3 {
+        let start = BEGIN + number * LEVELS[0].length;
+        let (sub, merge) = saved::parse(&"test".into(), &of_file(&trace(number, start, &[2]))).unwrap();
+        store.add(start, start, &sub, &merge).unwrap();
+    }
+    path
+}
+
+#[test]
+fn intervals_are_listed_exported_imported_and_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path());
+    let list = text(&period(&path, &["list", "--from", "2023-11-14T22:13:30Z"]));
+    let starts: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(starts, ["2023-11-14T22:13:30Z", "2023-11-14T22:13:40Z"]);
+    let json = text(&period(&path, &["list", "--json", "--to", "1700000001"]));
+    assert!(json.contains("\"start\": \"2023-11-14T22:13:20Z\"") && json.contains("\"seconds\": 10"), "{json}");
+    let whole = text(&period(&path, &["export"]));
+    let spans: Vec<_> = (0..3).flat_map(|number| trace(number, BEGIN + number * 10 * SECOND, &[2])).collect();
+    assert_eq!(whole, of_file(&spans));
+    let saved = folder.path().join("whole.json");
+    fs::write(&saved, &whole).unwrap();
+    let other = folder.path().join("other.db");
+    text(&period(&other, &["import", saved.to_str().unwrap()]));
+    assert_eq!(text(&period(&other, &["export"])), whole);
+    assert!(text(&period(&path, &["delete", "--to", "1700000020"])).starts_with("deleted 2"));
+    assert_eq!(text(&period(&path, &["list"])).lines().count(), 2);
+}
+
+#[test]
+fn what_cannot_be_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path());
+    let wrong = |arguments: &[&str], words: &str| {
+        let output = period(&path, arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    };
+    wrong(&["export", "--from", "-1h"], "nothing was recorded in this period");
+    wrong(&["export", "--from", "yesterday"], "`yesterday` is no time");
+    wrong(&["delete"], "say what to delete");
+    let file = folder.path().join("file");
+    fs::write(&file, "{}").unwrap();
+    wrong(&["import", file.to_str().unwrap()], "file");
+    let missing = period(&folder.path().join("missing.db"), &["list"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(!folder.path().join("missing.db").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_of_dyelog_get_the_sub_model_of_the_period() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = store(folder.path());
+    let server = folder.path().join("dyelog-server");
+    fs::hard_link(env!("CARGO_BIN_EXE_dyelog-server"), &server).unwrap();
+    // One that tells how it was called.
+    let dyelog = folder.path().join("dyelog");
+    fs::write(&dyelog, "#!/bin/sh\nfor word; do test -f \"$word\" && cat \"$word\" || echo \"$word\"; done\nexit 3\n")
+        .unwrap();
+    fs::set_permissions(&dyelog, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |question: &str, arguments: &[&str]| {
+        Command::new(&server).args(["period", question, "--store"]).arg(&path).args(arguments).output().unwrap()
+    };
+    let of = |number: u64| of_file(&trace(number, BEGIN + number * 10 * SECOND, &[2]));
+    let solved = run("solve", &["--to", "1700000010", "--", "--format", "json"]);
+    assert_eq!(solved.status.code(), Some(3));
+    assert_eq!(String::from_utf8_lossy(&solved.stdout), format!("solve\n{}--format\njson\n", of(0)));
+    let differ = ["--to", "1700000010", "--other-from", "1700000010", "--other-to", "1700000020"];
+    assert_eq!(String::from_utf8_lossy(&run("diff", &differ).stdout), format!("diff\n{}{}", of(0), of(1)));
+}
