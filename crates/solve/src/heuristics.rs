@@ -61,11 +61,13 @@ pub enum Heuristic {
     /// *Equation:* waits of closed chains are multiplied by √(U/m) from step to step while U > m. *Range:* stations that the
     /// approximation overloads. *Source:* ours. *Guard:* law `no_server_does_more_than_it_can`.
     OverloadCorrection,
-    /// *Equation:* the sender's slice s and the first slice b of a message that both share one processor take sb / (s + b) / (1 − U/2) longer
-    /// than chance has it; where the first to come is the first served, the message waits s longer. A single customer of N meets its own message
-    /// by chance in part, which is taken off. *Range:* single servers without priorities; a message whose task has no thread free does
-    /// not meet its sender. *Source:* ours, exact for two exponential slices alone; U/2 is from M/M/1 with processor sharing.
-    /// *Guard:* `mail` and `errands` of `solve::reference`.
+    /// *Equation:* a message of first slice b begins at the processor of its sender as the sender goes on for a slice s. With processor sharing a
+    /// Markov chain of the messages beside the sender's slices gives how much longer both take, sb / (s + b) for a single message; others
+    /// of utilisation U make it 1 / (1 − U/2) of that. First come, first served: the message waits s, and the sender's next slice but one waits b;
+    /// both times (1 − U), which is ours, where messages have several threads. What a Poisson stream of messages finds of the same customer is taken off. *Range:* single servers without
+    /// priorities, at most 1000 such calls; a message whose task has no thread free does not meet its sender. *Source:* ours, exact for one
+    /// customer that thinks for long. *Guard:* `closed_forms::a_message_meets_its_sender_on_their_processor`, family `messages`
+    /// of `solve::reference`.
     SenderMeetsMessage,
 }
 

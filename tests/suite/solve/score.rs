@@ -146,7 +146,8 @@ pub fn within(score: &Score, bars: &[(&str, [f64; 4])]) {
 fn families(file: &str, exact: bool, features: &str) -> Vec<&'static str> {
     let has = |feature: &str| features.contains(feature) || file.contains(feature);
     let mut families = vec!["all"];
-    let kinds = [("phase2", "second phase"), ("and-join", "fork-join"), ("interlock", "interlock")];
+    let kinds =
+        [("phase2", "second phase"), ("and-join", "fork-join"), ("interlock", "interlock"), ("async", "messages")];
     let special = ["open", "async", "forwarding", "semaphore", "rwlock", "replication", "pri", "cv2", "activities"];
     families.extend(kinds.iter().filter(|kind| has(kind.0)).map(|kind| kind.1));
     if families.len() == 1 && !special.iter().any(|feature| has(feature)) {

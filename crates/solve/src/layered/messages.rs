@@ -142,15 +142,11 @@ impl Solver<'_> {
             let Meeting { sender, message, .. } = *meeting;
             let cycles = self.rates.throughputs[sender.client];
             let rate = cycles * self.rates.flows[sender.chain][meeting.position] * meeting.messages;
-            // A Poisson stream finds of one customer what it is there on average, too.
+            // Of one customer, and of its messages, a Poisson stream finds what is there on average, too.
             let population = self.decomposition.clients[sender.client].population;
-            let alone = |visitor: Visitor| {
-                let there = presence.there[visitor.chain][visitor.slot] / population;
-                (1.0 - there).clamp(0.0, 1.0)
-            };
-            // Others slow down what shares the server with them, too.
+            let by_chance = |visitor: Visitor| presence.there[visitor.chain][visitor.slot] / population;
             let others = (presence.busy[meeting.station] * (1.0 - 1.0 / population)).clamp(0.0, 1.0);
-            let slowed = if meeting.delays.shared { 1.0 / (1.0 - 0.5 * others) } else { 1.0 };
+            let (wait, longer) = meeting.delays.beyond_chance(by_chance(sender), by_chance(message), others);
             let begins = rate * self.idle_threads(message.client);
             let mut add = |visitor: Visitor, seconds: f64| {
                 let visits = presence.visits[visitor.chain][visitor.slot];
@@ -158,8 +154,8 @@ impl Solver<'_> {
                     met[visitor.chain][visitor.slot] += begins / visits * seconds;
                 }
             };
-            add(sender, meeting.delays.sender * slowed * alone(message));
-            add(message, meeting.delays.message * slowed * alone(sender));
+            add(sender, wait);
+            add(message, longer);
         }
         let pairs = met.iter().flatten().zip(self.waits.met.iter().flatten());
         let change = pairs.map(|(new, old)| relative(*old, *new)).fold(0.0, f64::max);
@@ -204,13 +200,35 @@ impl Solver<'_> {
     }
 }
 
-/// Seconds that a sender and its messages take longer, for each message, where nobody else is at the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Delays {
-    sender: f64,
-    message: f64,
-    /// Whether the server is shared, so that others lengthen both.
-    shared: bool,
+/// What a sender and its messages do to each other, where nobody else is at the server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Delays {
+    /// Processor sharing: seconds that both take longer, for each message.
+    Shared { sender: f64, message: f64 },
+    /// First come, first served: a message waits for the sender's slice. With the first probability a slice waits for the message before
+    /// the last one; with the second, a message waits for the one before it. One after the other by a single thread, they come in turn.
+    InLine { slice: f64, message: f64, slice_waits: f64, message_waits: f64, in_turn: bool },
+}
+
+impl Delays {
+    /// Seconds that the sender and the message take longer than a Poisson stream would have it, for each message. That stream finds so many of the
+    /// sender and of its messages there, and others keep the server busy for that part of the time.
+    fn beyond_chance(self, senders: f64, messages: f64, others: f64) -> (f64, f64) {
+        match self {
+            Self::Shared { sender, message } => {
+                // Each other customer of M/M/1 with processor sharing takes 1 / (2 - U) services.
+                let slowed = 1.0 / (1.0 - 0.5 * others);
+                (sender * slowed / (1.0 + messages), message * slowed / (1.0 + senders))
+            }
+            Self::InLine { slice, message, slice_waits, message_waits, in_turn } => {
+                // The busier the server, the less of its queue is a Poisson stream's. Messages in turn are fewer already: those that find the thread idle.
+                let free = if in_turn { 1.0 } else { 1.0 - others };
+                let before = (message_waits - messages).max(0.0) * message;
+                let sender = (slice_waits - messages).max(0.0) * message;
+                (free * sender, free * ((1.0 - senders).max(0.0) * slice + before))
+            }
+        }
+    }
 }
 
 /// A sender that sends messages between slices of its own.
@@ -254,12 +272,13 @@ impl Run {
 
     /// First come, first served: the sender goes on before its message is worked on, and its second slice from there waits for the message.
     fn in_line(&self) -> Delays {
-        let (again, behind) = match self.sends {
+        let (slice_waits, message_waits) = match self.sends {
             Sends::Fixed(count) => ((count - 1.0).max(0.0) / count, (count - 1.0).max(0.0) / count),
             Sends::Geometric { here, all } => (all, here),
         };
-        let at_once = if self.threads > 1.0 { behind * self.message } else { 0.0 };
-        Delays { sender: again * self.message, message: self.slice + at_once, shared: false }
+        let in_turn = self.threads <= 1.0;
+        let message_waits = if in_turn { 0.0 } else { message_waits };
+        Delays::InLine { slice: self.slice, message: self.message, slice_waits, message_waits, in_turn }
     }
 
     /// Processor sharing: a Markov chain of the messages that are there beside the sender's slice, slice by slice.
@@ -296,40 +315,41 @@ impl Run {
             begin = next;
         }
         if sent <= 0.0 {
-            return Delays::default();
+            return Delays::Shared { sender: 0.0, message: 0.0 };
         }
         let sender = (sender - slices * self.slice) / sent;
-        Delays { sender: sender.max(0.0), message: (messages / sent - self.message).max(0.0), shared: true }
+        Delays::Shared { sender: sender.max(0.0), message: (messages / sent - self.message).max(0.0) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Delays, Run, Sends};
+    use super::{Run, Sends};
     use crate::mva::Discipline;
 
-    fn delays(sends: Sends, discipline: Discipline) -> Delays {
-        Run { slice: 0.04, message: 0.06, threads: f64::INFINITY, sends }.delays(discipline)
+    fn delays(sends: Sends, discipline: Discipline) -> (f64, f64) {
+        let run = Run { slice: 0.04, message: 0.06, threads: f64::INFINITY, sends };
+        run.delays(discipline).beyond_chance(0.0, 0.0, 0.0)
     }
 
     #[test]
     fn a_single_message_shares_the_server_with_one_slice() {
         let found = delays(Sends::Fixed(1.0), Discipline::Sharing);
         let together = 0.04 * 0.06 / (0.04 + 0.06);
-        assert!((found.sender - together).abs() < 1e-12 && (found.message - together).abs() < 1e-12, "{found:?}");
+        assert!((found.0 - together).abs() < 1e-12 && (found.1 - together).abs() < 1e-12, "{found:?}");
     }
 
     #[test]
     fn in_line_later_slices_and_messages_wait_for_messages() {
         let one = delays(Sends::Fixed(1.0), Discipline::Fcfs);
-        assert_eq!((one.sender, one.message), (0.0, 0.04));
+        assert_eq!(one, (0.0, 0.04));
         let three = delays(Sends::Fixed(3.0), Discipline::Fcfs);
-        assert!((three.sender - 0.04).abs() < 1e-12 && (three.message - 0.08).abs() < 1e-12, "{three:?}");
+        assert!((three.0 - 0.04).abs() < 1e-12 && (three.1 - 0.08).abs() < 1e-12, "{three:?}");
     }
 
     #[test]
     fn a_run_without_end_is_followed_for_a_while() {
         let found = delays(Sends::Geometric { here: 1.0, all: 1.0 }, Discipline::Sharing);
-        assert!(found.sender.is_finite() && found.message.is_finite(), "{found:?}");
+        assert!(found.0.is_finite() && found.1.is_finite(), "{found:?}");
     }
 }
