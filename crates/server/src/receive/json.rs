@@ -24,8 +24,9 @@ pub async fn binary(kind: Kind, json: Bytes, mut share: Share) -> Result<(Bytes,
                 serde_json::from_slice::<ExportMetricsServiceRequest>(&json).map(|request| request.encode_to_vec())
             }
         };
-        let bytes = bytes.map_err(|error| Refusal::Malformed(format!("the body is no OTLP request: {error}")))?;
-        Ok((Bytes::from(bytes), share))
+        bytes
+            .map(|bytes| (Bytes::from(bytes), share))
+            .map_err(|error| Refusal::Malformed(format!("the body is no OTLP request: {error}")))
     };
     let cut = |_| Refusal::Busy("the server stops".to_owned());
     tokio::task::spawn_blocking(read).await.map_err(cut)?
