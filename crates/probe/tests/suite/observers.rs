@@ -82,7 +82,7 @@ fn operations_are_counted_with_what_they_call() {
     assert_eq!(times.spread.len(), 301);
     let (mean, middle) = (times.moments.mean().unwrap(), times.spread.quantile(0.5).unwrap());
     assert!(mean >= 0.0003 && middle > 0.0003 && middle < 1.0, "{mean} {middle}");
-    let outputs: Vec<_> = sum.outputs.iter().map(|(output, times)| {
+    let outputs = sum.outputs.iter().map(|(output, times)| {
         (&*output.operation.name, output.within.clone(), &*output.protocol, output.request, times.moments.count)
     });
     let outputs: Vec<_> = outputs.collect();
