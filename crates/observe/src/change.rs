@@ -113,7 +113,7 @@ pub fn parts(period: &Period, changes: &[Change]) -> Vec<Period> {
     let longest = intervals.map(|interval| interval.to.saturating_sub(interval.from)).max().unwrap_or(0);
     let mut borders = vec![period.from];
     for change in changes {
-        let last = *borders.last().expect("the period begins");
+        let last = borders.last().copied().unwrap_or(period.from);
         if change.at.saturating_sub(last) > longest
             && period.to.saturating_sub(change.at) > longest
             && borders.len() < MOST_PARTS
@@ -172,7 +172,9 @@ fn break_of(operations: usize, samples: &[Sample]) -> Option<(usize, usize, f64,
         (0..blocks).map(|block| Summary::of(operations, &samples[begin(block)..begin(block + 1)])).collect();
     let mean = |part: &[Summary]| {
         let mut sum = Summary::new(operations);
-        part.iter().for_each(|summary| sum.merge(summary));
+        for summary in part {
+            sum.merge(summary);
+        }
         if sum.was_busy() { means(&sum, Method::Shared, &[]) } else { means(&sum, Method::Average, &[]) }
     };
     let whole = mean(&summaries);
@@ -184,7 +186,9 @@ fn break_of(operations: usize, samples: &[Sample]) -> Option<(usize, usize, f64,
         let mut off: Vec<f64> =
             own.iter().zip(counts).map(|(own, count)| (own[operation] - whole[operation]) * count).collect();
         let rest = off.iter().sum::<f64>() / blocks as f64;
-        off.iter_mut().for_each(|off| *off -= rest);
+        for off in &mut off {
+            *off -= rest;
+        }
         // Neighbours are alike: the variance of their sums is that over a long time.
         let deviation = long_run_variance(&off).sqrt() * (blocks as f64).sqrt();
         if deviation <= 0.0 {

@@ -173,6 +173,7 @@ impl ProcessPeriod {
     }
 
     /// What it did, with confidence intervals by batch means.
+    #[expect(clippy::missing_panics_doc, reason = "an interval has a length")]
     pub fn aggregate(&self) -> Aggregate {
         let seconds = |interval: &Observation| interval.seconds();
         let rate =

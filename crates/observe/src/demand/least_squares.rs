@@ -175,7 +175,9 @@ pub(super) fn shrunk(summary: &Summary, together: &[Vec<usize>]) -> Vec<f64> {
     let mut demands = equations.spread(&equations.solve(&extra), summary.operations());
     let taken: f64 = demands.iter().enumerate().map(|(operation, demand)| demand * summary.count(operation)).sum();
     if taken > 0.0 {
-        demands.iter_mut().for_each(|demand| *demand *= summary.used() / taken);
+        for demand in &mut demands {
+            *demand *= summary.used() / taken;
+        }
     }
     demands
 }

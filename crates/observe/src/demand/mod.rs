@@ -108,6 +108,7 @@ pub struct Estimates {
 
 impl Estimates {
     /// What a method comes to; of the one that is preferred where that cannot be used.
+    #[expect(clippy::missing_panics_doc, reason = "there is always a candidate")]
     pub fn by(&self, method: Method) -> &Candidate {
         let found = self.candidates.iter().find(|candidate| candidate.method == method);
         found.or(self.candidates.first()).expect("the average can always be used")
@@ -212,7 +213,9 @@ fn without_outliers<'s>(
         return all();
     }
     let scale = middle(&mut ratios);
-    demands.iter_mut().for_each(|demand| *demand *= scale);
+    for demand in &mut demands {
+        *demand *= scale;
+    }
     let off = residuals(&demands);
     let usual = 1.4826 * middle(&mut off.iter().map(|off| off.abs()).collect::<Vec<_>>());
     let smallest = 0.01 * whole.used() / samples.len() as f64;

@@ -29,7 +29,9 @@ impl Demands<'_> {
         let mut at_disks = vec![0.0; entity.operations.len()];
         for resource in [Resource::Disk, Resource::Processor] {
             let mut samples = samples(&entity.processes, &entity.operations, &load, resource);
-            samples.iter_mut().for_each(|sample| leave_out(sample, &at_disks));
+            for sample in &mut samples {
+                leave_out(sample, &at_disks);
+            }
             let estimates = estimate(entity.operations.len(), &samples, self.seed);
             let chosen = estimates.by(self.method);
             if self.seed.is_some() {

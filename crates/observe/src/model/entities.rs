@@ -35,9 +35,12 @@ pub(super) struct Added {
     pub(super) background: Option<(TaskId, EntryId)>,
 }
 
+/// What processes of one entity share: program and host, and of one that serves its own number.
+type Group = (Arc<str>, Arc<str>, Option<usize>);
+
 /// The entities of a period, in the order of their names.
 pub(super) fn entities(period: &Period) -> Vec<Entity<'_>> {
-    let mut groups: BTreeMap<(Arc<str>, Arc<str>, Option<usize>), Vec<&ProcessPeriod>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group, Vec<&ProcessPeriod>> = BTreeMap::new();
     for (number, process) in period.processes.iter().enumerate().filter(|(_, process)| process.total.managed) {
         let own = &process.total.process;
         let alone = (!process.total.is_client()).then_some(number);
