@@ -229,7 +229,7 @@ impl Window {
         let is_over = chain.role != Role::New && chain.stack.is_empty() && chain.links == 0;
         is_over
             && self.turn - slot.turn >= PATIENCE
-            && chain.next <= u64::from(u32::MAX)
+            && u32::try_from(chain.next).is_ok()
             && machine.has_begun(chain.link)
             && !machine.counts.name(id)
     }

@@ -32,7 +32,7 @@ impl<'a> Runtime<'a> {
         };
         let mut left: FxHashMap<Place, (i64, i64)> = FxHashMap::default();
         for time in &profile.reading.processes {
-            left.entry([time.process, time.processor]).or_default().0 += time.cpu;
+            left.entry([time.process, time.processor]).or_default().0 += time.cpu.max(0);
         }
         for (number, call) in calls.calls().iter().enumerate() {
             let place = runtime.place(call.site);
@@ -84,10 +84,15 @@ impl<'a> Runtime<'a> {
         let (Some(way), Some(site)) = (way(call).filter(|_| both > 0), call.caller) else { return known };
         let shortest = self.shortest.get(&[self.place(site), self.place(call.site)]).copied();
         let remains = shortest.unwrap_or(way).min(way).saturating_sub(both).max(0);
-        let part = |share: i64| (i128::from(way - remains) * i128::from(share) / i128::from(both)) as i64 / 2;
-        let narrower =
-            |reading: ClockReading, by: i64| ClockReading { begin: reading.begin + by, end: reading.end - by };
-        Intervals { outside: narrower(call.outside, part(caller)), inside: narrower(call.inside, -part(function)) }
+        let rest = way - remains;
+        let of_caller = (i128::from(rest) * i128::from(caller) / i128::from(both)) as i64;
+        let of_function = rest - of_caller;
+        // Half of it before, half behind; the odd nanosecond is behind.
+        let narrower = |reading: ClockReading, by: i64| ClockReading {
+            begin: reading.begin.saturating_add(by / 2),
+            end: reading.end.saturating_sub(by - by / 2),
+        };
+        Intervals { outside: narrower(call.outside, of_caller), inside: narrower(call.inside, -of_function) }
     }
 }
 
