@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::datalog::base::Type;
 use crate::datalog::eval::{Evaluator, Limits, Profile, Relation, Watch};
 use crate::datalog::value::Value;
-use crate::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, quantity};
 use crate::query::codes;
 use crate::query::facts::{Questioned, TraceFacts};
 use crate::query::messages::Exchanges;
@@ -17,9 +17,9 @@ use crate::query::search::Search;
 use crate::tlc::Rules;
 use crate::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 
-/// Rows of one relation, of an operation or of the trace, that are sorted. A longer answer is given out as rows are found, so that it needs no
-/// memory for them; that order depends on rules and facts alone.
-const SORTED: usize = 1 << 20;
+/// Rows of one relation, of an operation or of the trace, that are kept to be sorted. A longer answer is given out as rows are found, so that
+/// it needs no memory for them; that order depends on rules and facts alone. Who keeps all rows anyway takes them [in order](Answering::in_order).
+pub const SORTED: usize = 1 << 20;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +71,8 @@ pub struct Answering<'q> {
     watch: Option<&'q Watch<'q>>,
     work: Option<&'q mut Work<'q>>,
     limits: Limits,
+    in_order: bool,
+    saw_spans: bool,
 }
 
 /// What is done with facts in place of answering; they come with scenario and run where the scope is an operation. `Break` ends it.
@@ -93,7 +95,16 @@ impl<'q> Answering<'q> {
             watch: None,
             work: None,
             limits: Limits::default(),
+            in_order: false,
+            saw_spans: false,
         }
+    }
+
+    /// Rows come in order however many they are: they are kept until all are found, as far as the limits allow.
+    #[must_use]
+    pub fn in_order(mut self, in_order: bool) -> Self {
+        self.in_order = in_order;
+        self
     }
 
     /// With other limits than the usual ones; they hold for each evaluation.
@@ -136,7 +147,9 @@ impl<'q> Answering<'q> {
             told.findings.extend(self.search.finish());
             let derived = self.work.is_none();
             let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| derived && **rows == 0);
-            let empty: Vec<Diagnostic> = empty.map(|(asked, _)| no_rows(asked, self.question.scope)).collect();
+            let lacks_spans = self.question.asks_spans && !self.saw_spans;
+            let empty: Vec<Diagnostic> =
+                empty.map(|(asked, _)| no_rows(asked, self.question.scope, lacks_spans)).collect();
             told.findings.extend(empty);
         }
         Ok(told)
@@ -147,6 +160,7 @@ impl<'q> Answering<'q> {
     /// `Break` says that no more answers are wanted, or that there will be none.
     pub fn answer(&mut self, operations: &[&Questioned], names: &TraceNames) -> ControlFlow<()> {
         self.told.operations += operations.len() as u64;
+        self.saw_spans |= operations.iter().any(|own| own.spans.is_some());
         let mended = |own: &&&Questioned| own.spans.as_ref().is_some_and(SpanTree::is_mended);
         self.told.restored += operations.iter().filter(mended).count() as u64;
         let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
@@ -210,55 +224,40 @@ impl<'q> Answering<'q> {
                 }
             };
         }
-        for (number, asked) in question.asked.iter().enumerate() {
-            let mut kept: Vec<Vec<Value>> = Vec::new();
-            let mut is_long = false;
-            let done = evaluator.stream(asked.relation, &mut |row| {
-                if is_long {
-                    return self.row(number, asked, key, row, facts);
-                }
-                kept.push(row.to_vec());
-                is_long = kept.len() > SORTED;
-                if is_long {
-                    self.give(number, asked, key, &std::mem::take(&mut kept), facts)
-                } else {
-                    ControlFlow::Continue(())
-                }
-            });
-            if let (Err(failure), _) | (_, Some(failure)) = (done, facts.failure()) {
-                self.failure = Some(failure);
-                return ControlFlow::Break(());
+        let relations: Vec<Relation> = question.asked.iter().map(|asked| asked.relation).collect();
+        let mut kept = Kept::new(&relations, self.limits.bytes, self.in_order);
+        let done = evaluator.stream_each(&relations, None, &mut |number, row| match kept.take(number, row) {
+            Taken::Kept => ControlFlow::Continue(()),
+            Taken::TooMany => {
+                self.failure = Some(too_long(self.limits.bytes).into());
+                ControlFlow::Break(())
             }
-            if self.closed {
-                return ControlFlow::Break(());
+            Taken::Streamed => self.row(number, key, row, facts),
+            Taken::Overflow(rows) => {
+                rows.iter().chain([&row.to_vec()]).try_for_each(|row| self.row(number, key, row, facts))
             }
-            sort(&mut kept, facts);
-            self.give(number, asked, key, &kept, facts)?;
+        });
+        if let (Err(failure), _) | (_, Some(failure)) = (done, facts.failure()) {
+            self.failure = Some(failure);
+        }
+        if self.failure.is_some() || self.closed {
+            return ControlFlow::Break(());
+        }
+        for (number, mut rows) in kept.rows.into_iter().enumerate() {
+            sort(&mut rows, facts);
+            rows.iter().try_for_each(|row| self.row(number, key, row, facts))?;
         }
         ControlFlow::Continue(())
-    }
-
-    /// Gives out rows.
-    fn give(
-        &mut self,
-        number: usize,
-        asked: &Asked,
-        key: Option<(&str, &str)>,
-        rows: &[Vec<Value>],
-        facts: &TraceFacts<'_>,
-    ) -> ControlFlow<()> {
-        rows.iter().try_for_each(|row| self.row(number, asked, key, row, facts))
     }
 
     fn row(
         &mut self,
         number: usize,
-        asked: &Asked,
         key: Option<(&str, &str)>,
         row: &[Value],
         facts: &TraceFacts<'_>,
     ) -> ControlFlow<()> {
-        let values = row.iter().zip(&asked.columns);
+        let values = row.iter().zip(&self.question.asked[number].columns);
         let shared: Vec<Shown> = values.map(|(value, column)| shown(*value, column.kind, facts)).collect();
         let cells: Vec<Cell<'_>> = shared.iter().map(Shown::cell).collect();
         self.told.rows[number] += 1;
@@ -266,6 +265,69 @@ impl<'q> Answering<'q> {
         self.closed |= flow.is_break();
         flow
     }
+}
+
+/// Rows that wait for their order, by relation.
+struct Kept {
+    rows: Vec<Vec<Vec<Value>>>,
+    /// Relations with too many rows to be kept.
+    long: Vec<bool>,
+    /// What each row takes, by relation, and how much there is left.
+    bytes: Vec<usize>,
+    room: usize,
+    in_order: bool,
+}
+
+/// What becomes of a row.
+enum Taken {
+    Kept,
+    /// It goes out at once.
+    Streamed,
+    /// Those that were kept before it go out, and then it.
+    Overflow(Vec<Vec<Value>>),
+    /// There is no room for the rows, and they are wanted in order.
+    TooMany,
+}
+
+impl Kept {
+    fn new(relations: &[Relation], room: usize, in_order: bool) -> Self {
+        let count = relations.len();
+        let room = if in_order { room } else { Limits::default().bytes };
+        Self { rows: vec![Vec::new(); count], long: vec![false; count], bytes: vec![0; count], room, in_order }
+    }
+
+    fn take(&mut self, number: usize, row: &[Value]) -> Taken {
+        if self.long[number] {
+            return Taken::Streamed;
+        }
+        let bytes = ROW + size_of_val(row);
+        let full = bytes > self.room;
+        if full && self.in_order {
+            return Taken::TooMany;
+        }
+        if full || (!self.in_order && self.rows[number].len() >= SORTED) {
+            self.long[number] = true;
+            self.room += self.bytes[number];
+            return Taken::Overflow(std::mem::take(&mut self.rows[number]));
+        }
+        self.room -= bytes;
+        self.bytes[number] += bytes;
+        self.rows[number].push(row.to_vec());
+        Taken::Kept
+    }
+}
+
+/// What a row takes beside its values.
+const ROW: usize = size_of::<Vec<Value>>() + 16;
+
+/// An answer of more rows than may be kept, where they have to be.
+pub fn too_long(bytes: usize) -> Diagnostic {
+    let message = format!("the answer needs more than {} of memory", quantity::bytes(bytes));
+    Diagnostic::error(codes::TOO_LONG, Place::Nowhere, message)
+        .with_note(
+            "a table and a document are kept until all rows are known, and so are the rows with the largest values",
+        )
+        .with_hint("`--format csv`, `jsonl` and `parquet` write rows as they come; `--max-memory` allows for more")
 }
 
 /// Texts in the order of letters, other values by size.
@@ -276,14 +338,18 @@ fn sort(rows: &mut [Vec<Value>], facts: &TraceFacts<'_>) {
     });
 }
 
-fn no_rows(asked: &Asked, scope: Scope) -> Diagnostic {
-    Diagnostic::warning(codes::NO_ROWS, Place::Nowhere, format!("`{}` has no row", asked.name)).with_note(
-        if scope == Scope::Messages {
-            "the rules were asked about all messages, and derive none"
-        } else {
-            "the rules were asked about all operations, and none derives one"
-        },
-    )
+fn no_rows(asked: &Asked, scope: Scope, lacks_spans: bool) -> Diagnostic {
+    let finding = Diagnostic::warning(codes::NO_ROWS, Place::Nowhere, format!("`{}` has no row", asked.name));
+    if lacks_spans {
+        return finding
+            .with_note("the question is about spans, and the trace has none")
+            .with_hint("traces in the native format tell of nodes: `node`, `task`, `name`, `time` and others");
+    }
+    finding.with_note(if scope == Scope::Messages {
+        "the rules were asked about all messages, and derive none"
+    } else {
+        "the rules were asked about all operations, and none derives one"
+    })
 }
 
 /// Numbers by size, then symbols by their texts.

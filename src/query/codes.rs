@@ -22,3 +22,9 @@ pub const OTHER_SUBJECT: Code = Code("Q009");
 pub const TEXT_COMPARED: Code = Code("Q010");
 /// A number that is written as a text, where values that are numbers are numbers.
 pub const QUOTED_NUMBER: Code = Code("Q008");
+/// An answer too long to be kept, in a form that is.
+pub const TOO_LONG: Code = Code("Q011");
+/// A relation that is left out, since it has no column to order by.
+pub const NOT_ORDERED: Code = Code("Q012");
+/// An aggregate of numbers over values some of which are texts.
+pub const TEXTS_AMONG: Code = Code("Q013");

@@ -49,6 +49,8 @@ pub(super) enum Sought {
     Number(Number),
     /// Any number, which something is done with that is written so.
     AnyNumber(String),
+    /// Numbers alone, of which an aggregate that is written so is taken.
+    Numbers(String),
 }
 
 /// A number, in the order in which it is written.
@@ -149,10 +151,15 @@ impl Constant {
                         reckoned(&mut all, term, &whole, condition.span);
                     }
                 }
-                Condition::Aggregate { function, over: Some(over), .. } => {
-                    let numbers = !matches!(function, Aggregate::Count | Aggregate::Min | Aggregate::Max);
-                    if numbers || is_arithmetic(&over.value) {
-                        reckoned(&mut all, over, &print_condition(&condition.value), over.span);
+                Condition::Aggregate { function, over: Some(over), body, .. } if *function != Aggregate::Count => {
+                    let whole = print_condition(&condition.value);
+                    reckoned(&mut all, over, &whole, over.span);
+                    if let Term::Variable(variable, _) = &over.value
+                        && !is_compared(body, &variable.name)
+                        && !is_compared(&rule.body, &variable.name)
+                    {
+                        let sources = direct(body, &variable.name, &flow);
+                        all.add(&Sought::Numbers(whole), sources.iter(), over.span);
                     }
                 }
                 _ => {}
@@ -211,6 +218,38 @@ impl All<'_> {
             }
         }
     }
+}
+
+/// The columns of facts that these conditions bind a variable to, without a relation of the rules between, which may leave texts out.
+fn direct(conditions: &[Spanned<Condition>], name: &Arc<str>, flow: &Flow<'_>) -> BTreeSet<Source> {
+    let mut found = BTreeSet::new();
+    for condition in conditions {
+        let Condition::Atom { negated: false, atom } = &condition.value else { continue };
+        if schema::schema().get(&atom.relation.value).is_none() {
+            continue;
+        }
+        for (column, term) in atom.arguments.iter().enumerate() {
+            if matches!(&term.value, Term::Variable(variable, 0) if variable.name == *name) {
+                found.extend(flow.column(atom, column).sources);
+            }
+        }
+    }
+    found
+}
+
+/// Whether an order is asked of a variable among these conditions, which leaves texts out.
+fn is_compared(conditions: &[Spanned<Condition>], name: &Arc<str>) -> bool {
+    conditions.iter().any(|condition| match &condition.value {
+        Condition::Compare(left, comparison, right) => {
+            let mut named = false;
+            for term in [left, right] {
+                variables_of(&term.value, &mut |other| named |= other == name);
+            }
+            let ordered = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+            named && (ordered || is_arithmetic(&left.value) || is_arithmetic(&right.value))
+        }
+        _ => false,
+    })
 }
 
 fn sought(term: &Term) -> Option<Sought> {

@@ -67,6 +67,8 @@ pub struct Question {
     /// The rules, ready to be evaluated.
     pub rules: CompiledRules,
     pub(super) wanted: Arc<Wanted>,
+    /// Whether any relation of spans is asked.
+    pub(super) asks_spans: bool,
     pub(super) constants: Vec<Constant>,
 }
 
@@ -148,9 +150,13 @@ impl Question {
         if !errors.is_empty() {
             return Err(Diagnostics(errors));
         }
+        let mut asks_spans = false;
+        let mut look = |name: &str| asks_spans |= schema::is_of_spans(name);
+        atoms(&needed, &mut |atom| look(&atom.relation.value));
+        asked.iter().for_each(|one| look(&one.name));
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
-        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, constants })
+        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, asks_spans, constants })
     }
 
     /// The question without those relations.

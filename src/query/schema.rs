@@ -254,6 +254,11 @@ pub(super) enum Subject {
     Both,
 }
 
+/// Whether a relation of that name tells of spans.
+pub(super) fn is_of_spans(name: &str) -> bool {
+    schema().get(name).is_some_and(|relation| schema().columns(relation).1.contains(&SPAN))
+}
+
 /// What traces have rows of a relation.
 pub(super) fn subject(relation: BaseRelation) -> Subject {
     match own(relation) {

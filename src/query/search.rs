@@ -99,9 +99,15 @@ impl<'q> Search<'q> {
 
     /// What was not found.
     pub(super) fn finish(self) -> Vec<Diagnostic> {
+        // That there is no value of a key that the trace does not have follows.
+        let lacks = |source: &Source, key: &Arc<str>| {
+            let keys = Source { column: 1, key: None, ..source.clone() };
+            self.columns.get(&keys).is_some_and(|seen| seen.missing.contains(&Sought::Text(Arc::clone(key))))
+        };
         let missing = self.constants.iter().filter_map(|constant| {
             let seen = self.columns.get(&constant.source)?;
-            seen.missing.contains(&constant.sought).then_some((constant, seen))
+            let follows = constant.source.key.as_ref().is_some_and(|key| lacks(&constant.source, key));
+            (!follows && seen.missing.contains(&constant.sought)).then_some((constant, seen))
         });
         let mut findings = Vec::new();
         // Of a long table of texts, the first ones stand for the others.
@@ -158,11 +164,23 @@ impl Seen {
             Sought::Text(text) => Some(self.no_text(constant, text)),
             Sought::Number(number) => Some(self.no_number(constant, &number.written)),
             Sought::AnyNumber(_) if self.texts.is_empty() => None,
+            Sought::Numbers(_) if self.texts.is_empty() || self.range.is_none() => None,
+            Sought::Numbers(whole) => Some(self.texts_among(constant, whole)),
             Sought::AnyNumber(whole) => Some(self.only_texts(
                 constant,
                 &format!("`{whole}` takes numbers, and each {} is a text", constant.source.words()),
             )),
         }
+    }
+
+    /// Numbers and texts, where an aggregate takes numbers.
+    fn texts_among(&self, constant: &Constant, whole: &str) -> Diagnostic {
+        let texts: Vec<String> = self.texts.iter().take(3).map(|text| format!("`{text}`")).collect();
+        let others = if self.texts.len() > texts.len() { " and others" } else { "" };
+        let message = format!("`{whole}` has no value where a {} is a text", constant.source.words());
+        Diagnostic::warning(codes::TEXTS_AMONG, constant.place.clone(), message)
+            .with_note(format!("the trace has {}{others} among numbers", texts.join(", ")))
+            .with_hint("a comparison within the braces, such as `V >= 0`, leaves texts out")
     }
 
     fn no_text(&self, constant: &Constant, text: &str) -> Diagnostic {

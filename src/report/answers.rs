@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use crate::datalog::base::Type;
 use crate::query::{Asked, Cell, Scope, Told, schema};
 use crate::report::Look;
-use crate::report::json::pretty;
 use crate::report::parquet::{Kind, Parquet};
 use crate::report::table::Table;
 use crate::trace::quality::QualityReport;
@@ -44,6 +43,14 @@ impl Row {
         }
     }
 
+    /// What it takes in memory, in bytes, and as much again for what is written of it.
+    pub fn bytes(&self) -> usize {
+        let text = |text: &str| text.len() + 16;
+        let cell = |cell: &Cell<'_>| size_of::<Cell<'_>>() + if let Cell::Text(own) = cell { text(own) } else { 0 };
+        let key = self.key().map_or(0, |(scenario, run)| text(scenario) + text(run));
+        2 * (size_of::<Self>() + 16 + key + self.cells.iter().map(cell).sum::<usize>())
+    }
+
     fn key(&self) -> Option<(&str, &str)> {
         self.operation.as_ref().map(|(scenario, run)| (&**scenario, &**run))
     }
@@ -59,11 +66,12 @@ pub fn columns(asked: &Asked, scope: Scope) -> Vec<String> {
     key.iter().map(|name| (*name).to_owned()).chain(own).collect()
 }
 
-/// How a value is written in text and CSV.
+/// How a value is written in text and CSV. Very large and very small numbers have an exponent.
 pub fn written(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Whole(number) => number.to_string(),
-        Cell::Float(number) => number.to_string(),
+        Cell::Float(number) if *number == 0.0 || (1e-6..1e16).contains(&number.abs()) => number.to_string(),
+        Cell::Float(number) => format!("{number:e}"),
         Cell::Text(text) => text.to_string(),
     }
 }
@@ -181,18 +189,18 @@ pub fn text(asked: &Asked, scope: Scope, rows: &[Row], look: impl Into<Look>) ->
     table.render(look.into())
 }
 
-/// A document of all relations, with how many operations were asked about.
-pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quality: &QualityReport) -> String {
-    let relations: Value = asked
-        .iter()
-        .zip(rows)
-        .map(|(asked, rows)| {
-            let columns = columns(asked, scope);
-            let rows: Vec<Value> =
-                rows.iter().map(|row| Value::Object(object(&columns, row.key(), &row.cells))).collect();
-            json!({ "name": &*asked.name, "columns": columns, "rows": rows })
-        })
-        .collect();
+/// Writes a document of all relations, with how many operations were asked about: row by row, since there may be many.
+///
+/// # Errors
+/// When the output fails.
+pub fn json(
+    out: &mut dyn Write,
+    asked: &[Asked],
+    scope: Scope,
+    rows: &[Vec<Row>],
+    told: &Told,
+    quality: &QualityReport,
+) -> io::Result<()> {
     let mut document = json!({
         "dyelog-query": 1,
         "scope": match scope {
@@ -206,8 +214,49 @@ pub fn json(asked: &[Asked], scope: Scope, rows: &[Vec<Row>], told: &Told, quali
     } else {
         document["operations"] = operations(told, quality);
     }
-    document["relations"] = relations;
-    pretty(&document)
+    open_list(out, &document, 0, "relations")?;
+    for (place, (asked, rows)) in asked.iter().zip(rows).enumerate() {
+        let columns = columns(asked, scope);
+        next_of_list(out, place, 2)?;
+        open_list(out, &json!({ "name": &*asked.name, "columns": columns }), 2, "rows")?;
+        for (place, row) in rows.iter().enumerate() {
+            next_of_list(out, place, 4)?;
+            out.write_all(indented(&Value::Object(object(&columns, row.key(), &row.cells)), 4).as_bytes())?;
+        }
+        close_list(out, rows.is_empty(), 2)?;
+    }
+    close_list(out, asked.is_empty(), 0)?;
+    writeln!(out)
+}
+
+/// Two spaces for each level.
+fn margin(level: usize) -> String {
+    "  ".repeat(level)
+}
+
+/// A value over several lines, the first of which stands where it is written.
+fn indented(value: &Value, level: usize) -> String {
+    // No text has a line break of its own: JSON escapes it.
+    format!("{value:#}").replace('\n', &format!("\n{}", margin(level)))
+}
+
+/// Writes an object without its end, and the beginning of a list as its last value.
+fn open_list(out: &mut dyn Write, object: &Value, level: usize, name: &str) -> io::Result<()> {
+    let text = indented(object, level);
+    let open = text.strip_suffix('}').unwrap_or(&text).trim_end();
+    write!(out, "{open},\n{}\"{name}\": [", margin(level + 1))
+}
+
+fn next_of_list(out: &mut dyn Write, place: usize, level: usize) -> io::Result<()> {
+    write!(out, "{}\n{}", if place > 0 { "," } else { "" }, margin(level))
+}
+
+/// Writes the end of the list and of the object that it is the last value of.
+fn close_list(out: &mut dyn Write, is_empty: bool, level: usize) -> io::Result<()> {
+    if !is_empty {
+        write!(out, "\n{}", margin(level + 1))?;
+    }
+    write!(out, "]\n{}}}", margin(level))
 }
 
 /// How many operations were asked about, and which were not.

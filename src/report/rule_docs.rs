@@ -7,16 +7,17 @@ use crate::datalog::ast::{
     Condition, KindPattern, MatchItem, NodePattern, Program, Rule, Spanned, Statement, Template, Term,
 };
 use crate::datalog::syntax::{print_condition, print_kind, print_rule, print_statements, print_term};
-use crate::tlc::facts::RELATIONS;
+use crate::query::schema;
 use crate::tlc::operations::OPERATIONS;
 
 /// What a program says, as Markdown. Only what stands in the file of that number, from 0, is described.
 pub fn markdown(program: &Program, file: u32) -> String {
     let name = program.files.get(file as usize).map_or("rules", |file| &*file.name);
-    let mut text = format!("# Templates of `{name}`\n");
     let mut templates: Vec<&Template> =
         program.templates.iter().filter(|template| template.name.span.file == file).collect();
     templates.sort_by_key(|template| template.order.as_ref().map_or(i64::MAX, |order| order.value));
+    let what = if templates.is_empty() { "Rules" } else { "Templates" };
+    let mut text = format!("# {what} of `{name}`\n");
     if templates.len() > 1 {
         text.push_str("\n| order | template | |\n|---:|---|---|\n");
         for template in &templates {
@@ -128,7 +129,8 @@ fn relations(text: &mut String, program: &Program, file: u32) {
             Condition::Compare(..) | Condition::NotStarts { .. } => {}
         }
     }
-    let facts: Vec<_> = RELATIONS.iter().filter(|(name, _, _)| asked.contains(name)).collect();
+    let own = |name: &str| program.rules.iter().any(|rule| *rule.head.relation.value == *name);
+    let facts: Vec<_> = schema::described().filter(|(name, ..)| asked.contains(name) && !own(name)).collect();
     if !facts.is_empty() {
         text.push_str("\n## Facts asked\n\n| relation | says |\n|---|---|\n");
         for (name, columns, words) in facts {

@@ -181,3 +181,17 @@ fn numbers_that_are_no_spans_are_shown_as_numbers() {
     assert_eq!(lines("q(V) :- attr(_, \"n\", V), !span(V, _, _).", OTLP), ["7"]);
     assert_eq!(lines("q(V) :- attr(_, \"n\", V), !node_span(V, _).", OTLP).len(), 1);
 }
+
+/// Columns of one name are told apart, by names that no other column has.
+#[test]
+fn columns_have_names_of_their_own() {
+    let columns = |rules: &str| -> Vec<String> {
+        let loaded = syntax::read("question.dl", rules, &query::standard::text);
+        let question =
+            Question::new(&loaded.program, loaded.diagnostics, 0, &[], Scope::Trace).expect("it can be asked");
+        question.asked[0].columns.iter().map(|column| column.name.to_string()).collect()
+    };
+    assert_eq!(columns("q(X, X, Y) :- parent(X, Y)."), ["X", "X_2", "Y"]);
+    assert_eq!(columns("q(X_3, X, X) :- span(X, X_3, _)."), ["X_3", "X", "X_4"]);
+    assert_eq!(columns("q(X, X, X_2, 1) :- span(X, X_2, _)."), ["X", "X_3", "X_2", "column_4"]);
+}

@@ -323,7 +323,7 @@ pub enum Comparison {
 impl Comparison {
     /// What holds of two values in the other order.
     #[must_use]
-    pub fn flipped(self) -> Self {
+    pub(crate) fn flipped(self) -> Self {
         match self {
             Self::Less => Self::Greater,
             Self::LessOrEqual => Self::GreaterOrEqual,

@@ -29,11 +29,11 @@ pub struct Scopes<'p> {
 }
 
 /// Two relations of one name in a file.
-pub struct Clash<'p> {
+pub(crate) struct Clash<'p> {
     /// The name, where it cannot be told what it means.
-    pub name: &'p Ident,
+    pub(crate) name: &'p Ident,
     /// The relations, with the `use` that brings each; none for the file's own.
-    pub relations: [(u32, Option<Span>); 2],
+    pub(crate) relations: [(u32, Option<Span>); 2],
 }
 
 impl<'p> Scopes<'p> {
@@ -115,7 +115,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// The number of the relation that a name means in a file.
-    pub fn relation_in(&self, file: u32, name: &str) -> Option<u32> {
+    pub(crate) fn relation_in(&self, file: u32, name: &str) -> Option<u32> {
         let own = self.defined.get_index_of(&(file, name)).map(|number| number as u32);
         own.or_else(|| self.brought(file, name).next().map(|(number, _)| number))
     }
@@ -127,7 +127,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// The head that defined a relation first.
-    pub fn first(&self, relation: u32) -> &'p Atom {
+    pub(crate) fn first(&self, relation: u32) -> &'p Atom {
         self.defined[relation as usize]
     }
 
@@ -153,7 +153,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// The names that a file knows, its own first.
-    pub fn names(&self, file: u32) -> Vec<&'p str> {
+    pub(crate) fn names(&self, file: u32) -> Vec<&'p str> {
         let own = self.defined.keys().filter(|(of, _)| *of == file).map(|(_, name)| *name);
         let used = self.uses.get(&file).map(Vec::as_slice).unwrap_or_default();
         let brought = self.program.exports.iter().filter(|export| {
@@ -164,7 +164,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// A relation of that name in a file that this one uses, itself or by way of others, but does not see.
-    pub fn hidden(&self, name: &Ident) -> Option<u32> {
+    pub(crate) fn hidden(&self, name: &Ident) -> Option<u32> {
         let mut seen = HashSet::from([name.span.file]);
         let mut queue = VecDeque::from([name.span.file]);
         while let Some(file) = queue.pop_front() {
@@ -184,13 +184,13 @@ impl<'p> Scopes<'p> {
     ///
     /// # Panics
     /// When the number is of other scopes.
-    pub fn home(&self, relation: u32) -> (u32, bool) {
+    pub(crate) fn home(&self, relation: u32) -> (u32, bool) {
         let (key, _) = self.defined.get_index(relation as usize).expect("numbers come from here");
         (key.0, self.exported.contains_key(key))
     }
 
     /// Exports of names that the file does not know.
-    pub fn unknown_exports(&self) -> &[&'p Ident] {
+    pub(crate) fn unknown_exports(&self) -> &[&'p Ident] {
         &self.unknown
     }
 
@@ -202,7 +202,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// Names that mean two things in their file: defined there and brought by a `use`, or brought by two and asked for.
-    pub fn clashes(&self, asked: impl Iterator<Item = &'p Ident>) -> Vec<Clash<'p>> {
+    pub(crate) fn clashes(&self, asked: impl Iterator<Item = &'p Ident>) -> Vec<Clash<'p>> {
         let own = self.defined.iter().enumerate().filter_map(|(number, ((file, name), head))| {
             let (other, span) = self.brought(*file, name).find(|(other, _)| *other != number as u32)?;
             Some(Clash { name: &head.relation, relations: [(number as u32, None), (other, Some(span))] })
@@ -222,19 +222,19 @@ impl<'p> Scopes<'p> {
     }
 
     /// The files that a file uses, with the places where it does.
-    pub fn used_by(&self, file: u32) -> std::slice::Iter<'_, (u32, Span)> {
+    pub(crate) fn used_by(&self, file: u32) -> std::slice::Iter<'_, (u32, Span)> {
         self.uses.get(&file).map(Vec::as_slice).unwrap_or_default().iter()
     }
 
     /// Each file with the files that it uses, in their order, with the places of the `use`s.
-    pub fn uses(&self) -> Vec<(u32, &[(u32, Span)])> {
+    pub(crate) fn uses(&self) -> Vec<(u32, &[(u32, Span)])> {
         let mut all: Vec<(u32, &[(u32, Span)])> = self.uses.iter().map(|(file, used)| (*file, &used[..])).collect();
         all.sort_unstable_by_key(|(file, _)| *file);
         all
     }
 
     /// Whether a file brings the relation into those that use it.
-    pub fn brings(&self, file: u32, name: &str) -> bool {
+    pub(crate) fn brings(&self, file: u32, name: &str) -> bool {
         self.exported.contains_key(&(file, name))
     }
 }

@@ -79,7 +79,7 @@ impl Value {
     }
 
     /// The number, where it is one with a fraction, or beyond the range of whole ones.
-    pub fn as_float(self) -> Option<f64> {
+    pub(crate) fn as_float(self) -> Option<f64> {
         match self.part() {
             Part::Float(number) => Some(number),
             _ => None,
@@ -104,7 +104,7 @@ impl Value {
     }
 
     /// How two numbers compare by size; none where one is a symbol.
-    pub fn compare_numbers(self, other: Self) -> Option<Ordering> {
+    pub(crate) fn compare_numbers(self, other: Self) -> Option<Ordering> {
         match (self.part(), other.part()) {
             (Part::Integer(left), Part::Integer(right)) => Some(left.cmp(&right)),
             (Part::Float(left), Part::Float(right)) => left.partial_cmp(&right),

@@ -62,6 +62,15 @@ pub fn counted(count: impl Into<u64>, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
+/// A size of memory, rounded down: `512 B`, `20 kB`, `2000 MB`.
+pub fn bytes(count: usize) -> String {
+    match count {
+        ..10_000 => format!("{count} B"),
+        ..10_000_000 => format!("{} kB", count / 1000),
+        _ => format!("{} MB", count / 1_000_000),
+    }
+}
+
 /// Three significant digits.
 fn three(value: f64) -> String {
     significant(value, 3, -10..15)

@@ -339,6 +339,17 @@ impl Scope {
                     continue;
                 }
             };
+            if attributes.iter().any(|(known, _)| *known == field) {
+                findings
+                    .error(
+                        codes::ATTRIBUTE,
+                        name.span,
+                        format!("a second `{}` of node `{}`", name.value, node.name.value),
+                    )
+                    .notes
+                    .push("a node has one activity name and one service name".to_owned());
+                continue;
+            }
             attributes.push((field, self.solve(term, inside, findings)));
         }
         let name = Arc::clone(&node.name.value);

@@ -19,14 +19,17 @@ use crate::cli::{Failure, codes};
 /// Rows that are kept until all have come.
 pub(super) struct Kept {
     rows: Vec<Vec<Row>>,
+    /// What they take, and may take, in bytes.
+    bytes: usize,
+    most: usize,
     /// How many are kept, and the column that decides which.
     top: Option<usize>,
     by: Option<String>,
 }
 
 impl Kept {
-    pub(super) fn new(question: &Question, arguments: &Arguments) -> Result<Self, Failure> {
-        let kept = Self { rows: Vec::new(), top: arguments.top, by: arguments.by.clone() };
+    pub(super) fn new(question: &Question, arguments: &Arguments, most: usize) -> Result<Self, Failure> {
+        let kept = Self { rows: Vec::new(), bytes: 0, most, top: arguments.top, by: arguments.by.clone() };
         let scope = question.scope;
         let Some(by) = &kept.by else { return Ok(kept) };
         if question.asked.iter().any(|asked| kept.place(asked, scope).is_some()) {
@@ -52,20 +55,35 @@ impl Kept {
         answers::columns(asked, scope).iter().position(|column| Some(&**column) == self.by.as_deref())
     }
 
+    /// Relations that have no such column, where others have.
+    pub(super) fn left_out(&self, question: &Question) -> Vec<Diagnostic> {
+        let Some(by) = &self.by else { return Vec::new() };
+        let without = question.asked.iter().filter(|asked| self.place(asked, question.scope).is_none());
+        let told = without.map(|asked| {
+            let message = format!("`{}` has no column `{by}`, and is not shown", asked.name);
+            let has = answers::columns(asked, question.scope).join(", ");
+            Diagnostic::warning(query::codes::NOT_ORDERED, Place::Nowhere, message).with_note(format!("it has {has}"))
+        });
+        told.collect()
+    }
+
     /// Whether no column decides.
     pub(super) fn keeps_all(&self) -> bool {
         self.by.is_none()
     }
 
-    /// Keeps a row; of more than twice as many as are wanted, the lesser half goes.
-    fn take(&mut self, relation: usize, place: Option<usize>, row: Row) {
+    /// Keeps a row; of more than twice as many as are wanted, the lesser half goes. Whether there is room for it.
+    fn take(&mut self, relation: usize, place: Option<usize>, row: Row) -> bool {
         let rows = &mut self.rows[relation];
+        self.bytes += row.bytes();
         rows.push(row);
         if let (Some(top), Some(place)) = (self.top, place)
             && rows.len() >= top.saturating_mul(2).max(64)
         {
             largest(rows, place, top);
+            self.bytes = self.rows.iter().flatten().map(Row::bytes).sum();
         }
+        self.bytes <= self.most
     }
 }
 
@@ -156,6 +174,11 @@ impl<'q> Answer<'q> {
         Ok(answer)
     }
 
+    /// Whether all rows are kept until the last one has come.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.kept.top.is_none() && self.keeps()
+    }
+
     fn keeps(&self) -> bool {
         self.kept.top.is_some() || matches!(self.format, Format::Text | Format::Json)
     }
@@ -198,12 +221,12 @@ impl<'q> Answer<'q> {
                 }
             }
             Format::Json if self.names.is_empty() => {
-                self.outputs[0].text(&answers::json(asked, scope, &rows, told, quality))?;
+                self.outputs[0].attempt(|out| answers::json(out, asked, scope, &rows, told, quality))?;
             }
             Format::Json => {
                 for (place, output) in self.outputs.iter_mut().enumerate() {
                     let (asked, rows) = (&asked[place..=place], &rows[place..=place]);
-                    output.text(&answers::json(asked, scope, rows, told, quality))?;
+                    output.attempt(|out| answers::json(out, asked, scope, rows, told, quality))?;
                 }
             }
             Format::Text => {
@@ -229,8 +252,11 @@ impl Rows for Answer<'_> {
     fn row(&mut self, relation: usize, operation: Option<(&str, &str)>, cells: &[Cell<'_>]) -> ControlFlow<()> {
         if self.keeps() {
             let place = self.kept.place(&self.question.asked[relation], self.question.scope);
-            self.kept.take(relation, place, Row::of(operation, cells));
-            return ControlFlow::Continue(());
+            if self.kept.take(relation, place, Row::of(operation, cells)) {
+                return ControlFlow::Continue(());
+            }
+            self.failure = Some(query::answer::too_long(self.kept.most).into());
+            return ControlFlow::Break(());
         }
         match self.write(relation, operation, cells) {
             Ok(()) => ControlFlow::Continue(()),

@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long = "rules", value_name = "FILE")]
     templates: Vec<PathBuf>,
     /// Show only so many rows, those with the largest values of the column of `--by`
-    #[arg(long, value_name = "K", requires = "by")]
+    #[arg(long, value_name = "K", requires = "by", value_parser = at_least_one)]
     top: Option<usize>,
     /// The column that `--top` goes by
     #[arg(long, value_name = "COLUMN", requires = "top")]
@@ -108,6 +108,14 @@ impl Bounds {
             }
             None => Ok(()),
         }
+    }
+}
+
+/// How many rows are shown.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("it is how many rows are shown, 1 at least".to_owned()),
+        number => number.map_err(|error| error.to_string()),
     }
 }
 
@@ -180,13 +188,16 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (opened, scope) = Traces::open(traces, &arguments.reading, &arguments.over)?;
     let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
     terminal.report(&rule_files::not_allowed(&loaded.program, &question.warnings));
-    let kept = Kept::new(&question, arguments)?;
+    let limits = arguments.over.bounds.limits();
+    let kept = Kept::new(&question, arguments, limits.bytes)?;
+    terminal.report(&kept.left_out(&question));
     let question = question.only(|asked| kept.place(asked, scope).is_some() || kept.keeps_all());
     let mut answer = Answer::new(&question, arguments, kept)?;
+    let in_order = answer.keeps_all();
     let rules = rule_files::load(&arguments.templates, &mut terminal.sources)?;
     terminal.report(&rule_files::about_the_users(&rules));
 
-    let mut answering = Answering::new(&question, &rules, &mut answer).within(arguments.over.bounds.limits());
+    let mut answering = Answering::new(&question, &rules, &mut answer).within(limits).in_order(in_order);
     let (names, read, quality) = opened.read(&mut answering)?;
     let told = answering.finish(&names)?;
     terminal.report_kinds(&read, |_| true);

@@ -344,11 +344,13 @@ impl Words<'_, '_> {
                 format!("`{}`: the left is {left}, the right is {right}", literal(*place))
             }
             Failure::Aggregate { literal: place, value, wanted } => {
-                let say = |value: &Option<Value>| {
-                    value.map_or_else(|| "nothing".to_owned(), |value| self.value(Type::Any, value))
+                let Some(value) = value else {
+                    let reason = "over nothing, with a text among the values, or out of range";
+                    return format!("`{}`: it has no value ({reason})", literal(*place));
                 };
-                let wanted = wanted.map(|value| format!(", not {}", say(&Some(value)))).unwrap_or_default();
-                format!("`{}`: it is {}{wanted}", literal(*place), say(value))
+                let say = |value: Value| self.value(Type::Any, value);
+                let wanted = wanted.map(|value| format!(", not {}", say(value))).unwrap_or_default();
+                format!("`{}`: it is {}{wanted}", literal(*place), say(*value))
             }
         }
     }

@@ -295,3 +295,84 @@ fn operations_with_spans_put_back_are_counted() {
     let whole = query(&["-e", "r(S) :- root(S).", SHOP, "--format", "json"]).1;
     assert!(whole.contains("\"restored\": 0"), "{whole}");
 }
+
+#[test]
+fn what_the_largest_rows_cannot_mean_is_told() {
+    let (code, _, err) = query(&["--relation", "duration", "--top", "0", "--by", "duration", SHOP]);
+    assert!(code == 2 && err.contains("1 at least"), "{err}");
+    let relations = ["--relation", "duration", "--relation", "root", "--relation", "duration"];
+    let (code, out, err) = query(&[&relations[..], &["--top", "2", "--by", "duration", SHOP]].concat());
+    assert!(code == 0 && err.contains("`root` has no column `duration`, and is not shown"), "{err}");
+    assert_eq!(out.lines().count(), 3, "{out}");
+}
+
+#[test]
+fn a_relation_of_the_library_is_told_with_its_file() {
+    let (code, _, err) = query(&["--relation", "leaf", SHOP]);
+    assert!(code == 2 && err.contains("-e 'use \"std/tree.dl\"'"), "{err}");
+    let (code, out, err) = query(&["-e", "use \"std/tree.dl\"", "--relation", "leaf", SHOP, "--format", "csv"]);
+    assert_eq!((code, &*err), (0, ""), "{out}");
+}
+
+/// What is shown is used, whatever a file exports.
+#[test]
+fn what_is_shown_is_used() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("rules.dl");
+    std::fs::write(&file, "export a.\na(S) :- root(S).\nb(S) :- a(S).\n").expect("written");
+    let file = file.to_str().expect("a path");
+    let (code, out, err) = query(&[file, SHOP]);
+    assert!(code == 0 && out.contains("\nb\n"), "{err}");
+    assert_eq!(err, "");
+    let (code, out, _) = dyelog(&["rules", "check", file]);
+    assert!(code == 0 && out.contains("nothing uses `b`"), "{out}");
+}
+
+/// A file of questions is checked by what questions can ask.
+#[test]
+fn files_of_questions_are_checked() {
+    let said = |text: &str| {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let file = folder.path().join("rules.dl");
+        std::fs::write(&file, text).expect("written");
+        dyelog(&["rules", "check", file.to_str().expect("a path")])
+    };
+    for file in ["examples/queries/by_service.dl", "examples/queries/slow.dl", "rules/std/n_plus_one.dl"] {
+        let (code, out, err) = dyelog(&["rules", "check", file]);
+        assert!(code == 0 && out.starts_with("nothing to say"), "{file}: {out}{err}");
+    }
+    let (code, out, _) = said("slow(S) :- durations(S, D), D > 10.");
+    assert!(code == 1 && out.contains("did you mean `duration`?"), "{out}");
+    let (code, out, _) = said("slow(S) :- leaf(S), span(S, _, _).");
+    assert!(code == 1 && out.contains("write `use \"std/tree.dl\"` at the top"), "{out}");
+    let (code, out, _) = said("slow(S) :- span(S, _, _), duration(S, D), D > \"10ms\".");
+    assert!(code == 1 && out.contains("R022"), "{out}");
+}
+
+#[test]
+fn very_large_and_very_small_numbers_have_an_exponent() {
+    let rules = ["-e", "n(1e300).", "-e", "n(2.5e-9).", "-e", "n(0.25).", "-e", "n(1e15)."];
+    for (form, expected) in [("csv", "0.25"), ("text", "0.25")] {
+        let (code, out, err) = query(&[&rules[..], &["--scope", "trace", "--format", form, SHOP]].concat());
+        assert_eq!(code, 0, "{err}");
+        let rows: Vec<&str> = out.lines().skip(1).map(str::trim).collect();
+        assert_eq!(rows, ["2.5e-9", expected, "1000000000000000", "1e300"], "{form}");
+    }
+}
+
+#[test]
+fn a_question_about_spans_of_a_trace_without_any_is_told() {
+    let (code, _, err) = query(&["-e", "a(S) :- span(S, _, _)", "traces/rpc.angio"]);
+    assert!(code == 0 && err.contains("the trace has none") && err.contains("tell of nodes"), "{err}");
+    let (_, _, err) = query(&["-e", "a(S) :- span(S, _, \"x\")", SHOP]);
+    assert!(!err.contains("the trace has none"), "{err}");
+}
+
+#[test]
+fn a_library_of_questions_has_a_page() {
+    let (code, out, err) = dyelog(&["rules", "doc", "rules/std/tree.dl"]);
+    assert_eq!((code, &*err), (0, ""));
+    for part in ["# Rules of `rules/std/tree.dl`", "### descendant", "Span D lies below span A.", "| `parent/2` |"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}

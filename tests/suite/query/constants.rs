@@ -28,6 +28,9 @@ fn numbers_among_texts_and_texts_among_numbers_are_told() {
         ("q(S, V * 2) :- attr(S, \"zero\", V).", "Q010", "in quotes"),
         ("q(T) :- T = sum V { attr(S, \"zero\", V), root(S) }.", "Q010", "in quotes"),
         ("q(T) :- span(_, \"a\", _), T = p95 V { attr(_, \"zero\", V) }.", "Q010", "in quotes"),
+        ("q(T) :- T = max V { attr(_, \"zero\", V) }.", "Q010", "in quotes"),
+        ("q(T) :- T = sum V { attr(_, _, V) }.", "Q013", "`V >= 0`, leaves texts out"),
+        ("q(S, T) :- root(S), T = max V { attr(S, _, V) }.", "Q013", "among numbers"),
         ("q(S) :- resource(S, \"zone\", V), V < 3.", "Q010", "`z1`"),
         ("q(E) :- event_attr(E, \"exception.type\", 3).", "Q010", "`Timeout`"),
     ] {
@@ -46,9 +49,19 @@ fn what_the_trace_has_is_not_told() {
         "q(S) :- attr(S, \"whole\", 3).",
         "q(S) :- attr(S, \"zero\", \"007\").",
         "q(V) :- attr(S, _, V), root(S), V > 5.",
-        "q(M) :- span(_, \"a\", _), M = max V { attr(_, \"zero\", V) }.",
+        "q(M) :- span(_, \"a\", _), M = max V { attr(_, \"half\", V) }.",
+        "q(M) :- M = sum V { attr(_, _, V), V > 0 }.",
+        "q(M) :- M = sum V { of(V) }. of(V) :- attr(_, _, V), V > 0.",
     ] {
         assert_eq!(said(rules).0, Vec::<&str>::new(), "{rules}");
+    }
+}
+
+/// That a key has no value of some sort follows, where the trace does not have the key.
+#[test]
+fn a_key_that_the_trace_lacks_is_told_once() {
+    for rules in ["q(S) :- attr(S, \"haif\", 500).", "q(S) :- attr(S, \"haif\", V), V > 3, V != 4."] {
+        assert_eq!(said(rules), (vec!["Q003"], "did you mean `half`?".to_owned()), "{rules}");
     }
 }
 

@@ -92,3 +92,94 @@ fn what_is_no_trace_is_an_error() {
         }
     }
 }
+
+/// So many events of one thread.
+fn events(count: usize) -> String {
+    let mut text = String::from("operation o run=1\no,1,1,Be | a,1\n");
+    for number in 2..count {
+        let _ = writeln!(text, "o,1,{number},Ac | a,{number}");
+    }
+    let _ = writeln!(text, "o,1,{count},Ed | a,{count}");
+    text
+}
+
+/// More rows than are kept are the same rows, in an order that is the same each time; who keeps all rows has them in order.
+#[test]
+fn a_long_answer_has_the_same_rows() {
+    const PAIRS: &str = "pair(M, N) :- thread(_, _, M), thread(_, _, N).";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for (count, is_long) in [(1024, false), (1025, true)] {
+        assert_eq!(count * count > dyelog::query::answer::SORTED, is_long);
+        let file = folder.path().join("trace.angio");
+        std::fs::write(&file, events(count)).expect("written");
+        let file = file.to_str().expect("a path");
+        let ask = |form: &str| {
+            let (code, out, err) = dyelog(&["query", "-e", PAIRS, "--scope", "trace", "--format", form, file]);
+            assert_eq!(code, 0, "{err}");
+            out
+        };
+        let (streamed, kept) = (ask("csv"), ask("text"));
+        assert!(streamed == ask("csv"), "the order of {count} events is another one");
+        let number = |text: &str| text.trim().parse::<usize>().expect("a number");
+        let pair = |(one, other): (&str, &str)| (number(one), number(other));
+        let mut rows: Vec<_> = streamed.lines().skip(1).filter_map(|line| line.split_once(',')).map(pair).collect();
+        let ordered: Vec<_> = kept.lines().skip(1).filter_map(|line| line.trim().split_once(' ')).map(pair).collect();
+        assert_eq!(rows.is_sorted(), !is_long);
+        rows.sort_unstable();
+        let expected = (1..=count).flat_map(|one| (1..=count).map(move |other| (one, other)));
+        assert!(rows.iter().copied().eq(expected), "{count} events");
+        assert!(rows == ordered, "{count} events");
+    }
+}
+
+/// What is kept is limited; what is written as it comes is not.
+#[test]
+fn an_answer_that_is_kept_is_limited() {
+    let rule = "pair(M, N) :- thread(_, _, M), thread(_, _, N).";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let file = folder.path().join("trace.angio");
+    std::fs::write(&file, events(300)).expect("written");
+    let file = file.to_str().expect("a path");
+    let ask = |more: &[&str]| dyelog(&[&["query", "-e", rule, "--max-memory", "1MB", file], more].concat());
+    for kept in [&["--format", "text"][..], &["--format", "json"], &["--top", "50000", "--by", "M"]] {
+        let (code, out, err) = ask(kept);
+        assert_eq!((code, &*out), (2, ""), "{kept:?}: {err}");
+        assert!(err.contains("Q011") && err.contains("--max-memory"), "{kept:?}: {err}");
+    }
+    for written in [&["--format", "csv"][..], &["--format", "jsonl"], &["--top", "5", "--by", "M"]] {
+        let (code, out, err) = ask(written);
+        assert!(code == 0 && !out.is_empty(), "{written:?}: {err}");
+    }
+}
+
+/// Rules without number, in one level, in a chain, and with a slip in each.
+#[test]
+fn many_rules_are_read_checked_and_asked() {
+    const RULES: usize = 30_000;
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let write = |name: &str, rule: &dyn Fn(usize) -> String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, (0..RULES).map(rule).collect::<String>()).expect("written");
+        path.to_str().expect("a path").to_owned()
+    };
+    let flat = write("flat.dl", &|number| format!("r{number}(S) :- root(S).\n"));
+    let chain = write("chain.dl", &|number| match number {
+        0 => "output last. r0(S) :- root(S).\n".to_owned(),
+        number if number + 1 == RULES => format!("last(S) :- r{}(S).\n", number - 1),
+        number => format!("r{number}(S) :- r{}(S).\n", number - 1),
+    });
+    let wrong = write("wrong.dl", &|number| format!("r{number}(S) :- roots{number}(S).\n"));
+    let file = folder.path().join("trace");
+    std::fs::write(&file, trace(3, |_| 0)).expect("written");
+    let file = file.to_str().expect("a path");
+    for (rules, rows) in [(&flat, RULES), (&chain, 1)] {
+        let (code, out, err) = dyelog(&["query", rules, file, "--format", "jsonl"]);
+        assert_eq!((code, out.lines().count()), (0, rows), "{err}");
+    }
+    for (rules, code) in [(&flat, 0), (&chain, 0), (&wrong, 1)] {
+        let (found, out, err) = dyelog(&["rules", "check", rules]);
+        assert_eq!(found, code, "{out} {err}");
+    }
+    let (_, out, _) = dyelog(&["rules", "check", &wrong]);
+    assert!(out.contains("more than 100 errors; 29900 are not shown"), "{out}");
+}

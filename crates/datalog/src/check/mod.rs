@@ -60,7 +60,31 @@ pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Dia
     checker
         .found
         .sort_by(|(a, first), (b, second)| (a, &first.code, &first.message).cmp(&(b, &second.code, &second.message)));
-    checker.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+    told(checker.found.into_iter().map(|(_, diagnostic)| diagnostic), program)
+}
+
+/// Findings of one severity that are told.
+const TOLD: usize = 100;
+
+/// The first errors and the first warnings, with a word on whether there are more.
+fn told(found: impl Iterator<Item = Diagnostic>, program: &Program) -> Vec<Diagnostic> {
+    let mut counts = [0_usize; 2];
+    let mut all: Vec<Diagnostic> = found
+        .filter(|diagnostic| {
+            let count = &mut counts[usize::from(diagnostic.severity == Severity::Error)];
+            *count += 1;
+            *count <= TOLD
+        })
+        .collect();
+    for (count, severity, what) in [(counts[1], Severity::Error, "errors"), (counts[0], Severity::Warning, "warnings")]
+    {
+        if count > TOLD {
+            let place = program.files.first().map(|file| Place::File { file: Arc::clone(&file.name) });
+            let message = format!("more than {TOLD} {what}; {} are not shown", count - TOLD);
+            all.push(Diagnostic::new(severity, codes::TOO_MANY, place.unwrap_or(Place::Nowhere), message));
+        }
+    }
+    all
 }
 
 /// What the columns of the relations that rules define are, by the relations' numbers in
@@ -91,11 +115,21 @@ struct Checker<'p> {
     found: Vec<(Span, Diagnostic)>,
     /// The files whose author asks.
     own: &'p [u32],
+    /// Names for which nothing was found to stand.
+    unknown: usize,
 }
 
 impl<'p> Checker<'p> {
     fn new(program: &'p Program, schema: &'p BaseSchema, own: &'p [u32]) -> Self {
-        Self { program, schema, scopes: Scopes::of(program), components: Vec::new(), found: Vec::new(), own }
+        Self {
+            program,
+            schema,
+            scopes: Scopes::of(program),
+            components: Vec::new(),
+            found: Vec::new(),
+            own,
+            unknown: 0,
+        }
     }
 
     fn place(&self, span: Span) -> Place {

@@ -25,8 +25,9 @@ impl<'p> Checker<'p> {
             self.body(&template.conditions);
             super::condition_terms(&template.conditions, &mut |term| self.number(term));
         }
-        for (place, output) in self.program.outputs.iter().enumerate() {
-            self.output(output, &self.program.outputs[..place]);
+        let mut outputs: HashMap<(u32, &str), Span> = HashMap::new();
+        for output in &self.program.outputs {
+            self.output(output, &mut outputs);
         }
         self.template_names();
         self.template_orders();
@@ -83,20 +84,20 @@ impl<'p> Checker<'p> {
     }
 
     /// What a file answers with is known, named once, and has as many columns as are named.
-    fn output(&mut self, output: &'p Output, before: &'p [Output]) {
+    fn output(&mut self, output: &'p Output, before: &mut HashMap<(u32, &'p str), Span>) {
         let name = &*output.relation.value;
         let Some((arity, _)) = self.known(&output.relation) else {
             self.unknown(&output.relation);
             return;
         };
-        let same = |other: &&Output| other.span.file == output.span.file && other.relation == output.relation;
-        if let Some(first) = before.iter().find(same) {
-            let place = self.place(first.span);
+        if let Some(first) = before.get(&(output.span.file, name)) {
+            let place = self.place(*first);
             self.error(codes::OUTPUT, output.span, format!("a second `output {name}`"), |d| {
                 d.with_place(place, "the first one").with_hint("keep one of them")
             });
             return;
         }
+        before.insert((output.span.file, name), output.span);
         let Some(given) = &output.columns else { return };
         if given.len() != arity {
             let message = format!("`{name}` has {}, but {} named here", columns(arity), named(given.len()));
@@ -211,11 +212,13 @@ impl<'p> Checker<'p> {
         for (name, (count, span)) in &seen {
             // Once and in the head is an unsafe variable, which is reported as that.
             if *count == 1 && !name.starts_with('_') && !in_head(name) && !counted(*span) {
-                let constant = self.may_be_constant(rule, name);
+                let is_truth = ["true", "false"].into_iter().find(|truth| name.eq_ignore_ascii_case(truth));
+                let constant = is_truth.is_some() || self.may_be_constant(rule, name);
+                let symbol = is_truth.unwrap_or(name);
                 self.warning(codes::ONCE, *span, format!("variable `{name}` occurs once"), |d| {
                     let d = if constant {
                         d.with_note("a name without quotes is a variable, also in small letters")
-                            .with_hint(format!("write `\"{name}\"` for the symbol"))
+                            .with_hint(format!("write `\"{symbol}\"` for the symbol"))
                     } else {
                         d
                     };

@@ -7,6 +7,9 @@ use crate::check::{Checker, atoms};
 use crate::codes;
 use dyelog_diagnostic::{Diagnostic, similar};
 
+/// Names without a meaning for which one that comes near is sought: more than are told.
+const SOUGHT: usize = 200;
+
 impl<'p> Checker<'p> {
     pub(super) fn scopes(&mut self) {
         let unknown: Vec<&Ident> = self.scopes.unknown_exports().to_vec();
@@ -81,6 +84,11 @@ impl<'p> Checker<'p> {
         }
         if let Some(hidden) = self.scopes.hidden(relation) {
             self.private(relation, hidden);
+            return;
+        }
+        self.unknown += 1;
+        if self.unknown > SOUGHT {
+            self.error(codes::RELATION, relation.span, format!("no relation is called `{name}`"), |d| d);
             return;
         }
         let known = self.scopes.names(relation.span.file);

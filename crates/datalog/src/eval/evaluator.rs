@@ -25,6 +25,7 @@ use crate::eval::steps::unify;
 use crate::eval::store::{Reason, Store};
 use crate::eval::whole::{self, Closed};
 use crate::value::Value;
+use dyelog_diagnostic::quantity::bytes;
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// How much an [`Evaluator`] may do over its life.
@@ -284,10 +285,9 @@ impl<'p> Evaluator<'p> {
             Relation::Base(_) => None,
         };
         let wanted: Vec<u32> = relations.iter().filter_map(derived).collect();
-        let place = |number: u32| relations.iter().position(|relation| derived(relation) == Some(number));
         let mut places: Vec<usize> = vec![0; self.rules.derived.len()];
-        for number in &wanted {
-            places[*number as usize] = place(*number).expect("it comes from the list");
+        for (place, relation) in relations.iter().enumerate().rev() {
+            derived(relation).into_iter().for_each(|number| places[number as usize] = place);
         }
         let mut sink = |number: u32, row: &[Value]| out(places[number as usize], row);
         let done = whole::stream(self.input(watch), &wanted, &mut sink, &mut profile);
@@ -395,7 +395,7 @@ impl<'p> Evaluator<'p> {
                 (codes::ROW_LIMIT, format!("`{name}` needs more than {} rows to be kept", self.limits.rows))
             }
             Exhausted::Bytes => {
-                let limit = megabytes(self.limits.bytes);
+                let limit = bytes(self.limits.bytes);
                 (codes::ROW_LIMIT, format!("`{name}` needs more than {limit} of memory"))
             }
             Exhausted::Steps => {
@@ -419,7 +419,7 @@ impl<'p> Evaluator<'p> {
         };
         let finding = match place {
             Some((place, given)) => {
-                Diagnostic::error(code, place, message).with_label(format!("this rule gave {given} of them"))
+                Diagnostic::error(code, place, message).with_label(format!("this rule gave {given} rows"))
             }
             // What rules ask for was too much already.
             None => {
@@ -429,7 +429,7 @@ impl<'p> Evaluator<'p> {
                 Diagnostic::error(code, place, message)
             }
         };
-        finding.with_note(format!("most of them belong to `{most}`")).with_hint(
+        finding.with_note(format!("most rows belong to `{most}`")).with_hint(
             "ask with more columns known, bind variables by a selective relation, or bound a recursion over numbers",
         )
     }
@@ -671,10 +671,6 @@ impl<'p> Evaluator<'p> {
         }
         true
     }
-}
-
-fn megabytes(bytes: usize) -> String {
-    if bytes < 10_000_000 { format!("{} kB", bytes / 1000) } else { format!("{} MB", bytes / 1_000_000) }
 }
 
 fn goal_number(store: &mut Store, rules: &CompiledRules, relation: u32, mask: u32) -> u32 {

@@ -68,9 +68,12 @@ impl<'t> Cursor<'t> {
             match token.kind {
                 TokenKind::Bad => {
                     let text: String = self.text[span.range()].chars().take(20).collect();
+                    // `=\=` of Prolog.
+                    let is_unequal = text == "\\" && self.text[..span.start as usize].ends_with('=');
+                    let slip = if is_unequal { Some("write `!=`") } else { slip_of(&text) };
                     self.error(codes::CHARACTER, span, format!("unexpected `{}`", text.escape_debug()), |d| {
                         let d = d.with_note("strings stand in double quotes, comments begin with `//`");
-                        match slip_of(&text) {
+                        match slip {
                             Some(hint) => d.with_hint(hint),
                             None => d,
                         }
@@ -316,7 +319,7 @@ impl<'t> Cursor<'t> {
 fn slip_of(text: &str) -> Option<&'static str> {
     [
         ("&", "conditions are separated by `,`"),
-        (";", "conditions and arguments are separated by `,`; statements by nothing"),
+        (";", "conditions and arguments are separated by `,`, statements by nothing; what may hold instead is a second rule of the same head"),
         ("#", "a comment begins with `//`"),
         ("'", "a string stands in double quotes"),
         ("¬", "write `!` for not"),

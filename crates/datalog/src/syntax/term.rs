@@ -6,6 +6,7 @@ use crate::ast::{Aggregate, Atom, Comparison, Condition, Index, Operator, Quanti
 use crate::codes;
 use crate::syntax::cursor::{Cursor, MAX_NESTING, Parsed};
 use crate::syntax::lexer::TokenKind;
+use dyelog_diagnostic::Diagnostic;
 
 /// Where a condition stands: that decides what it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,6 +211,9 @@ impl Cursor<'_> {
             let d = d.with_note("numbers have no unit");
             match value {
                 Some(value) => d.with_hint(format!("times and durations are in nanoseconds: write `{value}`")),
+                None if letters.chars().all(|c| c == '_' || c.is_ascii_digit()) => {
+                    d.with_hint(format!("write `{digits}{}`", letters.replace('_', "")))
+                }
                 None => d.with_hint(format!("write `{digits}`, or `\"{digits}{letters}\"` for a symbol")),
             }
         }))
@@ -289,10 +293,7 @@ impl Cursor<'_> {
 
     /// `q(V, count S)`, `q(V, sum(D))`: as SQL and others write aggregates.
     fn aggregate_in_an_atom(&mut self) -> super::cursor::Reported {
-        self.unexpected_with("`,` or `)`", |d| {
-            d.with_note("an aggregate is a condition of the body, with what it is taken over in braces")
-                .with_hint("write `q(V, N) :- r(_, V), N = count { r(X, V) }.`")
-        })
+        self.unexpected_with("`,` or `)`", said_of_aggregates)
     }
 
     /// One condition.
@@ -310,6 +311,11 @@ impl Cursor<'_> {
             }
         } else if self.looks_like(&[TokenKind::Word, TokenKind::OpenRound]) {
             Condition::Atom { negated: false, atom: self.atom()? }
+        } else if self.looks_like(&[TokenKind::OpenRound, TokenKind::Word, TokenKind::OpenRound]) {
+            return Err(self.error(codes::UNEXPECTED, start, "brackets around conditions", |d| {
+                d.with_note("conditions are a list, and all of it has to hold")
+                    .with_hint("leave the brackets out; what may hold instead is a second rule of the same head")
+            }));
         } else if let Some(quantifier) = self.quantifier_ahead() {
             self.rounds(quantifier, setting)?
         } else if let Some(function) = self.aggregate_ahead() {
@@ -345,6 +351,9 @@ impl Cursor<'_> {
                 return Ok(Condition::Compare(left, comparison, self.term()?));
             }
         }
+        if self.slip_of_word(&["is"], "=") {
+            return Ok(Condition::Compare(left, Comparison::Equal, self.term()?));
+        }
         let comparison = match self.peek(0) {
             Some(TokenKind::Equal) => Comparison::Equal,
             Some(TokenKind::NotEqual) => Comparison::NotEqual,
@@ -352,7 +361,13 @@ impl Cursor<'_> {
             Some(TokenKind::LessOrEqual) => Comparison::LessOrEqual,
             Some(TokenKind::Greater) => Comparison::Greater,
             Some(TokenKind::GreaterOrEqual) => Comparison::GreaterOrEqual,
-            _ => return Err(self.unexpected("a comparison: `=`, `!=`, `<`, `<=`, `>` or `>=`")),
+            other => {
+                let opens = other == Some(TokenKind::OpenCurly);
+                let of = matches!(&left.value, Term::Variable(variable, 0) if is_aggregate(&variable.name));
+                return Err(self.unexpected_with("a comparison: `=`, `!=`, `<`, `<=`, `>` or `>=`", |d| {
+                    if opens && of { said_of_aggregates(d) } else { d }
+                }));
+            }
         };
         self.bump();
         let right = self.term()?;
@@ -482,6 +497,8 @@ impl Cursor<'_> {
                 None => d.with_similar(name, ["count", "sum", "min", "max", "mean", "p50", "p90", "p95", "p99"]),
             }
         });
+        self.skip_until(|cursor| cursor.is(TokenKind::OpenCurly));
+        self.take(TokenKind::OpenCurly);
         self.skip_braces();
         reported
     }
@@ -564,6 +581,12 @@ impl Cursor<'_> {
         }
         self.expect(TokenKind::Comma, "`,` or `}`").map(drop)
     }
+}
+
+fn said_of_aggregates(finding: Diagnostic) -> Diagnostic {
+    finding
+        .with_note("an aggregate is a condition of a rule's body, with what it is taken over in braces")
+        .with_hint("write `q(V, N) :- r(_, V), N = count { r(X, V) }, N > 3.`")
 }
 
 /// What other languages call our aggregates.

@@ -14,6 +14,16 @@ const MAX_CONDITIONS: usize = 200;
 
 /// Tells of conditions that exclude each other, or that never hold.
 pub fn contradictions(template: &Template, pattern: &Pattern, bodies: &Bodies<'_>, findings: &mut Findings<'_>) {
+    if let Some([one, other]) = one_place(pattern) {
+        let message = format!("template `{}` can never match", template.name.value);
+        let finding = findings.error(codes::NEVER, other.span, message);
+        finding.label.push_str("this cannot hold");
+        finding.notes.push(format!(
+            "`{}` and `{}` have one place in a thread or task, where there is one node; each name matches a node of its own",
+            one.name, other.name
+        ));
+        return;
+    }
     let scope = Scope::of(template);
     let of_nodes = Body::new(template, pattern, &scope, At::Here);
     if bodies.contradiction(&of_nodes.conditions()).is_some() {
@@ -50,6 +60,26 @@ pub fn contradictions(template: &Template, pattern: &Pattern, bodies: &Bodies<'_
         }
         return;
     }
+}
+
+/// Two nodes that say of themselves that they are one: the same counter in the same thread or task.
+fn one_place(pattern: &Pattern) -> Option<[&Node; 2]> {
+    let known = |term: &Solved| !matches!(term, Solved::Wildcard);
+    let same = |one: &Node, other: &Node| {
+        let in_thread = one.thread == other.thread && one.position == other.position;
+        let in_task = one.task == other.task && one.counter == other.counter;
+        (in_thread && known(&one.thread) && known(&one.position))
+            || (in_task && matches!(one.task, Solved::Variable(..)) && known(&one.counter))
+    };
+    let of = |nodes: &'_ [Node]| -> Option<[usize; 2]> {
+        (0..nodes.len()).find_map(|place| {
+            let further =
+                nodes[..place].iter().position(|one| one.name != nodes[place].name && same(one, &nodes[place]));
+            further.map(|one| [one, place])
+        })
+    };
+    let rounds = pattern.round.as_ref().map_or(&[][..], |round| &round.nodes);
+    [&*pattern.nodes, rounds].into_iter().find_map(|nodes| of(nodes).map(|places| places.map(|place| &nodes[place])))
 }
 
 /// The conditions of a template by what they speak of.

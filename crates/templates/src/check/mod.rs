@@ -22,6 +22,12 @@ use dyelog_diagnostic::Label;
 
 /// Lints within one template.
 pub fn template(template: &Template, pattern: &Pattern, bodies: &Bodies<'_>, findings: &mut Findings<'_>) {
+    if template.longest && pattern.round.is_none() {
+        let message = "`longest` says nothing here".to_owned();
+        let finding = findings.warning(dyelog_datalog::codes::IN_VAIN, template.name.span, message);
+        finding.notes.push(format!("template `{}` has no `repeat`", template.name.value));
+        finding.hints.push("remove it, or write what is meant".to_owned());
+    }
     used_once(template, findings);
     abandoned_threads(template, pattern, findings);
     same_task(template, pattern, findings);

@@ -83,39 +83,46 @@ impl Whole<'_, '_> {
     fn levels(&mut self, relations: &[u32], measured: &mut Measured) -> Run<()> {
         let rules = self.rules;
         let last = self.needed(relations);
+        let mut asked = vec![false; rules.derived.len()];
+        relations.iter().for_each(|relation| asked[*relation as usize] = true);
         let mut levels: Vec<Vec<u32>> = vec![Vec::new(); rules.levels as usize];
         for relation in (0..rules.derived.len() as u32).filter(|relation| last[*relation as usize].is_some()) {
             levels[rules.derived[relation as usize].level as usize].push(relation);
         }
+        let mut ends: Vec<Vec<u32>> = vec![Vec::new(); rules.levels as usize];
+        for (relation, last) in (0..).zip(&last) {
+            ends[last.unwrap_or_default() as usize].extend(last.map(|_| relation));
+        }
         for (level, members) in levels.iter().enumerate().filter(|(_, members)| !members.is_empty()) {
+            self.settled = self.tables.len();
             for relation in members {
                 let derived = &rules.derived[*relation as usize];
                 let mut table = match derived.best {
                     Some(best) => Table::best(derived.arity, best),
-                    None if self.explaining && relations.contains(relation) => Table::numbered(derived.arity),
+                    None if self.explaining && asked[*relation as usize] => Table::numbered(derived.arity),
                     None if derived.once && !self.keeping => Table::passing(derived.arity),
                     None => Table::distinct(derived.arity),
                 };
                 let nonlinear = |rule: &u32| self.recursive(*relation, *rule).len() > 1;
                 let read = last[*relation as usize].is_some_and(|last| last > level as u32);
-                table.keep = (self.keeping && relations.contains(relation))
+                table.keep = (self.keeping && asked[*relation as usize])
                     || read
                     || members.iter().any(|other| rules.derived[*other as usize].rules.iter().any(nonlinear));
                 self.tables.push(table);
                 self.derived[*relation as usize] = Some(self.tables.len() - 1);
             }
             self.level(members, measured)?;
-            if self.explaining && members.iter().any(|member| relations.contains(member)) {
+            if self.explaining && members.iter().any(|member| asked[*member as usize]) {
                 self.prove(members)?;
             }
-            for relation in members.iter().filter(|relation| relations.contains(relation)) {
+            for relation in members.iter().filter(|relation| asked[**relation as usize]) {
                 self.emit_best(*relation)?;
             }
             // What nothing above reads goes.
-            for (relation, last) in last.iter().enumerate() {
-                let asked = relations.contains(&(relation as u32));
-                if let Some(table) = self.derived[relation].filter(|_| !asked && *last == Some(level as u32)) {
-                    self.tables[table] = Table::distinct(rules.derived[relation].arity);
+            for relation in &ends[level] {
+                let is_kept = self.keeping && asked[*relation as usize];
+                if let Some(table) = self.derived[*relation as usize].filter(|_| !is_kept) {
+                    self.tables[table] = Table::distinct(rules.derived[*relation as usize].arity);
                 }
             }
         }
@@ -213,7 +220,7 @@ impl Whole<'_, '_> {
             }
             done = ends;
         }
-        self.check()?;
+        self.check_level()?;
         if members.iter().any(|member| rules.derived[*member as usize].best.is_some()) {
             self.settle(members, &measured.plans[first..])?;
         }

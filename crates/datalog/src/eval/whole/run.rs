@@ -76,6 +76,9 @@ pub(in crate::eval) struct Whole<'e, 's> {
     pub(super) proofs: Option<Proofs>,
     /// Rows since the limits were looked at.
     unchecked: u32,
+    /// How many tables are of levels that are done, and how many bytes these took when the limits were looked at.
+    pub(super) settled: usize,
+    settled_bytes: usize,
     row: Vec<Value>,
     scratch: Vec<Value>,
     /// The rows of a group that was asked for.
@@ -85,6 +88,9 @@ pub(in crate::eval) struct Whole<'e, 's> {
 
 /// Rows that may be looked at or added before the limits are looked at again.
 const UNCHECKED: u32 = 4096;
+
+/// So many tables are all looked at whenever a level is done.
+const LOOKED_AT: usize = 1000;
 
 impl<'e, 's> Whole<'e, 's> {
     pub(super) fn new(input: Input<'e>, out: &'s mut Sink<'s>) -> Self {
@@ -113,6 +119,8 @@ impl<'e, 's> Whole<'e, 's> {
             better: Vec::new(),
             proofs: None,
             unchecked: 0,
+            settled: 0,
+            settled_bytes: 0,
             row: Vec::new(),
             scratch: Vec::new(),
             group: Rows::new(0),
@@ -362,6 +370,16 @@ impl<'e, 's> Whole<'e, 's> {
         if self.unchecked >= UNCHECKED { self.check() } else { Ok(()) }
     }
 
+    /// Looks at the limits where a level is done. Of the tables below it what was known of them counts, so that many levels of few rows
+    /// each take no more time than their rows.
+    pub(super) fn check_level(&mut self) -> Run<()> {
+        if self.tables.len() <= LOOKED_AT {
+            return self.check();
+        }
+        let rows = self.settled_bytes + self.tables[self.settled..].iter().map(Table::bytes).sum::<usize>();
+        if rows > self.limits.bytes { Err(Exhausted::Bytes) } else { Ok(()) }
+    }
+
     /// Looks at the limits.
     pub(super) fn check(&mut self) -> Run<()> {
         self.unchecked = 0;
@@ -373,7 +391,9 @@ impl<'e, 's> Whole<'e, 's> {
         }
         let edges = self.edges.capacity() * size_of::<[(u32, u32); 2]>();
         let proofs = self.proofs.as_ref().map_or(0, Proofs::bytes);
-        let rows = edges + proofs + self.tables.iter().map(Table::bytes).sum::<usize>();
+        let (settled, open) = self.tables.split_at(self.settled.min(self.tables.len()));
+        self.settled_bytes = edges + proofs + settled.iter().map(Table::bytes).sum::<usize>();
+        let rows = self.settled_bytes + open.iter().map(Table::bytes).sum::<usize>();
         let many = self.tables.iter().any(|table| table.len() >= NONE as usize - UNCHECKED as usize);
         if rows > self.limits.bytes {
             return Err(Exhausted::Bytes);
