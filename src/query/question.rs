@@ -153,7 +153,9 @@ impl Question {
         let mut asks_spans = false;
         let mut look = |name: &str| asks_spans |= schema::is_of_spans(name);
         atoms(&needed, &mut |atom| look(&atom.relation.value));
-        asked.iter().for_each(|one| look(&one.name));
+        for one in &asked {
+            look(&one.name);
+        }
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
         Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, asks_spans, constants })

@@ -64,10 +64,12 @@ pub fn counted(count: impl Into<u64>, one: &str) -> String {
 
 /// A size of memory, rounded down: `512 B`, `20 kB`, `2000 MB`.
 pub fn bytes(count: usize) -> String {
-    match count {
-        ..10_000 => format!("{count} B"),
-        ..10_000_000 => format!("{} kB", count / 1000),
-        _ => format!("{} MB", count / 1_000_000),
+    if count < 10_000 {
+        format!("{count} B")
+    } else if count < 10_000_000 {
+        format!("{} kB", count / 1000)
+    } else {
+        format!("{} MB", count / 1_000_000)
     }
 }
 

@@ -258,9 +258,6 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The same, with what was measured until a limit was reached.
-    ///
-    /// # Panics
-    /// Never: a relation of the rules has been told apart from those of the facts before.
     pub fn profile(
         &mut self,
         relations: &[Relation],
@@ -287,7 +284,9 @@ impl<'p> Evaluator<'p> {
         let wanted: Vec<u32> = relations.iter().filter_map(derived).collect();
         let mut places: Vec<usize> = vec![0; self.rules.derived.len()];
         for (place, relation) in relations.iter().enumerate().rev() {
-            derived(relation).into_iter().for_each(|number| places[number as usize] = place);
+            if let Some(number) = derived(relation) {
+                places[number as usize] = place;
+            }
         }
         let mut sink = |number: u32, row: &[Value]| out(places[number as usize], row);
         let done = whole::stream(self.input(watch), &wanted, &mut sink, &mut profile);

@@ -71,7 +71,7 @@ fn one_place(pattern: &Pattern) -> Option<[&Node; 2]> {
         (in_thread && known(&one.thread) && known(&one.position))
             || (in_task && matches!(one.task, Solved::Variable(..)) && known(&one.counter))
     };
-    let of = |nodes: &'_ [Node]| -> Option<[usize; 2]> {
+    let of = |nodes: &[Node]| -> Option<[usize; 2]> {
         (0..nodes.len()).find_map(|place| {
             let further =
                 nodes[..place].iter().position(|one| one.name != nodes[place].name && same(one, &nodes[place]));

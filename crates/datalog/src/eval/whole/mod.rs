@@ -84,7 +84,9 @@ impl Whole<'_, '_> {
         let rules = self.rules;
         let last = self.needed(relations);
         let mut asked = vec![false; rules.derived.len()];
-        relations.iter().for_each(|relation| asked[*relation as usize] = true);
+        for relation in relations {
+            asked[*relation as usize] = true;
+        }
         let mut levels: Vec<Vec<u32>> = vec![Vec::new(); rules.levels as usize];
         for relation in (0..rules.derived.len() as u32).filter(|relation| last[*relation as usize].is_some()) {
             levels[rules.derived[relation as usize].level as usize].push(relation);
