@@ -17,7 +17,9 @@ fn operation() -> impl Strategy<Value = Operation> {
 fn times() -> impl Strategy<Value = Times> {
     prop::collection::vec(0.0..2.0_f64, 0..5).prop_map(|values| {
         let mut times = Times::default();
-        values.into_iter().for_each(|value| times.add(value));
+        for value in values {
+            times.add(value);
+        }
         times
     })
 }
@@ -92,7 +94,9 @@ proptest! {
         prop_assert_eq!(json::parse("x", &json::write(&all)).unwrap(), all.clone());
         // Documents follow each other, and merged observations are observations.
         let mut sum = b.clone();
-        all.iter().for_each(|one| sum.merge(one));
+        for one in &all {
+            sum.merge(one);
+        }
         let text = format!("{}\n{}\n", json::write(&all), json::write(std::slice::from_ref(&sum)));
         let read = json::parse("x", &text).unwrap();
         prop_assert_eq!(read.last(), Some(&sum));

@@ -181,7 +181,9 @@ fn more_operations_than_are_kept_are_counted() {
     let kept = Kept::default();
     let observer = Observer::of("shop", "p").start(kept.clone()).unwrap();
     let many: Vec<Output> = (0..5000).map(|number| PRICE.at(format!("tcp:{number}"))).collect();
-    many.iter().for_each(|one| drop(one.start()));
+    for one in &many {
+        drop(one.start());
+    }
     let summary = observer.finish();
     assert_eq!(summary.lost + kept.merged().outputs.len() as u64, 5000);
     assert!(summary.lost > 0 && kept.merged().lost == summary.lost);
