@@ -1,6 +1,6 @@
 //! What the receivers take, and what they refuse.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -167,7 +167,8 @@ fn heads_that_never_end_are_closed() {
         stream
     });
     for mut stream in begun {
-        // It is closed within the time that heads have.
-        stream.read_to_end(&mut Vec::new()).expect("it was closed");
+        // It is closed within the time that heads have; a reset is an end, too, where some of it was not read.
+        let end = stream.read_to_end(&mut Vec::new());
+        assert!(end.as_ref().map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |_| true), "{end:?}");
     }
 }
