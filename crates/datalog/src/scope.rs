@@ -115,7 +115,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// The number of the relation that a name means in a file.
-    pub(crate) fn relation_in(&self, file: u32, name: &str) -> Option<u32> {
+    pub fn relation_in(&self, file: u32, name: &str) -> Option<u32> {
         let own = self.defined.get_index_of(&(file, name)).map(|number| number as u32);
         own.or_else(|| self.brought(file, name).next().map(|(number, _)| number))
     }
@@ -127,7 +127,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// The head that defined a relation first.
-    pub(crate) fn first(&self, relation: u32) -> &'p Atom {
+    pub fn first(&self, relation: u32) -> &'p Atom {
         self.defined[relation as usize]
     }
 
@@ -153,7 +153,7 @@ impl<'p> Scopes<'p> {
     }
 
     /// The names that a file knows, its own first.
-    pub(crate) fn names(&self, file: u32) -> Vec<&'p str> {
+    pub fn names(&self, file: u32) -> Vec<&'p str> {
         let own = self.defined.keys().filter(|(of, _)| *of == file).map(|(_, name)| *name);
         let used = self.uses.get(&file).map(Vec::as_slice).unwrap_or_default();
         let brought = self.program.exports.iter().filter(|export| {

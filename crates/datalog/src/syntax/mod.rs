@@ -19,7 +19,9 @@ pub use directives::{Allowance, Case, Directives, directives};
 pub use format::format;
 pub use lexer::{Token, TokenKind, tokens};
 pub use load::{Loaded, MAX_FILES, load, read, read_beside};
-pub use print::{print, print_condition, print_items, print_kind, print_rule, print_statements, print_term};
+pub use print::{
+    print, print_condition, print_items, print_kind, print_rule, print_statements, print_template, print_term,
+};
 
 use crate::ast::{Ident, Output, Rule, Span, Spanned, Template};
 use crate::codes;

@@ -71,7 +71,7 @@ pub fn print_rule(rule: &Rule) -> String {
 }
 
 /// The text of a template, ending in a newline.
-fn print_template(template: &Template) -> String {
+pub fn print_template(template: &Template) -> String {
     let mut text = String::new();
     doc(&mut text, &template.doc);
     writeln!(text, "template {} {{", template.name.value).expect("a String takes all");
