@@ -32,6 +32,7 @@ mod lqn_faults;
 mod lqn_lint;
 mod lqn_strategy;
 mod model;
+mod mutations;
 mod network;
 mod proofs_cli;
 mod quality;
