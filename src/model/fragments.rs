@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Place};
-use crate::lqn::submodel::{EntryIndex, EntryTotal, Position, RequestKind, Seconds, SubModel};
+use crate::lqn::submodel::{EntryIndex, EntryTotal, Interaction, Position, RequestKind, Seconds, SubModel};
+use crate::lqn::timing::CallLabel;
 use crate::model::codes;
 use crate::model::load::short;
 use crate::model::parts::{Customer, Parts};
@@ -17,6 +18,8 @@ use crate::model::parts::{Customer, Parts};
 const CALLED: (u64, u64) = (20, 100);
 /// Of an entry that nobody calls, at most so many as this part of all whole operations: (50, 100).
 const UNCALLED: (u64, u64) = (50, 100);
+/// Where more than this part of all spans is lost, nothing tells what was.
+const MOST_LOST: f64 = 0.5;
 /// How many scenarios are named.
 const SHOWN: usize = 5;
 
@@ -29,6 +32,10 @@ pub struct LostBeginnings {
     headless: u64,
     /// How often they call entries that others call, too: calls of which only the server's side is left.
     pub orphans: BTreeMap<EntryIndex, u64>,
+    /// How many of these calls belong to operations whose first span was lost.
+    beheaded: BTreeMap<EntryIndex, f64>,
+    /// The entries that the other scenarios begin with, and those that these call.
+    first: BTreeSet<EntryIndex>,
 }
 
 impl Parts<'_> {
@@ -46,7 +53,7 @@ impl Parts<'_> {
         let called: BTreeSet<EntryIndex> =
             self.entries.iter().flat_map(|index| requested(self.sub.entry(*index))).collect();
         let sub = self.sub;
-        let mut left_out: Vec<EntryTotal> = Vec::new();
+        let mut left_out: Vec<(u64, u64, EntryTotal)> = Vec::new();
         self.customers.retain(|customer| {
             let Customer { scenario, scenario_total: total, total: own, .. } = customer;
             if total.fragments < total.operations {
@@ -63,11 +70,16 @@ impl Parts<'_> {
             if is_lost {
                 lost.scenarios.push((Arc::clone(scenario), total.fragments));
                 lost.headless += total.headless;
-                left_out.push(own.clone());
+                left_out.push((total.headless, total.fragments, own.clone()));
             }
             !is_lost
         });
         if !lost.scenarios.is_empty() {
+            for (headless, _, own) in &left_out {
+                self.give_to_scenarios(*headless, own);
+            }
+            let begun: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
+            lost.first = begun.iter().copied().chain(begun.iter().flat_map(|to| requested(sub.entry(*to)))).collect();
             let mut reached: BTreeSet<EntryIndex> = BTreeSet::new();
             let mut open: Vec<EntryIndex> = self.customers.iter().flat_map(|own| requested(&own.total)).collect();
             while let Some(entry) = open.pop() {
@@ -75,50 +87,222 @@ impl Parts<'_> {
                     open.extend(requested(sub.entry(entry)));
                 }
             }
-            let unreached = self.entries.iter().filter(|entry| !reached.contains(entry));
-            for own in left_out.iter().chain(unreached.map(|entry| sub.entry(*entry))) {
-                for ((_, to), request) in own.work.values().flat_map(|work| &work.requests) {
-                    if reached.contains(to) {
-                        *lost.orphans.entry(*to).or_default() += request.count;
-                    }
+            // Of an entry that only fragments reach, the part that is below lost first spans is that of those who reach it.
+            let mut begun: BTreeMap<EntryIndex, (f64, f64)> = BTreeMap::new();
+            let part = |headless: u64, all: u64| headless as f64 / all.max(1) as f64;
+            for (headless, fragments, own) in &left_out {
+                for (to, count) in counted(own) {
+                    let (below, all) = begun.entry(to).or_default();
+                    *below += count as f64 * part(*headless, *fragments);
+                    *all += count as f64;
+                }
+            }
+            let all = left_out.iter().map(|(_, fragments, _)| fragments).sum();
+            let unreached = self.entries.iter().filter(|entry| !reached.contains(entry)).map(|entry| {
+                let below = begun.get(entry).map_or(part(lost.headless, all), |(below, all)| below / all.max(1.0));
+                (below, sub.entry(*entry))
+            });
+            let left_out = left_out.iter().map(|(headless, fragments, own)| (part(*headless, *fragments), own));
+            for (below, own) in left_out.chain(unreached) {
+                for (to, count) in counted(own).filter(|(to, _)| reached.contains(to)) {
+                    *lost.orphans.entry(to).or_default() += count;
+                    *lost.beheaded.entry(to).or_default() += count as f64 * below;
                 }
             }
             self.entries.retain(|entry| reached.contains(entry));
         }
         lost
     }
+
+    /// Counts operations whose first span was lost with the scenarios that begin as they did: by the same service, or with the same calls; else
+    /// with all.
+    fn give_to_scenarios(&mut self, headless: u64, fragment: &EntryTotal) {
+        let sub = self.sub;
+        let heads: BTreeSet<EntryIndex> = requested(fragment).collect();
+        let below: BTreeSet<EntryIndex> =
+            heads.iter().copied().chain(heads.iter().flat_map(|to| requested(sub.entry(*to)))).collect();
+        let task = |to: &EntryIndex| sub.entry(*to).task;
+        let begins_like = |customer: &Customer| {
+            requested(&customer.total).any(|first| {
+                heads.iter().any(|head| task(head) == task(&first))
+                    || requested(sub.entry(first)).any(|to| below.contains(&to))
+            })
+        };
+        let mut like: Vec<bool> = self.customers.iter().map(begins_like).collect();
+        if !like.contains(&true) {
+            like.fill(true);
+        }
+        let operations = |own: &Customer| own.scenario_total.operations;
+        let of: u64 = self.customers.iter().zip(&like).filter(|(_, like)| **like).map(|(own, _)| operations(own)).sum();
+        let (mut seen, mut given) = (0_u64, 0_u64);
+        for (own, _) in self.customers.iter_mut().zip(like).filter(|(_, like)| *like) {
+            seen += operations(own);
+            let so_far = u128::from(headless) * u128::from(seen) / u128::from(of.max(1));
+            let so_far = u64::try_from(so_far).unwrap_or(headless);
+            own.scenario_total.beheaded += so_far - given;
+            given = so_far;
+        }
+    }
 }
 
-/// Gives calls back to those who make them: what a lost span called was called by one of those that call it elsewhere. Each call seen
-/// stands for as many as there were invocations of the called entry.
+/// Gives calls back to those who make them. What a lost span called was called by one of those that call it elsewhere: each call seen stands
+/// for as many as there were invocations of the called entry. A call that only its server recorded is gone with that span, so that there were as many
+/// more of these as spans were lost.
 pub fn give_back(sub: &mut SubModel) {
-    let orphans = Parts::new(sub).leave_out_fragments().orphans;
-    if orphans.is_empty() {
+    let lost = Parts::new(sub).leave_out_fragments();
+    if lost.scenarios.is_empty() {
         return;
     }
-    let requests = sub.entries().iter().flat_map(|entry| entry.work.values()).flat_map(|work| &work.requests);
-    let mut seen: BTreeMap<EntryIndex, u64> = BTreeMap::new();
-    for ((_, to), request) in requests.filter(|((_, to), _)| orphans.contains_key(to)) {
-        *seen.entry(*to).or_default() += request.count;
-    }
-    // Requests of the fragments themselves are among those that were seen.
-    let known = |to: &EntryIndex| Some((*seen.get(to)?, seen.get(to)?.saturating_sub(*orphans.get(to)?)));
+    let losses = Losses::of(sub, &lost);
+    let is_service = |entry: &EntryTotal| entry.interaction != Interaction::Customer;
+    let called: BTreeSet<EntryIndex> =
+        sub.entries().iter().filter(|entry| is_service(entry)).flat_map(requested).collect();
     for at in 0..sub.entries().len() {
-        let entry = sub.entry_mut(EntryIndex(at as u32));
-        for ((_, to), request) in entry.work.values_mut().flat_map(|work| &mut work.requests) {
-            if let Some((all, known)) = known(to).filter(|(_, known)| *known > 0) {
-                *request = request.scaled(all, known);
+        let number = EntryIndex(at as u32);
+        let entry = sub.entry_mut(number);
+        // Its customer's request is no span.
+        if is_service(entry) {
+            losses.mend(entry, number, !called.contains(&number));
+        }
+    }
+}
+
+/// How many calls were lost.
+struct Losses {
+    /// By called entry, of how many requests each one stands that was seen with its caller: those whose caller was lost are some caller's.
+    callers: BTreeMap<EntryIndex, f64>,
+    /// Entries whose calls the calling side recorded.
+    seen: BTreeSet<EntryIndex>,
+    /// The probability with which a span was lost, as far as lost callers tell.
+    spans: f64,
+    /// The same by all fragments there are, restored spans left out.
+    least: f64,
+}
+
+/// Calls of an entry to another one.
+struct Group {
+    labels: Vec<CallLabel>,
+    count: u64,
+    /// Whether the calling side recorded any of them.
+    is_seen: bool,
+}
+
+/// The calls of an entry, by phase, kind and called entry.
+fn groups(entry: &EntryTotal) -> BTreeMap<(u8, RequestKind, EntryIndex), Group> {
+    let mut groups: BTreeMap<(u8, RequestKind, EntryIndex), Group> = BTreeMap::new();
+    for (label, call) in &entry.calls {
+        let Some(to) = label.to else { continue };
+        let new = || Group { labels: Vec::new(), count: 0, is_seen: false };
+        let group = groups.entry((label.phase, label.kind, to)).or_insert_with(new);
+        group.labels.push(*label);
+        group.count += call.requests.count;
+        // What only its server recorded is on no way, and takes its sender no time.
+        let seen = if label.kind == RequestKind::Asynchronous { call.duration.sum } else { call.network };
+        group.is_seen |= seen.0 != 0;
+    }
+    groups
+}
+
+impl Losses {
+    fn of(sub: &SubModel, lost: &LostBeginnings) -> Self {
+        let mut requests: BTreeMap<EntryIndex, u64> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for entry in sub.entries() {
+            for (to, count) in counted(entry) {
+                *requests.entry(to).or_default() += count;
+            }
+            seen.extend(groups(entry).into_iter().filter(|(_, group)| group.is_seen).map(|((_, _, to), _)| to));
+        }
+        let orphans = |to: &EntryIndex| lost.orphans.get(to).copied().unwrap_or(0);
+        // Requests of the fragments themselves are among those that were seen.
+        requests.retain(|to, all| *all > orphans(to));
+        let callers = requests.iter().map(|(to, all)| {
+            let beheaded = lost.beheaded.get(to).copied().unwrap_or(0.0);
+            (*to, (*all as f64 - beheaded).max(1.0) / (*all - orphans(to)) as f64)
+        });
+        let callers = callers.collect();
+        let least = requests.keys().map(orphans).sum::<u64>() as f64 / requests.values().sum::<u64>().max(1) as f64;
+        // The first spans of operations may be recorded by something else than the others: these tell more.
+        let parts = |first: bool| -> Vec<(u64, u64)> {
+            let own = requests.iter().filter(|(to, _)| lost.first.contains(to) == first);
+            own.map(|(to, all)| (orphans(to), *all)).collect()
+        };
+        let spans = Some(parts(false)).filter(|own| !own.is_empty()).unwrap_or_else(|| parts(true));
+        Self { callers, seen, spans: typical(spans).min(MOST_LOST), least }
+    }
+
+    /// Gives an entry its calls back. `is_first` says that nobody calls it but customers.
+    fn mend(&self, entry: &mut EntryTotal, number: EntryIndex, is_first: bool) {
+        // Of an entry that is only seen where its own span is, invocations are lost with what they call.
+        let visits = if is_first || self.seen.contains(&number) { 1.0 } else { 1.0 - self.spans };
+        let groups = groups(entry);
+        for (at, work) in &mut entry.work {
+            for (key, request) in &mut work.requests {
+                if let Some(callers) = self.callers.get(&key.1)
+                    && !groups.contains_key(&(at.phase, key.0, key.1))
+                {
+                    *request = request.scaled((callers * PARTS) as u64, PARTS as u64);
+                }
+            }
+            let invocations = entry.invocations;
+            for activity in work.activities.values_mut().filter(|activity| activity.cpu.count > 0) {
+                if let Some(factor) = self.whole(activity.count as f64, invocations) {
+                    activity.count = (activity.count as f64 * factor).round() as u64;
+                    activity.cpu.count = (activity.cpu.count as f64 * factor).round() as u64;
+                    activity.cpu.sum = Seconds((activity.cpu.sum.0 as f64 * factor) as i128);
+                    activity.cpu.squares = (activity.cpu.squares as f64 * factor) as i128;
+                }
             }
         }
-        for (label, call) in &mut entry.calls {
-            let Some((all, known)) = label.to.as_ref().and_then(known).filter(|(_, known)| *known > 0) else {
-                continue;
-            };
+        for ((phase, kind, to), group) in groups {
+            let callers = self.callers.get(&to).copied().unwrap_or(1.0) * visits;
+            let own = if group.is_seen { 1.0 } else { 1.0 / (1.0 - self.spans) };
+            self.mend_group(entry, phase, (kind, to), &group, (callers, own));
+        }
+    }
+
+    /// What is lost varies: a number of times that is a whole one an invocation to within that is a whole one. Gives the factor that makes it so.
+    fn whole(&self, times: f64, invocations: u64) -> Option<f64> {
+        let invocations = invocations.max(1) as f64;
+        let mean = times / invocations;
+        let whole = mean.round();
+        let deviation = (self.spans.max(self.least) * whole / invocations).sqrt();
+        (whole >= 1.0 && (mean - whole).abs() <= DEVIATIONS * deviation).then_some(whole / mean)
+    }
+
+    /// Gives an entry those of its calls back that were lost of a group: with all that the invocation did at once, and by themselves.
+    fn mend_group(
+        &self,
+        entry: &mut EntryTotal,
+        phase: u8,
+        key: (RequestKind, EntryIndex),
+        group: &Group,
+        (mut together, alone): (f64, f64),
+    ) {
+        let invocations = entry.invocations;
+        let at = Position { stage: 0, branch: None, phase };
+        let request = entry.work.get(&at).and_then(|work| work.requests.get(&key)).copied().unwrap_or_default();
+        let seen = request.count as f64 / invocations.max(1) as f64;
+        let variance = request.squares as f64 / invocations.max(1) as f64 - seen * seen;
+        let loss = self.spans.max(self.least);
+        let expected = group.count as f64 * together * alone;
+        // Several spans lie between an invocation and its call, each of which may be lost.
+        let varies = variance > 4.0 * loss * seen.max(1.0) * seen.max(1.0);
+        let whole = self.whole(expected, invocations).filter(|_| !varies);
+        together *= whole.unwrap_or(1.0);
+        let factor = together * alone;
+        if (factor - 1.0).abs() < 1e-9 {
+            return;
+        }
+        for label in &group.labels {
+            let Some(call) = entry.calls.get_mut(label) else { continue };
             let (waited, on_the_way) = (call.share.0, call.network.0);
-            call.scale(all, known);
-            call.invocations = call.invocations.min(entry.invocations);
+            // While others are out, a call that is lost leaves no gap.
+            let uncovered = (2 * waited - call.duration.sum.0).clamp(0, waited.max(0));
+            call.scale((factor * PARTS) as u64, PARTS as u64);
+            call.invocations = call.invocations.min(invocations);
+            call.share = Seconds((together * (waited as f64 + uncovered as f64 * (alone - 1.0))) as i128);
             // While a call was out that was lost, its caller seemed to work.
-            let at = Position { stage: 0, branch: None, phase: label.phase };
             if let (RequestKind::Synchronous, Some(work)) = (label.kind, entry.work.get_mut(&at)) {
                 let own = work.exclusive.sum.0;
                 let left = (own - (call.share.0 - waited)).clamp(0, own.max(0));
@@ -128,12 +312,48 @@ pub fn give_back(sub: &mut SubModel) {
                 work.exclusive.squares = (work.exclusive.squares as f64 * ratio * ratio) as i128;
             }
         }
+        if let Some(request) = entry.work.get_mut(&at).and_then(|work| work.requests.get_mut(&key)) {
+            *request = request.scaled((factor * PARTS) as u64, PARTS as u64);
+            if whole.is_some() {
+                let each = (expected / invocations.max(1) as f64).round();
+                request.count = (each as u64).saturating_mul(invocations);
+                request.squares = ((each * each) as u64).saturating_mul(invocations);
+            }
+        }
     }
+}
+
+/// Factors are counted in so many parts.
+const PARTS: f64 = 1e9;
+
+/// By so many standard deviations of what is lost a number of calls may miss a whole one.
+const DEVIATIONS: f64 = 3.0;
+
+/// The part that is typical of several: that of all those together that are within a factor of two of their median by weight. Where all spans of one
+/// service were lost, others tell of nothing.
+fn typical(mut parts: Vec<(u64, u64)>) -> f64 {
+    let part = |(few, all): &(u64, u64)| *few as f64 / (*all).max(1) as f64;
+    parts.sort_by(|left, right| part(left).total_cmp(&part(right)).then(left.cmp(right)));
+    let half = parts.iter().map(|(_, all)| all).sum::<u64>() / 2;
+    let mut below = 0;
+    let median = parts.iter().find(|(_, all)| {
+        below += all;
+        below > half
+    });
+    let Some(median) = median.map(part) else { return 0.0 };
+    let near = parts.iter().filter(|own| (median / 2.0..=median * 2.0).contains(&part(own)));
+    let (few, all) = near.fold((0, 0), |(few, all), own| (few + own.0, all + own.1));
+    part(&(few, all))
 }
 
 /// The entries that an entry requests.
 fn requested(entry: &EntryTotal) -> impl Iterator<Item = EntryIndex> + '_ {
-    entry.work.values().flat_map(|work| work.requests.keys().map(|(_, to)| *to))
+    counted(entry).map(|(to, _)| to)
+}
+
+/// The entries that an entry requests, with how often it does.
+fn counted(entry: &EntryTotal) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
+    entry.work.values().flat_map(|work| work.requests.iter().map(|((_, to), request)| (*to, request.count)))
 }
 
 /// Says that fragments make no load, and what rates may lack.
@@ -157,7 +377,7 @@ pub fn note(lost: &LostBeginnings, parts: &Parts<'_>) -> Option<Diagnostic> {
     if lost.headless > 0 {
         let percent = 100.0 * lost.headless as f64 / (lost.headless + whole) as f64;
         finding = finding.with_note(format!(
-            "{} of them have lost the first span of their trace: rates are too low by {} %",
+            "{} of them have lost the first span of their trace: they are {} % of all operations, and rates count them",
             lost.headless,
             short((percent * 10.0).round() / 10.0)
         ));

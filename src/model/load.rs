@@ -161,8 +161,15 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
 }
 
-/// How many operations a traced one stands for on average. One of which nothing tells it stands for itself.
+/// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One of which
+/// nothing tells it stands for itself.
 pub fn weight(total: &ScenarioTotal) -> f64 {
+    let operations = total.operations.max(1) as f64;
+    sampled_weight(total) * (operations + total.beheaded as f64) / operations
+}
+
+/// How many operations one stands for that was kept in sampling.
+fn sampled_weight(total: &ScenarioTotal) -> f64 {
     if let Some(probability) = kept(total) {
         return 1.0 / probability;
     }
@@ -182,7 +189,7 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     if total.ids.count == 0 && total.sampled.operations == 0 {
         return None;
     }
-    let weight = weight(total);
+    let weight = sampled_weight(total);
     if let Some(probability) = kept(total) {
         return (probability < 1.0).then(|| {
             format!(
@@ -325,6 +332,10 @@ pub fn observed_note(scenario: &str, rate: f64, total: &ScenarioTotal) -> Diagno
     let told = match sampling_note(total) {
         Some(sampling) => told.with_note(sampling),
         None => told,
+    };
+    let told = match total.beheaded {
+        0 => told,
+        lost => told.with_note(format!("{lost} more began with a span that was lost")),
     };
     let told = if total.clients > 0 && total.response.count > 0 {
         told.with_note(format!(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
+use dyelog::lqn::Entry;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::model::{Configuration, complete};
 use dyelog::solve::{LayeredOptions, layered};
@@ -16,8 +17,8 @@ use crate::law::{operations, reduced, without_queues};
 use crate::model::has;
 use crate::support::shared;
 
-/// By how much a figure may change, relative to that of the whole trace: little more than the part of the spans that is lost at most.
-const CLOSE: f64 = 0.06;
+/// By how much a figure may change, relative to that of the whole trace, whatever part of the spans is lost.
+const CLOSE: f64 = 0.05;
 
 /// JSON documents, one after the other, without so many of a thousand of their spans.
 fn lossy(bytes: &[u8], of_thousand: usize, seed: u64) -> Vec<u8> {
@@ -46,9 +47,9 @@ fn lossy(bytes: &[u8], of_thousand: usize, seed: u64) -> Vec<u8> {
     left
 }
 
-/// What a model says: the tasks, and by scenario its name, rate and response, and busy servers per operation.
+/// What a model says: the tasks with their entries, and by scenario its name, rate and response, and busy servers per operation.
 struct Said {
-    tasks: BTreeSet<String>,
+    entries: BTreeSet<String>,
     scenarios: Vec<(String, f64, f64)>,
     busy: f64,
 }
@@ -62,7 +63,9 @@ fn said(sub: &SubModel) -> Said {
         .collect();
     let all: f64 = scenarios.iter().map(|own| own.1).sum();
     let busy = results.processors.iter().map(|own| own.utilization).sum::<f64>() / all;
-    Said { tasks: model.tasks.iter().map(|task| task.name.to_string()).collect(), scenarios, busy }
+    let task = |entry: &Entry| &model.tasks[entry.task.index()].name;
+    let entries = model.entries.iter().map(|entry| format!("{} {}", task(entry), entry.name)).collect();
+    Said { entries, scenarios, busy }
 }
 
 /// Holds the model of what is left of a trace to that of the whole.
@@ -70,15 +73,12 @@ fn hold(name: &str, bytes: &[u8], of_thousand: usize, seed: u64) {
     let (whole, left) = (said(&reduced(name, bytes)), reduced(name, &lossy(bytes, of_thousand, seed)));
     let part = said(&left);
     let case = format!("{name} without {of_thousand} of 1000 spans, seed {seed}");
-    assert_eq!(part.tasks, whole.tasks, "{case}");
+    assert_eq!(part.entries, whole.entries, "{case}");
     let names = |said: &Said| said.scenarios.iter().map(|own| own.0.clone()).collect::<Vec<_>>();
     assert_eq!(names(&part), names(&whole), "{case}");
     let near = |left: f64, right: f64| (left - right).abs() <= CLOSE * right;
-    let (_, findings, _) = complete(&left, &Configuration::default()).expect("there is something to model");
-    let mut lost = findings.iter().filter(|finding| finding.code.0 == "M039").flat_map(|finding| &finding.notes);
-    let told = lost.any(|note| note.contains("rates are too low by"));
     for ((scenario, rate, response), (_, all, whole)) in part.scenarios.iter().zip(&whole.scenarios) {
-        assert!(near(*rate, *all) || told, "{case}: {scenario} {rate} for {all} a second");
+        assert!(near(*rate, *all), "{case}: {scenario} {rate} for {all} a second");
         assert!(near(*response, *whole), "{case}: {scenario} {response} for {whole} s");
     }
     assert!(near(part.busy, whole.busy), "{case}: {} for {} s of work an operation", part.busy, whole.busy);

@@ -36,6 +36,7 @@ mod lqn_lint;
 mod lqn_strategy;
 mod lsp;
 mod model;
+mod mutations;
 mod network;
 mod proofs_cli;
 mod quality;

@@ -146,6 +146,8 @@ pub const OTHER_RECORD: Code = Code("T123");
 pub const GROUPED: Code = Code("T124");
 /// A span lies or lasts an impossible time beside the others of its trace.
 pub const IMPOSSIBLE_TIME: Code = Code("T125");
+/// Clocks of a trace count milliseconds, of which its spans take few.
+pub const COARSE_CLOCK: Code = Code("T126");
 /// Probe records do not fit the state machine of causal chains.
 pub const CHAIN: Code = Code("T160");
 /// A call without an end or a time, so that its operation is left out.

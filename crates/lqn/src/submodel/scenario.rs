@@ -34,6 +34,8 @@ pub struct ScenarioTotal {
     pub fragments: u64,
     /// How many of the fragments are all that is left of their operation.
     pub headless: u64,
+    /// How many operations more there were whose first span was lost. Completion counts them.
+    pub beheaded: u64,
     /// How they were sampled, as far as traces tell.
     pub sampled: Sampled,
     /// The trace identifiers of those that tell nothing of it.
@@ -65,6 +67,7 @@ impl ScenarioTotal {
         self.operations += other.operations;
         self.fragments += other.fragments;
         self.headless += other.headless;
+        self.beheaded += other.beheaded;
         self.sampled.merge(&other.sampled);
         self.ids.merge(&other.ids);
         self.first_start = least(self.first_start, other.first_start);

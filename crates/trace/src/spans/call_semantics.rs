@@ -6,7 +6,7 @@
 //! | the server ends before the client does | synchronous |
 //! | the server ends after the client by more than 5% of its time, and the client covers some of it | synchronous with a second phase |
 //! | a local span of the server begins when the client has ended, by the same clock | synchronous with a second phase |
-//! | the server begins when or after the client ends | no caller waits: asynchronous, or a hop of a forwarding |
+//! | the server begins when or after the client ends; within the same millisecond of clocks that count these, it may have begun before | no caller waits: asynchronous, or a hop of a forwarding |
 //! | no client half, and the visit ends before the calling visit | synchronous |
 //! | no client half, and the visit ends after the calling visit | no caller waits: asynchronous, or a hop of a forwarding |
 //!
@@ -19,12 +19,21 @@ use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, Visit, What};
 use crate::spans::skew::Skew;
 
 /// How times are compared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Tolerance {
     /// Differences up to this, in nanoseconds, mean nothing between times of one clock.
     pub resolution: i64,
     /// The same between times of two clocks.
     pub slack: i64,
+}
+
+impl Tolerance {
+    /// Up to this long after another time, a time of the same clock may be as early as that: clocks that count milliseconds do not tell
+    /// which of two came first. Those that count less do.
+    pub fn grain(self) -> i64 {
+        const MILLI: i64 = 1_000_000;
+        if self.resolution >= MILLI { self.resolution } else { 0 }
+    }
 }
 
 /// A server may overrun its client by one part in so many of its own time without this being a second phase.
@@ -104,11 +113,19 @@ fn fill_hollow(plan: &mut SpanPlan, visit: usize) {
     visit.extent = if start <= end { visit.end.max(end) } else { visit.end };
 }
 
-/// A server that was not recorded works for as long as its client waits, if all that is known of it lies within that time.
+/// A server that was not recorded works for as long as its client waits, less what such calls are on their way, if all that is known of it
+/// lies within that time.
 fn fill_with_waiting(plan: &mut SpanPlan, visit: usize, start: i64, end: i64) {
+    let scope = &plan.scopes[plan.visits[visit].scope as usize];
+    let (first, last) = (scope.start, scope.end);
     let visit = &mut plan.visits[visit];
     if visit.unrecorded && start <= visit.start && visit.extent <= end {
-        (visit.start, visit.end, visit.extent) = (start, end, end);
+        let way = visit.on_the_way.clamp(0, end.saturating_sub(start));
+        let (mut from, mut to) = (start.saturating_add(way / 2), end.saturating_sub(way - way / 2));
+        if first <= last {
+            (from, to) = (from.min(first), to.max(last));
+        }
+        (visit.start, visit.end, visit.extent) = (from, to, to);
     }
 }
 
@@ -164,7 +181,9 @@ fn decide(
     let waits = match call_kind {
         CallKind::Deferred => false,
         _ if item.client => {
-            callee.end <= item.end.saturating_add(slack) || callee.start.saturating_add(slack) < item.end
+            callee.end <= item.end.saturating_add(slack)
+                || callee.start.saturating_add(slack) < item.end
+                || callee.start < item.end.saturating_add(tolerance.grain())
         }
         // A caller that was not recorded is seen to wait for as long as anything goes on.
         _ => caller.unrecorded || callee.end <= caller.end.saturating_add(slack),
@@ -186,7 +205,8 @@ fn decide(
         }
         // Work that begins when the client has its answer is one, however short, if one clock says so.
         let one_clock = plan.visit_of(item).clock == callee.clock;
-        if one_clock && plan.scopes[callee.scope as usize].latest >= item.end && callee.extent > item.end {
+        let after = item.end.saturating_add(tolerance.grain());
+        if one_clock && plan.scopes[callee.scope as usize].latest >= after && callee.extent > item.end {
             return CallKind::SecondPhase;
         }
     }

@@ -187,6 +187,7 @@ impl Builder<'_> {
             extent: span.end,
             forward: NONE,
             answers: false,
+            on_the_way: 0,
             shift: 0,
         })
     }
@@ -387,7 +388,9 @@ impl Builder<'_> {
         for &half in halves.iter().filter(|half| serves(self.tree.span(**half))) {
             let span = self.tree.span(half);
             let late = deferred || span.follows || span.kind == SpanKind::Consumer;
-            let visit = self.visit(half, NONE, at);
+            // In place of a span that was lost another one was put, which knows what hangs on it and no more.
+            let visit = if span.lost { self.hollow_visit(half, at) } else { self.visit(half, NONE, at) };
+            self.missing.servers += u64::from(span.lost);
             self.plan.visits[visit as usize].answers = deferred && span.kind == SpanKind::Server && !span.follows;
             by_service.entry(self.tree.span(half).service).or_insert(visit);
             visits.push((visit, late));

@@ -72,7 +72,7 @@ impl Default for Durations {
 
 impl Durations {
     fn add(&mut self, duration: i64) {
-        let power = (63 - (duration.max(1) as u64).leading_zeros()) as usize;
+        let power = duration.max(1).ilog2() as usize;
         self.counts[power] = self.counts[power].saturating_add(1);
         self.all += 1;
     }
@@ -171,8 +171,19 @@ fn waiting_parent(work: &Work<'_>, index: u32) -> Option<u32> {
     (parent != NOBODY && !is_deferred(work.span(index), work.span(parent))).then_some(parent)
 }
 
+/// Whether a span is far from its parent or takes long, whatever its like do.
+fn is_doubtful(work: &Work<'_>, index: u32) -> bool {
+    let span = work.span(index);
+    let far = |parent| between(span, work.span(parent)) > LEAST_APART;
+    span.duration() > LONGEST_TIMEOUT || waiting_parent(work, index).is_some_and(far)
+}
+
 /// Puts right the times of single spans that cannot be. Gives by how much spans were moved.
 pub(super) fn put_right(work: &mut Work<'_>) -> FxHashMap<u32, i64> {
+    // Most traces have no such times, and cost no more than this look.
+    if !work.sorted.iter().any(|index| is_doubtful(work, *index)) {
+        return FxHashMap::default();
+    }
     let habits = Habits::of(work);
     let is_suspect = |work: &Work<'_>, index: u32| {
         let span = work.span(index);

@@ -36,6 +36,7 @@ mod sampling;
 pub mod skew;
 pub mod time;
 pub mod toeg;
+mod unanswered;
 
 pub mod write;
 

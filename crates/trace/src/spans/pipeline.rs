@@ -17,9 +17,10 @@ use crate::spans::plan::{CallKind, NONE, SpanPlan, What};
 use crate::spans::skew::{Observation, Skew};
 use crate::spans::time::{OUR_DAYS, unit_of};
 use crate::spans::toeg::Emitter;
+use crate::spans::unanswered::{Answering, Unanswered};
 use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
-use dyelog_diagnostic::{Diagnostic, Place};
+use dyelog_diagnostic::{Diagnostic, Place, Severity};
 
 /// Gives out the operations that the spans form, in the order of their start.
 pub(super) fn operations(
@@ -32,6 +33,7 @@ pub(super) fn operations(
     group(&mut spans, &mut names.names, &options.grouping, &mut report);
     for file in spans.spans.chunk_by(|one, next| one.file == next.file) {
         look_at_times(&spans, file, &mut report);
+        look_at_grain(&spans, file, &mut report);
     }
     let mut forest = assemble(&mut names.names, spans, options.correct_skew, &mut report);
     let kept = forest.spans.kept.take().map(|kept| (sink.wanted(), Arc::new(*kept)));
@@ -39,7 +41,8 @@ pub(super) fn operations(
     let mut tree = TreeView::default();
     let mut plan = SpanPlan::default();
 
-    let (learned, skew) = survey(&forest, &unknown, options, &mut names.names, &mut tree, &mut plan);
+    let Survey { learned, unanswered, skew } =
+        survey(&forest, &unknown, options, &mut names.names, &mut tree, &mut plan);
     report_skew(&forest.spans.files, &skew, &names.names, &mut report);
 
     let known = Knowledge { learned: &learned, unknown: &unknown };
@@ -48,9 +51,18 @@ pub(super) fn operations(
     for tree_range in &forest.trees {
         load(&forest, tree_range, &mut tree);
         missing.add(classify(&tree, &known, &mut plan));
+        for (item, answering) in unanswered.name(&mut plan, &tree) {
+            report_unanswered(
+                &forest.spans,
+                &tree.spans[plan.items[item as usize].span as usize],
+                answering,
+                names,
+                &mut report,
+            );
+        }
         let tolerance = tolerance(&tree);
         decide_calls(&mut plan, &skew, tolerance);
-        let (events, start) = emitter.emit(&plan, names, tolerance.resolution, tolerance.slack);
+        let (events, start) = emitter.emit(&plan, names, tolerance);
         let weight = tree.spans[0].weight;
         let operation = Operation {
             scenario: scenario(&plan, &mut names.names),
@@ -106,6 +118,30 @@ fn look_at_times(all: &Spans, spans: &[Span], report: &mut ReadReport) {
                 .with_hint("times of OTLP are nanoseconds since 1970, those of Jaeger microseconds")
         });
     }
+}
+
+/// Says how well durations are known where the clocks of a file count milliseconds, and half of the spans take no hundred of these.
+fn look_at_grain(all: &Spans, spans: &[Span], report: &mut ReadReport) {
+    const MILLI: i64 = 1_000_000;
+    /// From fewer nothing follows.
+    const ENOUGH: usize = 10;
+    let coarse = |span: &Span| span.start % MILLI == 0 && span.end % MILLI == 0;
+    if spans.len() < ENOUGH || !spans.iter().all(coarse) {
+        return;
+    }
+    let mut durations: Vec<i64> = spans.iter().map(Span::duration).collect();
+    let middle = durations.len() / 2;
+    let median = *durations.select_nth_unstable(middle).1;
+    if median >= 100 * MILLI {
+        return;
+    }
+    report.count("file whose clocks count milliseconds", || {
+        let message = format!("all times of this trace are whole milliseconds, and half of its spans take {} ms or less", median / MILLI);
+        let place = Place::File { file: Arc::clone(all.file_of(&spans[0])) };
+        Diagnostic::new(Severity::Note, codes::COARSE_CLOCK, place, message)
+            .with_note("a time is known to a millisecond; where operations begin as it does, their mean is off by up to half a millisecond")
+            .with_note("of calls within a millisecond no clock tells which came first: a client that may have waited counts as one that waits")
+    });
 }
 
 fn item(forest: &Forest, span: &Span) -> SpanItem {
@@ -206,7 +242,40 @@ fn load(forest: &Forest, tree_range: &Tree, tree: &mut TreeView) {
     tree.finish();
 }
 
-/// A first look at all trees: which peers have which names, and how the clocks differ.
+/// Says what a call is taken to have asked whose server span was lost.
+fn report_unanswered(
+    spans: &Spans,
+    client: &Span,
+    (service, operation): Answering,
+    names: &TraceNames,
+    report: &mut ReadReport,
+) {
+    let text = |name| names.names.text(name).escape_debug();
+    report.count("lost server span, named after those of calls like it", || {
+        let message = format!(
+            "the server span of a call `{}` of `{}` was lost: calls like it ask `{}` of `{}`",
+            text(client.name),
+            text(client.service),
+            text(operation),
+            text(service)
+        );
+        Diagnostic::warning(codes::LOST_HALF, spans.place_of(client), message).with_note(
+            "it counts as one of these, and works as long as its client waits, less what such calls are on their way",
+        )
+    });
+}
+
+/// What all trees together tell.
+struct Survey {
+    /// Which peers have which names.
+    learned: Learned,
+    /// What calls ask that lost their server span.
+    unanswered: Unanswered,
+    /// How the clocks differ.
+    skew: Skew,
+}
+
+/// A first look at all trees.
 fn survey(
     forest: &Forest,
     unknown: &FxHashMap<Name, Name>,
@@ -214,13 +283,15 @@ fn survey(
     names: &mut Names,
     tree: &mut TreeView,
     plan: &mut SpanPlan,
-) -> (Learned, Skew) {
+) -> Survey {
     let mut skew = Skew::default();
+    let mut unanswered = Unanswered::default();
     let mut seen: FxHashMap<(Name, Name, Name), FxHashMap<Name, u64>> = FxHashMap::default();
     let nothing = Learned::default();
     for tree_range in &forest.trees {
         load(forest, tree_range, tree);
         classify(tree, &Knowledge { learned: &nothing, unknown }, plan);
+        unanswered.observe(plan, tree);
         for item in &plan.items {
             let What::Call(call_kind) = item.what else { continue };
             let callee = &plan.visits[item.callee as usize];
@@ -241,6 +312,7 @@ fn survey(
         }
     }
     skew.fit();
+    unanswered.settle(names);
     let learned = seen
         .into_iter()
         .filter_map(|(key, services)| {
@@ -250,7 +322,7 @@ fn survey(
             Some((key, service))
         })
         .collect();
-    (learned, skew)
+    Survey { learned, unanswered, skew }
 }
 
 /// What the peer of a call is called of which nothing is known.

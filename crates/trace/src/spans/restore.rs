@@ -7,10 +7,13 @@
 //! - a server span alone: a call was lost. It belongs in the one visit that was under way for at least half of its time
 //!   and whose service is seen calling this service elsewhere in the file.
 //!
+//! Spans most of whose like have lost their parents were called by something that records no spans. It is part of the operation that the trace
+//! begins with, which does not wait for it as far as anybody knows: these hang below the first span of the trace, if there is one alone.
+//!
 //! Where two places fit, nothing is guessed. Where none does, and several spans share the missing parent, it becomes the
 //! root of an operation; a single span becomes the root itself.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::codes;
 use crate::spans::assemble::{NAMELESS, NOBODY, UNKNOWN_SERVICE, Work};
@@ -40,6 +43,7 @@ pub(super) fn restore(work: &mut Work<'_>) {
         return;
     }
     let calls = known_calls(work);
+    let callers = Callers::of(work);
     let mut added = Vec::new();
     let mut at = 0;
     while at < work.sorted.len() {
@@ -47,7 +51,7 @@ pub(super) fn restore(work: &mut Work<'_>) {
         let length = work.sorted[at..].partition_point(|index| work.span(*index).trace == trace);
         let members = at..at + length;
         if work.sorted[members.clone()].iter().any(|index| orphans(work, *index)) {
-            restore_trace(work, members, &calls, &mut added);
+            restore_trace(work, members, &calls, &callers, &mut added);
         }
         at += length;
     }
@@ -73,10 +77,12 @@ fn restore_trace(
     work: &mut Work<'_>,
     members: std::ops::Range<usize>,
     calls: &FxHashSet<(Name, Name)>,
+    callers: &Callers,
     added: &mut Vec<u32>,
 ) {
     let spans: Vec<u32> = work.sorted[members].to_vec();
     let fragments = fragments(work, &spans);
+    let first = first_span(work, &spans);
     let mut places = Places::new(work, &spans);
     let small = fragments.len().saturating_mul(spans.len()) <= MOST_PAIRS;
     for fragment in fragments {
@@ -88,6 +94,22 @@ fn restore_trace(
                     .with_note("it was put back there")
             });
             places.attach(work, &fragment, place, added);
+        } else if let Some(first) = first.filter(|first| callers.are_unseen(work, *first, &fragment)) {
+            work.count("parent that records no spans", fragment.members[0], |at| {
+                Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span was lost, as that of most spans of its operation")
+                    .with_note("what calls them records no spans: it counts as called by the first span of the trace, which does not wait")
+            });
+            let parent = if fragment.members.len() > 1 {
+                synthesize(work, &fragment, SpanKind::Server, added)
+            } else {
+                fragment.members[0]
+            };
+            for &member in fragment.members.iter().filter(|member| **member != parent) {
+                work.parent[member as usize] = parent;
+            }
+            work.parent[parent as usize] = first;
+            work.spans.spans[parent as usize].follows = true;
+            places.whole.retain(|_, whole| *whole);
         } else if fragment.members.len() > 1 {
             work.count("lost parent, taken as a root", fragment.members[0], |at| {
                 Diagnostic::warning(codes::LOST_PARENT, at, "the parent of this span and of others was lost")
@@ -104,6 +126,38 @@ fn restore_trace(
             });
         }
     }
+}
+
+/// How many spans of each operation there are, and how many of them have lost their parents.
+struct Callers(FxHashMap<(Name, Name, SpanKind), (u64, u64)>);
+
+impl Callers {
+    fn of(work: &Work<'_>) -> Self {
+        let mut spans: FxHashMap<(Name, Name, SpanKind), (u64, u64)> = FxHashMap::default();
+        for &index in &work.sorted {
+            let span = work.span(index);
+            let (all, orphans) = spans.entry((span.service, span.name, span.kind)).or_default();
+            *all += 1;
+            *orphans += u64::from(work.parent[index as usize] == NOBODY && span.parent.is_some());
+        }
+        Self(spans)
+    }
+
+    /// Whether what called a fragment, during the time of the trace's first span, records no spans.
+    fn are_unseen(&self, work: &Work<'_>, first: u32, fragment: &Fragment) -> bool {
+        /// From fewer nothing follows.
+        const ENOUGH: u64 = 10;
+        let (first, member) = (work.span(first), work.span(fragment.members[0]));
+        let known = self.0.get(&(member.service, member.name, member.kind));
+        known.is_some_and(|(all, orphans)| *all >= ENOUGH && 2 * orphans > *all)
+            && (first.start..=first.end).contains(&fragment.start)
+    }
+}
+
+/// The span that a trace begins with, where only one has no parent.
+fn first_span(work: &Work<'_>, spans: &[u32]) -> Option<u32> {
+    let mut roots = spans.iter().filter(|index| !work.span(**index).parent.is_some());
+    roots.next().copied().filter(|first| work.parent[*first as usize] == NOBODY && roots.next().is_none())
 }
 
 /// The lost parents of a trace, those with the longest time first, since others may belong below them.
@@ -142,13 +196,12 @@ struct Places {
     /// Calls that have a server half.
     answered: FxHashSet<u32>,
     /// Whether a span's tree is whole: its root is no orphan. By span.
-    whole: rustc_hash::FxHashMap<u32, bool>,
+    whole: FxHashMap<u32, bool>,
 }
 
 impl Places {
     fn new(work: &Work<'_>, spans: &[u32]) -> Self {
-        let mut places =
-            Self { spans: spans.to_vec(), answered: FxHashSet::default(), whole: rustc_hash::FxHashMap::default() };
+        let mut places = Self { spans: spans.to_vec(), answered: FxHashSet::default(), whole: FxHashMap::default() };
         for &index in spans {
             let parent = work.parent[index as usize];
             if parent != NOBODY && answers(work.span(index), work.span(parent)) {

@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use crate::spans::call_semantics::Tolerance;
 use crate::spans::plan::{CallKind, Item, NONE, SpanPlan, What};
 use crate::{Event, Kind, Task, TaskId, TraceNames};
 use dyelog_diagnostic::names::Name;
@@ -86,8 +87,7 @@ pub struct Emitter {
     branch_items: Vec<u32>,
     current: u32,
     origin: i64,
-    resolution: i64,
-    slack: i64,
+    tolerance: Tolerance,
 }
 
 /// What an emission reads.
@@ -98,8 +98,8 @@ struct Run<'a> {
 }
 
 impl Emitter {
-    /// The events of an operation, and its start in nanoseconds. `resolution` and `slack` say from when on items overlap.
-    pub fn emit(&mut self, plan: &SpanPlan, names: &mut TraceNames, resolution: i64, slack: i64) -> (Vec<Event>, i64) {
+    /// The events of an operation, and its start in nanoseconds. `tolerance` says from when on items overlap.
+    pub fn emit(&mut self, plan: &SpanPlan, names: &mut TraceNames, tolerance: Tolerance) -> (Vec<Event>, i64) {
         self.events = Vec::with_capacity(plan.visits.len() * 4 + plan.items.len() * 2 + 4);
         self.threads.clear();
         self.counters.clear();
@@ -110,7 +110,7 @@ impl Emitter {
         self.slots.clear();
         self.branch_items.clear();
         self.origin = plan.visits[0].start;
-        (self.resolution, self.slack) = (resolution, slack);
+        self.tolerance = tolerance;
         let origin = self.origin;
         let mut run = Run { e: self, plan, names };
         run.operation();
@@ -218,7 +218,7 @@ impl Run<'_> {
 
     /// From when on a time counts as after another, where an item is involved.
     fn tolerance(&self, item: &Item) -> i64 {
-        if item.client { self.e.resolution } else { self.e.slack }
+        if item.client { self.e.tolerance.resolution } else { self.e.tolerance.slack }
     }
 
     /// One past the last of the items from `at` on that overlap, each some other before it.
@@ -356,7 +356,8 @@ impl Run<'_> {
         let one_clock = own.caller != NONE && self.plan.visit_of(self.item_at(own.caller)).clock == own.clock;
         let comes_after = |item: &Item| {
             // By one clock, what begins when the answer is out comes after it.
-            item.end > reply.saturating_add(self.e.slack) || one_clock && item.start >= reply && item.end > item.start
+            item.end > reply.saturating_add(self.e.tolerance.slack)
+                || one_clock && item.start >= reply.saturating_add(self.e.tolerance.grain()) && item.end > item.start
         };
         (scope.first..scope.last).find(|at| comes_after(self.sorted(*at))).unwrap_or(scope.last)
     }
@@ -413,7 +414,7 @@ impl Run<'_> {
             (self.item_at(of.forward).start, at + 1)
         };
         let thread = self.fork_node(visit, time, of.span);
-        if rest < last || of.extent > time.saturating_add(self.e.resolution) {
+        if rest < last || of.extent > time.saturating_add(self.e.tolerance.resolution) {
             self.node(Kind::Activity, visit, time, of.span);
         }
         self.e.steps.push(if of.forward == NONE {

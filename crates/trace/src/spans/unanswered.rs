@@ -1,0 +1,178 @@
+//! Calls whose server span was lost: what they asked is learned from those like them whose server span is there.
+//!
+//! A client span tells the operation by its own name at best: `GET`. The calls of the same operation of the same service, to the same peer and of
+//! that name, tell which operations answer them, how long on the mean a call is on its way, how much processor time it takes, and how long the work of one
+//! lasts for which nobody waits. A call that has no server span asks the one of them that its visit lacks most, compared to how often such visits ask each. Where most of these
+//! calls have no server span, the server records none: they keep their name.
+
+use rustc_hash::FxHashMap;
+
+use crate::spans::classify::TreeView;
+use crate::spans::plan::{CallKind, Item, SpanPlan, What};
+use dyelog_diagnostic::names::{Name, Names};
+
+/// Of the operations that answer calls of one kind, so many are told apart; they are those that answer most.
+const MOST_ANSWERS: usize = 32;
+
+/// Calls alike: the calling service and its operation, none for any of them; the peer; the name of the client span.
+type Calls = (Name, Name, Name, Name);
+
+/// What answers some calls: service and operation.
+pub type Answering = (Name, Name);
+
+/// Calls that were answered by one operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answered {
+    calls: u64,
+    /// How long they were on their way, there and back, of those that know.
+    network: i128,
+    timed: u64,
+    /// How long the work took.
+    work: i128,
+    /// The processor time of the visits that were measured, without that of their local spans, seconds.
+    cpu: f64,
+    measured: u64,
+}
+
+/// What is known of calls alike.
+#[derive(Debug, Default)]
+struct Known {
+    /// Visits that made such calls, and the last of them.
+    visits: u64,
+    last_visit: Option<u64>,
+    unanswered: u64,
+    answers: FxHashMap<Answering, Answered>,
+    /// The answers that were given most, by frequency and name.
+    most: Vec<(Answering, Answered)>,
+}
+
+/// What complete calls tell of those that lost their server span.
+#[derive(Debug, Default)]
+pub struct Unanswered {
+    known: FxHashMap<Calls, Known>,
+    /// Visits of the trees that were seen before.
+    visits: u64,
+}
+
+/// The calls that an item is one of, as closely as can be told and by any operation of its service.
+fn calls_of(plan: &SpanPlan, tree: &TreeView, item: &Item) -> [Calls; 2] {
+    let client = &tree.spans[item.span as usize];
+    let of = |operation| (client.service, operation, client.peer, client.name);
+    [of(plan.visit_of(item).operation), of(Name::NONE)]
+}
+
+fn is_call(item: &Item) -> bool {
+    matches!(item.what, What::Call(_)) && item.client
+}
+
+impl Unanswered {
+    /// Takes in the calls of a tree.
+    pub fn observe(&mut self, plan: &SpanPlan, tree: &TreeView) {
+        for item in plan.items.iter().filter(|item| is_call(item)) {
+            let callee = &plan.visits[item.callee as usize];
+            let visit = self.visits + u64::from(plan.scopes[item.scope as usize].visit);
+            let way = item.end.saturating_sub(item.start).saturating_sub(callee.end.saturating_sub(callee.start));
+            let [closely, loosely] = calls_of(plan, tree, item);
+            let all = if closely == loosely { 1 } else { 2 };
+            for calls in [closely, loosely].into_iter().take(all) {
+                let known = self.known.entry(calls).or_default();
+                if known.last_visit.replace(visit) != Some(visit) {
+                    known.visits += 1;
+                }
+                if callee.unrecorded {
+                    known.unanswered += 1;
+                    continue;
+                }
+                let answered = known.answers.entry((callee.service, callee.operation)).or_default();
+                answered.calls += 1;
+                answered.work += i128::from(callee.end.saturating_sub(callee.start));
+                if !callee.cpu.is_nan() {
+                    answered.cpu += callee.cpu;
+                    answered.measured += 1;
+                }
+                if way >= 0 {
+                    answered.network += i128::from(way);
+                    answered.timed += 1;
+                }
+            }
+        }
+        self.visits += plan.visits.len() as u64;
+    }
+
+    /// All calls are known.
+    pub fn settle(&mut self, names: &Names) {
+        for known in self.known.values_mut() {
+            let text = |answering: Answering| (names.text(answering.0), names.text(answering.1));
+            known.most = known.answers.drain().collect();
+            known.most.sort_by(|a, b| b.1.calls.cmp(&a.1.calls).then_with(|| text(a.0).cmp(&text(b.0))));
+            known.most.truncate(MOST_ANSWERS);
+        }
+    }
+
+    /// What is known of the calls that an item is one of, where most of them are answered.
+    fn known_of(&self, plan: &SpanPlan, tree: &TreeView, item: &Item) -> Option<&Known> {
+        let answered = |known: &&Known| {
+            let answered: u64 = known.most.iter().map(|(_, own)| own.calls).sum();
+            answered > 2 * known.unanswered
+        };
+        let [closely, loosely] = calls_of(plan, tree, item);
+        // An operation that was lost itself has no name, and is any.
+        self.known.get(&closely).or_else(|| self.known.get(&loosely)).filter(answered)
+    }
+
+    /// Names what the calls of a tree asked that lost their server spans. Gives these: the item and what it asks.
+    pub fn name(&self, plan: &mut SpanPlan, tree: &TreeView) -> Vec<(u32, Answering)> {
+        let is_lost = |item: &Item| is_call(item) && plan.visits[item.callee as usize].unrecorded;
+        let lost: Vec<u32> = (0..plan.items.len() as u32).filter(|at| is_lost(&plan.items[*at as usize])).collect();
+        let mut named = Vec::new();
+        if lost.is_empty() {
+            return named;
+        }
+        let visit_of = |plan: &SpanPlan, item: &Item| plan.scopes[item.scope as usize].visit;
+        let mut made: FxHashMap<(u32, Answering), u64> = FxHashMap::default();
+        for item in plan.items.iter().filter(|item| is_call(item)) {
+            let callee = &plan.visits[item.callee as usize];
+            if !callee.unrecorded {
+                *made.entry((visit_of(plan, item), (callee.service, callee.operation))).or_default() += 1;
+            }
+        }
+        for at in lost {
+            let item = &plan.items[at as usize];
+            let visit = visit_of(plan, item);
+            let Some(known) = self.known_of(plan, tree, item) else { continue };
+            // What such visits ask as often as this one did is not what it lacks. Of equal ones the first is the most frequent.
+            let lacks = |answering: Answering, own: &Answered| {
+                let made = made.get(&(visit, answering)).copied().unwrap_or(0);
+                i128::from(own.calls) - i128::from(made) * i128::from(known.visits)
+            };
+            let mut best: Option<(i128, Answering, Answered)> = None;
+            for (answering, own) in &known.most {
+                let lack = lacks(*answering, own);
+                if best.is_none_or(|(most, ..)| lack > most) {
+                    best = Some((lack, *answering, *own));
+                }
+            }
+            let Some((_, answering, own)) = best else { continue };
+            *made.entry((visit, answering)).or_default() += 1;
+            let (callee, what) = (item.callee as usize, item.what);
+            fill(plan, callee, own, what);
+            (plan.visits[callee].service, plan.visits[callee].operation) = answering;
+            named.push((at, answering));
+        }
+        named
+    }
+}
+
+/// Gives a visit that was lost the times that the calls like it had.
+fn fill(plan: &mut SpanPlan, visit: usize, like: Answered, what: What) {
+    let mean = |sum: i128, count: u64| i64::try_from(sum / i128::from(count.max(1))).unwrap_or(0);
+    if like.measured > 0 {
+        plan.visits[visit].cpu = like.cpu / like.measured as f64;
+    }
+    let visit = &mut plan.visits[visit];
+    visit.on_the_way = mean(like.network, like.timed);
+    if what == What::Call(CallKind::Deferred) {
+        visit.end = visit.start.saturating_add(mean(like.work, like.calls));
+        visit.extent = visit.end;
+    }
+}
