@@ -202,6 +202,7 @@ fn a_violation_of_each_kind_would_be_seen() {
             "crates/lqn/src/x.rs",
             "// println!(\"x\") is for cli\nconst X: &str = \"crate::solve::layered println! .unwrap()\";",
         ),
+        ("crates/lqn/tests/x.rs", "fn f() { None::<u8>.unwrap(); }"),
         ("crates/lqn/src/x.rs", "/// ```\n/// x.unwrap();\n/// ```\nfn f() {}"),
         ("crates/lqn/src/x.rs", "fn f() {}\n#[cfg(test)]\nmod tests {\n fn g() { x.unwrap(); }\n}"),
         ("crates/lqn/src/x.rs", "const Q: char = '\"'; const R: &str = r#\"println!(\"x\")\"#; /* .unwrap() /* */ */"),
@@ -249,7 +250,8 @@ fn violations(path: &str, text: &str) -> Vec<String> {
         broken.push(format!("{path}: {lines} lines, more than {LONGEST}"));
     }
     let code = without_tests(&code_of(text));
-    if !path.ends_with("tests.rs") && code.contains(".unwrap()") {
+    let is_test = path.ends_with("tests.rs") || path.contains("/tests/");
+    if !is_test && code.contains(".unwrap()") {
         broken.push(format!("{path}: `.unwrap()`; say why it cannot fail with `.expect(\"…\")`, or return an error"));
     }
     let Some(room) = room_of(path) else { return broken };
