@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<()> {
         Some("row") => {
             let row = run(number("--clients", 10)?, number("--threads", 1)?, seconds, false)?;
             print_header();
-            row.print(row.predicted(&row.found.model)?);
+            row.print(predicted(&row.found.model)?);
             for finding in &row.found.findings {
                 eprintln!("{finding}");
             }
@@ -75,16 +75,6 @@ impl Row {
         cycle.map_or((f64::NAN, f64::NAN), |cycle| (cycle.figure.value, cycle.figure.half_width.unwrap_or(f64::NAN)))
     }
 
-    /// The mean cycle of a model, seconds: by layers, and by simulation.
-    fn predicted(&self, model: &Model) -> anyhow::Result<(f64, f64)> {
-        let client = model.task_named("client").context("there are clients")?.index();
-        let by = |options: SolveOptions| -> anyhow::Result<f64> {
-            let results = solve(model, &options, None, &mut ())?.results;
-            results.tasks[client].response().context("clients go round")
-        };
-        Ok((by(SolveOptions::default())?, by(SimulateOptions::default().into())?))
-    }
-
     fn print(&self, (layered, simulated): (f64, f64)) {
         let (measured, half) = self.measured();
         let off = |predicted: f64| 100.0 * (predicted / measured - 1.0);
@@ -102,6 +92,16 @@ impl Row {
     }
 }
 
+/// The mean cycle of a model, seconds: by layers, and by simulation.
+fn predicted(model: &Model) -> anyhow::Result<(f64, f64)> {
+    let client = model.task_named("client").context("there are clients")?.index();
+    let by = |options: SolveOptions| -> anyhow::Result<f64> {
+        let results = solve(model, &options, None, &mut ())?.results;
+        results.tasks[client].response().context("clients go round")
+    };
+    Ok((by(SolveOptions::default())?, by(SimulateOptions::default().into())?))
+}
+
 fn print_header() {
     println!("clients threads  measured/ms       solved          simulated");
 }
@@ -113,7 +113,7 @@ fn table(seconds: u32, repeat: u32) -> anyhow::Result<()> {
         let mut own = Vec::new();
         for _ in 0..repeat.max(1) {
             let row = run(clients, threads, seconds, false)?;
-            let predicted = row.predicted(&row.found.model)?;
+            let predicted = predicted(&row.found.model)?;
             row.print(predicted);
             own.push(predicted.0 / row.measured().0 - 1.0);
         }
@@ -138,7 +138,7 @@ fn what_if(seconds: u32) -> anyhow::Result<()> {
     print_header();
     for (model, on_second) in [(&many, false), (&apart, true)] {
         let row = run(40, 3, seconds, on_second)?;
-        row.print(base.predicted(model)?);
+        row.print(predicted(model)?);
     }
     Ok(())
 }
@@ -174,18 +174,10 @@ fn child(processor: &str, arguments: &[&str], folder: &Path) -> anyhow::Result<C
     command.stdin(Stdio::null()).spawn().context("cannot start a process; is `taskset` there?")
 }
 
-/// The system's configuration: what no observer sees. The disk's service time is that for which it was held.
-fn configuration(folder: &Path) -> anyhow::Result<String> {
-    let (mut held, mut visits) = (0.0, 0.0);
-    for name in ["server1", "server2"] {
-        let text = fs::read_to_string(folder.join(format!("{name}.disk")))?;
-        let (own, times) = text.split_once(' ').context("two numbers")?;
-        held += own.parse::<f64>()?;
-        visits += times.parse::<f64>()?;
-    }
-    let service = held / visits / NANO;
-    let node = |host: &str| format!("[nodes.{host}]\ncores = 1\ndisks.main = {{ service = {service} }}\n");
-    Ok(node("host1") + &node("host2"))
+/// The system's configuration: what no observer sees.
+fn configuration() -> String {
+    let node = |host: &str| format!("[nodes.{host}]\ncores = 1\ndisks.main = {{ service = {} }}\n", tiers::DISK);
+    node("host1") + &node("host2")
 }
 
 fn model(folder: &Path) -> anyhow::Result<PeriodModel> {
@@ -198,6 +190,6 @@ fn model(folder: &Path) -> anyhow::Result<PeriodModel> {
     let margin = (2.0 * NANO) as i64;
     let from = ours().map(|own| own.from).min().context("clients report")?.saturating_add(margin);
     let to = ours().map(|own| own.to).max().context("clients report")?.saturating_sub(margin);
-    let system = System::parse("system.toml", &configuration(folder)?)?;
+    let system = System::parse("system.toml", &configuration())?;
     Ok(build(&Period::of(&observations, from, to), &system, &Options::default())?)
 }

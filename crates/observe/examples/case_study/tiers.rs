@@ -1,10 +1,10 @@
 //! The processes: clients, and servers that work on the processor and on a disk.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -25,13 +25,9 @@ static TO_STORE: Output = Output::new("Server2", "store", Request::Synchronous);
 
 /// Mean think time, seconds.
 const THINK: f64 = 0.16;
-/// Mean sleep of a disk operation, seconds; waking up comes to it.
-const DISK: f64 = 0.00040;
+/// Mean service time of the disk, seconds.
+pub const DISK: f64 = 0.00040;
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// For how long the process held the disk, nanoseconds, and how often.
-static HELD: AtomicU64 = AtomicU64::new(0);
-static VISITS: AtomicU64 = AtomicU64::new(0);
 
 /// Random numbers for think times and demands: splitmix64.
 struct Random(u64);
@@ -62,20 +58,26 @@ fn compute(random: &mut Random, mean: f64) {
     }
 }
 
-/// The disk of the host: a lock that one thread of all processes holds at a time.
-struct Disk(PathBuf);
+/// The disk of the host, first come first served: a file tells until when it is taken. It works on where a process that waits for it gets no processor.
+struct Disk(File);
 
 impl Disk {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        Ok(Self(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
     fn visit(&self, random: &mut Random, times: u32) -> anyhow::Result<()> {
         for _ in 0..times {
-            let time = random.exponential(DISK);
-            let file = File::open(&self.0)?;
-            file.lock()?;
-            let begin = Instant::now();
-            std::thread::sleep(Duration::from_secs_f64(time));
-            HELD.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
-            VISITS.fetch_add(1, Ordering::Relaxed);
-            file.unlock()?;
+            let service = (1e9 * random.exponential(DISK)) as i64;
+            self.0.lock()?;
+            let mut free = [0; 8];
+            self.0.read_at(&mut free, 0)?;
+            let now = clock_gettime(ClockId::Monotonic);
+            let now = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+            let done = i64::from_le_bytes(free).max(now) + service;
+            self.0.write_at(&done.to_le_bytes(), 0)?;
+            self.0.unlock()?;
+            std::thread::sleep(Duration::from_nanos(done.abs_diff(now)));
             count_disk(1, 0);
         }
         Ok(())
@@ -186,8 +188,6 @@ pub fn serve(name: &str, host: &str, threads: u32, folder: &Path) -> anyhow::Res
     }
     let summary = observer.finish();
     anyhow::ensure!(summary.is_clean(), "{summary:?}");
-    let (held, visits) = (HELD.load(Ordering::Relaxed), VISITS.load(Ordering::Relaxed));
-    fs::write(folder.join(format!("{name}.disk")), format!("{held} {visits}"))?;
     Ok(())
 }
 
@@ -198,7 +198,7 @@ fn worker(
     folder: &Path,
 ) -> anyhow::Result<()> {
     let mut random = Random(1_000_003 * (number + 1) + u64::from(std::process::id()));
-    let disk = Disk(folder.join("disk"));
+    let disk = Disk::open(&folder.join("disk"))?;
     let mut second = if name == "server1" { Some(Connection::to("server2", folder)?) } else { None };
     let at = second.as_ref().map_or("", |second| second.1.as_str());
     let [fetch, store] = [&TO_FETCH, &TO_STORE].map(|output| output.at(at));
