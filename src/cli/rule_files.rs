@@ -49,11 +49,20 @@ pub fn load(files: &[PathBuf], sources: &mut Sources) -> Result<Rules, Diagnosti
 
 /// The same, reporting the texts to a listener.
 pub fn load_telling(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Rules, Diagnostics> {
-    let texts = texts(files, source)?;
+    load_texts(&texts(files)?, files, source)
+}
+
+/// Loads rule files whose texts have been read; files that they use lie beside them. All texts go to the listener.
+pub fn load_texts(
+    texts: &[Text],
+    files: &[PathBuf],
+    source: &mut dyn FnMut(Arc<str>, Arc<str>),
+) -> Result<Rules, Diagnostics> {
+    tell(texts, source);
     let beside = Beside::of(files);
     // A folder that happens to hold a file of the same name must not change what the shipped files mean.
     let resolve = |name: &str| if shipped_text(name).is_some() { None } else { beside.text(name) };
-    let rules = Rules::with_user_files(&texts, &resolve);
+    let rules = Rules::with_user_files(texts, &resolve);
     beside.read().into_iter().for_each(|(name, text)| source(name, text));
     rules
 }
@@ -69,22 +78,26 @@ pub fn text(file: &Path) -> Result<Text, Diagnostic> {
     Ok((input::shown(file), text))
 }
 
-/// The texts of rule files. They and the shipped ones go to the listener.
-fn texts(files: &[PathBuf], source: &mut dyn FnMut(Arc<str>, Arc<str>)) -> Result<Vec<Text>, Diagnostics> {
+/// The texts of rule files.
+fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Diagnostics> {
     let (texts, unreadable): (Vec<_>, Vec<_>) = files.iter().map(|file| text(file)).partition(Result::is_ok);
     let unreadable: Vec<Diagnostic> = unreadable.into_iter().filter_map(Result::err).collect();
-    if !unreadable.is_empty() {
-        return Err(Diagnostics(unreadable));
+    if unreadable.is_empty() {
+        Ok(texts.into_iter().filter_map(Result::ok).collect())
+    } else {
+        Err(Diagnostics(unreadable))
     }
-    let texts: Vec<Text> = texts.into_iter().filter_map(Result::ok).collect();
+}
+
+/// Gives the texts of the shipped files and of these to a listener.
+fn tell(texts: &[Text], source: &mut dyn FnMut(Arc<str>, Arc<str>)) {
     for (name, text) in SHIPPED {
         source(name.into(), text.into());
         source(format!("rules/{name}").into(), text.into());
     }
-    for (name, text) in &texts {
+    for (name, text) in texts {
         source(Arc::clone(name), Arc::clone(text));
     }
-    Ok(texts)
 }
 
 /// Checks rule files as they are loaded together. All texts that findings may point into go to the sources.
@@ -92,7 +105,8 @@ pub fn check(files: &[PathBuf], sources: &mut Sources) -> Result<Checked, Diagno
     for (name, text) in standard::FILES {
         sources.insert(name.into(), text.into());
     }
-    let texts = texts(files, &mut |file, text| sources.insert(file, text))?;
+    let texts = texts(files)?;
+    tell(&texts, &mut |file, text| sources.insert(file, text));
     let beside = Beside::of(files);
     let checked = authoring::check(&texts, &|name| beside.text(name));
     beside.read().into_iter().for_each(|(name, text)| sources.insert(name, text));

@@ -26,9 +26,8 @@ pub fn text(tested: &[Tested]) -> String {
         let detail = match outcome {
             Outcome::Compared(verdict) => verdict.summary(),
             Outcome::New => "no model of it is accepted yet".to_owned(),
-            Outcome::Accepted => String::new(),
             Outcome::Failed(_) => "no model can be made of it".to_owned(),
-            Outcome::Held | Outcome::Broken(_) => String::new(),
+            Outcome::Accepted | Outcome::Held | Outcome::Broken(_) => String::new(),
             Outcome::Orphaned => "an accepted model whose trace is gone: delete it, or bring the trace back".to_owned(),
         };
         text.push_str(format!("{:<9}  {trace}  {detail}", word(outcome)).trim_end());

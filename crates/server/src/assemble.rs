@@ -6,7 +6,7 @@
 //! remembers it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::spans::{SpanBytes, put_field, put_head};
@@ -123,7 +123,7 @@ pub struct Assembler {
     /// When to look at which trace.
     due: BinaryHeap<Reverse<(Nanos, u128)>>,
     /// By when their first span came.
-    oldest: BTreeMap<(Nanos, u128), ()>,
+    oldest: BTreeSet<(Nanos, u128)>,
     resources: HashSet<Arc<[u8]>>,
     bytes: usize,
     spans: u64,
@@ -145,7 +145,7 @@ impl Assembler {
             gathering,
             open: HashMap::new(),
             due: BinaryHeap::new(),
-            oldest: BTreeMap::new(),
+            oldest: BTreeSet::new(),
             resources: HashSet::new(),
             bytes: 0,
             spans: 0,
@@ -187,7 +187,7 @@ impl Assembler {
         let mut added = span.bytes.len() + OVERHEAD;
         let open = self.open.entry(span.trace).or_insert_with(|| {
             due.push(Reverse((now.saturating_add(grace), span.trace)));
-            oldest.insert((now, span.trace), ());
+            oldest.insert((now, span.trace));
             added += TRACE_OVERHEAD;
             Open {
                 first_seen: now,
@@ -243,14 +243,14 @@ impl Assembler {
             }
         }
         while self.bytes > self.gathering.most_bytes {
-            let Some((&(_, trace), ())) = self.oldest.first_key_value() else { break };
+            let Some(&(_, trace)) = self.oldest.first() else { break };
             self.give_out(trace);
         }
     }
 
     /// Gives out everything.
     pub fn give_out_all(&mut self) {
-        while let Some((&(_, trace), ())) = self.oldest.first_key_value() {
+        while let Some(&(_, trace)) = self.oldest.first() {
             self.give_out(trace);
         }
     }

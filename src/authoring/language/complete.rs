@@ -96,12 +96,12 @@ impl Read {
     fn own_relations(&self) -> Vec<Proposal> {
         let scopes = Scopes::of(&self.program);
         let names: BTreeSet<&str> = scopes.names(0).into_iter().collect();
-        let told = |name: &&str| Proposal::new(ProposalKind::Relation, name, self.columns(&scopes, name).join(", "));
+        let told = |name: &&str| Proposal::new(ProposalKind::Relation, name, Self::columns(&scopes, name).join(", "));
         names.iter().map(told).collect()
     }
 
     /// The columns of a relation, by the terms of its first head.
-    fn columns(&self, scopes: &Scopes<'_>, name: &str) -> Vec<String> {
+    fn columns(scopes: &Scopes<'_>, name: &str) -> Vec<String> {
         let first = scopes.relation_in(0, name).map(|number| scopes.first(number));
         first.map_or_else(Vec::new, |head| head.arguments.iter().map(|term| print_term(&term.value)).collect())
     }
@@ -119,7 +119,7 @@ impl Read {
         let fact = facts.iter().find(|(known, ..)| *known == name);
         let columns: Vec<String> = match fact {
             Some((_, columns, _)) => columns.iter().map(|&column| column.to_owned()).collect(),
-            None => self.columns(&Scopes::of(&self.program), name),
+            None => Self::columns(&Scopes::of(&self.program), name),
         };
         let column = columns.get(place).filter(|column| column.starts_with(|c: char| c.is_alphabetic()));
         column
@@ -147,9 +147,8 @@ impl Read {
             let follows = self.kind(number + 1);
             let named = number > item && self.word(number - 1) == Some("template");
             let other = matches!(follows, Some(Kind::OpenRound | Kind::OpenCurly | Kind::Colon));
-            if !(written || named || other || KEYWORDS.contains(&word))
-                && !["Be", "Ac", "Ed", "Fk", "Jn"].contains(&word)
-            {
+            let reserved = KEYWORDS.contains(&word) || ["Be", "Ac", "Ed", "Fk", "Jn"].contains(&word);
+            if !(written || named || other || reserved) {
                 names.insert(word);
             }
         }

@@ -261,7 +261,7 @@ pub fn program(
 }
 
 /// The rules of a text with what they use, which lies beside the file.
-fn loaded((name, text): (&Arc<str>, Arc<str>), file: &Path, terminal: &mut Terminal) -> syntax::Loaded {
+pub fn loaded((name, text): (&Arc<str>, Arc<str>), file: &Path, terminal: &mut Terminal) -> syntax::Loaded {
     for (name, text) in query::standard::FILES {
         terminal.sources.insert(name.into(), text.into());
     }

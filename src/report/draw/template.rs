@@ -100,7 +100,11 @@ pub fn text(template: &Template) -> String {
             }
         }
     }
-    let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
     if let Some(repeat) = repeat {
         let repeated: Vec<String> = spots.iter().filter(|spot| spot.repeated).map(|spot| name(spot.node)).collect();
         let least = repeat.min.as_ref().map(|min| format!(", at least {}", min.value)).unwrap_or_default();

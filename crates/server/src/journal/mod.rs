@@ -51,7 +51,7 @@ impl<M: Medium> Journal<M> {
             let mut segment = medium.open(start)?;
             let whole = start + whole_records(&mut segment, start, end)?;
             if whole < start + segment.length()? {
-                return Err(damaged(format!("the record at {whole} is damaged")));
+                return Err(damaged(&format!("the record at {whole} is damaged")));
             }
             end = whole;
         }
@@ -60,13 +60,13 @@ impl<M: Medium> Journal<M> {
         end = start + whole;
         if whole < last.length()? {
             if end < floor {
-                return Err(damaged(format!("the record at {end} is damaged")));
+                return Err(damaged(&format!("the record at {end} is damaged")));
             }
             last.truncate(whole)?;
             last.sync()?;
         }
         if end < floor {
-            return Err(damaged(format!("it ends at {end}, but {floor} was reached")));
+            return Err(damaged(&format!("it ends at {end}, but {floor} was reached")));
         }
         Ok(Self { medium, earlier, start, last, end, synced: end, broken: None })
     }
@@ -142,7 +142,7 @@ impl<M: Medium> Journal<M> {
 /// How many bytes of a segment are whole records; it must begin where the one before it ends.
 fn whole_records(handle: &mut impl Handle, start: u64, end: u64) -> io::Result<u64> {
     if start != end {
-        return Err(damaged(format!("what begins at {end} is missing, the next segment begins at {start}")));
+        return Err(damaged(&format!("what begins at {end} is missing, the next segment begins at {start}")));
     }
     let mut at = 0;
     while let Some(record) = record::read(handle, at)? {
@@ -151,7 +151,7 @@ fn whole_records(handle: &mut impl Handle, start: u64, end: u64) -> io::Result<u
     Ok(at)
 }
 
-fn damaged(what: String) -> io::Error {
+fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the journal is damaged: {what}"))
 }
 

@@ -39,7 +39,7 @@ impl<M: Medium> Reader<M> {
                 closed => {
                     let segments = self.medium.segments()?;
                     let start = segments.into_iter().rev().find(|start| *start <= self.position);
-                    let start = start.ok_or_else(|| damaged(format!("what is at {} is missing", self.position)))?;
+                    let start = start.ok_or_else(|| damaged(&format!("what is at {} is missing", self.position)))?;
                     let (start, handle) = closed.insert((start, self.medium.open(start)?));
                     (*start, handle)
                 }
@@ -51,7 +51,7 @@ impl<M: Medium> Reader<M> {
             }
             // The end of a segment, if another begins here.
             if start == self.position || !self.medium.segments()?.contains(&self.position) {
-                return Err(damaged(format!("the record at {} is damaged", self.position)));
+                return Err(damaged(&format!("the record at {} is damaged", self.position)));
             }
             self.open = None;
         }

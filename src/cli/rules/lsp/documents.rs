@@ -53,11 +53,12 @@ impl Documents {
         let name = path.as_ref().map_or_else(|| uri.as_str().to_owned(), |path| path.display().to_string());
         let lines = Lines::of(&text);
         let (text, name) = (text.into(), name.into());
-        let document = Document { path, name, text, version, lines, dirty: true, used: Vec::new(), uri: uri.clone() };
-        if let Some(path) = &document.path {
-            self.touch(&path.clone());
+        let key = uri.as_str().to_owned();
+        if let Some(path) = &path {
+            self.touch(path);
         }
-        self.open.insert(uri.as_str().to_owned(), document);
+        let document = Document { path, name, text, version, lines, dirty: true, used: Vec::new(), uri };
+        self.open.insert(key, document);
         Ok(())
     }
 

@@ -127,17 +127,17 @@ impl Server {
             }
             "textDocument/hover" => {
                 let asked: HoverParams = read(params)?;
-                self.at(&asked.text_document_position_params, answers::hover)
+                Ok(Some(self.at(&asked.text_document_position_params, answers::hover)))
             }
             "textDocument/definition" => {
                 let asked: GotoDefinitionParams = read(params)?;
-                self.at(&asked.text_document_position_params, answers::definition)
+                Ok(Some(self.at(&asked.text_document_position_params, answers::definition)))
             }
             "textDocument/completion" => {
                 let asked: CompletionParams = read(params)?;
-                self.at(&asked.text_document_position, |documents, document, position| {
+                Ok(Some(self.at(&asked.text_document_position, |documents, document, position| {
                     Some(answers::completion(documents, document, position))
-                })
+                })))
             }
             "textDocument/formatting" => {
                 let asked: DocumentFormattingParams = read(params)?;
@@ -156,10 +156,9 @@ impl Server {
         &self,
         asked: &TextDocumentPositionParams,
         answer: impl FnOnce(&Documents, &Document, Position) -> Option<T>,
-    ) -> Result<Option<Value>, Refusal> {
+    ) -> Value {
         let document = self.documents.get(&asked.text_document.uri);
-        let found = document.and_then(|document| answer(&self.documents, document, asked.position));
-        Ok(Some(value(&found)))
+        value(&document.and_then(|document| answer(&self.documents, document, asked.position)))
     }
 
     /// Has lenses counted, or answers at once where there are none.
