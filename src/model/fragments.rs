@@ -246,7 +246,9 @@ impl Losses {
             }
             let invocations = entry.invocations;
             for activity in work.activities.values_mut().filter(|activity| activity.cpu.count > 0) {
-                if let Some(factor) = self.whole(activity.count as f64, invocations) {
+                // Its span may be lost while that of the invocation is not.
+                let left = 1.0 - self.spans.max(self.least);
+                if let Some(factor) = self.whole(activity.count as f64 / left, invocations).map(|whole| whole / left) {
                     activity.count = (activity.count as f64 * factor).round() as u64;
                     activity.cpu.count = (activity.cpu.count as f64 * factor).round() as u64;
                     activity.cpu.sum = Seconds((activity.cpu.sum.0 as f64 * factor) as i128);
