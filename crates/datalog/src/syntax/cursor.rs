@@ -70,7 +70,7 @@ impl<'t> Cursor<'t> {
                     let text: String = self.text[span.range()].chars().take(20).collect();
                     // `=\=` of Prolog.
                     let is_unequal = text == "\\" && self.text[..span.start as usize].ends_with('=');
-                    let slip = if is_unequal { Some("write `!=`") } else { slip_of(&text) };
+                    let slip = slip_of(if is_unequal { "=\\" } else { &text });
                     self.error(codes::CHARACTER, span, format!("unexpected `{}`", text.escape_debug()), |d| {
                         let d = d.with_note("strings stand in double quotes, comments begin with `//`");
                         match slip {
@@ -326,6 +326,7 @@ fn slip_of(text: &str) -> Option<&'static str> {
         ("~", "write `!` for not"),
         ("\\", "write `!` for not"),
         ("≠", "write `!=`"),
+        ("=\\", "write `!=`"),
         ("≤", "write `<=`"),
         ("≥", "write `>=`"),
         ("←", "write `:-`"),
