@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use crate::tlc::{ReduceOptions, Reducer, Reduction, Rules};
 use crate::trace::{self, ReadOptions, TraceNames};
 
-/// How many reasons are told of a trace that cannot be used.
+/// How many reasons are shown of a trace that cannot be used.
 const SHOWN: usize = 5;
 
 /// The cases of a rule file, in the order of the text.

@@ -305,7 +305,7 @@ impl<'p> Heads<'p> {
     }
 }
 
-/// Columns of these names, which are told apart.
+/// Columns of these names, each with a name of its own.
 fn columns(names: Vec<Arc<str>>, kinds: &[Type]) -> Vec<Column> {
     let mut taken: BTreeSet<Arc<str>> = names.iter().cloned().collect();
     let mut columns: Vec<Column> = Vec::new();

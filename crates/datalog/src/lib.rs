@@ -21,7 +21,7 @@
 //! let rules = compile(&load("calls.dl", text, &|_| None)?, &schema)?;
 //! assert!(rules.relation("cyclic").is_some());
 //!
-//! // What is wrong is told with its place: here a head variable that no literal binds.
+//! // Each error has its place: here a head variable that no literal binds.
 //! let faulty = load("faulty.dl", "lonely(X, Y) :- calls(X, X).", &|_| None)?;
 //! let errors = compile(&faulty, &schema).expect_err("Y is unbound");
 //! assert_eq!(errors.0[0].code.0, "R023");

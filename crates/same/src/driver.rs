@@ -22,7 +22,7 @@ use dyelog_trace::{ReadReport, TaskId, TraceNames};
 /// How to analyse.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// How entries are told apart.
+    /// What tells entries apart.
     pub merge: EntryMerge,
     /// Whether to keep a record for each interaction.
     pub records: bool,

@@ -1,4 +1,4 @@
-//! Periods: what people say of them, and what is told.
+//! Periods: how people write them, and what is said of them.
 
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::{EntryMerge, SubModel};
@@ -94,7 +94,7 @@ pub fn intervals_json(intervals: &[Interval]) -> Value {
 pub struct Imported {
     /// What it holds.
     pub submodel: SubModel,
-    /// How its entries are told apart.
+    /// What tells its entries apart.
     pub merge: String,
     /// When its first operation started, nanoseconds since 1970.
     pub start: u64,
@@ -103,7 +103,7 @@ pub struct Imported {
 /// Reads a saved sub-model that is to be added to a store.
 ///
 /// # Errors
-/// When it is none, when its entries are told apart otherwise than the server's, or nothing in it has a time.
+/// When it is none, when something else tells its entries apart than the server's, or nothing in it has a time.
 pub fn imported(name: &str, text: &str) -> Result<Imported, String> {
     let (submodel, merge) = saved::parse(&name.into(), text)
         .map_err(|found| found.0.first().map_or_else(String::new, |finding| finding.message.clone()))?;

@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
             checked.count(Severity::Error).to_string(),
             checked.count(Severity::Warning).to_string(),
         ]);
-        // What several of them use is told once.
+        // A finding about a file that several of them use is shown once.
         let new = checked.findings.iter().filter(|finding| !findings.contains(finding));
         let new: Vec<Diagnostic> = new.cloned().collect();
         findings.extend(new);

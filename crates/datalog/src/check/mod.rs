@@ -63,7 +63,7 @@ pub fn check_own(program: &Program, schema: &BaseSchema, own: &[u32]) -> Vec<Dia
     told(checker.found.into_iter().map(|(_, diagnostic)| diagnostic), program)
 }
 
-/// Findings of one severity that are told.
+/// The most findings of one severity that are shown.
 const TOLD: usize = 100;
 
 /// The first errors and the first warnings, with a word on whether there are more.

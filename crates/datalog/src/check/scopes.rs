@@ -7,7 +7,7 @@ use crate::check::{Checker, atoms};
 use crate::codes;
 use dyelog_diagnostic::{Diagnostic, similar};
 
-/// Names without a meaning for which one that comes near is sought: more than are told.
+/// Names without a meaning for which a near one is sought: more than are shown.
 const SOUGHT: usize = 200;
 
 impl<'p> Checker<'p> {

@@ -8,7 +8,7 @@ use crate::demand::{Method, Sample, Summary, means};
 pub(super) const NORMAL: f64 = 1.96;
 /// How often blocks are drawn.
 const DRAWS: u64 = 200;
-/// Most blocks, and the fewest from which anything is told.
+/// Most blocks, and the fewest that tell anything.
 const BLOCKS: usize = 128;
 const FEWEST: usize = 6;
 /// Intervals of a block at least.

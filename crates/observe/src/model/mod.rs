@@ -38,7 +38,7 @@ use crate::system::System;
 pub use choice::choose;
 pub use validation::Comparison;
 
-/// Intervals wider than this part of the figure are told.
+/// Intervals wider than this part of the figure bring a note.
 const WIDE: f64 = 0.1;
 
 /// How a model is made.

@@ -81,7 +81,7 @@ pub struct Checkpoint<'c> {
     pub recent: Option<(i64, Vec<u8>)>,
     /// Digests of spans: rows to be removed, up to this one.
     pub expired: Option<i64>,
-    /// How entries are told apart.
+    /// What tells entries apart.
     pub merge: &'c str,
 }
 

@@ -112,7 +112,7 @@ fn add(sum: &mut Option<(SubModel, String)>, content: &[u8]) -> Result<(), Store
     match sum {
         None => *sum = Some((submodel, merge)),
         Some((_, own)) if *own != merge => {
-            return Err(StoreError::Damaged(format!("entries are told apart by {own} and by {merge}")));
+            return Err(StoreError::Damaged(format!("some intervals were merged by {own}, others by {merge}")));
         }
         Some((own, _)) => own.merge(&submodel),
     }

@@ -29,7 +29,7 @@ pub enum EngineKind {
 /// How to reduce.
 #[derive(Clone, Copy, Debug)]
 pub struct ReduceOptions {
-    /// How entries are told apart.
+    /// What tells entries apart.
     pub merge: EntryMerge,
     /// Which engine matches.
     pub engine: EngineKind,

@@ -34,7 +34,7 @@ struct Base {
 /// Finds entries of one sub-model by what they are in operations of one reader.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// How entries are told apart.
+    /// What tells entries apart.
     merge: EntryMerge,
     bases: Vec<Base>,
     /// By task and service, or by scenario and `None`; and by type.

@@ -8,7 +8,7 @@
 //! - Is it *too long*, by a factor of a thousand and by more than any timeout, while neither its parent nor its children take such a time? Then the
 //!   end, or the start, that is far from them is none.
 //!
-//! How spans like it lie and last is told by counts and by histograms of powers of two: they merge, and do not depend on an order. A span that its
+//! Counts and histograms of powers of two tell how spans like it lie and last: they merge, and do not depend on an order. A span that its
 //! parent does not wait for is never apart.
 
 use rustc_hash::FxHashMap;
@@ -25,7 +25,7 @@ const APART: i64 = 10;
 const LEAST_APART: i64 = 50_000_000;
 /// Of spans alike at most one in so many is apart; where more are, they are meant to be.
 const RARE: u64 = 20;
-/// So many spans alike tell how they lie; with half of them a single one that is apart is told.
+/// So many spans alike tell how they lie; with half of them a single one that is apart stands out.
 const ENOUGH: u64 = 20;
 /// Where too few are alike, all spans of the recording tell, and a span is apart by so much, nanoseconds.
 const FAR: i64 = 600_000_000_000;

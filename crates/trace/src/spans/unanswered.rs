@@ -11,7 +11,7 @@ use crate::spans::classify::TreeView;
 use crate::spans::plan::{CallKind, Item, SpanPlan, What};
 use dyelog_diagnostic::names::{Name, Names};
 
-/// Of the operations that answer calls of one kind, so many are told apart; they are those that answer most.
+/// Of the operations that answer calls of one kind, so many are kept apart; they are those that answer most.
 const MOST_ANSWERS: usize = 32;
 
 /// Calls alike: the calling service and its operation, none for any of them; the peer; the name of the client span.
