@@ -31,10 +31,10 @@ pub fn judge(rules: &Rules, file: &Arc<str>, case: &Case) -> Option<Diagnostic> 
     let place = Place::Range { file: Arc::clone(file), start: case.bytes.start, end: case.bytes.end };
     let error = |message: String| Diagnostic::error(codes::CASE, place.clone(), message);
     let template = &case.template;
-    let mut names = rules.plans().iter().map(|plan| &*plan.name);
+    let names = rules.plans().iter().map(|plan| &*plan.name);
     if !names.clone().any(|name| *name == **template) {
         let finding = error(format!("the case is about `{template}`, and there is no such template"));
-        return Some(finding.with_similar(template, names.by_ref()));
+        return Some(finding.with_similar(template, names));
     }
     let reduction = match reduce(rules, file, &case.trace) {
         Ok(reduction) => reduction,

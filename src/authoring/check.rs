@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::authoring::cases;
 use crate::datalog::allow;
-use crate::datalog::syntax;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::pipeline::{about_given, of_given};
 use crate::query::{self, standard};
@@ -86,9 +85,7 @@ fn settled(files: &[Named], used: &[Named], findings: Vec<Diagnostic>) -> Vec<Di
 
 /// What there is to say about a file that only questions can use, and how many relations it defines; `None` of any other file.
 fn as_questions((name, text): &Named, beside: &dyn Fn(&str) -> Option<Arc<str>>) -> Option<(Vec<Diagnostic>, usize)> {
-    let resolve = |used: &str| standard::text(used).or_else(|| shipped_text(used)).or_else(|| beside(used));
-    let shipped = standard::FILES.map(|(name, _)| name);
-    let loaded = syntax::read_beside(name, text, &resolve, &shipped);
+    let loaded = standard::load(name, text, beside);
     let found = query::check(&loaded.program, &loaded.diagnostics)?;
     let own = loaded.program.rules.iter().filter(|rule| rule.head.span.file == 0);
     let names: BTreeSet<&str> = own.map(|rule| &*rule.head.relation.value).collect();

@@ -9,6 +9,7 @@ use dyelog::trace::messages::clocks::Correction;
 use dyelog::trace::spans::Grouping;
 use dyelog::trace::{Format, ReadOptions};
 
+use crate::cli::reduce;
 use crate::cli::utilisation::UtilisationArguments;
 use crate::cli::{
     bottleneck, calibrate, compare, completions, config, coverage, diff, draw, explain, impact, lqn, man, matches,
@@ -158,7 +159,7 @@ impl ReadingArguments {
 
     /// What readers of single traces take.
     pub fn options(&self) -> ReadOptions {
-        ReadOptions { format: self.from, strict: self.strict, sampling: self.sampling, grouping: self.grouping() }
+        reduce::reading(self).options()
     }
 }
 

@@ -79,14 +79,8 @@ pub fn text(file: &Path) -> Result<Text, Diagnostic> {
 }
 
 /// The texts of rule files.
-fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Diagnostics> {
-    let (texts, unreadable): (Vec<_>, Vec<_>) = files.iter().map(|file| text(file)).partition(Result::is_ok);
-    let unreadable: Vec<Diagnostic> = unreadable.into_iter().filter_map(Result::err).collect();
-    if unreadable.is_empty() {
-        Ok(texts.into_iter().filter_map(Result::ok).collect())
-    } else {
-        Err(Diagnostics(unreadable))
-    }
+pub fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Diagnostics> {
+    Diagnostics::gather(files.iter().map(|file| text(file)))
 }
 
 /// Gives the texts of the shipped files and of these to a listener.

@@ -69,8 +69,8 @@ pub fn task_label(identifier: &str, instance: u32) -> String {
 /// Names of the entries, in their order, which must be canonical.
 ///
 /// An entry is named after its service, else after its task with a number. Within a task an asynchronous or forwarding
-/// entry beside another of the same service has its type added, several of one type a number. A name that several
-/// tasks would have is named by theirs.
+/// entry beside another of the same service has its type added, several of one type a number. Where entries
+/// of several tasks would have one name, the names of their tasks keep them apart.
 pub fn entry_names(model: &SubModel, entries: &[EntryIndex]) -> Vec<Arc<str>> {
     let within = names_within_tasks(model, entries);
     let mut users: HashMap<&str, BTreeSet<(Name, u32)>> = HashMap::new();

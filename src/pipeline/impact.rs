@@ -131,7 +131,8 @@ fn completed(
 /// A model whose demands grow by as much as they do from one model to another, all of the same structure; none where structures differ.
 fn with_demands(model: &Model, from: &Model, to: &Model) -> Option<Model> {
     let mut changed = model.clone();
-    let (from, to) = (demands(from), demands(to));
+    let (mut from, mut to) = (from.clone(), to.clone());
+    let (from, to) = (works(&mut from), works(&mut to));
     let works = works(&mut changed);
     if [from.len(), to.len()] != [works.len(); 2] {
         return None;
@@ -140,21 +141,16 @@ fn with_demands(model: &Model, from: &Model, to: &Model) -> Option<Model> {
         if name != old_name || name != new_name {
             return None;
         }
-        work.demand = match old {
-            old if old.total_cmp(&work.demand).is_eq() => new,
-            old if old > 0.0 => work.demand * new / old,
+        work.demand = match old.demand {
+            old if old.total_cmp(&work.demand).is_eq() => new.demand,
+            old if old > 0.0 => work.demand * new.demand / old,
             _ => work.demand,
         };
     }
     Some(changed)
 }
 
-/// The demands of all works, with the names of their entries or activities.
-fn demands(model: &Model) -> Vec<(Arc<str>, f64)> {
-    let mut model = model.clone();
-    works(&mut model).into_iter().map(|(name, work)| (name, work.demand)).collect()
-}
-
+/// All works, with the names of their entries or activities.
 fn works(model: &mut Model) -> Vec<(Arc<str>, &mut Work)> {
     let phases = model.entries.iter_mut().flat_map(|entry| {
         let works = match &mut entry.body {

@@ -30,7 +30,7 @@ pub struct Reading {
 
 impl Reading {
     /// What of it readers of traces take.
-    pub(super) fn options(&self) -> ReadOptions {
+    pub fn options(&self) -> ReadOptions {
         ReadOptions {
             format: self.format,
             strict: self.strict,

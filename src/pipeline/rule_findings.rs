@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::datalog::allow;
 use crate::datalog::ast::{Program, Template};
-use crate::datalog::syntax::{Item, parse_file, print_template};
+use crate::datalog::syntax::print_template;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::pipeline::codes;
-use crate::tlc::rules::{DEFAULT_NAMES, shipped_text};
+use crate::tlc::rules::{DEFAULT_NAMES, from_default, shipped_templates, shipped_text};
 use crate::tlc::{Rules, codes as template_codes};
 
 /// What there is to say about the user's rule files, without what their comments allow; what there is about the shipped ones,
@@ -47,11 +47,10 @@ fn of(findings: Vec<Diagnostic>, theirs: &dyn Fn(&str) -> bool) -> Vec<Diagnosti
     let mut found = Vec::new();
     for finding in findings {
         // An error keeps the rules from running, whatever it is about.
-        if finding.severity == Severity::Error || file_of(&finding.place).is_some_and(|file| theirs(file)) {
+        if finding.severity == Severity::Error || finding.place.file().is_some_and(|file| theirs(file)) {
             found.push(finding);
         } else if finding.code == template_codes::SHADOWED
-            && let Some(label) =
-                finding.labels.iter().find(|label| file_of(&label.place).is_some_and(|file| theirs(file)))
+            && let Some(label) = finding.labels.iter().find(|label| label.place.file().is_some_and(|file| theirs(file)))
         {
             let name = finding.message.split('`').nth(1).unwrap_or_default();
             shadows.entry(label.place.clone()).or_default().push(format!("`{name}`"));
@@ -68,36 +67,22 @@ fn of(findings: Vec<Diagnostic>, theirs: &dyn Fn(&str) -> bool) -> Vec<Diagnosti
     found
 }
 
-fn file_of(place: &Place) -> Option<&Arc<str>> {
-    match place {
-        Place::Nowhere => None,
-        Place::File { file } | Place::Line { file, .. } | Place::Range { file, .. } | Place::Item { file, .. } => {
-            Some(file)
-        }
-    }
-}
-
 fn is_shipped(file: &str) -> bool {
     shipped_text(file).is_some()
 }
 
 /// Templates that replace shipped ones of their name.
 fn replacing(program: &Program) -> Vec<Diagnostic> {
-    let by_default = |template: &Template| {
-        let file = program.files.get(template.name.span.file as usize);
-        file.is_some_and(|file| DEFAULT_NAMES.contains(&&*file.name))
-    };
-    let own: Vec<&Template> = program.templates.iter().filter(|template| !by_default(template)).collect();
+    let own: Vec<&Template> =
+        program.templates.iter().filter(|template| !from_default(program, template.name.span.file)).collect();
     if own.is_empty() {
         return Vec::new();
     }
-    let mut shipped: BTreeMap<Arc<str>, (&str, Template)> = BTreeMap::new();
-    for name in DEFAULT_NAMES {
-        let text = shipped_text(name).unwrap_or_default();
-        for item in parse_file(0, &Arc::from(name), &text).0 {
-            if let Item::Template(template) = item {
-                shipped.insert(Arc::clone(&template.name.value), (name, template));
-            }
+    let mut shipped: BTreeMap<Arc<str>, (String, Template)> = BTreeMap::new();
+    for (file, template) in shipped_templates() {
+        let file = format!("rules/{file}");
+        if DEFAULT_NAMES.contains(&&*file) {
+            shipped.insert(Arc::clone(&template.name.value), (file, template));
         }
     }
     let replaced = own.into_iter().filter_map(|template| {

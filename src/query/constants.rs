@@ -12,7 +12,6 @@ use crate::datalog::syntax::{print_condition, print_term};
 use crate::datalog::value::Value;
 use crate::diagnostic::Place;
 use crate::query::flow::{Column, Flow, Texts, Variables, conditions};
-use crate::query::question::place;
 use crate::query::schema;
 
 /// A column of facts; of values of attributes, those of a key.
@@ -189,7 +188,7 @@ impl All<'_> {
         if (source.is_any() || matches!(sought, Sought::Text(_))) && self.seen.insert((source.clone(), sought.clone()))
         {
             let (sought, source) = (sought.clone(), source.clone());
-            self.found.push(Constant { sought, source, place: place(self.program, span), table });
+            self.found.push(Constant { sought, source, place: self.program.place(span), table });
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 
-use crate::datalog::ast::{Atom, Ident, Program, Rule, Span, Term};
+use crate::datalog::ast::{Atom, Ident, Program, Rule, Term};
 use crate::datalog::base::{BaseSchema, Type};
 use crate::datalog::check::{check_own, column_types};
 use crate::datalog::codes as rule_codes;
@@ -114,7 +114,7 @@ impl Question {
         found.extend(check_own(program, schema, &[0]));
         let with_templates = std::ptr::eq(schema, facts::schema());
         for template in program.templates.iter().filter(|_| !with_templates) {
-            let place = place(program, template.name.span);
+            let place = program.place(template.name.span);
             let message = format!("template `{}` stands among questions", template.name.value);
             found.push(
                 Diagnostic::error(codes::TEMPLATE, place, message)
@@ -212,21 +212,14 @@ fn own(program: &Program) -> BTreeSet<&str> {
     program.rules.iter().map(|rule| &*rule.head.relation.value).collect()
 }
 
-pub(super) fn place(program: &Program, span: crate::datalog::ast::Span) -> Place {
-    match program.files.get(span.file as usize) {
-        Some(file) => Place::Range { file: Arc::clone(&file.name), start: span.start as usize, end: span.end as usize },
-        None => Place::Nowhere,
-    }
-}
-
 /// What is shown is used, and so is a `use` that brings it.
 fn drop_unused(found: &mut Vec<Diagnostic>, program: &Program, asked: &[Asked], chosen: bool) {
     let names: BTreeSet<&str> = asked.iter().map(|asked| &*asked.name).collect();
     let heads = program.rules.iter().map(|rule| &rule.head.relation);
-    let shown: BTreeSet<Span> = heads.filter(|head| names.contains(&*head.value)).map(|head| head.span).collect();
-    let places: Vec<Place> = shown.into_iter().map(|span| place(program, span)).collect();
+    let heads = heads.filter(|head| names.contains(&*head.value));
+    let shown: BTreeSet<Place> = heads.map(|head| program.place(head.span)).collect();
     found.retain(|finding| match finding.code {
-        rule_codes::UNUSED => !places.contains(&finding.place),
+        rule_codes::UNUSED => !shown.contains(&finding.place),
         rule_codes::UNUSED_USE => !chosen,
         _ => true,
     });
@@ -385,7 +378,7 @@ fn out_of_scope(program: &Program, rules: &[&Rule], asked: &[Asked], scope: Scop
             );
         }
     };
-    atoms(rules, &mut |atom: &Atom| look(&atom.relation.value, place(program, atom.span)));
+    atoms(rules, &mut |atom: &Atom| look(&atom.relation.value, program.place(atom.span)));
     for one in asked.iter().filter(|one| matches!(one.relation, Relation::Base(_))) {
         look(&one.name, Place::Nowhere);
     }

@@ -167,6 +167,8 @@ fn cases_in_a_rule_file_are_held() {
     assert_eq!(tested.code, 0, "{}{}", tested.out, tested.err);
     assert!(tested.out.contains(" valid acknowledged: it answers\n"), "{}", tested.out);
     assert!(tested.out.ends_with("\n2 cases: 2 held\n"), "{}", tested.out);
+    let beside = run(&["test", &shown(&folder.path("")), "--rules", &file, "--rules", "ext/breaker.dl"]);
+    assert_eq!(beside.code, 0, "a shipped file goes by its name: {}{}", beside.out, beside.err);
 
     let damaged = fits.lines().take(fits.lines().count() - 1).collect::<Vec<_>>().join("\n");
     let file = folder.file(

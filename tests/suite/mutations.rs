@@ -367,7 +367,7 @@ fn hold(name: &str, seed: u64, wrong: &mut Vec<String>) -> String {
             // A tenth of the operations is another sample: their number and mean differ by chance.
             let (rates, responses) =
                 if *load < 1.0 { (0.35, CLOSE + 2.0 * part.by_chance) } else { (CLOSE, CLOSE + grain / response) };
-            // Where a model does not respond as its traces did, that is told with the difference.
+            // Where a model does not respond as its traces did, a note states the difference.
             let told = *smaller || part.codes.contains("M030");
             let responses = if told { f64::INFINITY } else { responses };
             if off_rate.abs() > rates || off_response.abs() > responses {

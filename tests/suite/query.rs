@@ -182,7 +182,7 @@ fn numbers_that_are_no_spans_are_shown_as_numbers() {
     assert_eq!(lines("q(V) :- attr(_, \"n\", V), !node_span(V, _).", OTLP).len(), 1);
 }
 
-/// Columns of one name are told apart, by names that no other column has.
+/// Columns of one name get names that no other column has.
 #[test]
 fn columns_have_names_of_their_own() {
     let columns = |rules: &str| -> Vec<String> {

@@ -78,6 +78,18 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// The file in which it lies.
+    pub fn file(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Nowhere => None,
+            Self::File { file } | Self::Line { file, .. } | Self::Range { file, .. } | Self::Item { file, .. } => {
+                Some(file)
+            }
+        }
+    }
+}
+
 /// A further place with a few words, shown under the main one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Label {

@@ -84,7 +84,7 @@ struct ResourcesShape {
 struct InputShape {
     interface: Arc<str>,
     operation: Arc<str>,
-    service: ServiceWord,
+    service: Service,
     count: u64,
     femtoseconds: String,
     squares: String,
@@ -99,7 +99,7 @@ struct OutputShape {
     within: Option<[Arc<str>; 2]>,
     interface: Arc<str>,
     operation: Arc<str>,
-    request: RequestWord,
+    request: Request,
     #[serde(default = "nowhere", skip_serializing_if = "is_nowhere")]
     protocol: Arc<str>,
     count: u64,
@@ -107,23 +107,6 @@ struct OutputShape {
     squares: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     responses: String,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ServiceWord {
-    Cycle,
-    Sync,
-    Async,
-    Forwarding,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RequestWord {
-    Sync,
-    Async,
-    Deferred,
 }
 
 fn yes() -> bool {
@@ -165,12 +148,7 @@ fn shape(observation: &Observation) -> Shape {
     let inputs = observation.inputs.iter().map(|(input, times)| InputShape {
         interface: Arc::clone(&input.operation.interface),
         operation: Arc::clone(&input.operation.name),
-        service: match input.service {
-            Service::Cycle => ServiceWord::Cycle,
-            Service::Synchronous => ServiceWord::Sync,
-            Service::Asynchronous => ServiceWord::Async,
-            Service::Forwarding => ServiceWord::Forwarding,
-        },
+        service: input.service,
         count: times.moments.count,
         femtoseconds: times.moments.sum.0.to_string(),
         squares: times.moments.squares.to_string(),
@@ -180,11 +158,7 @@ fn shape(observation: &Observation) -> Shape {
         within: output.within.as_ref().map(|within| [Arc::clone(&within.interface), Arc::clone(&within.name)]),
         interface: Arc::clone(&output.operation.interface),
         operation: Arc::clone(&output.operation.name),
-        request: match output.request {
-            Request::Synchronous => RequestWord::Sync,
-            Request::Asynchronous => RequestWord::Async,
-            Request::Deferred => RequestWord::Deferred,
-        },
+        request: output.request,
         protocol: Arc::clone(&output.protocol),
         count: times.moments.count,
         femtoseconds: times.moments.sum.0.to_string(),
@@ -321,25 +295,14 @@ fn observation(shape: Shape) -> Result<Observation, String> {
     for input in shape.inputs {
         let operation = operation(input.interface, input.operation)?;
         let times = times(&operation, input.count, &input.femtoseconds, &input.squares, &input.responses)?;
-        let service = match input.service {
-            ServiceWord::Cycle => Service::Cycle,
-            ServiceWord::Sync => Service::Synchronous,
-            ServiceWord::Async => Service::Asynchronous,
-            ServiceWord::Forwarding => Service::Forwarding,
-        };
-        observation.inputs.entry(Input { operation, service }).or_default().merge(&times);
+        observation.inputs.entry(Input { operation, service: input.service }).or_default().merge(&times);
     }
     for output in shape.outputs {
         let called = operation(output.interface, output.operation)?;
         let times = times(&called, output.count, &output.femtoseconds, &output.squares, &output.responses)?;
         named("protocol sequence", &output.protocol)?;
         let within = output.within.map(|[interface, name]| operation(interface, name)).transpose()?;
-        let request = match output.request {
-            RequestWord::Sync => Request::Synchronous,
-            RequestWord::Async => Request::Asynchronous,
-            RequestWord::Deferred => Request::Deferred,
-        };
-        let key = Output { within, operation: called, request, protocol: output.protocol };
+        let key = Output { within, operation: called, request: output.request, protocol: output.protocol };
         observation.outputs.entry(key).or_default().merge(&times);
     }
     let has_operations = !observation.inputs.is_empty() || !observation.outputs.is_empty();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dyelog_lqn::sketch::Sketch;
 use dyelog_lqn::submodel::Moments;
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds in a second.
 pub const NANO: f64 = 1e9;
@@ -47,24 +48,30 @@ impl std::fmt::Display for Operation {
 }
 
 /// How an exported operation is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Service {
     /// A client's cycle, from one think time to the next: its virtual interface.
     Cycle,
     /// The caller waits for the reply.
+    #[serde(rename = "sync")]
     Synchronous,
     /// The caller does not wait.
+    #[serde(rename = "async")]
     Asynchronous,
     /// The request is passed on; the caller waits for the last one's reply. Its asynchronous requests are those that pass it on.
     Forwarding,
 }
 
 /// How an imported operation is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Request {
     /// The caller waits for the reply.
+    #[serde(rename = "sync")]
     Synchronous,
     /// The caller does not wait.
+    #[serde(rename = "async")]
     Asynchronous,
     /// The caller goes on, and waits for the reply later.
     Deferred,

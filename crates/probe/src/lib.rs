@@ -66,6 +66,7 @@ mod http;
 pub mod observer;
 mod output;
 mod recorder;
+mod start;
 mod state;
 #[cfg(feature = "tower")]
 mod tower;
@@ -84,4 +85,5 @@ pub use function::{Function, MOST_FUNCTIONS};
 pub use future::{Calling, Closure, Instrumented, Request, branch};
 pub use guard::{Call, Stub, spawn, spawn_with};
 pub use output::Form;
-pub use recorder::{Recorder, Setup, StartError, Summary};
+pub use recorder::{Recorder, Setup, Summary};
+pub use start::StartError;

@@ -13,6 +13,7 @@ use crate::buffer::{COLLOCATED, Probe, Shared};
 use crate::chain::Chain;
 use crate::clock::{self, FAST, Mode, Scale, WallClock};
 use crate::output::{Form, Header, Output, Process};
+use crate::start::StartError;
 use crate::state::{self, Context, Sink, Start};
 
 /// How often records are written. A process that is killed loses what came after: at most 100 ms, or a chunk of 64 KiB a thread.
@@ -121,27 +122,6 @@ fn open(form: Form, target: Target, process: &Process, header: &Header, scale: S
         }
     }
 }
-
-/// Why a recorder cannot start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StartError {
-    /// One runs already; a process has one at most.
-    Running,
-    /// The system refuses the thread that writes.
-    Thread(String),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Running => f.write_str("a recorder of this process runs already"),
-            Self::Thread(why) => write!(f, "the system refuses the thread that writes records: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// A running recorder. The probes of the process are on until it is finished or dropped.
 #[derive(Debug)]

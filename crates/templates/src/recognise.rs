@@ -12,7 +12,7 @@ use dyelog_diagnostic::Diagnostics;
 use dyelog_trace::{NodeId, Toeg, TraceNames};
 
 /// Rounds of repetitions that may be walked for each node, on average, as when traces are reduced.
-const ROUNDS_PER_NODE: u64 = 64;
+pub(super) const ROUNDS_PER_NODE: u64 = 64;
 
 /// A committed match with all its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]

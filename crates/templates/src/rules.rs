@@ -35,13 +35,14 @@ pub fn shipped_text(name: &str) -> Option<Arc<str>> {
 }
 
 /// The names of all shipped templates, those that are not loaded by default among them.
-pub fn shipped_templates() -> Vec<Arc<str>> {
-    let items = SHIPPED.iter().flat_map(|(name, text)| syntax::parse_file(0, &Arc::from(*name), text).0);
-    let names = items.filter_map(|item| match item {
-        syntax::Item::Template(template) => Some(template.name.value),
-        _ => None,
-    });
-    names.collect()
+pub fn shipped_templates() -> impl Iterator<Item = (&'static str, Template)> {
+    SHIPPED.iter().flat_map(|(name, text)| {
+        let items = syntax::parse_file(0, &Arc::from(*name), text).0.into_iter();
+        items.filter_map(|item| match item {
+            syntax::Item::Template(template) => Some((*name, template)),
+            _ => None,
+        })
+    })
 }
 
 /// Rules that are ready to run.
@@ -266,7 +267,7 @@ pub(super) fn is_shipped(program: &Program, file: u32) -> bool {
 }
 
 /// Whether a file of a program is one of those loaded by default.
-fn from_default(program: &Program, file: u32) -> bool {
+pub fn from_default(program: &Program, file: u32) -> bool {
     program.files.get(file as usize).is_some_and(|file| DEFAULT_NAMES.contains(&&*file.name))
 }
 

@@ -1,13 +1,14 @@
 //! What may come next at a place of a rule file.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::Read;
 use super::context::Context;
-use crate::datalog::ast::{Ident, Span};
 use crate::datalog::scope::Scopes;
 use crate::datalog::syntax::{KEYWORDS, TokenKind as Kind, print_term};
 use crate::query::standard;
+use crate::tlc::facts::KINDS;
 use crate::tlc::operations::OPERATIONS;
 use crate::tlc::rules::{SHIPPED, shipped_templates};
 
@@ -129,9 +130,9 @@ impl Read {
     }
 
     fn all_templates(&self) -> Vec<Proposal> {
-        let own = self.program.templates.iter().map(|template| Ident::clone(&template.name));
-        let shipped = shipped_templates().into_iter().map(|value| Ident { value, span: Span::default() });
-        let names: BTreeSet<String> = own.chain(shipped).map(|name| name.value.to_string()).collect();
+        let own = self.program.templates.iter().map(|template| Arc::clone(&template.name.value));
+        let shipped = shipped_templates().map(|(_, template)| template.name.value);
+        let names: BTreeSet<Arc<str>> = own.chain(shipped).collect();
         names.iter().map(|name| Proposal::new(ProposalKind::Template, name, "")).collect()
     }
 
@@ -139,7 +140,7 @@ impl Read {
     fn names(&self, item: usize, at: usize) -> Vec<Proposal> {
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for number in item..self.tokens.len() {
-            if number > item && self.begins_item_at_margin(number) {
+            if number > item && self.begins_item(number) {
                 break;
             }
             let (Some(word), token) = (self.word(number), &self.tokens[number]) else { continue };
@@ -147,17 +148,12 @@ impl Read {
             let follows = self.kind(number + 1);
             let named = number > item && self.word(number - 1) == Some("template");
             let other = matches!(follows, Some(Kind::OpenRound | Kind::OpenCurly | Kind::Colon));
-            let reserved = KEYWORDS.contains(&word) || ["Be", "Ac", "Ed", "Fk", "Jn"].contains(&word);
+            let reserved = KEYWORDS.contains(&word) || KINDS.contains(&word);
             if !(written || named || other || reserved) {
                 names.insert(word);
             }
         }
         names.into_iter().map(|name| Proposal::new(ProposalKind::Name, name, "")).collect()
-    }
-
-    fn begins_item_at_margin(&self, number: usize) -> bool {
-        let start = self.tokens[number].start as usize;
-        self.kind(number) == Some(Kind::Word) && self.text.as_bytes().get(start.wrapping_sub(1)) == Some(&b'\n')
     }
 }
 

@@ -92,8 +92,8 @@ impl Read {
         (context, item)
     }
 
-    /// Whether an item may begin at a token: one without indentation, or after a closed template.
-    fn begins_item(&self, number: usize) -> bool {
+    /// Whether an item may begin at a token: it is a word without indentation.
+    pub(super) fn begins_item(&self, number: usize) -> bool {
         let start = self.tokens[number].start as usize;
         self.kind(number) == Some(Kind::Word) && (start == 0 || self.text.as_bytes()[start - 1] == b'\n')
     }

@@ -1,15 +1,14 @@
 //! What a name of a rule file means, and where that is said.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::{Read, Target};
 use crate::datalog::ast::{Ident, MatchItem, NodePattern, Rule, Span, Spanned, Statement, Template};
 use crate::datalog::scope::Scopes;
-use crate::datalog::syntax::{Item, TokenKind as Kind, parse_file, print_condition, print_kind, print_term};
+use crate::datalog::syntax::{TokenKind as Kind, print_condition, print_kind, print_term};
 use crate::report::draw::template as drawing;
 use crate::tlc::operations::OPERATIONS;
-use crate::tlc::rules::SHIPPED;
+use crate::tlc::rules::shipped_templates;
 
 /// What kinds of nodes are.
 const KINDS: [(&str, &str); 5] = [
@@ -131,11 +130,7 @@ impl Read {
 
 /// A shipped template of that name.
 fn shipped(name: &str) -> Option<Template> {
-    let items = SHIPPED.iter().flat_map(|(file, text)| parse_file(0, &Arc::from(*file), text).0);
-    items.into_iter().find_map(|item| match item {
-        Item::Template(template) if &*template.name.value == name => Some(template),
-        _ => None,
-    })
+    shipped_templates().map(|(_, template)| template).find(|template| *template.name.value == *name)
 }
 
 fn operation(name: &str) -> Option<Meaning<'static>> {

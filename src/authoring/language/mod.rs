@@ -13,7 +13,6 @@ use crate::datalog::ast::{Program, Span, Template};
 use crate::datalog::syntax::{self, MAX_BYTES, Token, TokenKind, tokens};
 use crate::query::standard;
 use crate::tlc::facts;
-use crate::tlc::rules::shipped_text;
 
 pub use complete::{Proposal, ProposalKind};
 
@@ -40,11 +39,10 @@ pub struct Target {
 impl Read {
     /// Reads a file; `resolver` gives the texts of files that it uses, where those are not shipped.
     pub fn new(name: &Arc<str>, text: &Arc<str>, resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Self {
-        let resolve = |used: &str| standard::text(used).or_else(|| shipped_text(used)).or_else(|| resolver(used));
-        let program = syntax::read(name, text, &resolve).program;
+        let program = syntax::read(name, text, &|used| standard::resolve(used, resolver)).program;
         let all = if text.len() > MAX_BYTES { Vec::new() } else { tokens(text) };
-        let is_code = |token: &Token| !matches!(token.kind, TokenKind::Comment | TokenKind::Doc);
-        Self { text: Arc::clone(text), program, tokens: all.into_iter().filter(is_code).collect() }
+        let tokens = all.into_iter().filter(|token| !token.kind.is_comment()).collect();
+        Self { text: Arc::clone(text), program, tokens }
     }
 
     /// The file's own templates, with the bytes of their names.

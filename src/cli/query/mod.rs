@@ -12,7 +12,6 @@ use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::pipeline;
 use dyelog::query::{self, Answering, Cell, Question, Rows};
-use dyelog::tlc::rules::shipped_text;
 use dyelog::trace::quality::{Gate, Policy, QualityReport};
 use dyelog::trace::{ReadReport, TraceNames};
 
@@ -267,9 +266,7 @@ pub fn loaded((name, text): (&Arc<str>, Arc<str>), file: &Path, terminal: &mut T
     }
     terminal.sources.insert(Arc::clone(name), Arc::clone(&text));
     let beside = rule_files::Beside::of([file]);
-    let resolve = |used: &str| query::standard::text(used).or_else(|| shipped_text(used)).or_else(|| beside.text(used));
-    let shipped = query::standard::FILES.map(|(name, _)| name);
-    let loaded = syntax::read_beside(name, &text, &resolve, &shipped);
+    let loaded = query::standard::load(name, &text, &|used| beside.text(used));
     for (name, text) in beside.read() {
         terminal.sources.insert(name, text);
     }

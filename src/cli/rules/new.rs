@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
         return Err(finding.with_note("a name is a letter, then letters, digits and underscores").into());
     }
-    if shipped_templates().iter().any(|shipped| **shipped == *name) {
+    if shipped_templates().any(|(_, shipped)| *shipped.name.value == *name) {
         let message = format!("`{name}` is the name of a shipped template");
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message);
         let finding = finding.with_note("yours would replace it wherever your rule file is given");

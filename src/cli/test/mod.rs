@@ -143,16 +143,13 @@ fn cases(arguments: &Arguments, found: &Found, terminal: &mut Terminal) -> Resul
     let sets: Vec<&Vec<PathBuf>> = if given.is_empty() { found.rules.values().collect() } else { vec![given] };
     let mut tested = Vec::new();
     for files in sets {
-        let texts = files.iter().filter(|file| arguments.is_wanted(file)).map(|file| {
-            let text = input::text(file)?;
-            Ok::<_, Diagnostic>((input::shown(file), text))
-        });
-        let texts = Diagnostics::gather(texts)?;
-        let cases: Vec<_> = texts.iter().map(|(file, text)| (file, cases::of(file, text))).collect();
+        let texts = rule_files::texts(files)?;
+        let wanted = files.iter().zip(&texts).filter(|(path, _)| arguments.is_wanted(path));
+        let cases: Vec<_> = wanted.map(|(_, (file, text))| (file, cases::of(file, text))).collect();
         if cases.iter().all(|(_, cases)| cases.is_empty()) {
             continue;
         }
-        let rules = rule_files::load(files, &mut terminal.sources)?;
+        let rules = rule_files::load_texts(&texts, files, &mut |file, text| terminal.sources.insert(file, text))?;
         for (file, case) in cases.iter().flat_map(|(file, cases)| cases.iter().map(move |case| (*file, case))) {
             let began = Instant::now();
             let outcome = match cases::judge(&rules, file, case) {

@@ -59,7 +59,11 @@ fn look(arguments: &Arguments) -> Seen {
     let mut paths: Vec<PathBuf> = folders.flat_map(|folder| find::tree(folder).unwrap_or_default()).collect();
     paths.extend(beside.filter_map(|folder| fs::read_dir(folder).ok()).flat_map(files_of));
     paths.extend(arguments.config.clone());
-    paths.into_iter().map(|path| (stamp(&path), path)).map(|(stamp, path)| (path, stamp)).collect()
+    let seen = |path: PathBuf| {
+        let stamp = stamp(&path);
+        (path, stamp)
+    };
+    paths.into_iter().map(seen).collect()
 }
 
 fn files_of(folder: fs::ReadDir) -> impl Iterator<Item = PathBuf> {

@@ -168,7 +168,7 @@ fn rules_are_profiled() {
     assert_eq!(text.matches("cartesian product").count(), 1, "{text}");
 }
 
-/// Of a recursive `max` the literals within its braces are told apart.
+/// The profile lists each literal within the braces of a recursive `max`.
 #[test]
 fn the_inside_of_a_recursive_max_is_profiled() {
     let rules = "longest(X, 0) :- edge(X, _), !edge(_, X).\n\

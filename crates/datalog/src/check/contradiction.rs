@@ -1,7 +1,7 @@
 //! Literals of a body that exclude each other.
 //!
 //! A body is refuted by what its comparisons, and the rows that facts have once, say together: texts that a value would have to be,
-//! bounds on differences, ranges of arithmetic, and equations that no whole numbers solve. Only what is sure is told.
+//! bounds on differences, ranges of arithmetic, and equations that no whole numbers solve. It reports only what is certain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -60,7 +60,7 @@ impl<'p> Bodies<'p> {
         Self { checker, fractions }
     }
 
-    /// Why a body never holds, if that is sure. Variables are told apart by their names; indices are not looked at.
+    /// Why a body never holds, if that is sure. A variable is its name; its index does not count.
     pub fn contradiction(&self, body: &[Spanned<Condition>]) -> Option<Contradiction> {
         self.checker.contradiction(body, &self.fractions)
     }

@@ -31,47 +31,47 @@ pub(super) fn find(rules: &mut CompiledRules, schema: &BaseSchema) {
 
 /// Whether a row of the head tells from which row of each literal it came.
 fn tells_all(rule: &Rule, schema: &BaseSchema) -> bool {
-    let mut told = vec![false; rule.registers.len()];
+    let mut known = vec![false; rule.registers.len()];
     for register in rule.head.iter().filter_map(Term::register) {
-        told[register as usize] = true;
+        known[register as usize] = true;
     }
     // Each pass tells one literal more at least, and bodies are short.
     let mut open: Vec<&Literal> = rule.body.iter().collect();
     loop {
         let before = open.len();
-        open.retain(|literal| !tells(literal, &mut told, schema));
+        open.retain(|literal| !determines(literal, &mut known, schema));
         if open.len() == before {
             return !open.iter().any(|literal| matches!(literal, Literal::Holds(..)));
         }
     }
 }
 
-/// Whether what is told of a rule's registers tells which row of a literal it was; then its other registers are told, too.
-fn tells(literal: &Literal, told: &mut [bool], schema: &BaseSchema) -> bool {
-    let is_told = |term: &Term, told: &[bool]| match term {
+/// Whether the known registers of a rule determine the row of a literal. If so, its other registers become known.
+fn determines(literal: &Literal, known: &mut [bool], schema: &BaseSchema) -> bool {
+    let is_known = |term: &Term, known: &[bool]| match term {
         Term::Any | Term::Arithmetic(..) => false,
         Term::Constant(_) | Term::Fraction(_) => true,
-        Term::Register(register, _) => told[*register as usize],
+        Term::Register(register, _) => known[*register as usize],
     };
     let terms: Vec<&Term> = match literal {
         // Facts may have a row twice, but where a column tells rows apart.
         Literal::Holds(Relation::Base(base), terms) => {
             let keys = schema.keys(*base);
-            if !keys.iter().any(|key| terms.get(*key).is_some_and(|term| is_told(term, told))) {
+            if !keys.iter().any(|key| terms.get(*key).is_some_and(|term| is_known(term, known))) {
                 return false;
             }
             terms.iter().collect()
         }
         Literal::Holds(Relation::Derived(_), terms) => {
-            return terms.iter().all(|term| is_told(term, told));
+            return terms.iter().all(|term| is_known(term, known));
         }
-        Literal::Compare(left, Comparison::Equal, right) if is_told(left, told) || is_told(right, told) => {
+        Literal::Compare(left, Comparison::Equal, right) if is_known(left, known) || is_known(right, known) => {
             vec![left, right]
         }
         _ => return false,
     };
     for register in terms.into_iter().filter_map(Term::register) {
-        told[register as usize] = true;
+        known[register as usize] = true;
     }
     true
 }

@@ -77,8 +77,7 @@ pub fn directives(name: &Arc<str>, text: &str) -> Directives {
         return found;
     }
     let tokens = tokens(text);
-    let is_code = |token: &Token| !matches!(token.kind, Kind::Comment | Kind::Doc);
-    let code: Vec<usize> = (0..tokens.len()).filter(|at| is_code(&tokens[*at])).collect();
+    let code: Vec<usize> = (0..tokens.len()).filter(|at| !tokens[*at].kind.is_comment()).collect();
     let (mut line, mut counted) = (1, 0);
     let (mut at, mut number) = (0, 0);
     while let Some(token) = tokens.get(at) {

@@ -80,6 +80,13 @@ pub enum TokenKind {
     Bad,
 }
 
+impl TokenKind {
+    /// Whether it is a comment, be it one of documentation or not.
+    pub fn is_comment(self) -> bool {
+        matches!(self, Self::Comment | Self::Doc)
+    }
+}
+
 /// A token and its bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {

@@ -1,11 +1,10 @@
 //! How far estimates may be off: blocks of intervals are drawn again and again, since neighbours are alike (Künsch, 1989).
 
+use dyelog_lqn::sketch::NORMAL;
 use dyelog_solve::Random;
 
 use crate::demand::{Method, Sample, Summary, means};
 
-/// The standard normal quantile of a 95 % interval.
-pub(super) const NORMAL: f64 = 1.96;
 /// How often blocks are drawn.
 const DRAWS: u64 = 200;
 /// Most blocks, and the fewest that tell anything.

@@ -17,6 +17,8 @@ mod bootstrap;
 mod least_squares;
 mod summary;
 
+use dyelog_lqn::sketch::NORMAL;
+
 use crate::observation::NANO;
 
 pub use summary::Summary;
@@ -135,9 +137,7 @@ pub fn estimate(operations: usize, samples: &[Sample], seed: Option<u64>) -> Est
         let means = means(&summary, *method, &together);
         let demands = means.into_iter().enumerate().map(|(operation, mean)| Demand {
             mean,
-            half_width: widths
-                .as_ref()
-                .map(|widths| widths[place][operation].hypot(bootstrap::NORMAL * SYSTEMATIC * mean)),
+            half_width: widths.as_ref().map(|widths| widths[place][operation].hypot(NORMAL * SYSTEMATIC * mean)),
         });
         Candidate {
             method: *method,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyelog_lqn::model::{Call, CallKind, EntryId, Forwarding, Multiplicity, Scheduling, Task};
+use dyelog_lqn::model::{Call, CallKind, EntryId, Forwarding, Scheduling, Task};
 
 use crate::codes;
 use crate::model::Draft;
@@ -216,9 +216,7 @@ fn delay(
     let known = delays.entry(output.operation.clone()).or_insert_with(|| {
         let name = format!("{}-unobserved", output.operation);
         let processor = add_delay(draft, &name);
-        let mut task = Task::new(&name, processor, Scheduling::Delay);
-        task.multiplicity = Multiplicity::Infinite;
-        let task = draft.add_task(task);
+        let task = draft.add_task(Task::new(&name, processor, Scheduling::Delay));
         (draft.add_entry(task, &[name]), 0.0, 0.0)
     });
     known.1 += waited.0;

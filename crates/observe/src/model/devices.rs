@@ -91,9 +91,7 @@ fn node(draft: &mut Draft, period: &Period, system: &System, host: &str) -> Node
     for (name, disk) in configured_disks {
         let name = format!("{host}.{name}");
         let device = add_processor(draft, &name, Multiplicity::Finite(1), 1.0);
-        let mut task = Task::new(&name, device, Scheduling::Delay);
-        task.multiplicity = Multiplicity::Infinite;
-        let task = draft.add_task(task);
+        let task = draft.add_task(Task::new(&name, device, Scheduling::Delay));
         let entry = draft.add_entry(task, &[format!("{name}.operation")]);
         draft.work(entry).demand = disk.service;
         draft.source(&name, "demand", disk.service, "the system's configuration");

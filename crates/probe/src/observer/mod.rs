@@ -30,7 +30,7 @@
 //! }
 //! let summary = observer.finish();
 //! assert!(summary.is_clean(), "{summary:?}");
-//! # Ok::<(), dyelog_probe::observer::StartError>(())
+//! # Ok::<(), dyelog_probe::StartError>(())
 //! ```
 //!
 //! The macros of the paper are these guards: `S_IN_OP` is [`Input::start`] and `E_IN_OP` its drop, `S_OUT_OP` [`Output::start`] and `E_OUT_OP` its drop.
@@ -51,7 +51,6 @@ mod table;
 mod transport;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -59,6 +58,7 @@ use std::time::Duration;
 
 use crate::observer::report::Reporter;
 use crate::observer::table::Shared;
+use crate::start::StartError;
 
 pub use operation::{Input, Inside, Output, Outside, Request, Service, Task, Waiting};
 pub use resources::{count_disk, count_network};
@@ -108,7 +108,7 @@ impl Setup {
         self
     }
 
-    /// That an interface is exported at a protocol sequence, such as `tcp:10.0.0.2:4000`. Who calls it names it alike.
+    /// That an interface is exported at a protocol sequence, such as `tcp:10.0.0.2:4000`. Callers use the same name for it.
     #[must_use]
     pub fn exports(mut self, interface: impl Into<String>, protocol: impl Into<String>) -> Self {
         self.identity.interfaces.entry(interface.into()).or_default().insert(protocol.into());
@@ -155,27 +155,6 @@ impl Setup {
         }
     }
 }
-
-/// Why an observer cannot start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StartError {
-    /// One runs already; a process has one at most.
-    Running,
-    /// The system refuses the thread that reports.
-    Thread(String),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Running => f.write_str("an observer of this process runs already"),
-            Self::Thread(why) => write!(f, "the system refuses the thread that reports: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// What an observer did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -54,7 +54,7 @@ impl Input {
     /// Begins an execution on this thread; it ends where the guard is dropped. Output operations started meanwhile on this thread are its own.
     #[inline]
     pub fn start(&self) -> Inside {
-        let timer = Timer::start(|_| Key { within: 0, function: self.function.number(), kind: self.kind });
+        let timer = Timer::start(|| Key { within: 0, function: self.function.number(), kind: self.kind });
         let before = if timer.generation == 0 { 0 } else { table::enter(timer.key.function) };
         Inside { timer, before, thread: PhantomData }
     }
@@ -62,7 +62,7 @@ impl Input {
     /// Begins an execution that may go on on other threads, as tasks do.
     #[inline]
     pub fn begin(&self) -> Task {
-        Task { timer: Timer::start(|_| Key { within: 0, function: self.function.number(), kind: self.kind }) }
+        Task { timer: Timer::start(|| Key { within: 0, function: self.function.number(), kind: self.kind }) }
     }
 }
 
@@ -93,8 +93,8 @@ impl Output {
     /// Begins a call on this thread, within the input operation that runs there; it ends where the guard is dropped.
     #[inline]
     pub fn start(&self) -> Outside {
-        let key = |_| Key { within: table::within(), function: self.function.number(), kind: self.kind };
-        Outside { timer: Timer::start(key), thread: PhantomData }
+        let key = || Key { within: table::within(), function: self.function.number(), kind: self.kind };
+        Outside { _timer: Timer::start(key), thread: PhantomData }
     }
 }
 
@@ -108,20 +108,22 @@ struct Timer {
 
 impl Timer {
     #[inline]
-    fn start(key: impl FnOnce(u32) -> Key) -> Self {
+    fn start(key: impl FnOnce() -> Key) -> Self {
         let generation = table::generation();
         if generation == 0 {
             return Self { generation, key: Key { within: 0, function: 0, kind: Kind::Called }, begin: 0 };
         }
-        let key = key(generation);
+        let key = key();
         if key.kind.is_input() {
             table::arrive();
         }
         Self { generation, key, begin: clock::ticks(WALL) }
     }
+}
 
+impl Drop for Timer {
     #[inline]
-    fn end(&self) {
+    fn drop(&mut self) {
         if self.generation == 0 {
             return;
         }
@@ -149,7 +151,6 @@ impl Drop for Inside {
         if self.timer.generation != 0 {
             table::enter(self.before);
         }
-        self.timer.end();
     }
 }
 
@@ -157,15 +158,8 @@ impl Drop for Inside {
 #[derive(Debug)]
 #[must_use = "the call ends where the guard is dropped"]
 pub struct Outside {
-    timer: Timer,
+    _timer: Timer,
     thread: PhantomData<*const ()>,
-}
-
-impl Drop for Outside {
-    #[inline]
-    fn drop(&mut self) {
-        self.timer.end();
-    }
 }
 
 /// An input operation of a task, until it is dropped.
@@ -180,15 +174,8 @@ impl Task {
     #[inline]
     pub fn call(&self, output: &Output) -> Waiting {
         let within = self.timer.key.function;
-        let key = |_| Key { within, function: output.function.number(), kind: output.kind };
-        Waiting { timer: Timer::start(key) }
-    }
-}
-
-impl Drop for Task {
-    #[inline]
-    fn drop(&mut self) {
-        self.timer.end();
+        let key = || Key { within, function: output.function.number(), kind: output.kind };
+        Waiting { _timer: Timer::start(key) }
     }
 }
 
@@ -196,12 +183,5 @@ impl Drop for Task {
 #[derive(Debug)]
 #[must_use = "the call ends where the guard is dropped"]
 pub struct Waiting {
-    timer: Timer,
-}
-
-impl Drop for Waiting {
-    #[inline]
-    fn drop(&mut self) {
-        self.timer.end();
-    }
+    _timer: Timer,
 }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use dyelog_observe::json;
 use dyelog_observe::observation::{self, Observation, Operation};
+use dyelog_probe::StartError;
 use dyelog_probe::observer::{
-    HttpPost, Input, Observer, Output, Request, Service, StartError, Transport, TransportError, count_disk,
+    HttpPost, Input, Observer, Output, Request, Service, Transport, TransportError, count_disk,
 };
 
 static LOOKUP: Input = Input::new("Catalogue", "look \"up\"", Service::Synchronous);

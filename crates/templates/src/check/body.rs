@@ -11,7 +11,7 @@ use crate::pattern::{At, Key, Node, Pattern, Scope, Solved};
 use crate::plan::{Field, KindTag};
 use dyelog_datalog::ast::{Aggregate, Atom, Comparison, Condition, Span, Spanned, Template, Term, Variable};
 
-/// Nodes that are told apart from each other.
+/// Nodes compared in pairs, at most.
 const MAX_NODES: usize = 24;
 
 /// The body of a rule that holds what is known of a template's match.
@@ -27,7 +27,7 @@ pub struct Body<'t> {
     /// Open variables that `begins` or `ends` give an instance of a task.
     instances: BTreeSet<Arc<str>>,
     conditions: Vec<Spanned<Condition>>,
-    /// What tells nodes apart: of it there is much, which seldom matters.
+    /// Comparisons that keep nodes apart: many, and seldom needed.
     apart: Vec<Spanned<Condition>>,
 }
 
@@ -66,7 +66,7 @@ impl<'t> Body<'t> {
         }
         for (place, one) in nodes.iter().enumerate().take(MAX_NODES) {
             for (further, other) in nodes.iter().enumerate().take(MAX_NODES).skip(place + 1) {
-                // A second node of one name is told elsewhere.
+                // Another check reports a second node of one name.
                 if one.name != other.name {
                     body.two((one, at(place)), (other, at(further)));
                 }
@@ -93,7 +93,7 @@ impl<'t> Body<'t> {
         let span = condition.span;
         match &condition.value {
             Condition::Compare(left, comparison, right) => self.compared(left, *comparison, right, span),
-            // That a symbol is no kind at all is told elsewhere.
+            // Another check reports a symbol that is no kind.
             Condition::Atom { atom, .. } if is_no_kind(atom) => {}
             Condition::Atom { negated, atom } => {
                 let by_instance = matches!(&*atom.relation.value, "begins" | "ends");

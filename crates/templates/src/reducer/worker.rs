@@ -3,23 +3,19 @@
 use std::sync::Arc;
 
 use crate::codes;
-use crate::counters::TaskCounters;
 use crate::driver::{self, Committed, Irregularity, Observer, Outcome, Plans};
 use crate::explain::{Bound, Study, Variable, Variables};
 use crate::facts::{GraphFacts, NoRelations, RuleRelations};
-use crate::matcher::{Matcher, Relations, Starting, Symbols};
+use crate::matcher::{Matcher, Relations, Symbols};
+use crate::recognise::{self, ROUNDS_PER_NODE};
 use crate::reducer::{Bindings, BoundTo, ERRORS, EngineKind, MatchRow, Pending, ReduceOptions};
 #[cfg(feature = "reference")]
 use crate::reference::Reference;
 use crate::rules::Rules;
 use crate::summary::{EntryMerge, Summary};
-use crate::visits::Visits;
 use dyelog_diagnostic::{Diagnostic, Severity};
 use dyelog_trace::quality::{QualityReport, Repeat, Verdict, examine};
 use dyelog_trace::{NodeId, Operation, ReadReport, Toeg, TraceNames};
-
-/// Rounds of repetitions that may be walked for each node of an operation, on average.
-const ROUNDS_PER_NODE: u64 = 64;
 
 /// Reduces operations one after the other.
 pub(super) struct Worker {
@@ -128,18 +124,7 @@ impl Worker {
                 &NoRelations
             }
         };
-        let budget = ROUNDS_PER_NODE * toeg.len() as u64;
-        let matcher = Matcher {
-            program: rules.code(),
-            toeg,
-            names,
-            symbols: &self.symbols,
-            relations,
-            budget: budget.into(),
-            visits: Visits::default(),
-            counters: TaskCounters::default(),
-            starting: Starting::default(),
-        };
+        let matcher = recognise::matcher(rules, names, toeg, &self.symbols, relations);
         let outcome = if options.keep_matches {
             let first = self.report.matches.len();
             let mut keep = Keep { rows: &mut self.report.matches, names };

@@ -58,6 +58,12 @@ struct Seen {
     sampled: Option<i64>,
 }
 
+impl Seen {
+    fn parent(&self) -> Option<usize> {
+        (self.parent != NONE).then_some(self.parent as usize)
+    }
+}
+
 /// The spans of an operation.
 struct SeenTree {
     run: Arc<str>,
@@ -254,13 +260,13 @@ impl Work<'_> {
                 calls[at] = STUB;
                 continue;
             }
-            let stub = Some(span.parent).filter(|parent| *parent != NONE && roles[*parent as usize].stub);
-            let outside = stub.map(|stub| &spans[stub as usize]);
+            let stub = span.parent().filter(|parent| roles[*parent].stub);
+            let outside = stub.map(|stub| &spans[stub]);
             let site = self.site(span, leaf[at] && span.kind.calls());
             let caller = outside.map(|stub| self.site(stub, false));
             let interval = |span: &Seen| ClockReading { begin: span.start, end: span.end };
             let call = WholeCall {
-                parent: Some(span.parent).filter(|parent| *parent != NONE).and_then(|parent| made[parent as usize]),
+                parent: span.parent().and_then(|parent| made[parent]),
                 site,
                 caller,
                 chain,
@@ -363,7 +369,7 @@ fn roles(spans: &[Seen]) -> Vec<Role> {
     let crosses: Vec<bool> = spans
         .iter()
         .map(|span| {
-            let above = Some(span.parent).filter(|parent| *parent != NONE).map(|parent| &spans[parent as usize]);
+            let above = span.parent().map(|parent| &spans[parent]);
             span.kind.serves() || above.is_some_and(|above| above.service != span.service)
         })
         .collect();
@@ -376,7 +382,7 @@ fn roles(spans: &[Seen]) -> Vec<Role> {
         let measured = span.measured.is_some() || span.sampled.is_some();
         let alone = span.parent != NONE && !crosses[at] || span.parent == NONE && local[at] == 0 && !measured;
         let stub = span.kind.calls() && remote[at] == 1 && alone;
-        let above = Some(span.parent).filter(|parent| *parent != NONE).map(|parent| &spans[parent as usize]);
+        let above = span.parent().map(|parent| &spans[parent]);
         let sent = above.is_some_and(|above| above.kind == SpanKind::Producer && crosses[at]);
         roles.push(Role {
             crosses: crosses[at],

@@ -333,6 +333,13 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Gives a span what its own attributes tell, but keeps the service that its record names.
+    pub fn apply_attributes_but_service(&mut self, span: &mut Span) {
+        let service = span.service;
+        self.apply_attributes(span);
+        span.service = service;
+    }
+
     /// Gives a span what its own attributes tell.
     pub fn apply_attributes(&mut self, span: &mut Span) {
         if span.kind == SpanKind::Unspecified {

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::ops::Range;
-use std::sync::Arc;
 
 use dyelog::authoring::language::Read;
 use dyelog::diagnostic::{Diagnostic, Place, Severity};
@@ -39,7 +38,7 @@ fn one(
     let mut message = finding.message.clone();
     let mut related = Vec::new();
     let range = here.unwrap_or_else(|| {
-        let file = file_of(&finding.place);
+        let file = finding.place.file();
         if let Some(file) = file {
             message = format!("in `{file}`: {message}");
         }
@@ -76,15 +75,6 @@ fn one(
     }
 }
 
-fn file_of(place: &Place) -> Option<&Arc<str>> {
-    match place {
-        Place::Nowhere => None,
-        Place::File { file } | Place::Line { file, .. } | Place::Range { file, .. } | Place::Item { file, .. } => {
-            Some(file)
-        }
-    }
-}
-
 /// The positions of a place in the document; `None` where it lies in another file.
 fn between(document: &Document, place: &Place) -> Option<Between> {
     match place {
@@ -92,7 +82,7 @@ fn between(document: &Document, place: &Place) -> Option<Between> {
             Some(document.lines.between(&document.text, *start..*end))
         }
         Place::Nowhere => Some(Between::default()),
-        other => file_of(other).filter(|file| **file == document.name).map(|_| Between::default()),
+        other => other.file().filter(|file| **file == document.name).map(|_| Between::default()),
     }
 }
 

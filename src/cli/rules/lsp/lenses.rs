@@ -16,6 +16,7 @@ use lsp_server::{ErrorCode, RequestId, Response};
 use lsp_types::{CodeLens, Command, Range as Between, Uri};
 
 use super::Client;
+use crate::cli::rule_files::Text;
 use crate::cli::test::find::stem;
 
 /// Traces that are longer, in bytes, are not read for this.
@@ -26,8 +27,10 @@ pub struct Job {
     pub id: RequestId,
     pub uri: Uri,
     pub folder: PathBuf,
-    /// The document, and the files that it uses.
-    pub texts: Vec<(Arc<str>, Arc<str>)>,
+    /// The document.
+    pub file: Text,
+    /// The files that it uses.
+    pub used: Vec<Text>,
     /// Its templates, and where their names stand.
     pub templates: Vec<(Arc<str>, Between)>,
 }
@@ -60,8 +63,8 @@ fn work(jobs: &Receiver<Job>, client: &Client) {
 fn lenses(job: &Job) -> Vec<CodeLens> {
     let traces = traces(&job.folder);
     let (short, long): (Vec<_>, Vec<_>) = traces.into_iter().partition(|(_, length)| *length <= LONGEST);
-    let find = |name: &str| job.texts[1..].iter().find(|(file, _)| **file == *name).map(|(_, text)| Arc::clone(text));
-    let rules = Rules::with_user_files(&job.texts[..1], &find);
+    let find = |name: &str| job.used.iter().find(|(file, _)| **file == *name).map(|(_, text)| Arc::clone(text));
+    let rules = Rules::with_user_files(std::slice::from_ref(&job.file), &find);
     let (Ok(rules), false) = (rules, short.is_empty() && long.is_empty()) else { return Vec::new() };
     let mut matches: BTreeMap<Arc<str>, u64> = BTreeMap::new();
     let mut read = 0u64;

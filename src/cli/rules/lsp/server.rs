@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use dyelog::authoring::language::Read;
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::{
     CodeLensParams, CompletionParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
@@ -178,7 +177,8 @@ impl Server {
             id,
             uri: uri.clone(),
             folder,
-            texts: texts(document, &read),
+            file: (Arc::clone(&document.name), Arc::clone(&document.text)),
+            used: read.used().collect(),
             templates: templates.into_iter().map(|(name, bytes)| (name, range(bytes))).collect(),
         };
         // The thread that counts is there as long as the server.
@@ -218,13 +218,6 @@ impl Server {
             _ => Ok(()),
         }
     }
-}
-
-/// A document and the files that it uses, as they are read.
-fn texts(document: &Document, read: &Read) -> Vec<(Arc<str>, Arc<str>)> {
-    let mut texts = vec![(Arc::clone(&document.name), Arc::clone(&document.text))];
-    texts.extend(read.used());
-    texts
 }
 
 fn read<P: DeserializeOwned>(params: Value) -> Result<P, Refusal> {

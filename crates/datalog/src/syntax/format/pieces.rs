@@ -39,7 +39,7 @@ pub(super) fn pieces(text: &str) -> (Vec<Piece<'_>>, Vec<Comment<'_>>) {
         end = token.end as usize;
         let slice = &text[token.start as usize..end];
         newline |= breaks > 0;
-        if matches!(token.kind, TokenKind::Comment | TokenKind::Doc) {
+        if token.kind.is_comment() {
             comments.push(Comment { text: slice.trim_end(), own_line: newline, blank: breaks > 1 });
             newline = false;
             continue;

@@ -13,7 +13,6 @@
 //!
 //! Times are microseconds, with or without a fraction.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -179,7 +178,7 @@ impl Chrome {
             span.parent = parent.map_or(SpanId::NONE, |parent| builder.spans.span_id(&format!("{:016x}", parent + 1)));
             let (process, thread) = slice.thread;
             let named = |name: Option<&Name>, word: &str, number: Name, builder: &Builder<'_>| match name {
-                Some(name) => Cow::Borrowed(builder.names.text(*name)).into_owned(),
+                Some(name) => builder.names.text(*name).to_owned(),
                 None => format!("{word} {}", builder.names.text(number)),
             };
             let service = named(self.processes.get(&process), "process", process, builder);
@@ -190,9 +189,7 @@ impl Chrome {
                 Some(_) => SpanKind::Unspecified,
                 None => SpanKind::Server,
             };
-            let service = span.service;
-            builder.apply_attributes(&mut span);
-            span.service = service;
+            builder.apply_attributes_but_service(&mut span);
             builder.finish(span, Some(slice.start), slice.end);
         }
     }

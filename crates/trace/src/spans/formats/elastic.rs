@@ -207,9 +207,9 @@ impl Elastic {
         let around: Vec<Name> = around.map(|(own, around)| if own.is_some() { own } else { around }).collect();
         (span.service, span.instance, span.host) = (around[0], around[1], around[2]);
         span.first_link = builder.spans.links.len() as u32;
-        let (service, weight) = (span.service, span.weight);
-        builder.apply_attributes(&mut span);
-        (span.service, span.weight) = (service, weight);
+        let weight = span.weight;
+        builder.apply_attributes_but_service(&mut span);
+        span.weight = weight;
         let end = told.start.zip(told.duration).map(|(start, duration)| start.saturating_add(duration));
         let calls = told.composite.and_then(|composite| {
             let count = composite.get("count").and_then(|value| scalar(value).whole())?;

@@ -97,9 +97,7 @@ fn take(builder: &mut Builder<'_>, segment: Record<'_>, own: Record<'_>) {
     if own.truth("isError") {
         builder.open.status = Status::Error;
     }
-    let service = span.service;
-    builder.apply_attributes(&mut span);
-    span.service = service;
+    builder.apply_attributes_but_service(&mut span);
     let time = |key| own.whole(&[key]).filter(|time| *time != 0).map(|time| time.saturating_mul(1_000_000));
     builder.finish(span, time("startTime"), time("endTime"));
 }

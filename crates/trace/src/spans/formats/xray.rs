@@ -202,9 +202,8 @@ fn take(builder: &mut Builder<'_>, own: Record<'_>, mut span: Span) -> SpanId {
         }
     }
     span.links = builder.spans.links.len() as u32 - span.first_link;
-    let (service, id) = (span.service, span.id);
-    builder.apply_attributes(&mut span);
-    span.service = service;
+    let id = span.id;
+    builder.apply_attributes_but_service(&mut span);
     let end = if own.truth("in_progress") { None } else { seconds(own, "end_time") };
     builder.finish(span, seconds(own, "start_time"), end);
     id
