@@ -17,7 +17,7 @@ const UNKNOWN: NodeId = NodeId::MAX;
 
 /// For each node of one operation, the node that accepted the visit in which it lies. Worked out when asked for; what it
 /// depends on is remembered, so that all answers together take time linear in the nodes. That most threads begin a visit of
-/// their own is told by a look at a few nodes.
+/// their own shows in a few nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Visits(RefCell<Known>);
 

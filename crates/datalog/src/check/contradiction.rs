@@ -1,7 +1,7 @@
 //! Literals of a body that exclude each other.
 //!
 //! A body is refuted by what its comparisons, and the rows that facts have once, say together: texts that a value would have to be,
-//! bounds on differences, ranges of arithmetic, and equations that no whole numbers solve. Only what is sure is told.
+//! bounds on differences, ranges of arithmetic, and equations that no whole numbers solve. Only what is sure is reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

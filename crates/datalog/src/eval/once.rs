@@ -46,7 +46,7 @@ fn tells_all(rule: &Rule, schema: &BaseSchema) -> bool {
     }
 }
 
-/// Whether what is told of a rule's registers tells which row of a literal it was; then its other registers are told, too.
+/// Whether the known registers of a rule determine the row of a literal; then its other registers are known, too.
 fn tells(literal: &Literal, told: &mut [bool], schema: &BaseSchema) -> bool {
     let is_told = |term: &Term, told: &[bool]| match term {
         Term::Any | Term::Arithmetic(..) => false,

@@ -66,7 +66,7 @@ impl<'t> Body<'t> {
         }
         for (place, one) in nodes.iter().enumerate().take(MAX_NODES) {
             for (further, other) in nodes.iter().enumerate().take(MAX_NODES).skip(place + 1) {
-                // A second node of one name is told elsewhere.
+                // A second node of one name is reported elsewhere.
                 if one.name != other.name {
                     body.two((one, at(place)), (other, at(further)));
                 }
@@ -93,7 +93,7 @@ impl<'t> Body<'t> {
         let span = condition.span;
         match &condition.value {
             Condition::Compare(left, comparison, right) => self.compared(left, *comparison, right, span),
-            // That a symbol is no kind at all is told elsewhere.
+            // That a symbol is no kind at all is reported elsewhere.
             Condition::Atom { atom, .. } if is_no_kind(atom) => {}
             Condition::Atom { negated, atom } => {
                 let by_instance = matches!(&*atom.relation.value, "begins" | "ends");
