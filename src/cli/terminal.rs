@@ -24,7 +24,7 @@ pub struct Terminal {
     pub sources: Sources,
     /// What was said, where it is kept and not shown.
     heard: Option<RefCell<String>>,
-    /// What was told already, and what is not wanted.
+    /// What was shown already, and what is accepted.
     told: RefCell<Told>,
 }
 
@@ -52,7 +52,7 @@ impl Terminal {
         Self { heard: Some(RefCell::default()), ..Self::new(Color::Never, false) }
     }
 
-    /// What a terminal that listens was told.
+    /// What a terminal that listens has heard.
     pub fn heard(self) -> String {
         self.heard.map(RefCell::into_inner).unwrap_or_default()
     }

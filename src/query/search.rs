@@ -20,7 +20,7 @@ use crate::trace::TraceNames;
 /// Most texts of a column that are kept for suggestions, and most numbers.
 const KEPT: usize = 10_000;
 
-/// Of how many texts of one table it is told that the trace lacks them.
+/// How many texts of one table are reported as missing in the trace.
 const TOLD: usize = 8;
 
 /// How many values a note lists.

@@ -97,7 +97,7 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     }
     if !table.is_empty() {
         text.push_str(&table.render(look));
-        text.push_str("\neach is relieved before the next is looked for\n");
+        text.push_str("\neach bottleneck is removed before the next is sought\n");
     }
     if found.steps.iter().any(|step| step.counted) {
         text.push_str(
@@ -123,7 +123,7 @@ fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
 }
 
 /// One JSON document, ending in a newline: `{"dyelog-bottlenecks": 1, "sources": [{"task", "population", "think_time",
-/// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
+/// "response", "saturation_point", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
 /// "response", "limits"}], "rooms": [{"kind", "name", "utilization", "factor"}], "steps": [{"kind", "name",
 /// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers.
 pub fn json(model: &Model, found: &Bottlenecks) -> String {
@@ -133,7 +133,7 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
             "population": source.population,
             "think_time": source.think_time,
             "response": source.response,
-            "knee": source.saturation_point(),
+            "saturation_point": source.saturation_point(),
             "limits": limits(model, &source.limits),
         })
     });

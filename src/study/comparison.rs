@@ -185,9 +185,9 @@ impl Values<'_> {
     }
 }
 
-/// Sections of results that tell of no element of the model: the version of the form, what a solver says of its own results, and
-/// what is told there a second time.
-const APART: [&str; 3] = ["dyelog-results", "doubts", "outlook"];
+/// Sections of results that are about no element of the model: the version of the form, what a solver says of its own results, and
+/// what is repeated there.
+const APART: [&str; 3] = ["dyelog-results", "caveats", "outlook"];
 
 /// The elements of results, as `dyelog solve --format json` writes them; `None` where the document is none.
 pub fn results(document: &Value) -> Option<Elements> {

@@ -62,7 +62,7 @@ pub const COLLOCATED: u8 = 2;
 /// The call or branch was given up.
 pub const CANCELLED: u8 = 4;
 
-/// What a record is told as a difference from: the record before it.
+/// The base of the differences that a record holds: the record before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
     /// The number of its chain.

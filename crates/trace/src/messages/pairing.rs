@@ -328,7 +328,7 @@ impl Pairing {
                     place,
                     "this message was sent, but its reception was not recorded",
                 )
-                .with_note("it was left out; the last messages of a trace often are on their way when it ends")
+                .with_note("it was left out; the last messages of a trace are often in transit when it ends")
                 .with_hint(OTHER_HALF)
             });
         }
