@@ -200,7 +200,7 @@ pub fn width() -> usize {
     if !stdout.is_terminal() {
         return usize::MAX;
     }
-    // Who exports a width means it; else the terminal knows.
+    // An exported width is meant; else the terminal knows.
     let exported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let known = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
     exported.or_else(known).filter(|columns| *columns > 0).unwrap_or(80)

@@ -1,4 +1,4 @@
-//! Who hears what there is to say while inputs are read.
+//! The receiver of findings and progress while inputs are read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -104,7 +104,7 @@ impl<'p> Flow<'p> {
                     if let (Term::Variable(variable, 0), Term::Symbol(text)) = (&one.value, &other.value)
                         && let Some(number) = self.scopes.relation(&rule.head.relation)
                     {
-                        // The column matters to those who count texts only; one that no head has is the rule's own.
+                        // The column matters only where texts are counted; one that no head has is the rule's own.
                         let texts = Texts::from([(Arc::clone(text), (other.span, (number, usize::MAX)))]);
                         variables.meet(&variable.name, Held { texts, ..Held::default() });
                     }

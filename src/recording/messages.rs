@@ -23,7 +23,7 @@ struct VisitNote {
     sent: f64,
     /// When it last received something or answered.
     last: f64,
-    /// Who serves it.
+    /// The task that serves it.
     task: TaskId,
     thread: u32,
 }

@@ -123,9 +123,10 @@ fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
 }
 
 /// One JSON document, ending in a newline: `{"dyelog-bottlenecks": 1, "sources": [{"task", "population", "think_time",
-/// "response", "saturation_point", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
+/// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
 /// "response", "limits"}], "rooms": [{"kind", "name", "utilization", "factor"}], "steps": [{"kind", "name",
-/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers.
+/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers; `knee` is the
+/// saturation point, in customers.
 pub fn json(model: &Model, found: &Bottlenecks) -> String {
     let sources = found.sources.iter().map(|source| {
         json!({
@@ -133,7 +134,7 @@ pub fn json(model: &Model, found: &Bottlenecks) -> String {
             "population": source.population,
             "think_time": source.think_time,
             "response": source.response,
-            "saturation_point": source.saturation_point(),
+            "knee": source.saturation_point(),
             "limits": limits(model, &source.limits),
         })
     });

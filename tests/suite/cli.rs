@@ -183,7 +183,7 @@ fn results_in_json_have_the_keys_that_scripts_rely_on() {
             "iterations",
             "method",
             "exact",
-            "caveats",
+            "doubts",
             "processors",
             "tasks",
             "entries",
@@ -215,7 +215,7 @@ fn what_a_solver_doubts_is_in_its_results() {
     let file = folder.file("m.lqn", &model);
     let json = run(&["solve", &file, "--format", "json"]);
     let document: Value = serde_json::from_str(&json.out).expect("it is JSON");
-    let doubt = document["caveats"][0].as_str().expect("a doubt").to_owned();
+    let doubt = document["doubts"][0].as_str().expect("a doubt").to_owned();
     assert!(doubt.contains("processor sharing"), "{doubt}");
     assert!(json.err.contains(&doubt), "{}", json.err);
     let xml = run(&["solve", &file, "--format", "lqxo"]);

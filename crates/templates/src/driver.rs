@@ -60,9 +60,9 @@ pub struct Entry {
 /// A request of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who requests.
+    /// The client.
     pub from: EntryNumber,
-    /// Who serves.
+    /// The server.
     pub to: EntryNumber,
     /// The node of the requester at which it is made; [`NONE`] where it is passed on by a new entry.
     pub at: NodeId,

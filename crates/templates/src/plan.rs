@@ -364,9 +364,9 @@ pub enum Action {
     },
     /// `addRequest`
     AddRequest {
-        /// Who requests.
+        /// The client.
         from: EntryReference,
-        /// Who serves.
+        /// The server.
         to: EntryReference,
     },
     /// `addActivity`

@@ -191,7 +191,7 @@ impl Known {
             return self.known(source(toeg, node));
         }
         let Some(asked) = self.asked(toeg, node) else { return Ok(node) };
-        // Who waits takes what comes along a thread for the answer. A message may also be another request: an answer comes from
+        // A task that waits takes what comes along a thread for the answer. A message may also be another request: an answer comes from
         // the visit that was asked, or from one that its request was passed on to.
         if toeg.event(node).kind == Kind::Begin {
             let sender = self.known(source(toeg, node))?;

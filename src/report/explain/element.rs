@@ -207,7 +207,7 @@ impl Subject<'_> {
         )
     }
 
-    /// Who requests the entry in the model, how, and how often on average.
+    /// The callers of the entry in the model, how they call it, and how often on average.
     fn callers(&self) -> Vec<(&str, &'static str, f64)> {
         let requests = self.model.requests().filter(|request| request.to == self.entry);
         requests.map(|request| (self.model.caller(request.from), kind(request.kind), request.mean)).collect()

@@ -168,7 +168,7 @@ fn named(plan: &TemplatePlan, one: &Try) -> Vec<(String, u32)> {
     fixed.filter(|(_, node)| *node != NONE).chain(sequence).collect()
 }
 
-/// Who has the nodes that it came by.
+/// The matches that have the nodes that it came by.
 fn taken_lines(study: &Study<'_>, plan: &TemplatePlan, one: &Try) -> Vec<String> {
     let names = named(plan, one);
     one.taken

@@ -64,7 +64,7 @@ pub use operation::{Input, Inside, Output, Outside, Request, Service, Task, Wait
 pub use resources::{count_disk, count_network};
 pub use transport::{HttpPost, JsonLines, Transport, TransportError};
 
-/// Who is observed.
+/// The observed process.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) application: String,
@@ -108,7 +108,7 @@ impl Setup {
         self
     }
 
-    /// That an interface is exported at a protocol sequence, such as `tcp:10.0.0.2:4000`. Who calls it names it alike.
+    /// That an interface is exported at a protocol sequence, such as `tcp:10.0.0.2:4000`. Callers name it alike.
     #[must_use]
     pub fn exports(mut self, interface: impl Into<String>, protocol: impl Into<String>) -> Self {
         self.identity.interfaces.entry(interface.into()).or_default().insert(protocol.into());

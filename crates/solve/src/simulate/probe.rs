@@ -1,4 +1,4 @@
-//! Who watches a simulation, event by event.
+//! Observers of a simulation, event by event.
 
 /// Hears all that happens. Strands and visits have numbers; a number is given again when its bearer has ended. Times
 /// are simulated seconds.

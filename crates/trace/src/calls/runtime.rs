@@ -96,7 +96,7 @@ impl<'a> Runtime<'a> {
     }
 }
 
-/// How long a call was on its way, there and back.
+/// Network latency of a call, both ways.
 fn way(call: &Call) -> Option<i64> {
     let known = call.outside.is_some() && call.inside.is_some();
     known.then(|| call.outside.duration().saturating_sub(call.inside.duration()).max(0))

@@ -23,7 +23,7 @@ const OTHER_HALF: &str = "both halves must name the same `id`, or the same `mess
 /// Finds the halves of messages, and gives out steps.
 pub struct Pairing {
     files: Vec<Arc<str>>,
-    /// Messages on their way and receptions without a sending yet, by what joins them.
+    /// Messages in transit and receptions without a sending yet, by what joins them.
     waiting: FxHashMap<Key, VecDeque<Waiting>>,
     /// The halves that wait in the order of arrival, some of which may be gone.
     order: VecDeque<(Key, u64)>,

@@ -113,7 +113,7 @@ fn fill_unrecorded(plan: &mut SpanPlan, visit: usize) {
     visit.extent = if start <= end { visit.end.max(end) } else { visit.end };
 }
 
-/// A server that was not recorded works for as long as its client waits, less what such calls are on their way, if all that is known of it
+/// A server that was not recorded works for as long as its client waits, less the network latency of such calls, if all that is known of it
 /// lies within that time.
 fn fill_with_waiting(plan: &mut SpanPlan, visit: usize, start: i64, end: i64) {
     let scope = &plan.scopes[plan.visits[visit].scope as usize];
