@@ -94,7 +94,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
         let sub = source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.0;
         let configuration = source::with_defaults(configuration, &sub);
         if misread {
-            // Names can be looked up all the same, so that all that is wrong is told at once.
+            // Names can be looked up all the same, so that all that is wrong is reported at once.
             findings.extend(model::unknown_names(&sub, &configuration));
         } else {
             let told = model::complete(&sub, &configuration);
@@ -103,7 +103,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     }
     // As solving would: what is accepted is not told of.
     findings.retain(|finding| finding.severity == Severity::Error || !accept.contains(finding.code.0));
-    let text = if findings.is_empty() { "nothing to say\n".to_owned() } else { terminal.render(&findings) };
+    let text = if findings.is_empty() { "no findings\n".to_owned() } else { terminal.render(&findings) };
     output::write(&OutputArguments { output: None }, &text)?;
     // What is ignored is as wrong as what cannot be read: the model would not be the one that was meant.
     let wrong = findings.iter().any(|finding| finding.severity != Severity::Note);

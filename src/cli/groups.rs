@@ -1,4 +1,4 @@
-//! The commands of the help, in groups by who needs them.
+//! The commands of the help, in groups by purpose.
 
 use clap::Command;
 

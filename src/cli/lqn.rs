@@ -75,8 +75,7 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
         // What cannot be read goes where words go; a list of findings is what was asked for.
         Form::Text if broken => return Err(Failure::Input(found)),
         Form::Text => {
-            let text =
-                if found.is_empty() { "nothing to find fault with\n".to_owned() } else { terminal.render(&found) };
+            let text = if found.is_empty() { "no findings\n".to_owned() } else { terminal.render(&found) };
             output::write(&arguments.output, &text)?;
         }
         Form::Json => {

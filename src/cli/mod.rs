@@ -74,7 +74,7 @@ use self::terminal::Terminal;
 pub enum Failure {
     /// Its input cannot be used.
     Input(Vec<Diagnostic>),
-    /// Whoever read its output went away, which is their right.
+    /// The reader of its output went away, which is no error.
     Closed,
 }
 

@@ -24,7 +24,7 @@ pub struct Terminal {
     pub sources: Sources,
     /// What was said, where it is kept and not shown.
     heard: Option<RefCell<String>>,
-    /// What was told already, and what is not wanted.
+    /// What was shown already, and what is accepted.
     told: RefCell<Told>,
 }
 
@@ -52,7 +52,7 @@ impl Terminal {
         Self { heard: Some(RefCell::default()), ..Self::new(Color::Never, false) }
     }
 
-    /// What a terminal that listens was told.
+    /// What a terminal that listens has heard.
     pub fn heard(self) -> String {
         self.heard.map(RefCell::into_inner).unwrap_or_default()
     }
@@ -200,7 +200,7 @@ pub fn width() -> usize {
     if !stdout.is_terminal() {
         return usize::MAX;
     }
-    // Who exports a width means it; else the terminal knows.
+    // An exported width is meant; else the terminal knows.
     let exported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let known = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
     exported.or_else(known).filter(|columns| *columns > 0).unwrap_or(80)

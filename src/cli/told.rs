@@ -1,10 +1,10 @@
-//! What people were told already, and what they do not want to hear.
+//! Findings that were shown before, and those that are accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyelog::diagnostic::{Code, Diagnostic, Severity};
 
-/// Leaves out of findings what was told before, or is accepted. Errors are always told in full.
+/// Leaves out of findings what was shown before, or is accepted. Errors are always shown in full.
 #[derive(Debug, Default)]
 pub struct Told {
     /// Whether notes are left out.
@@ -28,7 +28,7 @@ impl Told {
         self.accepted.extend(codes.iter().cloned());
     }
 
-    /// What is left to tell: of findings of a code that was told of, what is new.
+    /// What is left to show: of findings whose code was shown before, what is new.
     pub fn fresh(&mut self, findings: &[Diagnostic]) -> Vec<Diagnostic> {
         let mut fresh = Vec::with_capacity(findings.len());
         for finding in findings {

@@ -4,13 +4,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dyelog::datalog::eval::{Evaluator, Limits};
 use dyelog::diagnostic::quantity::counted;
-use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog::pipeline;
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::pipeline::{self, FOLLOWED, Nearest, Verdict};
 use dyelog::query::{Answering, TraceFacts};
-use dyelog::report::Look;
-use dyelog::report::explain::facts::Words;
 use dyelog::report::explain::why_not as report;
 use dyelog::tlc::explain::why_not;
 use dyelog::trace::NodeName;
@@ -18,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments};
 use crate::cli::exit::Exit;
-use crate::cli::fact::{About, Unnamed, heading, is_rule_file};
+use crate::cli::fact::{self, is_rule_file};
 use crate::cli::output;
 use crate::cli::query::{Over, Unshown};
 use crate::cli::rules::pick;
@@ -65,7 +62,7 @@ pub struct Arguments {
 /// Tells why a template does not take a node.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     if is_rule_file(Path::new(&arguments.template)) {
-        let text = fact(arguments, terminal)?;
+        let text = about_fact(arguments, terminal)?;
         output::write(&arguments.output, &text)?;
         return Ok(Exit::Ok);
     }
@@ -104,7 +101,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
 }
 
 /// Tells why a fact does not hold: of all operations by the one where rules come nearest.
-fn fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failure> {
+fn about_fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failure> {
     let file = PathBuf::from(&arguments.template);
     if arguments.traces.is_empty() {
         let finding = Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, "there is no trace to look for the fact in");
@@ -112,19 +109,30 @@ fn fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failur
     }
     input::check_stdin_once(arguments.traces.iter().chain([&file]).chain(&arguments.rules))?;
     let (about, opened) =
-        About::open(&file, Some(&arguments.node), &arguments.traces, &arguments.reading, &arguments.over, terminal)?;
+        fact::open(&file, Some(&arguments.node), &arguments.traces, &arguments.reading, &arguments.over, terminal)?;
     let run = arguments.operation.run.as_deref();
     about.check_run(run)?;
     terminal.report(&rule_files::not_allowed(&about.program, &about.question.warnings));
     let rules = rule_files::load(&arguments.rules, &mut terminal.sources)?;
     let look = terminal.look(&arguments.output);
-    let limits = arguments.over.bounds.limits();
-    let mut nearest = Nearest { look, limits, seen: 0, best: None, unnamed: Unnamed::default() };
+    let mut nearest = Nearest::new(arguments.over.bounds.limits());
     let mut work = |facts: &TraceFacts<'_>, key: Option<(&str, &str)>| {
         if run.is_some_and(|run| key.is_none_or(|(_, own)| own != run)) {
             return Ok(ControlFlow::Continue(()));
         }
-        nearest.look_at(&about, facts, key)
+        let subject = about.subject(key);
+        let (scenario, own_run) = key.unzip();
+        nearest.look_at(&about, facts, |words, verdict| match verdict {
+            Verdict::Holds(relation, pattern) => {
+                let text = format!("{subject}\n{} does hold\n", words.row(relation, pattern));
+                (text, json!({ "holds": true, "scenario": scenario, "run": own_run }))
+            }
+            Verdict::Denied(followed) => {
+                let mut json = words.why_not_json(followed);
+                (json["scenario"], json["run"]) = (json!(scenario), json!(own_run));
+                (format!("{subject}\n{}", words.why_not(followed, look)), json)
+            }
+        })
     };
     let mut unshown = Unshown;
     let mut answering = Answering::new(&about.question, &rules, &mut unshown).handing_over(&mut work);
@@ -134,7 +142,7 @@ fn fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failur
     pipeline::tell_quality(&quality, terminal);
     terminal.report(&told.findings);
     let Some(best) = nearest.best else {
-        let message = if nearest.seen > 0 {
+        let message = if nearest.operations > 0 {
             "the traces have no value or node that the fact names"
         } else {
             "there is no such operation"
@@ -142,78 +150,15 @@ fn fact(arguments: &Arguments, terminal: &mut Terminal) -> Result<String, Failur
         let finding = Diagnostic::error(codes::NOT_THERE, Place::Nowhere, message);
         return Err(nearest.unnamed.told(finding).into());
     };
-    Ok(match arguments.format {
-        Form::Json => format!("{:#}\n", json!({ "dyelog-why-not-facts": 1, "facts": best.answers })),
-        Form::Text if best.holds => {
-            format!("{}`dyelog explain {} TRACE --fact FACT` shows its proof\n", best.text, file.display())
-        }
-        Form::Text => {
-            let mut text = best.text;
-            if nearest.seen > u64::from(LOOKED) {
-                text.push_str(&format!(
-                    "the nearest of the first {}; in the others the fact does not hold either\n",
-                    counted(LOOKED, "operation")
-                ));
-            }
-            text
-        }
-    })
-}
-
-/// In how many operations it is looked for what comes nearest.
-const LOOKED: u32 = 1000;
-
-/// What comes nearest to a fact so far.
-struct Nearest {
-    look: Look,
-    limits: Limits,
-    seen: u64,
-    best: Option<Best>,
-    unnamed: Unnamed,
-}
-
-struct Best {
-    holds: bool,
-    /// Literals that hold of the nearest rule.
-    held: usize,
-    text: String,
-    answers: Vec<Json>,
-}
-
-impl Nearest {
-    /// Looks how near rules come by these facts; the fact may name several rows.
-    fn look_at(
-        &mut self,
-        about: &About,
-        facts: &TraceFacts<'_>,
-        key: Option<(&str, &str)>,
-    ) -> Result<ControlFlow<()>, Diagnostics> {
-        self.seen += 1;
-        let words = Words { program: &about.program, question: &about.question, facts };
-        let mut evaluator = Evaluator::with_limits(&about.question.rules, facts, self.limits);
-        let (scenario, run) = key.unzip();
-        let operation = heading(about.question.scope, key);
-        let mut here = Best { holds: false, held: 0, text: String::new(), answers: Vec::new() };
-        for (relation, pattern) in about.patterns(&words, &mut self.unnamed) {
-            if evaluator.any(relation, &pattern)? {
-                here.holds = true;
-                here.text.push_str(&format!("{operation}\n{} does hold\n", words.row(relation, &pattern)));
-                here.answers.push(json!({ "holds": true, "scenario": scenario, "run": run }));
-            } else if self.seen <= u64::from(LOOKED) {
-                let followed = evaluator.why_not_followed(relation, &pattern)?;
-                let attempt = followed.first().and_then(|denied| denied.why.nearest_attempt());
-                here.held = here.held.max(attempt.map_or(0, |attempt| attempt.held));
-                here.text.push_str(&format!("{operation}\n{}", words.why_not(&followed, self.look)));
-                let mut json = words.why_not_json(&followed);
-                (json["scenario"], json["run"]) = (json!(scenario), json!(run));
-                here.answers.push(json);
-            }
-        }
-        let holds = here.holds;
-        let better = |best: &Best| holds || here.held > best.held;
-        if !here.answers.is_empty() && self.best.as_ref().is_none_or(better) {
-            self.best = Some(here);
-        }
-        Ok(if holds { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    let (mut text, facts): (String, Vec<Json>) = best.verdicts.into_iter().unzip();
+    if arguments.format == Form::Json {
+        return Ok(format!("{:#}\n", json!({ "dyelog-why-not-facts": 1, "facts": facts })));
     }
+    if best.holds {
+        text.push_str(&format!("`dyelog explain {} TRACE --fact FACT` shows its proof\n", file.display()));
+    } else if nearest.operations > u64::from(FOLLOWED) {
+        let first = counted(FOLLOWED, "operation");
+        text.push_str(&format!("the nearest of the first {first}; in the others the fact does not hold either\n"));
+    }
+    Ok(text)
 }

@@ -144,7 +144,7 @@ fn call_kind(kind: RequestKind, interaction: Interaction) -> Option<CallKind> {
     }
 }
 
-/// Whether somebody waits for the reply of an entry of that type.
+/// Whether a caller waits for the reply of an entry of that type.
 pub fn is_answered(interaction: Interaction) -> bool {
     matches!(interaction, Interaction::Rendezvous | Interaction::Forwarding)
 }

@@ -26,7 +26,7 @@ pub const FORWARDS_UNANSWERED: Code = Code("M010");
 pub const LOAD_CHOSEN: Code = Code("M011");
 /// The observed rate of a scenario is more than the model can sustain.
 pub const LOAD_NOT_SUSTAINED: Code = Code("M012");
-/// Nothing tells how much work there is.
+/// No demand is known.
 pub const NO_DEMAND: Code = Code("M013");
 /// Some activities have a resource function, others of the same entry have none.
 pub const NO_FUNCTION: Code = Code("M014");
@@ -72,17 +72,17 @@ pub const SEVERAL_RECORDINGS: Code = Code("M033");
 pub const SEEN_TWICE: Code = Code("M034");
 /// The servers of processors were found from how long work took beside other work.
 pub const SERVERS_FOUND: Code = Code("M049");
-/// Entries of which nothing tells how long they work, beside others of which times tell it.
+/// Entries whose work is not known, beside others whose times are recorded.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.
 pub const SENT_BRANCH: Code = Code("M036");
-/// A few invocations look as if nobody waited for them, where somebody waits for nearly all others of the same service.
+/// A few invocations look asynchronous, where callers wait for nearly all others of the same service.
 pub const OUTVOTED: Code = Code("M038");
 /// Parts of operations whose beginning was lost, which make no load.
 pub const FRAGMENTS: Code = Code("M039");
 /// A file of utilisation cannot be read.
 pub const UTILISATION: Code = Code("M060");
-/// Values of utilisation cannot be of their unit, or nothing tells it.
+/// Values of utilisation cannot be of their unit, or the unit is not known.
 pub const UTILISATION_UNIT: Code = Code("M061");
 /// Utilisation of something that is no processor of the model.
 pub const UTILISATION_RESOURCE: Code = Code("M062");

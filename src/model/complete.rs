@@ -140,8 +140,8 @@ fn unseen_work(built: &Assembled) -> Option<Diagnostic> {
     let first = names.first()?;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
     let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
-    let (work, they) = if names.len() == 1 { ("works", "it has") } else { ("work", "they have") };
-    let message = format!("nothing tells how long {}{more} {work}, so that {they} no demand", shown.join(", "));
+    let they = if names.len() == 1 { "it has" } else { "they have" };
+    let message = format!("the work of {}{more} is not known: {they} no demand", shown.join(", "));
     Some(
         Diagnostic::warning(codes::UNSEEN_WORK, Place::Nowhere, message)
             .with_note("no caller waits for a reply, and no message shows when the work ends")

@@ -233,7 +233,7 @@ impl<'g, 'b, 'a> Graph<'g, 'b, 'a> {
         let mut roles = Roles::default();
         let waited: u64 = block.branches.iter().filter(|branch| !branch.own).map(|branch| branch.awaited).sum();
         let waited = (waited + block.times / 2) / block.times.max(1);
-        // One that was late whenever it was seen is told from one that nobody waits for by being like others.
+        // One that was late whenever it was seen differs from one without a waiting caller in being like others.
         let known: BTreeSet<u64> = block
             .branches
             .iter()

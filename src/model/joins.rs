@@ -59,7 +59,7 @@ pub struct WovenFork {
 pub struct Seen {
     /// Its mean response, where traces tell.
     pub response: Option<f64>,
-    /// Whether all of its demand is what traces show of its time, and its calls are on their way as traced: then the model is to
+    /// Whether all of its demand is what traces show of its time, and its calls have the network latency that was traced: then the model is to
     /// respond as the traces did.
     pub is_traced: bool,
 }
@@ -199,7 +199,7 @@ fn fit_fork(model: &mut Model, fork: &WovenFork, times: &[Time]) -> bool {
     const STEPS: usize = 60;
     let branches = fork.branches.clone();
     let think: Vec<f64> = branches.iter().map(|(id, _)| model.activities[id.index()].work.think_time).collect();
-    // With a share from 1 to 2 of the delays, offsets are shortened, with one below 1 what calls are on their way, too.
+    // With a share from 1 to 2 of the delays, offsets are shortened, with one below 1 the network latency of calls, too.
     let with = |model: &mut Model, share: f64| {
         for ((id, offset), think) in branches.iter().zip(&think) {
             let (offsets, others) = ((share - 1.0).max(0.0), share.min(1.0));

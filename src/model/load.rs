@@ -16,7 +16,7 @@ const ENOUGH: u64 = 10;
 /// A pause so many times as long as the mean interval between starts does not come about by chance: by that of a Poisson process
 /// once in e^100 intervals.
 const PAUSE: f64 = 100.0;
-/// The most operations of a thread on average that is taken for somebody who came, and not for one of those who are there: sessions of
+/// A thread with at most so many operations on average is taken for an arrival, not for one of a fixed number of customers: sessions of
 /// so few arrive as if each operation did (Schroeder, Wierman and Harchol-Balter, Open versus closed, 2006).
 const SESSION: u64 = 5;
 /// The most recordings that are shown.
@@ -133,7 +133,7 @@ pub fn as_customers(population: u32, rate: f64, total: &ScenarioTotal) -> Option
 pub fn steady_note(scenario: &str, load: Load, rate: f64, total: &ScenarioTotal) -> Diagnostic {
     note(format!("scenario `{scenario}` gets {load}, which make the observed {} operations a second", short(rate)))
         .with_note(format!("{} operations met fewer others than open arrivals at that rate do", total.operations))
-        .with_note("customers who wait for their response before they ask again do so; what more of them would do shows by `population`")
+        .with_note("customers of a closed class do: each waits for its response before the next request; `population` sets their number")
         .with_hint(hint(scenario))
 }
 
@@ -201,10 +201,9 @@ fn sampling_note(total: &ScenarioTotal) -> Option<String> {
     }
     let unknown = total.operations.saturating_sub(total.sampled.operations);
     if unknown > 0 {
-        let of = if total.sampled.operations == 0 { String::new() } else { format!("of {unknown} of them ") };
-        return Some(format!(
-            "{of}nothing tells how they were sampled: the rate, and all utilisations, are lower bounds"
-        ));
+        let whose =
+            if total.sampled.operations == 0 { "these operations".to_owned() } else { format!("{unknown} of them") };
+        return Some(format!("the sampling of {whose} is not known: the rate and all utilisations are lower bounds"));
     }
     ((weight - 1.0).abs() > 1e-9)
         .then(|| format!("each of them stands for {} operations, by how they were sampled", short(weight)))

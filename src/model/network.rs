@@ -1,4 +1,4 @@
-//! Network latency: how long calls are on their way. Traces show it between the two halves of a call, or the configuration gives it.
+//! Network latency. Traces show it between the two halves of a call, or the configuration gives it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Network {
         }
     }
 
-    /// How long the calls of some work are on their way in one of so many invocations, seconds.
+    /// Network latency of the calls of some work, per invocation, seconds.
     pub fn delay(self, work: &WorkTotal, times: u64) -> f64 {
         let per = times.max(1) as f64;
         match self {

@@ -76,7 +76,7 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
         }
         Load::Closed { population, think_time } => {
             let why = match scenario.reason {
-                LoadReason::Assumed => "; nothing tells of more than one at a time",
+                LoadReason::Assumed => "; no two of them overlap",
                 LoadReason::Configured | LoadReason::Observed => "",
             };
             let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{think_time} s\"");

@@ -2,7 +2,7 @@
 //!
 //! A mean alone is taken by solvers as the mean of an exponential, and calls as geometric in number. Programs are often far
 //! more regular than that, and where branches run in parallel, or tasks queue first come, first served, it shows: the mean
-//! of the maximum of three exponentials is 1.8 times the mean of one. So what was observed often enough is told to them.
+//! of the maximum of three exponentials is 1.8 times the mean of one. So they are given what was observed often enough.
 
 use crate::lqn::submodel::{Moments, RequestTotal, WorkTotal};
 use crate::lqn::{CallOrder, Work};

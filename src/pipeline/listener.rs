@@ -1,4 +1,4 @@
-//! Who hears what there is to say while inputs are read.
+//! The receiver of findings and progress while inputs are read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::pipeline::input::{Input, Reader};
 use crate::trace::ReadReport;
 
 /// Hears what there is to say while inputs are read and reduced, in order. What keeps a call from its result is an error of that
-/// call; what is told here does not. `()` hears nothing, a `Vec<Diagnostic>` keeps all findings.
+/// call; what is reported here does not. `()` hears nothing, a `Vec<Diagnostic>` keeps all findings.
 pub trait Listener {
     /// A text that findings may point into.
     fn source(&mut self, _file: Arc<str>, _text: Arc<str>) {}

@@ -58,7 +58,7 @@ pub fn open(
     let has_messages = opened.as_ref().is_ok_and(|open| open.format().has_messages());
     if opened.is_err() || !has_messages && !wanted {
         check_clocks(reading)?;
-        // What cannot be read is told of together with what is wrong with the others.
+        // What cannot be read is reported together with what is wrong with the others.
         return Ok(Opened::Operations(Some(opened)));
     }
     let messages = Messages::open(files, Some(opened), reading, has_messages, progress)?;

@@ -9,10 +9,12 @@
 
 pub mod codes;
 mod exchanges;
+mod facts;
 mod impact;
 mod input;
 mod listener;
 mod messages;
+mod nearest;
 mod operations;
 mod options;
 mod profile;
@@ -23,10 +25,12 @@ mod source;
 mod submodels;
 mod utilisation;
 
+pub use facts::{AskedFact, Unnamed, parse_fact};
 pub use impact::{Impact, impact};
 pub use input::{HEAD, Input, Reader, read_text};
 pub use listener::{Listener, Meter};
 pub use messages::{First, Messages, Opened, check_clocks, open, open_one};
+pub use nearest::{Best, FOLLOWED, Nearest, Verdict};
 pub use operations::read_operations;
 pub use options::{Analysis, Keep, Options, Reading, RuleLoader};
 pub use profile::{Profiled, Profiling, profile, unpacked};

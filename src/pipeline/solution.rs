@@ -1,4 +1,4 @@
-//! A model's solution, and what there is to doubt about it.
+//! A model's solution, and its caveats.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::lqn::model::Model;
@@ -11,7 +11,7 @@ use crate::study::{self, ScenarioResult};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Solution {
-    /// The results. They say by themselves whether they converged, and what the solver doubts.
+    /// The results. They say by themselves whether they converged, and the caveats of the solver.
     pub results: Results,
     /// Warnings about the model.
     pub doubtful: Vec<Diagnostic>,

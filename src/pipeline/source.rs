@@ -39,7 +39,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// What is doubtful about a model file, and where. A model of traces was told about when it was made.
+    /// What is doubtful about a model file, and where. Findings about a model of traces were reported when it was made.
     pub fn doubtful(&self) -> Vec<Diagnostic> {
         if self.origins.is_some() {
             return Vec::new();
@@ -215,7 +215,7 @@ fn submodel_or_model(files: &[Input], options: &Options, listener: &mut dyn List
     let mut first = None;
     for (number, file) in files.iter().enumerate() {
         // What can be read only once is looked at if it comes first, and is else what the first is. A file that cannot be
-        // read is told of below, together with the others.
+        // read is reported below, together with the others.
         let looked_at = (number == 0 || file.length().is_some()).then(|| file.peek());
         match looked_at {
             None if saved.len() == number => saved.push((file.clone(), None)),
@@ -270,7 +270,7 @@ pub fn given(files: &[Input], options: &Options, listener: &mut dyn Listener) ->
 
 /// Refuses several files of which some are models: a model is complete by itself.
 fn refuse_models(files: &[Input]) -> Result<(), Diagnostics> {
-    // Pipes can be looked at once only; what cannot be read is told of by those who read it.
+    // Pipes can be looked at once only; what cannot be read is reported where it is read.
     let looked = files.iter().filter(|file| file.length().is_some());
     let models: Vec<&Input> = looked.filter(|file| file.peek().is_ok_and(|(head, _)| is_model(&head))).collect();
     let Some(model) = models.first() else { return Ok(()) };

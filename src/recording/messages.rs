@@ -23,7 +23,7 @@ struct VisitNote {
     sent: f64,
     /// When it last received something or answered.
     last: f64,
-    /// Who serves it.
+    /// The task that serves it.
     task: TaskId,
     thread: u32,
 }
@@ -133,7 +133,7 @@ impl Probe for MessageRecorder<'_> {
         let note = self.visits[visit as usize];
         let entry = &self.model.entries[note.entry as usize];
         let threads = &mut self.threads[entry.task.index()];
-        // A customer is somebody, a thread of a server is any that is free.
+        // A customer has an identity; a thread of a server is any that is free.
         let own = self.customers.get(visit as usize).copied().filter(|own| *own != 0);
         let thread = own.or_else(|| threads.free.pop_first()).unwrap_or_else(|| {
             threads.count += 1;

@@ -7,7 +7,7 @@
 //!
 //! So the events are played again. An event waits for its causes and for what its visit counts before it; a visit begins when
 //! no other one is in its instance of the task. Of those that could be next, the one that happened first is. Where tasks call
-//! each other in one direction only, a visit waits for visits further down and somebody can always go on.
+//! each other in one direction only, a visit waits for visits further down, and one of them can always go on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -453,7 +453,7 @@ impl Probe for Recorder<'_> {
             return;
         }
         let operation = &mut self.underway[note.operation as usize];
-        // Who forked branches and did not join them.
+        // A strand that forked branches and did not join them.
         for number in 0..operation.groups.len() {
             let group = &mut operation.groups[number];
             if group.visit == visit && !group.closed {

@@ -26,7 +26,7 @@ struct VisitNote {
     entry: u32,
     /// The span by which it was asked for.
     asked: u32,
-    /// Whether somebody waits for its answer.
+    /// Whether its caller waits for the answer.
     answers: bool,
     /// Its own span.
     span: u32,

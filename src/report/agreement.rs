@@ -18,8 +18,8 @@ fn percent(part: u64, whole: u64) -> String {
 /// For people.
 pub fn text(agreement: &Agreement, look: impl Into<Look>) -> String {
     let mut text = format!(
-        "operations compared: {}\nrequests: {}, of which the messages alone give {} in the same way ({} %)\n\
-             with each service taken for one sequential task: {} ({} %)\n",
+        "operations compared: {}\nrequests: {}; found alike from the messages alone: {} ({} %)\n\
+             and with each service as one sequential task: {} ({} %)\n",
         agreement.operations,
         agreement.requests,
         agreement.agreed,
@@ -31,11 +31,11 @@ pub fn text(agreement: &Agreement, look: impl Into<Look>) -> String {
         text += &format!("damaged operations left out: {}\n", agreement.left_out);
     }
     if agreement.invented > 0 {
-        text += &format!("replies that the messages alone take for requests: {}\n", agreement.invented);
+        text += &format!("replies taken for requests without the dye: {}\n", agreement.invented);
     }
     let look = look.into();
     if !agreement.at_once.is_empty() {
-        let mut table = Table::new(&["THE SENDER WAS SERVING", ">REQUESTS", ">IN THE SAME WAY"]);
+        let mut table = Table::new(&["THE SENDER WAS SERVING", ">REQUESTS", ">FOUND ALIKE"]);
         // Where guesses go wrong there may be hundreds of numbers.
         let mut groups: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
         for (&at_once, (requests, agreed)) in &agreement.at_once {
@@ -50,7 +50,7 @@ pub fn text(agreement: &Agreement, look: impl Into<Look>) -> String {
         }
         for ((first, last), (requests, agreed)) in &groups {
             let serving = match first {
-                0 => "nothing: a customer".to_owned(),
+                0 => "none: a customer".to_owned(),
                 1 => "1 request".to_owned(),
                 _ if first == last => format!("{first} at once"),
                 _ => format!("{first} to {last} at once"),

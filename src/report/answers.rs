@@ -1,5 +1,7 @@
 //! Answers to queries as text, CSV, JSON and JSON lines. Scripts rely on the names of columns and keys.
 
+mod kept;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -11,6 +13,8 @@ use crate::report::Look;
 use crate::report::parquet::{Kind, Parquet};
 use crate::report::table::Table;
 use crate::trace::quality::QualityReport;
+
+pub use kept::Kept;
 
 /// A row of an answer that is kept.
 #[derive(Clone, Debug, PartialEq)]

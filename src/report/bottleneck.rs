@@ -97,7 +97,7 @@ pub fn text(model: &Model, found: &Bottlenecks, look: Look) -> String {
     }
     if !table.is_empty() {
         text.push_str(&table.render(look));
-        text.push_str("\neach is relieved before the next is looked for\n");
+        text.push_str("\neach bottleneck is removed before the next is sought\n");
     }
     if found.steps.iter().any(|step| step.counted) {
         text.push_str(
@@ -125,7 +125,8 @@ fn bounds(model: &Model, limits: &[Limit], per: &str, look: Look) -> String {
 /// One JSON document, ending in a newline: `{"dyelog-bottlenecks": 1, "sources": [{"task", "population", "think_time",
 /// "response", "knee", "limits": [{"kind", "name", "seconds", "servers", "throughput"}]}], "arrivals": [{"entry", "rate",
 /// "response", "limits"}], "rooms": [{"kind", "name", "utilization", "factor"}], "steps": [{"kind", "name",
-/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers.
+/// "utilization", "processor_utilization", "throughputs", "converged", "counted"}]}`. Utilisations are parts of all servers; `knee` is the
+/// saturation point, in customers.
 pub fn json(model: &Model, found: &Bottlenecks) -> String {
     let sources = found.sources.iter().map(|source| {
         json!({

@@ -78,7 +78,7 @@ fn by_group(profile: &Profile, graph: &Graph) -> String {
         table.row(vec![group.clone(), ms(*own), or_nothing(left.map(ms)), or_nothing(left.map(share))]);
     }
     let what = if profile.wall {
-        "unattributed: requests and replies on their way"
+        "unattributed: network latency of requests and replies"
     } else {
         "unattributed: processor time of stubs, skeletons and the runtime"
     };

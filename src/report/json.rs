@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 /// `dyelog-results` is the version of its form. Times are seconds, rates per second. `service` has the three phases; `waiting` excludes service; `kind` is `sync`,
 /// `async` or `forward`. `method` says in words how the solver went about it, and `exact` whether that has no error of its own. Of a simulation every element has
 /// `half_width`, the half widths of 95 % intervals under the names of its figures, and `simulation` has percentiles of response
-/// times. `doubts` says in words what the solver left out or doubts. Where the model was made of traces, `scenarios` tells throughput and response time of each,
+/// times. `doubts` has the caveats: what the solver left out or simplified, in words. Where the model was made of traces, `scenarios` tells throughput and response time of each,
 /// and `traced` there and of entries the mean and quantiles of the responses that were traced.
 pub fn results(model: &Model, results: &Results, origins: Option<&Origins>) -> String {
     pretty(&document(model, results, origins))

@@ -44,7 +44,7 @@ pub fn activity(model: &Model, id: ActivityId) -> Cow<'_, str> {
         .unwrap_or(Cow::Borrowed(&*activity.name))
 }
 
-/// Whoever calls.
+/// The caller.
 pub fn caller(model: &Model, caller: Caller) -> Cow<'_, str> {
     match caller {
         Caller::Phase(id, _) | Caller::Forward(id) => entry(model, id),

@@ -5,11 +5,12 @@ use serde_json::{Value as Json, json};
 use crate::datalog::ast::Quantifier;
 use crate::report::json::pretty;
 use crate::tlc::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
+    Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, RoundCondition, Slot, TemplatePlan,
+    TemplateStep, Value,
 };
 
 /// Plans as text for people.
-pub fn text(plans: &[&Plan], all: &[Plan]) -> String {
+pub fn text(plans: &[&TemplatePlan], all: &[TemplatePlan]) -> String {
     let mut text = String::new();
     for plan in plans {
         text.push_str(if text.is_empty() { "" } else { "\n" });
@@ -30,7 +31,7 @@ pub fn text(plans: &[&Plan], all: &[Plan]) -> String {
 }
 
 /// The same as JSON: a list of plans, each with its steps. Steps that bind a node name it and its kind.
-pub fn json(plans: &[&Plan], all: &[Plan]) -> String {
+pub fn json(plans: &[&TemplatePlan], all: &[TemplatePlan]) -> String {
     let list: Json = plans
         .iter()
         .map(|plan| {
@@ -40,7 +41,7 @@ pub fn json(plans: &[&Plan], all: &[Plan]) -> String {
                 .into_iter()
                 .flat_map(|part| part.steps.iter().map(move |step| (part.name, step)))
                 .map(|(part, step)| match step {
-                    Step::Go { to, edge, kind: tag, consumed } => json!({
+                    TemplateStep::Go { to, edge, kind: tag, consumed } => json!({
                         "part": part,
                         "node": words.slot(*to),
                         "kind": kind(*tag),
@@ -69,13 +70,13 @@ pub(super) fn kind(tag: KindTag) -> &'static str {
 struct PlanPart<'p> {
     name: &'static str,
     title: String,
-    steps: &'p [Step],
+    steps: &'p [TemplateStep],
 }
 
 /// Says what steps of a plan do.
 pub(super) struct Words<'p> {
-    pub(super) plan: &'p Plan,
-    pub(super) all: &'p [Plan],
+    pub(super) plan: &'p TemplatePlan,
+    pub(super) all: &'p [TemplatePlan],
 }
 
 impl<'p> Words<'p> {
@@ -101,27 +102,27 @@ impl<'p> Words<'p> {
         self.plan.slot_names.get(slot as usize).map_or("?", |name| name)
     }
 
-    pub(super) fn step(&self, step: &Step) -> String {
+    pub(super) fn step(&self, step: &TemplateStep) -> String {
         match step {
-            Step::Go { to, edge, kind: tag, consumed } => {
+            TemplateStep::Go { to, edge, kind: tag, consumed } => {
                 let only = if *consumed { "" } else { ", looked at only" };
                 format!("{} is {}: {}{only}", self.slot(*to), self.edge(*edge), kind(*tag))
             }
-            Step::Equal(left, right) => format!("check that {} = {}", self.value(*left), self.value(*right)),
-            Step::Compare(left, comparison, right) => {
+            TemplateStep::Equal(left, right) => format!("check that {} = {}", self.value(*left), self.value(*right)),
+            TemplateStep::Compare(left, comparison, right) => {
                 format!("check that {} {comparison} {}", self.value(*left), self.value(*right))
             }
-            Step::CompareExpressions(left, comparison, right) => {
+            TemplateStep::CompareExpressions(left, comparison, right) => {
                 format!("check that {} {comparison} {}", self.expression(left), self.expression(right))
             }
-            Step::Distinct(left, right) => {
+            TemplateStep::Distinct(left, right) => {
                 format!("check that {} and {} are two nodes", self.slot(*left), self.slot(*right))
             }
-            Step::Named(slot, field) => {
+            TemplateStep::Named(slot, field) => {
                 let what = if *field == Field::Service { "a service" } else { "an activity" };
                 format!("check that {} has {what} name", self.slot(*slot))
             }
-            Step::Holds { negated, relation, arguments } => {
+            TemplateStep::Holds { negated, relation, arguments } => {
                 let arguments: Vec<String> = arguments.iter().map(|argument| self.argument(argument)).collect();
                 let not = if *negated { "not " } else { "" };
                 match self.plan.body(relation) {
@@ -129,16 +130,18 @@ impl<'p> Words<'p> {
                     None => format!("ask that {not}{relation}({})", arguments.join(", ")),
                 }
             }
-            Step::NotStarts(template, slot) => {
+            TemplateStep::NotStarts(template, slot) => {
                 let name = self.all.get(*template as usize).map_or("?", |plan| &*plan.name);
                 format!("check that {name} has no match that starts at {}", self.slot(*slot))
             }
-            Step::Round(condition) | Step::Rounds(condition) => self.rounds(condition, matches!(step, Step::Rounds(_))),
-            Step::Seen(number) => match self.on_some_round(*number) {
+            TemplateStep::Round(condition) | TemplateStep::Rounds(condition) => {
+                self.rounds(condition, matches!(step, TemplateStep::Rounds(_)))
+            }
+            TemplateStep::Seen(number) => match self.on_some_round(*number) {
                 Some(condition) => format!("check that some round was found in which {}", self.all_of(condition)),
                 None => "check that some round was found".to_owned(),
             },
-            Step::Recall { to, .. } => format!("{} is that of the round walked first", self.slot(*to)),
+            TemplateStep::Recall { to, .. } => format!("{} is that of the round walked first", self.slot(*to)),
         }
     }
 
@@ -168,7 +171,9 @@ impl<'p> Words<'p> {
     /// The condition on some round of that number.
     fn on_some_round(&self, number: u8) -> Option<&RoundCondition> {
         self.plan.repetition.as_ref()?.steps.iter().find_map(|step| match step {
-            Step::Round(condition) if condition.quantifier == Quantifier::Some && condition.number == number => {
+            TemplateStep::Round(condition)
+                if condition.quantifier == Quantifier::Some && condition.number == number =>
+            {
                 Some(&**condition)
             }
             _ => None,

@@ -185,8 +185,8 @@ impl Values<'_> {
     }
 }
 
-/// Sections of results that tell of no element of the model: the version of the form, what a solver says of its own results, and
-/// what is told there a second time.
+/// Sections of results that are about no element of the model: the version of the form, what a solver says of its own results, and
+/// what is repeated there.
 const APART: [&str; 3] = ["dyelog-results", "doubts", "outlook"];
 
 /// The elements of results, as `dyelog solve --format json` writes them; `None` where the document is none.
@@ -196,7 +196,7 @@ pub fn results(document: &Value) -> Option<Elements> {
     for (section, value) in sections.iter().filter(|(section, _)| !APART.contains(&section.as_str())) {
         let Some(rows) = value.as_array() else {
             match section.as_str() {
-                // Who found the results and in how many steps is nobody's concern.
+                // Which solver found the results, and in how many steps, is no difference.
                 "solver" | "iterations" | "method" | "exact" => {}
                 "simulation" => percentiles(value, &mut all),
                 _ => flatten(section, value, all.element("solution", "").0),

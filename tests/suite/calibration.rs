@@ -145,7 +145,7 @@ fn utilisation_is_read_in_all_forms_and_checked() {
     for (text, code, words) in [
         ("time,hots (%)\n1700000001,50\n", "M062", "did you mean `host`?"),
         ("time,other (%)\n1700000001,50\n", "M062", "no resource is a processor"),
-        ("time,host cpu\n1700000001,50\n", "M061", "nothing tells the unit"),
+        ("time,host cpu\n1700000001,50\n", "M061", "the unit of"),
         ("time,host (ratio)\n1700000001,50\n", "M061", "goes up to 50"),
         ("time,host (%)\n1700000001,x\n", "M060", "`x` is no number"),
         ("time,host (%)\n1600000001,50\n", "M063", "was not measured while"),

@@ -144,6 +144,58 @@ fn the_map_leads_to_files_that_are_there() {
     assert!(gone.is_empty(), "ARCHITECTURE.md leads to what is not there: {gone:?}");
 }
 
+/// The crates of the workspace with those of its crates that each is linked with, by their names without `dyelog-`.
+fn crates_of_the_workspace() -> Vec<(String, Vec<String>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders =
+        fs::read_dir(root.join("crates")).expect("the crates are there").map(|entry| entry.expect("an entry").path());
+    let manifests = folders.chain([root.join("rules"), root.to_path_buf()]).map(|folder| folder.join("Cargo.toml"));
+    manifests
+        .map(|path| {
+            let manifest: toml::Table =
+                fs::read_to_string(&path).expect("a crate has a manifest").parse().expect("a manifest is TOML");
+            let name = manifest["package"]["name"].as_str().expect("it has a name").to_owned();
+            let linked = manifest.get("dependencies").and_then(toml::Value::as_table);
+            let own = linked.into_iter().flatten().filter_map(|(name, _)| short(name)).map(str::to_owned);
+            (short(&name).expect("each is called dyelog").to_owned(), own.collect())
+        })
+        .collect()
+}
+
+fn short(name: &str) -> Option<&str> {
+    if name == "dyelog" { Some(name) } else { name.strip_prefix("dyelog-") }
+}
+
+/// Each arrow is a dependency, and each dependency is an arrow or follows from arrows; all that know nothing else know `diagnostic`.
+#[test]
+fn the_picture_of_the_crates_is_what_cargo_has() {
+    let map =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("there is a map");
+    let picture = map.split("```mermaid").nth(1).and_then(|rest| rest.split("```").next()).expect("there is a picture");
+    let arrows: Vec<(&str, &str)> =
+        picture.lines().filter_map(|line| line.split_once("-->")).map(|(from, to)| (from.trim(), to.trim())).collect();
+    let reaches = |from: &str, to: &str| {
+        let (mut open, mut seen) = (vec![from], Vec::new());
+        while let Some(at) = open.pop() {
+            let next = arrows.iter().filter(|arrow| arrow.0 == at).map(|arrow| arrow.1);
+            let next: Vec<&str> = next.filter(|next| !seen.contains(next)).collect();
+            seen.extend(&next);
+            open.extend(next);
+        }
+        seen.contains(&to)
+    };
+    let crates = crates_of_the_workspace();
+    for (from, linked) in &crates {
+        for to in linked.iter().filter(|to| *to != "diagnostic") {
+            assert!(reaches(from, to), "the picture lacks {from} --> {to}");
+        }
+    }
+    for (from, to) in &arrows {
+        let linked = crates.iter().find(|(name, _)| name == from).map(|(_, linked)| linked);
+        assert!(linked.is_some_and(|linked| linked.iter().any(|own| own == to)), "no dependency: {from} --> {to}");
+    }
+}
+
 /// READMEs say so where their example is the one of the front page.
 const SAME_EXAMPLE: &str = "The same example opens its documentation, where it runs as a test.";
 

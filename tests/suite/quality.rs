@@ -176,16 +176,16 @@ fn a_lost_event_is_restored_where_only_one_thing_fits() {
     1,1,Begin: restored a,1,1,Be | A,1
     1,2,Activity: restored a,1,2,Ac | A,2
     1,3,Activity: restored a,1,3,Ac | B,1
-    1,4,Activity: no task shows a gap: the lost event was the last of its task, and nothing tells of which
+    1,4,Activity: no task shows a gap: the lost event was the last of its task, and the task is not known
     1,5,Fork(2): restored a,1,5,Fk(a,2) | A,3
     1,6,Fork(3): restored a,1,6,Fk(a,3) | A,4
     1,7,Join(2): the lost event may have been an activity as well as the join of thread 2
-    1,8,End: nothing tells whether the thread was cut off or went on, and on which task
+    1,8,End: whether the thread was cut off or went on, and on which task, is not known
     2,1,Begin: restored a,2,1,Be | C,1
     2,2,Activity: the lost event may have been an activity as well as the join of thread 3
-    2,3,End: nothing tells whether the thread was cut off or went on, and on which task
+    2,3,End: whether the thread was cut off or went on, and on which task, is not known
     3,1,Begin: restored a,3,1,Be | D,1
-    3,2,End: nothing tells whether the thread was cut off or went on, and on which task
+    3,2,End: whether the thread was cut off or went on, and on which task, is not known
     ");
     // A chain of calls: each task's last event leaves no gap in the task's counters.
     let (names, whole) = operation(
@@ -197,10 +197,10 @@ fn a_lost_event_is_restored_where_only_one_thing_fits() {
     1,2,Activity: restored a,1,2,Ac | A,2
     1,3,Activity: restored a,1,3,Ac | B,1
     1,4,Activity: restored a,1,4,Ac | C,1
-    1,5,Activity: no task shows a gap: the lost event was the last of its task, and nothing tells of which
-    1,6,Activity: no task shows a gap: the lost event was the last of its task, and nothing tells of which
+    1,5,Activity: no task shows a gap: the lost event was the last of its task, and the task is not known
+    1,6,Activity: no task shows a gap: the lost event was the last of its task, and the task is not known
     1,7,Activity: restored a,1,7,Ac | A,3
-    1,8,End: nothing tells whether the thread was cut off or went on, and on which task
+    1,8,End: whether the thread was cut off or went on, and on which task, is not known
     ");
     // An end and a begin that are not the last of their tasks, and a fork of a thread of lower number than the root.
     let (names, whole) = operation(
@@ -212,11 +212,11 @@ fn a_lost_event_is_restored_where_only_one_thing_fits() {
     5,2,Fork(2): restored a,5,2,Fk(a,2) | A,2
     5,3,Fork(6): restored a,5,3,Fk(a,6) | A,3
     5,4,Activity: the lost event may have been an activity as well as the join of thread 2
-    5,5,End: nothing tells whether the thread was cut off or went on, and on which task
+    5,5,End: whether the thread was cut off or went on, and on which task, is not known
     2,1,Begin: restored a,2,1,Be | B,1
     2,2,End: restored a,2,2,Ed | B,2
     6,1,Begin: restored a,6,1,Be | B,3
-    6,2,End: nothing tells whether the thread was cut off or went on, and on which task
+    6,2,End: whether the thread was cut off or went on, and on which task, is not known
     ");
 }
 

@@ -140,7 +140,7 @@ fn a_model_file_has_a_report_too() {
     // The asymptotes meet at 9 customers.
     assert!(page.contains("<th scope=\"row\">18</th>") && !page.contains("<th scope=\"row\">19</th>"), "{page}");
     assert!(
-        page.contains("each is relieved before the next is looked for") && page.contains("processor cpu"),
+        page.contains("each bottleneck is removed before the next is sought") && page.contains("processor cpu"),
         "{page}"
     );
     assert!(!page.contains("Where each number came from"));

@@ -352,6 +352,6 @@ fn work_of_which_the_end_is_not_seen_is_told_of() {
         let configuration = Configuration::parse(&"c".into(), configuration).expect("it is sound").0;
         complete(&analysis.submodel, &configuration).expect("there are operations").1
     };
-    assert!(has(&findings(""), "M035", "nothing tells how long `log`"), "{:?}", findings(""));
+    assert!(has(&findings(""), "M035", "the work of `log`"), "{:?}", findings(""));
     assert!(!has(&findings("[demand.entry]\nlog = \"5 ms\"\n"), "M035", ""));
 }

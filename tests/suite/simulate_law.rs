@@ -53,7 +53,7 @@ enum Family {
 
 /// How an entry asks another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum RequestKind {
     /// Calls and waits, in the first phase.
     Calls,
     /// Calls and waits, in the second phase.
@@ -68,7 +68,7 @@ enum Manner {
 #[derive(Clone, Debug)]
 struct Asks {
     to: Index,
-    manner: Manner,
+    kind: RequestKind,
     mean: f64,
     part: f64,
 }
@@ -103,8 +103,8 @@ struct Recipe {
 }
 
 fn recipe(family: Family) -> impl Strategy<Value = Recipe> {
-    use Manner::{Calls, Forwards, Later, Sends};
-    let manners = match family {
+    use RequestKind::{Calls, Forwards, Later, Sends};
+    let kinds = match family {
         Family::Synchronous | Family::Nested | Family::Multiserver | Family::ForkJoin => vec![Calls],
         Family::SecondPhase => vec![Calls, Later],
         Family::Forwarding => vec![Calls, Forwards, Forwards],
@@ -112,8 +112,8 @@ fn recipe(family: Family) -> impl Strategy<Value = Recipe> {
         Family::Mixed => vec![Calls, Later, Sends, Forwards],
     };
     let most = if family == Family::Synchronous { 0 } else { 3 };
-    let asks = (any::<Index>(), prop::sample::select(manners), 0.4..1.8_f64, 0.2..1.0_f64)
-        .prop_map(|(to, manner, mean, part)| Asks { to, manner, mean, part });
+    let asks = (any::<Index>(), prop::sample::select(kinds), 0.4..1.8_f64, 0.2..1.0_f64)
+        .prop_map(|(to, kind, mean, part)| Asks { to, kind, mean, part });
     let (forks, second) = match family {
         Family::ForkJoin => (0.8, 0.0),
         Family::SecondPhase => (0.0, 0.6),
@@ -152,7 +152,7 @@ struct Drawn<'r> {
     /// Whether the numbers of calls are exact, and are made in branches.
     exact: bool,
     forks: bool,
-    asks: BTreeMap<usize, (Manner, f64)>,
+    asks: BTreeMap<usize, (RequestKind, f64)>,
     /// Invocations for each operation, on average.
     flow: f64,
     /// How it is asked. One that is asked in two ways comes back as two.
@@ -169,7 +169,7 @@ enum Way {
     Passed,
 }
 
-impl Manner {
+impl RequestKind {
     fn way(self) -> Way {
         match self {
             Self::Calls | Self::Later => Way::Called,
@@ -238,9 +238,9 @@ impl<'r> Sketch<'r> {
         let mut overlaps = vec![false; self.recipe.tasks.len()];
         for entry in &self.entries {
             overlaps[entry.task] |= entry.second() > 0.0;
-            for (to, (manner, _)) in &entry.asks {
-                overlaps[entry.task] |= *manner == Manner::Later;
-                overlaps[self.entries[*to].task] |= entry.forks || *manner == Manner::Sends;
+            for (to, (kind, _)) in &entry.asks {
+                overlaps[entry.task] |= *kind == RequestKind::Later;
+                overlaps[self.entries[*to].task] |= entry.forks || *kind == RequestKind::Sends;
             }
         }
         for task in 0..overlaps.len() {
@@ -308,32 +308,32 @@ fn ask(entries: &mut [Drawn<'_>], number: usize, later: &Range<usize>) {
     let mut chosen = BTreeMap::new();
     for asks in &serves.asks {
         let to = later.start + asks.to.index(later.len());
-        let manner = match (asks.manner, entries[to].asked) {
-            _ if forks => Manner::Calls,
+        let kind = match (asks.kind, entries[to].asked) {
+            _ if forks => RequestKind::Calls,
             // Where nobody waits for an answer, nothing tells a second phase from the first, nor passing on from sending.
-            (Manner::Later | Manner::Forwards, None | Some(Way::Called)) if !waited => Manner::Calls,
-            (manner, None) => manner,
-            (manner, Some(way)) if manner.way() == way => manner,
-            (_, Some(Way::Called)) => Manner::Calls,
-            (_, Some(Way::Sent)) => Manner::Sends,
-            (_, Some(Way::Passed)) => Manner::Forwards,
+            (RequestKind::Later | RequestKind::Forwards, None | Some(Way::Called)) if !waited => RequestKind::Calls,
+            (kind, None) => kind,
+            (kind, Some(way)) if kind.way() == way => kind,
+            (_, Some(Way::Called)) => RequestKind::Calls,
+            (_, Some(Way::Sent)) => RequestKind::Sends,
+            (_, Some(Way::Passed)) => RequestKind::Forwards,
         };
-        let mean = match manner {
-            Manner::Forwards => asks.part / serves.asks.len() as f64,
+        let mean = match kind {
+            RequestKind::Forwards => asks.part / serves.asks.len() as f64,
             _ if forks => asks.mean.min(most - 1.0),
             _ if exact => asks.mean.min(most).round().max(1.0),
             _ => asks.mean.min(most),
         };
-        let possible = if manner == Manner::Forwards { waited } else { mean >= LEAST };
-        if possible && entries[to].asked.is_none_or(|way| way == manner.way()) {
-            entries[to].asked = Some(manner.way());
-            chosen.entry(to).or_insert((manner, mean));
+        let possible = if kind == RequestKind::Forwards { waited } else { mean >= LEAST };
+        if possible && entries[to].asked.is_none_or(|way| way == kind.way()) {
+            entries[to].asked = Some(kind.way());
+            chosen.entry(to).or_insert((kind, mean));
         }
     }
     let forks = forks && chosen.len() > 1;
-    for (to, (manner, mean)) in &chosen {
+    for (to, (kind, mean)) in &chosen {
         entries[*to].flow += flow * (mean + f64::from(u8::from(forks)));
-        entries[*to].waited &= *manner != Manner::Sends;
+        entries[*to].waited &= *kind != RequestKind::Sends;
     }
     (entries[number].asks, entries[number].forks, entries[number].exact) = (chosen, forks, exact);
 }
@@ -348,11 +348,11 @@ impl Drawn<'_> {
         if self.exact {
             lines.push(format!("f e{number} 1 1 -1"));
         }
-        lines.extend(self.asks.iter().map(|(to, (manner, mean))| match manner {
-            Manner::Calls => format!("y e{number} e{to} {mean} -1"),
-            Manner::Later => format!("y e{number} e{to} 0 {mean} -1"),
-            Manner::Sends => format!("z e{number} e{to} {mean} -1"),
-            Manner::Forwards => format!("F e{number} e{to} {mean} -1"),
+        lines.extend(self.asks.iter().map(|(to, (kind, mean))| match kind {
+            RequestKind::Calls => format!("y e{number} e{to} {mean} -1"),
+            RequestKind::Later => format!("y e{number} e{to} 0 {mean} -1"),
+            RequestKind::Sends => format!("z e{number} e{to} {mean} -1"),
+            RequestKind::Forwards => format!("F e{number} e{to} {mean} -1"),
         }));
         lines
     }

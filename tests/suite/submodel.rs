@@ -218,7 +218,7 @@ fn a_starting_configuration_changes_nothing() {
         let (code, _, words) = run(folder.path(), &["config", "init", &trace, "-o", "c.toml"]);
         assert_eq!(code, 0, "{words}");
         let (code, said, words) = run(folder.path(), &["config", "check", "c.toml"]);
-        assert_eq!((code, &*said, &*words), (0, "nothing to say\n", ""), "{trace}");
+        assert_eq!((code, &*said, &*words), (0, "no findings\n", ""), "{trace}");
         let plain = run(folder.path(), &["model", &trace]);
         let configured = run(folder.path(), &["model", &trace, "--config", "c.toml"]);
         assert_eq!(plain.1, configured.1, "{trace}");
@@ -265,7 +265,7 @@ fn a_configuration_starts_from_a_model_file() {
         let (code, _, words) = run(at, &["config", "init", &file, "-o", "own.toml"]);
         assert_eq!((code, &*words), (0, ""));
         let (code, said, _) = run(at, &["config", "check", "own.toml"]);
-        assert_eq!((code, &*said), (0, "nothing to say\n"));
+        assert_eq!((code, &*said), (0, "no findings\n"));
     }
     let text = fs::read_to_string(at.join("own.toml")).expect("it was written");
     for told in [

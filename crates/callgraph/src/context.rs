@@ -48,7 +48,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Paths from the Global Virtual Main, with what was spent at their ends. Parents stand before their children.
 #[derive(Clone, Debug)]
 pub struct ContextTree {
-    steps: Vec<Step>,
+    steps: Vec<ContextStep>,
     count: Vec<u64>,
     time: Vec<i64>,
     slots: Vec<u32>,
@@ -57,7 +57,7 @@ pub struct ContextTree {
 
 /// The last step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Step {
+struct ContextStep {
     parent: u32,
     key: Key,
     group: u16,
@@ -66,7 +66,7 @@ struct Step {
 impl Default for ContextTree {
     fn default() -> Self {
         Self {
-            steps: vec![Step { parent: NONE, key: Key::MAIN, group: NOWHERE }],
+            steps: vec![ContextStep { parent: NONE, key: Key::MAIN, group: NOWHERE }],
             count: vec![1],
             time: vec![0],
             slots: vec![NONE; 1 << 10],
@@ -116,14 +116,14 @@ impl ContextTree {
         self.total
     }
 
-    fn hash(step: Step) -> usize {
+    fn hash(step: ContextStep) -> usize {
         let mut hasher = FxHasher::default();
         hasher.write_u64(u64::from(step.parent) << 32 | u64::from(step.key.0));
         hasher.write_u16(step.group);
         hasher.finish() as usize
     }
 
-    fn slot(&self, step: Step) -> usize {
+    fn slot(&self, step: ContextStep) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = Self::hash(step) & mask;
         while self.slots[slot] != NONE && self.steps[self.slots[slot] as usize] != step {
@@ -134,7 +134,7 @@ impl ContextTree {
 
     /// The child of a node, made now if it is not there, with nothing added to it.
     pub(crate) fn child(&mut self, parent: u32, key: Key, group: u16) -> u32 {
-        let step = Step { parent, key, group };
+        let step = ContextStep { parent, key, group };
         let slot = self.slot(step);
         if self.slots[slot] != NONE {
             return self.slots[slot];
@@ -182,7 +182,7 @@ impl ContextTree {
     /// Drops what is needed to grow, and numbers groups by their place.
     pub(crate) fn settle(&mut self, places: &[u16]) {
         self.slots = Vec::new();
-        for Step { group, .. } in &mut self.steps {
+        for ContextStep { group, .. } in &mut self.steps {
             if *group != NOWHERE {
                 *group = places[usize::from(*group)];
             }

@@ -192,7 +192,7 @@ impl<'a> Timeline<'a> {
                 tell(Stretch { call, begin, end, transit });
             }
         };
-        let mut open = vec![Step { call: root, floor: whole.begin, now: whole.end, next: self.starts[root] }];
+        let mut open = vec![PathStep { call: root, floor: whole.begin, now: whole.end, next: self.starts[root] }];
         while let Some(step) = open.last_mut() {
             let call = step.call;
             let joined = self.ends[step.next..self.starts[call + 1]].iter().position(|(end, _)| *end <= step.now);
@@ -207,7 +207,7 @@ impl<'a> Timeline<'a> {
             let begin = self.outer[child as usize].map_or(end, |window| window.begin);
             let floor = begin.clamp(step.floor, end);
             step.now = floor;
-            open.push(Step { call: child as usize, floor, now: end, next: self.starts[child as usize] });
+            open.push(PathStep { call: child as usize, floor, now: end, next: self.starts[child as usize] });
         }
     }
 
@@ -225,7 +225,7 @@ impl<'a> Timeline<'a> {
 }
 
 /// A call that the path is in: it covers what lies between `floor` and `now`, and looks at ends from `next` on.
-struct Step {
+struct PathStep {
     call: usize,
     floor: i64,
     now: i64,

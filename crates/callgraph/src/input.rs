@@ -42,7 +42,7 @@ pub struct Reading {
     pub files: Vec<Arc<str>>,
     /// The header of each file that has one.
     pub headers: Vec<Header>,
-    /// The processor times of processes, as they were told last.
+    /// The processor times of processes, as last recorded.
     pub processes: Vec<ProcessTime>,
     /// Records read.
     pub records: u64,
@@ -195,7 +195,7 @@ fn unreadable(name: &Arc<str>, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error(codes::UNREADABLE, Place::File { file: Arc::clone(name) }, format!("it cannot be read: {error}"))
 }
 
-/// What a line is; what is no record is told of.
+/// What a line is; what is no record is reported.
 fn line_of(bytes: &[u8], number: u32, file: &Arc<str>, tables: &mut Tables, reading: &mut Reading) -> Option<Record> {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let bytes = if number == 1 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };

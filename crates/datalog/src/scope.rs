@@ -82,7 +82,7 @@ impl<'p> Scopes<'p> {
                 users.entry(*file).or_default().push(*user);
             }
         }
-        // Each wave of known names is looked for among those who use its files; in the order of the files.
+        // Each wave of known names is looked for in the files that use its files; in the order of the files.
         for users in users.values_mut() {
             users.sort_unstable();
         }

@@ -16,7 +16,7 @@ pub struct Value(u64);
 
 /// What a [`Value`] is.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum ValuePart {
     Integer(i64),
     Float(f64),
     Symbol(u32),
@@ -73,7 +73,7 @@ impl Value {
     /// The number, where it is one.
     pub fn as_integer(self) -> Option<i64> {
         match self.part() {
-            Part::Integer(number) => Some(number),
+            ValuePart::Integer(number) => Some(number),
             _ => None,
         }
     }
@@ -81,7 +81,7 @@ impl Value {
     /// The number, where it is one with a fraction, or beyond the range of whole ones.
     pub(crate) fn as_float(self) -> Option<f64> {
         match self.part() {
-            Part::Float(number) => Some(number),
+            ValuePart::Float(number) => Some(number),
             _ => None,
         }
     }
@@ -97,19 +97,19 @@ impl Value {
     /// The number, where it is one. Whole numbers beyond 2^53 are rounded.
     pub fn as_number(self) -> Option<f64> {
         match self.part() {
-            Part::Integer(number) => Some(number as f64),
-            Part::Float(number) => Some(number),
-            Part::Symbol(_) | Part::Own(_) => None,
+            ValuePart::Integer(number) => Some(number as f64),
+            ValuePart::Float(number) => Some(number),
+            ValuePart::Symbol(_) | ValuePart::Own(_) => None,
         }
     }
 
     /// How two numbers compare by size; none where one is a symbol.
     pub(crate) fn compare_numbers(self, other: Self) -> Option<Ordering> {
         match (self.part(), other.part()) {
-            (Part::Integer(left), Part::Integer(right)) => Some(left.cmp(&right)),
-            (Part::Float(left), Part::Float(right)) => left.partial_cmp(&right),
-            (Part::Integer(left), Part::Float(right)) => Some(compare_mixed(left, right)),
-            (Part::Float(left), Part::Integer(right)) => Some(compare_mixed(right, left).reverse()),
+            (ValuePart::Integer(left), ValuePart::Integer(right)) => Some(left.cmp(&right)),
+            (ValuePart::Float(left), ValuePart::Float(right)) => left.partial_cmp(&right),
+            (ValuePart::Integer(left), ValuePart::Float(right)) => Some(compare_mixed(left, right)),
+            (ValuePart::Float(left), ValuePart::Integer(right)) => Some(compare_mixed(right, left).reverse()),
             _ => None,
         }
     }
@@ -117,7 +117,7 @@ impl Value {
     /// The symbol of the facts' table, where it is one.
     pub fn as_symbol(self) -> Option<Name> {
         match self.part() {
-            Part::Symbol(number) => Some(Name(number)),
+            ValuePart::Symbol(number) => Some(Name(number)),
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ impl Value {
     /// The number of a string of the rule file, where it is one.
     pub(super) fn as_own(self) -> Option<u32> {
         match self.part() {
-            Part::Own(number) => Some(number),
+            ValuePart::Own(number) => Some(number),
             _ => None,
         }
     }
@@ -148,13 +148,13 @@ impl Value {
         self.0
     }
 
-    fn part(self) -> Part {
+    fn part(self) -> ValuePart {
         let number = self.0.cast_signed() >> TAG_BITS;
         match self.0 & 3 {
-            INTEGER => Part::Integer(number),
-            SYMBOL => Part::Symbol(number as u32),
-            FLOAT => Part::Float(f64::from_bits(self.0 & !FLOAT)),
-            _ => Part::Own(number as u32),
+            INTEGER => ValuePart::Integer(number),
+            SYMBOL => ValuePart::Symbol(number as u32),
+            FLOAT => ValuePart::Float(f64::from_bits(self.0 & !FLOAT)),
+            _ => ValuePart::Own(number as u32),
         }
     }
 }
@@ -189,10 +189,10 @@ fn compare_mixed(whole: i64, other: f64) -> Ordering {
 /// Numbers by size, then symbols by their place in the table.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
-        let rank = |part: Part| match part {
-            Part::Integer(_) | Part::Float(_) => (0, 0),
-            Part::Symbol(number) => (1, number),
-            Part::Own(number) => (2, number),
+        let rank = |part: ValuePart| match part {
+            ValuePart::Integer(_) | ValuePart::Float(_) => (0, 0),
+            ValuePart::Symbol(number) => (1, number),
+            ValuePart::Own(number) => (2, number),
         };
         self.compare_numbers(*other).unwrap_or_else(|| rank(self.part()).cmp(&rank(other.part())))
     }
@@ -207,10 +207,10 @@ impl PartialOrd for Value {
 impl std::fmt::Debug for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.part() {
-            Part::Integer(number) => write!(f, "{number}"),
-            Part::Float(number) => f.write_str(&shortest(number)),
-            Part::Symbol(number) => write!(f, "symbol {number}"),
-            Part::Own(number) => write!(f, "string {number}"),
+            ValuePart::Integer(number) => write!(f, "{number}"),
+            ValuePart::Float(number) => f.write_str(&shortest(number)),
+            ValuePart::Symbol(number) => write!(f, "symbol {number}"),
+            ValuePart::Own(number) => write!(f, "string {number}"),
         }
     }
 }

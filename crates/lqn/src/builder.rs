@@ -14,7 +14,7 @@ use crate::{
     Scheduling, Task, TaskId, Work, codes,
 };
 
-/// Who makes calls.
+/// A caller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
     /// An entry in a phase; 0 where a record tells of all phases.

@@ -420,7 +420,7 @@ impl AsRef<Model> for Model {
 /// A request that an element makes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// Who makes it.
+    /// The caller.
     pub from: Caller,
     /// The entry.
     pub to: EntryId,

@@ -191,9 +191,9 @@ pub enum Caller {
 /// Results of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult {
-    /// Who calls.
+    /// The caller.
     pub from: Caller,
-    /// Who is called.
+    /// The called entry.
     pub to: EntryId,
     /// Whether the caller waits; `None` for a forwarded request.
     pub kind: Option<CallKind>,

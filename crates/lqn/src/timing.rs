@@ -44,7 +44,7 @@ pub struct CallTotal {
     pub share: Seconds,
     /// The invocation's own time just before such a call, with no other call out.
     pub lead: Seconds,
-    /// How long they were on their way, there and back.
+    /// Their network latency, both ways.
     pub network: Seconds,
 }
 

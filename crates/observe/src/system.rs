@@ -30,7 +30,7 @@ pub struct System {
     /// Nodes, by the host names of observations.
     pub nodes: BTreeMap<String, Node>,
     /// Programs, by their names in observations.
-    pub programs: BTreeMap<String, Program>,
+    pub programs: BTreeMap<String, SystemProgram>,
 }
 
 /// A node.
@@ -69,7 +69,7 @@ fn one() -> f64 {
 /// A program.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Program {
+pub struct SystemProgram {
     /// Threads that serve; of clients, how many each process stands for.
     pub threads: Option<u32>,
 }

@@ -52,7 +52,7 @@ macro_rules! layer {
                 Self(Naming::One(Arc::new(function.clone())))
             }
 
-            /// For requests whose function is told by method, address and extensions, among which a router may leave its route. Names must not be made of
+            /// For requests whose function follows from method, address and extensions, among which a router may leave its route. Names must not be made of
             /// what differs from request to request.
             pub fn by(name: impl Fn(&Method, &Uri, &Extensions) -> Function + Send + Sync + 'static) -> Self {
                 Self(Naming::Each(Arc::new(name)))

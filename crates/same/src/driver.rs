@@ -128,7 +128,7 @@ struct Delivered {
 struct Causes {
     /// By visit, the number of the message that it serves.
     served: Vec<u32>,
-    /// By token of a message on its way.
+    /// By token of a message in transit.
     on_way: Vec<u32>,
 }
 

@@ -40,7 +40,7 @@ pub struct Occurrence {
 pub struct Record {
     /// Its kind.
     pub kind: RecordKind,
-    /// Who began it.
+    /// The task that began it.
     pub client: Occurrence,
     /// The occurrence that replied; of an asynchronous one, the receiver.
     pub server: Occurrence,

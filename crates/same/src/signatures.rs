@@ -57,7 +57,7 @@ impl Request {
     }
 }
 
-/// How long a call was on its way, there and back.
+/// Network latency of a call, both ways.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// The phase of the call, from 0.

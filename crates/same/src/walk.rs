@@ -177,7 +177,7 @@ impl Walks {
             }
             Ok((register as Register, known.is_some()))
         };
-        let search = || format!("`{name}` would have to be searched for: nothing tells whose row it is");
+        let search = || format!("`{name}` would have to be searched for: no bound variable determines its row");
         match (name, atom.arguments.len()) {
             ("arc", 2) if !negated => {
                 let (child, is_known) = argument(1)?;

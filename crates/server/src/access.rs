@@ -1,4 +1,4 @@
-//! Who may do what: tokens to put, to read and to administer.
+//! Access rights: tokens to put, to read and to administer.
 
 use std::fmt;
 

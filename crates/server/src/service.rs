@@ -212,7 +212,7 @@ impl Service {
         self.shared.wake();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((worker, journal)) = threads {
-            // Panics were told of when they happened.
+            // Panics were reported when they happened.
             let _ = worker.join();
             let _ = self.commands.blocking_send(Command::Stop);
             let _ = journal.join();

@@ -10,7 +10,7 @@ use crate::driver::{
 };
 use crate::effects::{Cell, Consumed, Effect, Effects, Owner, TriggerPlace};
 use crate::matcher::{Match, PROCESSED, label_field};
-use crate::plan::{ModelNode, ModelValue, Plan, Position, Slot, Value};
+use crate::plan::{ModelNode, ModelValue, Position, Slot, TemplatePlan, Value};
 use dyelog_diagnostic::names::Name;
 use dyelog_lqn::submodel::Interaction;
 use dyelog_trace::toeg::NONE;
@@ -39,7 +39,7 @@ struct This<'f> {
 }
 
 impl<'a> Commit<'a> {
-    pub(super) fn new(toeg: &'a Toeg, plans: &[Plan]) -> Self {
+    pub(super) fn new(toeg: &'a Toeg, plans: &[TemplatePlan]) -> Self {
         let count = toeg.len();
         let widest = plans.iter().map(|plan| plan.effects.variables as usize).max().unwrap_or(0);
         Self {

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::commit::Commit;
 use crate::matcher::{Match, Matcher, PROCESSED, Registers};
-use crate::plan::Plan;
+use crate::plan::TemplatePlan;
 use dyelog_diagnostic::names::Name;
 use dyelog_lqn::submodel::Interaction;
 use dyelog_trace::toeg::NONE;
@@ -60,9 +60,9 @@ pub struct Entry {
 /// A request of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who requests.
+    /// The client.
     pub from: EntryNumber,
-    /// Who serves.
+    /// The server.
     pub to: EntryNumber,
     /// The node of the requester at which it is made; [`NONE`] where it is passed on by a new entry.
     pub at: NodeId,
@@ -110,7 +110,7 @@ pub enum Irregularity {
 #[derive(Clone, Copy, Debug)]
 pub struct Committed<'a> {
     /// The template.
-    pub plan: &'a Plan,
+    pub plan: &'a TemplatePlan,
     /// The nodes.
     pub found: &'a Match,
     /// The glue node.
@@ -210,7 +210,7 @@ impl Context {
 
 struct Driver<'a, E, O: ?Sized> {
     toeg: &'a Toeg,
-    plans: &'a [Plan],
+    plans: &'a [TemplatePlan],
     engine: &'a mut E,
     observer: &'a mut O,
     commit: Commit<'a>,
@@ -223,7 +223,12 @@ struct Driver<'a, E, O: ?Sized> {
 }
 
 /// Runs the control algorithm over the graph of one operation.
-pub fn run<E: Engine, O: Observer + ?Sized>(toeg: &Toeg, plans: &[Plan], engine: &mut E, observer: &mut O) -> Outcome {
+pub fn run<E: Engine, O: Observer + ?Sized>(
+    toeg: &Toeg,
+    plans: &[TemplatePlan],
+    engine: &mut E,
+    observer: &mut O,
+) -> Outcome {
     let mut driver = Driver {
         toeg,
         plans,
@@ -329,7 +334,7 @@ impl<E: Engine, O: Observer + ?Sized> Driver<'_, E, O> {
 
     /// Notes which nodes of a match, or after its new triggers, are of another task than their entries.
     #[cold]
-    fn gave(&mut self, plan: &Plan, triggers: usize) {
+    fn gave(&mut self, plan: &TemplatePlan, triggers: usize) {
         let Self { commit, found, toeg, given, .. } = self;
         let consumed = plan.effects.consumed.iter().map(|consumed| found.slot(consumed.slot));
         let triggers = commit.queue.iter().skip(triggers).copied();

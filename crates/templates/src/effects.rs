@@ -6,7 +6,9 @@
 
 use crate::driver::{ACTIVITY, DELAYED, THEN_NEXT_PHASE};
 use crate::operations::Model;
-use crate::plan::{Action, Edge, EntryReference, Field, KindTag, ModelNode, ModelValue, Position, Slot, Step, Value};
+use crate::plan::{
+    Action, Edge, EntryReference, Field, KindTag, ModelNode, ModelValue, Position, Slot, TemplateStep, Value,
+};
 use crate::planner::Route;
 use dyelog_lqn::submodel::Interaction;
 
@@ -374,7 +376,7 @@ impl Maker<'_> {
 
     /// Whether every match binds a register, however many rounds it has.
     fn always_binds(&self, slot: Slot) -> bool {
-        let binds = |step: &Step| matches!(step, Step::Go { to, .. } if *to == slot);
+        let binds = |step: &TemplateStep| matches!(step, TemplateStep::Go { to, .. } if *to == slot);
         slot == 0 || self.route.head.iter().chain(&self.route.tail).any(binds)
     }
 
@@ -405,8 +407,8 @@ impl Maker<'_> {
                 Some(ModelNode::Fixed(slot))
             }
             ModelValue::Fixed(Value::Field(fork, Field::Target, 0)) => self.steps().find_map(|step| match step {
-                Step::Go { to, edge: Edge::BeginOf(from), .. } if *from == fork => Some(ModelNode::Fixed(*to)),
-                Step::Go { to, edge: Edge::ForkOfThreadOf(from), .. } if *to == fork && self.begins(*from) => {
+                TemplateStep::Go { to, edge: Edge::BeginOf(from), .. } if *from == fork => Some(ModelNode::Fixed(*to)),
+                TemplateStep::Go { to, edge: Edge::ForkOfThreadOf(from), .. } if *to == fork && self.begins(*from) => {
                     Some(ModelNode::Fixed(*from))
                 }
                 _ => None,
@@ -420,10 +422,10 @@ impl Maker<'_> {
     }
 
     fn begins(&self, slot: Slot) -> bool {
-        self.steps().any(|step| matches!(step, Step::Go { to, kind: KindTag::Begin, .. } if *to == slot))
+        self.steps().any(|step| matches!(step, TemplateStep::Go { to, kind: KindTag::Begin, .. } if *to == slot))
     }
 
-    fn steps(&self) -> impl Iterator<Item = &Step> {
+    fn steps(&self) -> impl Iterator<Item = &TemplateStep> {
         let rounds = self.route.repetition.iter().flat_map(|repetition| &repetition.steps);
         self.route.head.iter().chain(rounds).chain(&self.route.tail)
     }

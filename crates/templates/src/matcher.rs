@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use crate::counters::TaskCounters;
 use crate::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, Step, Value,
-    apply,
+    Edge, Expression, ExpressionPart, Field, KindTag, MAX_SLOTS, RelationArgument, RoundCondition, Slot, TemplateStep,
+    Value, apply,
 };
-use crate::program::{Instruction, Program, Repetition, Routine, Target, Test, Way, kind_index};
+use crate::program::{Instruction, Repetition, Routine, Target, TemplateProgram, Test, Way, kind_index};
 use crate::visits::Visits;
 use dyelog_datalog::ast::Quantifier;
 use dyelog_diagnostic::names::Name;
@@ -71,7 +71,7 @@ pub struct Symbols(Vec<i64>);
 
 impl Symbols {
     /// Looks the program's symbols up.
-    pub fn of(program: &Program, names: &TraceNames) -> Self {
+    pub fn of(program: &TemplateProgram, names: &TraceNames) -> Self {
         let number = |symbol: &str| names.names.get(symbol).map_or(-1, |name| i64::from(name.0));
         Self(program.symbols.iter().map(|symbol| number(symbol)).collect())
     }
@@ -80,7 +80,7 @@ impl Symbols {
 /// What a matcher needs to know while it runs.
 pub struct Matcher<'a> {
     /// The templates.
-    pub program: &'a Program,
+    pub program: &'a TemplateProgram,
     /// The graph.
     pub toeg: &'a Toeg,
     /// Names of the trace.
@@ -370,28 +370,30 @@ impl<'a> Run<'_, 'a> {
         self.passes(&program.steps[number as usize])
     }
 
-    fn passes(&mut self, step: &Step) -> bool {
+    fn passes(&mut self, step: &TemplateStep) -> bool {
         match step {
-            Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
-            Step::Equal(left, right) => self.value(*left) == self.value(*right),
-            Step::Compare(left, comparison, right) => comparison.holds(self.value(*left), self.value(*right)),
-            Step::CompareExpressions(left, comparison, right) => {
+            TemplateStep::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
+            TemplateStep::Equal(left, right) => self.value(*left) == self.value(*right),
+            TemplateStep::Compare(left, comparison, right) => comparison.holds(self.value(*left), self.value(*right)),
+            TemplateStep::CompareExpressions(left, comparison, right) => {
                 match (self.expression(left), self.expression(right)) {
                     (Some(left), Some(right)) => comparison.holds(left, right),
                     _ => false,
                 }
             }
-            Step::Distinct(left, right) => self.found.slot(*left) != self.found.slot(*right),
-            Step::Named(slot, field) => self.field(*slot, *field) != i64::from(Name::NONE.0),
-            Step::Holds { negated, relation, arguments } => self.relation(relation, arguments) == Some(!*negated),
-            Step::NotStarts(template, slot) => {
+            TemplateStep::Distinct(left, right) => self.found.slot(*left) != self.found.slot(*right),
+            TemplateStep::Named(slot, field) => self.field(*slot, *field) != i64::from(Name::NONE.0),
+            TemplateStep::Holds { negated, relation, arguments } => {
+                self.relation(relation, arguments) == Some(!*negated)
+            }
+            TemplateStep::NotStarts(template, slot) => {
                 let node = self.found.slot(*slot);
                 !self.matcher.starts(*template, node)
             }
-            Step::Round(condition) => self.round(condition),
-            Step::Rounds(condition) => self.all_rounds(condition),
-            Step::Seen(number) => self.registers.seen >> number & 1 != 0,
-            Step::Recall { to, node } => {
+            TemplateStep::Round(condition) => self.round(condition),
+            TemplateStep::Rounds(condition) => self.all_rounds(condition),
+            TemplateStep::Seen(number) => self.registers.seen >> number & 1 != 0,
+            TemplateStep::Recall { to, node } => {
                 let Some(&node) = self.found.rounds.get(*node as usize) else { return false };
                 self.put(*to, node);
                 true

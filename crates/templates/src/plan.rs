@@ -81,7 +81,7 @@ pub enum Value {
     Carry(u8, i64),
     /// A constant.
     Integer(i64),
-    /// A symbol of [`Plan::symbols`]: the number of that name in the trace.
+    /// A symbol of [`TemplatePlan::symbols`]: the number of that name in the trace.
     Symbol(u32),
     /// How many rounds have been walked, plus a constant.
     Count(i64),
@@ -141,7 +141,7 @@ pub enum RelationArgument {
     TaskName(Slot),
     /// Bound: a name, as a symbol.
     Name(Slot, Field),
-    /// Bound: a symbol of [`Plan::symbols`].
+    /// Bound: a symbol of [`TemplatePlan::symbols`].
     Symbol(u32),
     /// Bound: computed. Without a value the condition does not hold, negated or not.
     Computed(Expression),
@@ -151,7 +151,7 @@ pub enum RelationArgument {
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum TemplateStep {
     /// Binds a node; fails when there is none, it is of another kind, or (when it would be consumed) is processed.
     Go {
         /// The register.
@@ -188,7 +188,7 @@ pub enum Step {
     Round(Box<RoundCondition>),
     /// After the rounds: what has to hold of all or some of them.
     Rounds(Box<RoundCondition>),
-    /// After the rounds: the [`Step::Round`] of that number has held of one.
+    /// After the rounds: the [`TemplateStep::Round`] of that number has held of one.
     Seen(u8),
     /// After the rounds: binds a node of the round that was walked first.
     Recall {
@@ -217,7 +217,7 @@ pub struct RoundCondition {
     /// After the rounds: the same for the round that follows in the sequence.
     pub next: Vec<(Slot, u8)>,
     /// What has to hold.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TemplateStep>,
 }
 
 impl RoundCondition {
@@ -255,7 +255,7 @@ pub struct Loop {
     /// What is carried, before the first round.
     pub carry: Vec<Value>,
     /// One round.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TemplateStep>,
     /// What is carried into the next round.
     pub next_carry: Vec<Value>,
     /// The registers of one round's nodes, in the order of the text.
@@ -266,7 +266,7 @@ pub struct Loop {
 
 /// A template as navigation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct TemplatePlan {
     /// The template's name.
     pub name: Arc<str>,
     /// Its place in the order of trial.
@@ -278,13 +278,13 @@ pub struct Plan {
     /// Symbols that it compares with.
     pub symbols: Vec<Arc<str>>,
     /// Steps before the repetition, or all.
-    pub head: Vec<Step>,
+    pub head: Vec<TemplateStep>,
     /// The repetition.
     pub repetition: Option<Loop>,
     /// Steps after the repetition.
-    pub tail: Vec<Step>,
+    pub tail: Vec<TemplateStep>,
     /// Steps after no round at all, where that is allowed.
-    pub tail_of_none: Option<Vec<Step>>,
+    pub tail_of_none: Option<Vec<TemplateStep>>,
     /// What conditions ask beside relations of the rule file.
     pub bodies: Vec<Body>,
     /// What a match does.
@@ -364,9 +364,9 @@ pub enum Action {
     },
     /// `addRequest`
     AddRequest {
-        /// Who requests.
+        /// The client.
         from: EntryReference,
-        /// Who serves.
+        /// The server.
         to: EntryReference,
     },
     /// `addActivity`
@@ -439,12 +439,12 @@ pub enum Action {
     },
 }
 
-impl Plan {
+impl TemplatePlan {
     /// Whether a condition asks a relation of the rule file.
     pub fn asks_relations(&self) -> bool {
         let rounds = self.repetition.iter().flat_map(|repetition| &repetition.steps);
         let none = self.tail_of_none.iter().flatten();
-        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(Step::asks_relations)
+        self.head.iter().chain(rounds).chain(&self.tail).chain(none).any(TemplateStep::asks_relations)
     }
 
     /// The literals that are asked together by that name.
@@ -453,7 +453,7 @@ impl Plan {
     }
 }
 
-impl Step {
+impl TemplateStep {
     fn asks_relations(&self) -> bool {
         match self {
             Self::Holds { .. } => true,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use crate::matcher::{CarryOut, carry_out};
-use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, Plan, RelationArgument, Slot, Step, Value};
+use crate::plan::{
+    Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, TemplatePlan, TemplateStep, Value,
+};
 use dyelog_datalog::ast::Comparison;
 
 /// Kinds of nodes, a bit each: bit n for the kind with [`kind_index`] n.
@@ -232,7 +234,7 @@ pub struct Repetition {
 
 /// All templates, ready to run.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct TemplateProgram {
     /// The instructions.
     pub(super) code: Vec<Routine>,
     /// Where to begin at a glue node, by the number of its kind.
@@ -244,12 +246,12 @@ pub struct Program {
     /// The repetition of each template.
     pub repetitions: Vec<Option<Repetition>>,
     /// Steps without an instruction of their own.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TemplateStep>,
     /// Symbols that are compared with.
     pub symbols: IndexSet<Arc<str>>,
 }
 
-impl Default for Program {
+impl Default for TemplateProgram {
     fn default() -> Self {
         Self {
             code: Vec::new(),
@@ -266,9 +268,9 @@ impl Default for Program {
 /// Among how many steps an equal one is looked for.
 const NEIGHBOURS: usize = 256;
 
-impl Program {
+impl TemplateProgram {
     /// The program of plans, given the numbers of those to try for each kind of glue node, in order.
-    pub fn of(plans: &[Plan], by_kind: &[Vec<u16>; 5]) -> Self {
+    pub fn of(plans: &[TemplatePlan], by_kind: &[Vec<u16>; 5]) -> Self {
         let mut program = Self::default();
         let heads: Vec<Vec<Instruction>> = plans.iter().map(|plan| program.steps(plan, &plan.head)).collect();
         for (number, plan) in plans.iter().enumerate() {
@@ -325,7 +327,7 @@ impl Program {
         target(first)
     }
 
-    fn repetition(&mut self, plan: &Plan, template: u16) -> Option<Repetition> {
+    fn repetition(&mut self, plan: &TemplatePlan, template: u16) -> Option<Repetition> {
         let repetition = plan.repetition.as_ref()?;
         Some(Repetition {
             min: repetition.min,
@@ -341,13 +343,13 @@ impl Program {
     }
 
     /// Steps of which all must succeed.
-    fn straight(&mut self, plan: &Plan, steps: &[Step], template: u16) -> Target {
+    fn straight(&mut self, plan: &TemplatePlan, steps: &[TemplateStep], template: u16) -> Target {
         let steps = self.steps(plan, steps);
         self.chain(steps, template)
     }
 
     /// The instructions of steps: comparisons become part of the step before where they can.
-    fn steps(&mut self, plan: &Plan, steps: &[Step]) -> Vec<Instruction> {
+    fn steps(&mut self, plan: &TemplatePlan, steps: &[TemplateStep]) -> Vec<Instruction> {
         let mut list: Vec<Instruction> = Vec::with_capacity(steps.len());
         for step in steps {
             if let Some(instruction) = going(step) {
@@ -368,7 +370,7 @@ impl Program {
     }
 
     /// The number of a step without an instruction of its own.
-    fn step(&mut self, plan: &Plan, step: &Step) -> u32 {
+    fn step(&mut self, plan: &TemplatePlan, step: &TemplateStep) -> u32 {
         let step = self.with_own_symbols(plan, step);
         // Equal steps have equal numbers, so that templates can share them; neighbours do.
         let known = self.steps.iter().enumerate().rev().take(NEIGHBOURS).find(|(_, other)| **other == step);
@@ -380,11 +382,15 @@ impl Program {
     }
 
     /// Plans number their symbols each for itself, the program numbers them all.
-    fn with_own_symbols(&mut self, plan: &Plan, step: &Step) -> Step {
-        if let Step::Round(condition) | Step::Rounds(condition) = step {
+    fn with_own_symbols(&mut self, plan: &TemplatePlan, step: &TemplateStep) -> TemplateStep {
+        if let TemplateStep::Round(condition) | TemplateStep::Rounds(condition) = step {
             let mut condition = condition.clone();
             condition.steps = condition.steps.iter().map(|step| self.with_own_symbols(plan, step)).collect();
-            return if matches!(step, Step::Round(_)) { Step::Round(condition) } else { Step::Rounds(condition) };
+            return if matches!(step, TemplateStep::Round(_)) {
+                TemplateStep::Round(condition)
+            } else {
+                TemplateStep::Rounds(condition)
+            };
         }
         let mut step = step.clone();
         let mut renumber = |symbol: &mut u32| {
@@ -397,37 +403,39 @@ impl Program {
             }
         };
         match &mut step {
-            Step::Equal(left, right) | Step::Compare(left, _, right) => [left, right].into_iter().for_each(value),
-            Step::CompareExpressions(Expression(left), _, Expression(right)) => {
+            TemplateStep::Equal(left, right) | TemplateStep::Compare(left, _, right) => {
+                [left, right].into_iter().for_each(value)
+            }
+            TemplateStep::CompareExpressions(Expression(left), _, Expression(right)) => {
                 for part in left.iter_mut().chain(right) {
                     if let ExpressionPart::Value(part) = part {
                         value(part);
                     }
                 }
             }
-            Step::Holds { arguments, .. } => {
+            TemplateStep::Holds { arguments, .. } => {
                 for argument in arguments {
                     if let RelationArgument::Symbol(symbol) = argument {
                         renumber(symbol);
                     }
                 }
             }
-            Step::Go { .. }
-            | Step::Distinct(..)
-            | Step::Named(..)
-            | Step::NotStarts(..)
-            | Step::Round(_)
-            | Step::Rounds(_)
-            | Step::Seen(_)
-            | Step::Recall { .. } => {}
+            TemplateStep::Go { .. }
+            | TemplateStep::Distinct(..)
+            | TemplateStep::Named(..)
+            | TemplateStep::NotStarts(..)
+            | TemplateStep::Round(_)
+            | TemplateStep::Rounds(_)
+            | TemplateStep::Seen(_)
+            | TemplateStep::Recall { .. } => {}
         }
         step
     }
 }
 
 /// The instruction of a step that has a way of its own.
-fn going(step: &Step) -> Option<Instruction> {
-    let Step::Go { to, edge, kind, consumed: true } = step else { return None };
+fn going(step: &TemplateStep) -> Option<Instruction> {
+    let TemplateStep::Go { to, edge, kind, consumed: true } = step else { return None };
     let (way, from) = match *edge {
         Edge::InThread(from, 1) => (Way::NextInThread, from),
         Edge::InThread(from, -1) => (Way::PreviousInThread, from),
@@ -442,10 +450,10 @@ fn going(step: &Step) -> Option<Instruction> {
 }
 
 /// The test of a step that has one of its own: how a node compares with another.
-fn test(step: &Step) -> Option<(Slot, Test, Slot)> {
+fn test(step: &TemplateStep) -> Option<(Slot, Test, Slot)> {
     let (left, comparison, right) = match step {
-        Step::Equal(left, right) => (left, Comparison::Equal, right),
-        Step::Compare(left, comparison, right) => (left, *comparison, right),
+        TemplateStep::Equal(left, right) => (left, Comparison::Equal, right),
+        TemplateStep::Compare(left, comparison, right) => (left, *comparison, right),
         _ => return None,
     };
     if let (Value::Field(left, Field::Counter, 0), Comparison::Equal, Value::Field(right, Field::Counter, 1)) =

@@ -1,4 +1,4 @@
-//! What the templates recognise in one operation, for those who show it.
+//! What the templates recognise in one operation, for pictures and listings.
 
 use std::sync::Arc;
 

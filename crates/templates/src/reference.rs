@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::driver::Engine;
 use crate::matcher::{Match, Matcher, PROCESSED, tag};
-use crate::plan::{KindTag, Plan, Step};
+use crate::plan::{KindTag, TemplatePlan, TemplateStep};
 use crate::program::kind_index;
 use crate::rules::Rules;
 use crate::visits::Visits;
@@ -105,7 +105,7 @@ pub struct Reference<'a> {
     candidates: Candidates,
     /// Numbers of candidates by glue node.
     by_glue: FxHashMap<NodeId, Vec<u32>>,
-    plans: &'a [Plan],
+    plans: &'a [TemplatePlan],
     by_kind: &'a [Vec<u16>; 5],
     toeg: &'a Toeg,
 }
@@ -151,13 +151,13 @@ impl Engine for Reference<'_> {
 }
 
 /// Puts a candidate into the registers that the plan's actions read.
-fn fill(plan: &Plan, template: u16, candidate: &Found, rounds: Vec<NodeId>, found: &mut Match) {
+fn fill(plan: &TemplatePlan, template: u16, candidate: &Found, rounds: Vec<NodeId>, found: &mut Match) {
     *found = Match { template, rounds, count: candidate.count as u32, ..Match::default() };
     for (consumed, node) in plan.effects.consumed.iter().zip(&candidate.nodes) {
         found.slots[consumed.slot as usize] = *node as NodeId;
     }
     let peeked = plan.head.iter().chain(&plan.tail).filter_map(|step| match step {
-        Step::Go { to, consumed: false, kind: KindTag::Begin, .. } => Some(*to),
+        TemplateStep::Go { to, consumed: false, kind: KindTag::Begin, .. } => Some(*to),
         _ => None,
     });
     for (slot, node) in peeked.zip(&candidate.peeks) {

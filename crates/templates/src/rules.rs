@@ -7,8 +7,8 @@ use crate::effects::Effects;
 use crate::facts;
 use crate::operations;
 use crate::pattern::{self, Findings, Pattern};
-use crate::plan::{KindTag, Plan};
-use crate::program::Program as TemplateProgram;
+use crate::plan::{KindTag, TemplatePlan};
+use crate::program::TemplateProgram;
 use crate::{check, planner};
 use dyelog_datalog::ast::{Damage, Program, Rule, Template};
 use dyelog_datalog::check::Bodies;
@@ -49,7 +49,7 @@ pub fn shipped_templates() -> impl Iterator<Item = (&'static str, Template)> {
 #[derive(Clone, Debug)]
 pub struct Rules {
     program: Program,
-    plans: Vec<Plan>,
+    plans: Vec<TemplatePlan>,
     by_kind: [Vec<u16>; 5],
     code: TemplateProgram,
     warnings: Vec<Diagnostic>,
@@ -76,7 +76,7 @@ impl Rules {
         resolver: &dyn Fn(&str) -> Option<Arc<str>>,
     ) -> Result<Self, Diagnostics> {
         let default_only = files.is_empty();
-        // One root uses them all, so that each file is read once, whoever else uses it.
+        // One root uses them all, so that each file is read once, however many files use it.
         let mut root = String::new();
         for name in files.iter().map(|(name, _)| &**name).chain(DEFAULT_NAMES) {
             let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
@@ -126,7 +126,7 @@ impl Rules {
             };
             order.iter().copied().filter(fits).collect()
         });
-        let asks = plans.iter().any(Plan::asks_relations);
+        let asks = plans.iter().any(TemplatePlan::asks_relations);
         let relations = if asks {
             let asked = plans.iter().flat_map(|plan| &plan.bodies).map(|body| body.rule.clone());
             let asked: Vec<Rule> = asked.collect();
@@ -144,7 +144,7 @@ impl Rules {
     }
 
     /// The plans, in the order of the text.
-    pub fn plans(&self) -> &[Plan] {
+    pub fn plans(&self) -> &[TemplatePlan] {
         &self.plans
     }
 
@@ -182,7 +182,7 @@ impl Rules {
 }
 
 /// All plans of a program that can be made, and all findings.
-pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
+pub fn compile_all(program: &Program) -> (Vec<TemplatePlan>, Vec<Diagnostic>) {
     let mut findings = Findings::new(program);
     let mut plans = Vec::new();
     let bodies = Bodies::of(program, facts::schema());
@@ -199,7 +199,12 @@ pub fn compile_all(program: &Program) -> (Vec<Plan>, Vec<Diagnostic>) {
 }
 
 /// The plan of a template, if one can be made.
-fn plan(program: &Program, template: &Template, bodies: &Bodies<'_>, findings: &mut Findings<'_>) -> Option<Plan> {
+fn plan(
+    program: &Program,
+    template: &Template,
+    bodies: &Bodies<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<TemplatePlan> {
     let pattern = Pattern::of(template, findings)?;
     check::template(template, &pattern, bodies, findings);
     let route = planner::route(program, template, &pattern, findings)?;
@@ -208,7 +213,7 @@ fn plan(program: &Program, template: &Template, bodies: &Bodies<'_>, findings: &
         return None;
     }
     let effects = Effects::of(&model, &route);
-    Some(Plan {
+    Some(TemplatePlan {
         name: Arc::clone(&template.name.value),
         order: template.order.as_ref().map_or(i64::MAX, |order| order.value),
         glue_kind: pattern.nodes[pattern.glue].kind,

@@ -17,7 +17,7 @@ const UNKNOWN: NodeId = NodeId::MAX;
 
 /// For each node of one operation, the node that accepted the visit in which it lies. Worked out when asked for; what it
 /// depends on is remembered, so that all answers together take time linear in the nodes. That most threads begin a visit of
-/// their own is told by a look at a few nodes.
+/// their own shows in a few nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Visits(RefCell<Known>);
 
@@ -191,7 +191,7 @@ impl Known {
             return self.known(source(toeg, node));
         }
         let Some(asked) = self.asked(toeg, node) else { return Ok(node) };
-        // Who waits takes what comes along a thread for the answer. A message may also be another request: an answer comes from
+        // A task that waits takes what comes along a thread for the answer. A message may also be another request: an answer comes from
         // the visit that was asked, or from one that its request was passed on to.
         if toeg.event(node).kind == Kind::Begin {
             let sender = self.known(source(toeg, node))?;

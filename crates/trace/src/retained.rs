@@ -323,9 +323,9 @@ pub struct RecordedSpan {
     pub parent: Option<u32>,
     /// The service that recorded it.
     pub service: Name,
-    /// The instance of the service, where it is told.
+    /// The instance of the service, where it is recorded.
     pub instance: Name,
-    /// The machine, where it is told.
+    /// The machine, where it is recorded.
     pub host: Name,
     /// What it does.
     pub name: Name,

@@ -1,4 +1,4 @@
-//! The binary form of probe records (the format `calls`), which those who write it and those who read it share.
+//! The binary form of probe records (the format `calls`), shared by its writers and its readers.
 //!
 //! A file is [`MAGIC`] and entries. Each begins with a tag; numbers are LEB128, signed ones zigzag. Names, sites and chains are
 //! numbered from 0 as they come, and name 0 is the empty string. A record gives its times as differences from the record before; where

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use dyelog::datalog::eval::Evaluator;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
-use dyelog::pipeline;
+use dyelog::pipeline::{self, AskedFact, Unnamed};
 use dyelog::query::{self, Answering, TraceFacts};
 use dyelog::report::explain::facts::{Extent, Words};
 use serde_json::json;
 
 use crate::cli::args::Form;
 use crate::cli::explain::Arguments;
-use crate::cli::fact::{About, Unnamed, heading, is_rule_file};
+use crate::cli::fact::{self, is_rule_file};
 use crate::cli::output::Output;
 use crate::cli::query::{Over, Unshown};
 use crate::cli::terminal::Terminal;
@@ -23,7 +23,7 @@ pub fn explain(arguments: &Arguments, terminal: &mut Terminal) -> Result<(), Fai
     let (file, traces) = files(arguments)?;
     let over = Over { bounds: arguments.bounds.clone(), guess_threads: arguments.reduce.guess_threads };
     let fact = arguments.question.fact.as_deref();
-    let (about, opened) = About::open(file, fact, traces, &arguments.reading, &over, terminal)?;
+    let (about, opened) = fact::open(file, fact, traces, &arguments.reading, &over, terminal)?;
     let run = arguments.operation.run.as_deref();
     about.check_run(run)?;
     terminal.report(&rule_files::not_allowed(&about.program, &about.question.warnings));
@@ -103,7 +103,7 @@ impl Proofs<'_> {
     /// Proves the rows that are wanted; within, whether they could be written.
     fn prove(
         &mut self,
-        about: &About,
+        about: &AskedFact,
         facts: &TraceFacts<'_>,
         key: Option<(&str, &str)>,
         unnamed: &mut Unnamed,
@@ -120,7 +120,7 @@ impl Proofs<'_> {
                     Form::Text => {
                         let lines = if all { usize::MAX } else { LINES };
                         let proof = words.proof(&derivation, Extent { depth: self.arguments.depth, lines });
-                        format!("{}\n{proof}", heading(about.question.scope, key))
+                        format!("{}\n{proof}", about.subject(key))
                     }
                     Form::Json => {
                         let (scenario, run) = key.unzip();

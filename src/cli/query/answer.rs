@@ -4,9 +4,9 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dyelog::diagnostic::{Diagnostic, Place, similar};
-use dyelog::query::{self, Asked, Cell, Question, Rows, Scope};
-use dyelog::report::answers::{self, Row};
+use dyelog::diagnostic::{Diagnostic, Place};
+use dyelog::query::{self, Cell, Question, Rows};
+use dyelog::report::answers::{self, Kept, Row};
 use dyelog::report::parquet::Parquet;
 use dyelog::trace::quality::QualityReport;
 
@@ -15,100 +15,6 @@ use crate::cli::output::Output;
 use crate::cli::query::{Arguments, Format};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Failure, codes};
-
-/// Rows that are kept until all have come.
-pub(super) struct Kept {
-    rows: Vec<Vec<Row>>,
-    /// What they take, and may take, in bytes.
-    bytes: usize,
-    most: usize,
-    /// How many are kept, and the column that decides which.
-    top: Option<usize>,
-    by: Option<String>,
-}
-
-impl Kept {
-    pub(super) fn new(question: &Question, arguments: &Arguments, most: usize) -> Result<Self, Failure> {
-        let kept = Self { rows: Vec::new(), bytes: 0, most, top: arguments.top, by: arguments.by.clone() };
-        let scope = question.scope;
-        let Some(by) = &kept.by else { return Ok(kept) };
-        if question.asked.iter().any(|asked| kept.place(asked, scope).is_some()) {
-            return Ok(kept);
-        }
-        let message = format!("no relation that is shown has a column `{by}`");
-        let finding = Diagnostic::error(query::codes::NO_COLUMN, Place::Nowhere, message);
-        let mut all: Vec<String> = Vec::new();
-        for column in question.asked.iter().flat_map(|asked| answers::columns(asked, scope)) {
-            if !all.contains(&column) {
-                all.push(column);
-            }
-        }
-        Err(match similar(by, all.iter().map(String::as_str)) {
-            Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
-            None => finding.with_note(format!("they have {}", all.join(", "))),
-        }
-        .into())
-    }
-
-    /// The place of the column that decides, among those that are shown.
-    pub(super) fn place(&self, asked: &Asked, scope: Scope) -> Option<usize> {
-        answers::columns(asked, scope).iter().position(|column| Some(&**column) == self.by.as_deref())
-    }
-
-    /// Relations that have no such column, where others have.
-    pub(super) fn left_out(&self, question: &Question) -> Vec<Diagnostic> {
-        let Some(by) = &self.by else { return Vec::new() };
-        let without = question.asked.iter().filter(|asked| self.place(asked, question.scope).is_none());
-        let told = without.map(|asked| {
-            let message = format!("`{}` has no column `{by}`, and is not shown", asked.name);
-            let has = answers::columns(asked, question.scope).join(", ");
-            Diagnostic::warning(query::codes::NOT_ORDERED, Place::Nowhere, message).with_note(format!("it has {has}"))
-        });
-        told.collect()
-    }
-
-    /// Whether no column decides.
-    pub(super) fn keeps_all(&self) -> bool {
-        self.by.is_none()
-    }
-
-    /// Keeps a row; of more than twice as many as are wanted, the lesser half goes. Whether there is room for it.
-    fn take(&mut self, relation: usize, place: Option<usize>, row: Row) -> bool {
-        let rows = &mut self.rows[relation];
-        self.bytes += row.bytes();
-        rows.push(row);
-        if let (Some(top), Some(place)) = (self.top, place)
-            && rows.len() >= top.saturating_mul(2).max(64)
-        {
-            largest(rows, place, top);
-            self.bytes = self.rows.iter().flatten().map(Row::bytes).sum();
-        }
-        self.bytes <= self.most
-    }
-}
-
-/// The rows with the largest values, largest first; equal ones as they came.
-fn largest(rows: &mut Vec<Row>, place: usize, top: usize) {
-    rows.sort_by(|left, right| compare(&right.at(place), &left.at(place)));
-    rows.truncate(top);
-}
-
-/// Numbers by size, texts by letters and before numbers.
-fn compare(left: &Cell<'_>, right: &Cell<'_>) -> std::cmp::Ordering {
-    let number = |cell: &Cell<'_>| match cell {
-        Cell::Whole(number) => Some(*number as f64),
-        Cell::Float(number) => Some(*number),
-        Cell::Text(_) => None,
-    };
-    match (left, right) {
-        (Cell::Whole(left), Cell::Whole(right)) => left.cmp(right),
-        (Cell::Text(left), Cell::Text(right)) => left.cmp(right),
-        _ => match (number(left), number(right)) {
-            (Some(left), Some(right)) => left.total_cmp(&right),
-            (left, right) => left.is_some().cmp(&right.is_some()),
-        },
-    }
-}
 
 /// Where rows go.
 pub(super) struct Answer<'q> {
@@ -125,8 +31,7 @@ pub(super) struct Answer<'q> {
 }
 
 impl<'q> Answer<'q> {
-    pub(super) fn new(question: &'q Question, arguments: &Arguments, mut kept: Kept) -> Result<Self, Failure> {
-        kept.rows = vec![Vec::new(); question.asked.len()];
+    pub(super) fn new(question: &'q Question, arguments: &Arguments, kept: Kept) -> Result<Self, Failure> {
         let columns: Vec<Vec<String>> =
             question.asked.iter().map(|asked| answers::columns(asked, question.scope)).collect();
         let format = arguments.format;
@@ -176,11 +81,11 @@ impl<'q> Answer<'q> {
 
     /// Whether all rows are kept until the last one has come.
     pub(super) fn keeps_all(&self) -> bool {
-        self.kept.top.is_none() && self.keeps()
+        !self.kept.keeps_some() && self.keeps()
     }
 
     fn keeps(&self) -> bool {
-        self.kept.top.is_some() || matches!(self.format, Format::Text | Format::Json)
+        self.kept.keeps_some() || matches!(self.format, Format::Text | Format::Json)
     }
 
     fn write(&mut self, relation: usize, key: Option<(&str, &str)>, cells: &[Cell<'_>]) -> Result<(), Failure> {
@@ -204,12 +109,7 @@ impl<'q> Answer<'q> {
             return Err(failure);
         }
         let asked = &self.question.asked;
-        let mut rows = std::mem::take(&mut self.kept.rows);
-        for (rows, asked) in rows.iter_mut().zip(asked) {
-            if let (Some(top), Some(place)) = (self.kept.top, self.kept.place(asked, self.question.scope)) {
-                largest(rows, place, top);
-            }
-        }
+        let rows = self.kept.take_rows(self.question);
         let scope = self.question.scope;
         match self.format {
             Format::Csv | Format::Jsonl | Format::Parquet => {
@@ -255,7 +155,7 @@ impl Rows for Answer<'_> {
             if self.kept.take(relation, place, Row::of(operation, cells)) {
                 return ControlFlow::Continue(());
             }
-            self.failure = Some(query::answer::too_long(self.kept.most).into());
+            self.failure = Some(query::answer::too_long(self.kept.most()).into());
             return ControlFlow::Break(());
         }
         match self.write(relation, operation, cells) {

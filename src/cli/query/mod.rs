@@ -12,10 +12,11 @@ use dyelog::datalog::syntax;
 use dyelog::diagnostic::{Diagnostic, Diagnostics, Place};
 use dyelog::pipeline;
 use dyelog::query::{self, Answering, Cell, Question, Rows};
+use dyelog::report::answers::Kept;
 use dyelog::trace::quality::{Gate, Policy, QualityReport};
 use dyelog::trace::{ReadReport, TraceNames};
 
-use self::answer::{Answer, Kept};
+use self::answer::Answer;
 use crate::cli::args::ReadingArguments;
 use crate::cli::exit::Exit;
 use crate::cli::messages::{self, Opened};
@@ -188,7 +189,7 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let question = Question::new(&loaded.program, loaded.diagnostics, from, &arguments.relation, scope)?;
     terminal.report(&rule_files::not_allowed(&loaded.program, &question.warnings));
     let limits = arguments.over.bounds.limits();
-    let kept = Kept::new(&question, arguments, limits.bytes)?;
+    let kept = Kept::new(&question, arguments.top, arguments.by.as_deref(), limits.bytes)?;
     terminal.report(&kept.left_out(&question));
     let question = question.only(|asked| kept.place(asked, scope).is_some() || kept.keeps_all());
     let mut answer = Answer::new(&question, arguments, kept)?;

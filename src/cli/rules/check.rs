@@ -102,12 +102,12 @@ fn nothing_to_say(checked: Option<&Checked>, shipped: bool) -> String {
     match checked.map(|checked| &checked.sort) {
         Some(Sort::Questions(relations)) => {
             let relations = counted(*relations as u64, "relation");
-            format!("nothing to say: {what} loaded, {relations} for `dyelog query`{cases}\n")
+            format!("no findings: {what} loaded, {relations} for `dyelog query`{cases}\n")
         }
         Some(Sort::Templates(Some(rules))) => {
-            format!("nothing to say: {what} loaded, {} templates with the shipped ones{cases}\n", rules.plans().len())
+            format!("no findings: {what} loaded, {} templates with the shipped ones{cases}\n", rules.plans().len())
         }
-        _ => "nothing to say\n".to_owned(),
+        _ => "no findings\n".to_owned(),
     }
 }
 

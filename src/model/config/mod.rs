@@ -76,7 +76,7 @@ pub struct Defaults {
     pub network: Option<Network>,
 }
 
-/// How long a call that waits for its reply is on its way, there and back: time in which its caller waits and no processor works.
+/// Network latency of a synchronous call, both ways: time in which its caller waits and no processor works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Network {
     /// As long as the traces show, where they have both halves of calls.

@@ -82,7 +82,7 @@ impl Occupancy {
         self.seen.len()
     }
 
-    /// Whether those who come meet as many on average as are there on average, as open arrivals do: to within three standard errors.
+    /// Whether arrivals find as many on average as are there on average, as open arrivals do: to within three standard errors.
     pub fn meets_all(&self) -> bool {
         let (mut there, mut found) = (0_usize, 0.0);
         for (_, begins, _) in &self.edges {

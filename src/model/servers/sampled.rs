@@ -1,7 +1,7 @@
 //! What part of a server an invocation has, by how many others are seen there.
 //!
 //! Of traces that hold all operations those that are seen are those that are there: of k servers each of n has min(1, k/n). Where operations
-//! were sampled, others were there that nobody saw. How many, given those that were seen, is told by the distribution of a station with
+//! were sampled, others were there that nobody saw. How many, given those that were seen, follows from the distribution of a station with
 //! k servers under Poisson arrivals (M/M/k), of which each is seen with the probability of the sampling.
 
 use crate::solve::erlang_c;

@@ -141,7 +141,7 @@ impl Fault {
     /// That nothing tells a unit.
     fn no_unit(metric: &str) -> Self {
         let hint = "name it in the header, as `web (%)` or `web (cores)`, or by `--utilisation-unit`";
-        Self { unit: true, hint, ..Self::new(format!("nothing tells the unit of `{metric}`")) }
+        Self { unit: true, hint, ..Self::new(format!("the unit of `{metric}` is not known")) }
     }
 }
 

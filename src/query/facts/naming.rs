@@ -136,7 +136,7 @@ impl<'a> TraceFacts<'a> {
         Some(&tree.spans.get(span as usize)?.id)
     }
 
-    /// What stands in the place of a missing span is told of nowhere.
+    /// No place tells of what stands in for a missing span.
     fn place_of_span(&self, number: u32) -> Option<Place> {
         let (part, tree, span) = self.part_of_span(number)?;
         let item = tree.spans.get(span as usize)?.id.to_string();

@@ -42,7 +42,7 @@ pub fn text(impact: &Impact, scenarios: &[ScenarioImpact], look: Look) -> String
     let mut text = String::new();
     if !table.is_empty() {
         text.push_str(&table.render(look));
-        text.push_str("at the load of the records, or of `--config`, else as many as before; saturation is where the busiest processor has no time left\n\n");
+        text.push_str("load: that of `--config` or the records, else the throughput of before; saturation: the throughput that the busiest processor allows\n\n");
     }
     text.push_str(&processor_time(impact, look));
     text

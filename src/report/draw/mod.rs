@@ -2,7 +2,7 @@
 //!
 //! [`lqn`] draws a model in the notation of the field, [`toeg`] an operation as the 1998 paper's Figure 3 does, and [`msc`] as a message
 //! sequence chart. Each gives SVG that stands by itself: no scripts, no fonts or images from elsewhere, a title and a description for
-//! those who hear it, tooltips for those who point at it, colours for light and dark. The same input gives the same bytes.
+//! screen readers, tooltips for the pointer, colours for light and dark. The same input gives the same bytes.
 //!
 //! What a picture leaves out, since there is too much of it or since the reader asked for a part, is counted in [`Drawn::notes`] and
 //! written under the picture.

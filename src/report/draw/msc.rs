@@ -112,7 +112,7 @@ impl Chart<'_> {
             self.column.insert(node, columns[&event.task]);
             let message = self.shown.message(self.view, node).filter(|(from, _)| self.shown.drawn[*from as usize]);
             match message {
-                // Who passes on at once what came in does so on a line of its own: a line has one arrow.
+                // A task that passes on at once what came in does so on a line of its own: a line has one arrow.
                 Some((from, _)) if from == last && self.is_at_once(from, node) => {
                     let line = self.heights.len() - 1;
                     self.heights[line] += ABOVE;

@@ -139,7 +139,7 @@ impl Subject<'_> {
             return format!("demand, {at}: {seconds} s, set in {}\n", self.place(place));
         }
         match part.source {
-            DemandSource::None => format!("demand, {at}: 0, because nothing tells: no CPU times, functions or times\n"),
+            DemandSource::None => format!("demand, {at}: 0: no CPU time, resource function or duration is known\n"),
             DemandSource::Cpu => {
                 let cpu = part.activities.iter().fold(crate::lqn::submodel::Moments::default(), |mut sum, own| {
                     sum.merge(&own.cpu);
@@ -207,7 +207,7 @@ impl Subject<'_> {
         )
     }
 
-    /// Who requests the entry in the model, how, and how often on average.
+    /// The callers of the entry in the model, how they call it, and how often on average.
     fn callers(&self) -> Vec<(&str, &'static str, f64)> {
         let requests = self.model.requests().filter(|request| request.to == self.entry);
         requests.map(|request| (self.model.caller(request.from), kind(request.kind), request.mean)).collect()

@@ -6,11 +6,11 @@ use crate::report::plan::{Words, kind};
 use crate::tlc::explain::Study;
 use crate::tlc::explain::attempt::{Attempt, Failure, PlanPart, Why};
 use crate::tlc::matcher::Argument;
-use crate::tlc::plan::{Expression, ExpressionPart, Field, Plan, RelationArgument, Step, Value};
+use crate::tlc::plan::{Expression, ExpressionPart, Field, RelationArgument, TemplatePlan, TemplateStep, Value};
 use crate::trace::TaskId;
 
 /// Why an attempt failed, in one sentence: what was needed, and what is the case.
-pub(super) fn sentence(study: &Study<'_>, plan: &Plan, attempt: &Attempt, failure: &Failure) -> String {
+pub(super) fn sentence(study: &Study<'_>, plan: &TemplatePlan, attempt: &Attempt, failure: &Failure) -> String {
     let saying = Saying { study, words: Words { plan, all: study.rules.plans() } };
     let after = match failure.part {
         PlanPart::Tail => format!("after {}, ", counted(failure.rounds, "round")),
@@ -23,7 +23,7 @@ pub(super) fn sentence(study: &Study<'_>, plan: &Plan, attempt: &Attempt, failur
 }
 
 /// What was compared with what: the words of the plan and the values found.
-pub(super) fn operands(study: &Study<'_>, plan: &Plan, failure: &Failure) -> Vec<(String, String)> {
+pub(super) fn operands(study: &Study<'_>, plan: &TemplatePlan, failure: &Failure) -> Vec<(String, String)> {
     let saying = Saying { study, words: Words { plan, all: study.rules.plans() } };
     match (failure.step_of(plan), &failure.why) {
         (Some(step), Why::Values(left, right)) => saying.operands(step, *left, *right),
@@ -41,19 +41,19 @@ impl Saying<'_, '_> {
         Described::new(self.study, node).label()
     }
 
-    fn why(&self, attempt: &Attempt, step: Option<&Step>, why: &Why) -> String {
+    fn why(&self, attempt: &Attempt, step: Option<&TemplateStep>, why: &Why) -> String {
         match why {
             Why::Kind { to, node, wanted } => {
                 let found = format!("`{}` is {}, not {}", self.label(*node), self.kind(*node), kind(*wanted));
                 match step {
-                    Some(Step::Go { edge, .. }) => {
+                    Some(TemplateStep::Go { edge, .. }) => {
                         format!("{} would be {}, but {found}", self.words.slot(*to), self.words.edge(*edge))
                     }
                     _ => format!("{} must be {}, but {found}", self.words.slot(*to), kind(*wanted)),
                 }
             }
             Why::Nothing { to } => match step {
-                Some(Step::Go { edge, .. }) => format!(
+                Some(TemplateStep::Go { edge, .. }) => format!(
                     "{} would be {}, but there is none{}",
                     self.words.slot(*to),
                     self.words.edge(*edge),
@@ -85,7 +85,9 @@ impl Saying<'_, '_> {
             }
             Why::OfRound { step: place, why, slots, .. } => {
                 let inner = match step {
-                    Some(Step::Round(condition) | Step::Rounds(condition)) => condition.steps.get(*place),
+                    Some(TemplateStep::Round(condition) | TemplateStep::Rounds(condition)) => {
+                        condition.steps.get(*place)
+                    }
                     _ => None,
                 };
                 let attempt = Attempt { slots: slots.clone(), ..attempt.clone() };
@@ -120,14 +122,14 @@ impl Saying<'_, '_> {
     }
 
     /// `check that …` as `it needs …`.
-    fn needs(&self, step: &Step) -> String {
+    fn needs(&self, step: &TemplateStep) -> String {
         let words = self.words.step(step);
         let words = words.strip_prefix("check that ").or_else(|| words.strip_prefix("ask that ")).unwrap_or(&words);
         format!("it needs {words}")
     }
 
-    fn relation(&self, step: Option<&Step>, arguments: &[Option<Argument>]) -> String {
-        let Some(Step::Holds { negated, relation, arguments: written }) = step else { return String::new() };
+    fn relation(&self, step: Option<&TemplateStep>, arguments: &[Option<Argument>]) -> String {
+        let Some(TemplateStep::Holds { negated, relation, arguments: written }) = step else { return String::new() };
         let values: Vec<String> = written
             .iter()
             .zip(arguments)
@@ -151,12 +153,12 @@ impl Saying<'_, '_> {
     }
 
     /// Both sides of a comparison with their values; constants are not repeated.
-    fn operands(&self, step: &Step, left: Option<i64>, right: Option<i64>) -> Vec<(String, String)> {
+    fn operands(&self, step: &TemplateStep, left: Option<i64>, right: Option<i64>) -> Vec<(String, String)> {
         let (words, fields): ([String; 2], [Option<Field>; 2]) = match step {
-            Step::Equal(a, b) | Step::Compare(a, _, b) => {
+            TemplateStep::Equal(a, b) | TemplateStep::Compare(a, _, b) => {
                 ([self.words.value(*a), self.words.value(*b)], [field(*a), field(*b)])
             }
-            Step::CompareExpressions(a, _, b) => {
+            TemplateStep::CompareExpressions(a, _, b) => {
                 ([self.words.expression(a), self.words.expression(b)], [single(a), single(b)])
             }
             _ => return Vec::new(),

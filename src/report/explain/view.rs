@@ -156,6 +156,6 @@ pub(super) fn role_in(study: &Study<'_>, number: usize, node: NodeId) -> String 
     slot_name(plan, slot).to_owned()
 }
 
-pub(super) fn slot_name(plan: &crate::tlc::plan::Plan, slot: Slot) -> &str {
+pub(super) fn slot_name(plan: &crate::tlc::plan::TemplatePlan, slot: Slot) -> &str {
     plan.slot_names.get(slot as usize).map_or("?", |name| name)
 }

@@ -12,7 +12,7 @@ use crate::report::look::{Look, Tone};
 use crate::report::plan::Words;
 use crate::report::table::Table;
 use crate::tlc::explain::{Is, Nearest, Study, Try, WhyNot, nearest};
-use crate::tlc::plan::Plan;
+use crate::tlc::plan::TemplatePlan;
 use crate::trace::toeg::NONE;
 
 /// An answer for people: whether the template takes the node, else for each role the step that failed and the values compared.
@@ -65,7 +65,7 @@ fn verdict(study: &Study<'_>, answer: &WhyNot) -> String {
     }
 }
 
-fn heading(plan: &Plan, one: &Try) -> String {
+fn heading(plan: &TemplatePlan, one: &Try) -> String {
     let role = slot_name(plan, one.role);
     let glue = if one.role == 0 { ", the glue node" } else { "" };
     let attempt = &one.attempt;
@@ -89,7 +89,7 @@ pub fn line(study: &Study<'_>, answer: &WhyNot, one: &Try) -> String {
     line
 }
 
-fn reason(study: &Study<'_>, plan: &Plan, one: &Try) -> Option<String> {
+fn reason(study: &Study<'_>, plan: &TemplatePlan, one: &Try) -> Option<String> {
     let failure = one.attempt.failure.as_ref()?;
     Some(sentence(study, plan, &one.attempt, failure))
 }
@@ -137,7 +137,7 @@ fn near_json(study: &Study<'_>, nearest: &Nearest) -> Value {
     })
 }
 
-fn nodes(study: &Study<'_>, plan: &Plan, one: &Try) -> Table {
+fn nodes(study: &Study<'_>, plan: &TemplatePlan, one: &Try) -> Table {
     let mut table = Table::new(&["NODE", "IS", ">TIME (s)", "NAMES", "SPAN", "WHERE"]);
     for (name, node) in named(plan, one) {
         let node = Described::new(study, node);
@@ -148,7 +148,7 @@ fn nodes(study: &Study<'_>, plan: &Plan, one: &Try) -> Table {
 }
 
 /// The nodes that the attempt got to, by their names.
-fn named(plan: &Plan, one: &Try) -> Vec<(String, u32)> {
+fn named(plan: &TemplatePlan, one: &Try) -> Vec<(String, u32)> {
     let rounds = plan.repetition.as_ref().map_or(&[][..], |repetition| &repetition.nodes);
     let slots = (0..plan.slot_names.len() as u8).filter(|slot| !rounds.contains(slot));
     let fixed = slots
@@ -168,8 +168,8 @@ fn named(plan: &Plan, one: &Try) -> Vec<(String, u32)> {
     fixed.filter(|(_, node)| *node != NONE).chain(sequence).collect()
 }
 
-/// Who has the nodes that it came by.
-fn taken_lines(study: &Study<'_>, plan: &Plan, one: &Try) -> Vec<String> {
+/// The matches that have the nodes that it came by.
+fn taken_lines(study: &Study<'_>, plan: &TemplatePlan, one: &Try) -> Vec<String> {
     let names = named(plan, one);
     one.taken
         .iter()

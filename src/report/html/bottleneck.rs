@@ -78,7 +78,7 @@ fn rooms(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
 fn steps(report: &Report<'_>, found: &Bottlenecks, html: &mut Markup) {
     let mut table = Table::new(
         "What saturates as all customers grow in number, and what comes next: \
-         each is relieved before the next is looked for",
+         each bottleneck is removed before the next is sought",
         &["Order", "Saturates", ">Busy", ">Its processor", "Throughput at most"],
     );
     for (place, step) in found.steps.iter().enumerate() {

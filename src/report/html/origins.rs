@@ -29,7 +29,7 @@ pub fn write(report: &Report<'_>, html: &mut Markup) {
 /// A source of demands in words.
 fn source(source: DemandSource) -> &'static str {
     match source {
-        DemandSource::None => "nobody tells: zero",
+        DemandSource::None => "not known: zero",
         DemandSource::Cpu => "measured processor time",
         DemandSource::Function => "resource functions",
         DemandSource::Exclusive => "exclusive time",
@@ -161,7 +161,7 @@ fn loads(made: Made<'_>, html: &mut Markup) {
             let from = match scenario.reason {
                 LoadReason::Configured => "the configuration".to_owned(),
                 LoadReason::Observed => format!("the traces: starts of {operations}"),
-                LoadReason::Assumed => format!("nobody tells; {operations} do not tell a rate"),
+                LoadReason::Assumed => format!("not known; {operations} are too few for a rate"),
             };
             vec![Cell::Name(scenario.name.to_string()), Cell::Text(scenario.load.to_string()), Cell::Text(from)]
         });

@@ -18,7 +18,7 @@ pub fn write(report: &Report<'_>, html: &mut Markup) {
         findings::write(html, "Damaged operations", &damaged);
         findings::write(html, "Findings while matching", &made.matching.findings);
     }
-    findings::write(html, "About the model: choices and doubts", report.findings);
+    findings::write(html, "About the model: choices and caveats", report.findings);
 }
 
 fn figures(made: Made<'_>, html: &mut Markup) {

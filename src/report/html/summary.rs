@@ -119,7 +119,7 @@ fn convergence(report: &Report<'_>, html: &mut Markup) {
     }
     if !report.results.caveats.is_empty() {
         html.open("div", &[("class", "say careful"), ("role", "note")]);
-        html.element("p", &[], "What the solver left out or doubts:").open("ul", &[]);
+        html.element("p", &[], "What the solver left out or simplified:").open("ul", &[]);
         for caveat in report.results.caveats.iter().take(20) {
             html.element("li", &[], &caveat.chars().take(500).collect::<String>());
         }

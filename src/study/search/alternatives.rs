@@ -184,7 +184,7 @@ impl Reader<'_> {
                 (other, _) => self.refuse(key.span(), format!("`{other}` means nothing in a choice")),
             }
         }
-        // What is there and wrong was told already.
+        // What is there and wrong was reported already.
         let has = |name: &str| table.keys().any(|key| &**key.get_ref() == name);
         if !(has("name") && has("cost")) {
             self.refuse(span, "a choice has a name and a cost".to_owned());

@@ -26,6 +26,7 @@ fn our_own_reference_models_are_within_their_bars() {
             ("second phase", [0.1, 0.1, 0.1, 0.2]),
             ("fork-join", [0.5, 0.5, 2.2, 6.0]),
             ("interlock", [0.1, 0.1, 0.1, 0.3]),
+            ("messages", [0.1, 0.1, 0.1, 0.1]),
         ],
     );
 }

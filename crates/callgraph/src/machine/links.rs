@@ -110,7 +110,7 @@ impl Machine {
         self.linked.push((child, number, *record));
     }
 
-    /// Gives a chain its place; false, and it is told, where it has one already or was read without.
+    /// Gives a chain its place; false, with a finding, where it has one already or was read without.
     pub(crate) fn attach(&mut self, chain: &mut Chain, number: u32) -> bool {
         let link = &self.links[number as usize];
         let (role, spot) = (link.role, link.spot);

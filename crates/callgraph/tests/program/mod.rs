@@ -9,15 +9,15 @@ use proptest::prelude::*;
 pub enum Step {
     /// Spends time.
     Work(u16),
-    /// Calls a function, in one of four manners.
-    Call(Manner, u8, Vec<Step>),
+    /// Calls a function, in one of four kinds.
+    Call(CallKind, u8, Vec<Step>),
     /// Starts a thread.
     Spawn(Vec<Step>),
 }
 
 /// How a function is called.
 #[derive(Clone, Copy, Debug)]
-pub enum Manner {
+pub enum CallKind {
     /// And waited for, in another thread.
     Remote,
     /// The same, with a chain of its own for the skeleton.
@@ -59,15 +59,15 @@ impl Truth {
 pub fn any() -> impl Strategy<Value = Program> {
     let leaf = (0..500u16).prop_map(Step::Work);
     let step = leaf.prop_recursive(5, 24, 4, |inner| {
-        let manner = prop::sample::select(vec![Manner::Remote, Manner::Split, Manner::OneWay, Manner::Collocated]);
+        let kind = prop::sample::select(vec![CallKind::Remote, CallKind::Split, CallKind::OneWay, CallKind::Collocated]);
         prop_oneof![
             1 => (0..500u16).prop_map(Step::Work),
-            4 => (manner, 0..4u8, prop::collection::vec(inner.clone(), 0..4)).prop_map(|(manner, f, body)| Step::Call(manner, f, body)),
+            4 => (kind, 0..4u8, prop::collection::vec(inner.clone(), 0..4)).prop_map(|(kind, f, body)| Step::Call(kind, f, body)),
             1 => prop::collection::vec(inner, 0..3).prop_map(Step::Spawn),
         ]
     });
     let call =
-        (prop::collection::vec(step, 1..4), 0..4u8).prop_map(|(body, f)| vec![Step::Call(Manner::Remote, f, body)]);
+        (prop::collection::vec(step, 1..4), 0..4u8).prop_map(|(body, f)| vec![Step::Call(CallKind::Remote, f, body)]);
     prop::collection::vec(call, 1..3).prop_map(|roots| Program { roots, prefix: "" })
 }
 
@@ -126,9 +126,9 @@ impl Run {
                     own += i64::from(*time);
                 }
                 Step::Work(_) => {}
-                Step::Call(manner, function, body) => {
+                Step::Call(kind, function, body) => {
                     let function = format!("{}f{function}", self.prefix);
-                    called += self.call(*manner, &function, body, chain, thread, open);
+                    called += self.call(*kind, &function, body, chain, thread, open);
                 }
                 Step::Spawn(body) => {
                     let Some(owner) = owner else { continue };
@@ -163,7 +163,7 @@ impl Run {
 
     fn call(
         &mut self,
-        manner: Manner,
+        kind: CallKind,
         function: &str,
         body: &[Step],
         chain: &mut Chain,
@@ -173,14 +173,14 @@ impl Run {
         let node = (function.to_owned(), false);
         let outer = !open.contains(&node);
         open.push(node.clone());
-        let (spent, beneath) = match manner {
-            Manner::Collocated => {
+        let (spent, beneath) = match kind {
+            CallKind::Collocated => {
                 self.probe("stub_start", function, ",\"collocated\":true", chain, thread);
                 let found = self.body(body, Some(function), chain, thread, open);
                 self.probe("stub_end", function, ",\"collocated\":true", chain, thread);
                 found
             }
-            Manner::Remote => {
+            CallKind::Remote => {
                 let mut server = self.thread();
                 self.probe("stub_start", function, "", chain, thread);
                 thread.cpu += 7;
@@ -190,9 +190,9 @@ impl Run {
                 self.probe("stub_end", function, "", chain, thread);
                 found
             }
-            Manner::Split | Manner::OneWay => {
+            CallKind::Split | CallKind::OneWay => {
                 let mut server = self.thread();
-                let oneway = matches!(manner, Manner::OneWay);
+                let oneway = matches!(kind, CallKind::OneWay);
                 let mut child = self.chain((!oneway).then(|| format!("{}.{}", chain.name, chain.event + 1)));
                 let more = format!(",\"oneway\":true,\"child\":\"{}\"", child.name);
                 self.probe("stub_start", function, if oneway { &more } else { "" }, chain, thread);

@@ -269,7 +269,7 @@ impl<'p> Checker<'p> {
         }
     }
 
-    /// Which templates of one order may meet is told in `dyelog-templates`, which knows what their glue nodes are.
+    /// Which templates of one order may meet is checked in `dyelog-templates`, which knows what their glue nodes are.
     fn template_orders(&mut self) {
         let without = |template: &&Template| template.order.is_none() && !template.damage.is_in(Damage::ORDER);
         for template in self.program.templates.iter().filter(without) {

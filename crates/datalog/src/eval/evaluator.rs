@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::base::BaseFacts;
 use crate::codes;
 use crate::eval::invention;
-use crate::eval::plan::{Context, Plan, Step, plan};
+use crate::eval::plan::{Context, GoalPlan, GoalStep, plan};
 use crate::eval::profile::{Profile, Watch};
 use crate::eval::program::{CompiledRules, Relation};
 use crate::eval::rows::{NONE, Rows};
@@ -70,7 +70,7 @@ pub struct Evaluator<'p> {
     pub(super) symbols: Vec<Value>,
     own: FxHashMap<Value, Value>,
     pub(super) store: Store,
-    pub(super) plans: Vec<Arc<Plan>>,
+    pub(super) plans: Vec<Arc<GoalPlan>>,
     /// The plans of each goal, once it has been asked.
     goal_plans: Vec<Option<Arc<[u32]>>>,
     queues: Vec<VecDeque<(u32, u32)>>,
@@ -81,7 +81,7 @@ pub struct Evaluator<'p> {
     pub(super) level: u32,
     pub(super) steps: u64,
     explaining: bool,
-    /// How many rows each rule gave first, for those who ask where they come from.
+    /// How many rows each rule gave first, to say where rows come from.
     given: Vec<u64>,
     pub(super) scratch: Vec<Value>,
     pub(super) pattern: Vec<Option<Value>>,
@@ -468,7 +468,7 @@ impl<'p> Evaluator<'p> {
         Ok(())
     }
 
-    /// Starts a question, and brings its answers and those who wait for them together: old with new, new with all.
+    /// Starts a question, and joins its answers with the plans that wait for them: old with new, new with all.
     fn serve(&mut self, goal: u32, number: u32) -> Run<()> {
         let question = *self.store.at(goal, number);
         if !question.started {
@@ -485,7 +485,7 @@ impl<'p> Evaluator<'p> {
         now.waiters.done = waiters.last;
         let fresh_answer = answers.open(&self.store.goals[goal as usize].next);
         let fresh_waiter = waiters.open(&self.store.next_frame);
-        // Nothing new for those who waited before: begin with the new ones.
+        // Nothing new for the plans that waited before: begin with the new ones.
         let mut waiter = if fresh_answer == NONE { fresh_waiter } else { waiters.first };
         let mut answer = fresh_answer;
         while waiter != NONE {
@@ -526,7 +526,7 @@ impl<'p> Evaluator<'p> {
         self.step()?;
         let mut step = frame.step as usize;
         let mut fits = true;
-        if let (Some((goal, answer)), Step::Goal { free, .. }) = (answer, &plan.steps[step]) {
+        if let (Some((goal, answer)), GoalStep::Goal { free, .. }) = (answer, &plan.steps[step]) {
             let row = &self.store.goals[goal as usize].answers.row(answer)[1..];
             fits = unify(free, row, &mut registers);
             step += 1;
@@ -539,7 +539,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// Whether a question can have no further answer: nothing is asked for but whether it holds, and it does.
-    pub(super) fn settled(&self, plan: &Plan, question: u32) -> bool {
+    pub(super) fn settled(&self, plan: &GoalPlan, question: u32) -> bool {
         let goal = &self.store.goals[plan.goal as usize];
         goal.free == 0 && !goal.questions[question as usize].answers.is_empty()
     }
@@ -637,7 +637,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// A plan's row, as an answer.
-    pub(super) fn finish(&mut self, number: u32, plan: &Plan, question: u32, registers: &[Value]) {
+    pub(super) fn finish(&mut self, number: u32, plan: &GoalPlan, question: u32, registers: &[Value]) {
         let key = self.store.goals[plan.goal as usize].keys.row(question);
         if !plan.checks.iter().all(|(place, check)| check.value(registers) == Some(key[*place])) {
             return;

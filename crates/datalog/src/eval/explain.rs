@@ -9,7 +9,7 @@ use crate::ast::Aggregate;
 use crate::base::BaseRelation;
 use crate::eval::evaluator::Evaluator;
 use crate::eval::number::shifted;
-use crate::eval::plan::{Argument, Expression, Step};
+use crate::eval::plan::{Argument, Expression, GoalStep};
 use crate::eval::program::{Literal, Relation, Term};
 use crate::eval::rows::NONE;
 use crate::eval::steps::unify;
@@ -203,24 +203,24 @@ impl Explaining<'_, '_> {
         let mut premises: Vec<(usize, usize)> = Vec::new();
         for (step, literal) in plan.steps.iter().zip(&plan.order) {
             let place = match step {
-                Step::Base { relation, arguments, .. } => {
+                GoalStep::Base { relation, arguments, .. } => {
                     let row = arguments.iter().map(|argument| argument.value(&registers)).collect();
                     Some(self.base(*relation, row, Cause::Given))
                 }
-                Step::NoBase { relation, arguments } => {
+                GoalStep::NoBase { relation, arguments } => {
                     let row = arguments.iter().map(|argument| argument.value(&registers)).collect();
                     Some(self.base(*relation, row, Cause::Absent))
                 }
-                Step::Goal { goal, key, free } => {
+                GoalStep::Goal { goal, key, free } => {
                     let found = self.find(*goal, key, free, &registers);
                     found.map(|found| self.answer(*goal, found))
                 }
-                Step::NoGoal { goal, key } => Some(self.absent(*goal, key, &registers)),
-                Step::Aggregate { goal, group, function, result } => {
+                GoalStep::NoGoal { goal, key } => Some(self.absent(*goal, key, &registers)),
+                GoalStep::Aggregate { goal, group, function, result } => {
                     let key: Vec<Value> = group.iter().map(|register| registers[*register as usize]).collect();
                     self.aggregate(*goal, &key, *function, result.value(&registers))
                 }
-                Step::Compare(..) | Step::Assign(..) => None,
+                GoalStep::Compare(..) | GoalStep::Assign(..) => None,
             };
             premises.extend(place.map(|place| (*literal, place)));
         }

@@ -73,7 +73,7 @@ pub(super) fn find(rules: &mut CompiledRules) {
 
 /// How a register's value comes from the recursion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum InventionStep {
     /// A value of the recursive row, plus a number.
     Plus(i64),
     /// By other arithmetic.
@@ -84,7 +84,7 @@ enum Step {
 struct Made<'r> {
     rule: &'r Rule,
     /// For each register that has its value from the recursion alone: how.
-    steps: Vec<Option<Step>>,
+    steps: Vec<Option<InventionStep>>,
 }
 
 impl<'r> Made<'r> {
@@ -108,7 +108,7 @@ impl<'r> Made<'r> {
                 if let Term::Register(register, offset) = term
                     && !outside[*register as usize]
                 {
-                    made.steps[*register as usize].get_or_insert(Step::Plus(offset.saturating_neg()));
+                    made.steps[*register as usize].get_or_insert(InventionStep::Plus(offset.saturating_neg()));
                 }
             }
         }
@@ -133,10 +133,12 @@ impl<'r> Made<'r> {
     }
 
     /// How a term's value comes from the recursion; `None` where it does not.
-    fn step(&self, term: &Term) -> Option<Step> {
+    fn step(&self, term: &Term) -> Option<InventionStep> {
         match term {
             Term::Register(register, offset) => Some(plus(self.steps[*register as usize]?, *offset)),
-            Term::Arithmetic(left, _, right) => self.step(left).or_else(|| self.step(right)).map(|_| Step::Other),
+            Term::Arithmetic(left, _, right) => {
+                self.step(left).or_else(|| self.step(right)).map(|_| InventionStep::Other)
+            }
             Term::Any | Term::Constant(_) | Term::Fraction(_) => None,
         }
     }
@@ -144,7 +146,7 @@ impl<'r> Made<'r> {
     fn invention(&self, best: Option<usize>) -> Invention {
         let columns = self.rule.head.iter().enumerate().filter(|(column, _)| Some(*column) != best);
         let found = columns.map(|(_, term)| match self.step(term) {
-            None | Some(Step::Plus(0)) => Invention::None,
+            None | Some(InventionStep::Plus(0)) => Invention::None,
             Some(step) if self.is_bounded(step) => Invention::Bounded,
             Some(_) => Invention::Unbounded,
         });
@@ -152,7 +154,7 @@ impl<'r> Made<'r> {
     }
 
     /// Whether a comparison with a number ends growth (or decline) of such a step.
-    fn is_bounded(&self, step: Step) -> bool {
+    fn is_bounded(&self, step: InventionStep) -> bool {
         let constant = |term: &Term| matches!(term, Term::Constant(_) | Term::Fraction(_));
         self.rule.body.iter().any(|literal| {
             let Literal::Compare(left, comparison, right) = literal else { return false };
@@ -167,16 +169,16 @@ impl<'r> Made<'r> {
                 _ => return false,
             };
             match step {
-                Step::Plus(number) => (number > 0) == below,
-                Step::Other => true,
+                InventionStep::Plus(number) => (number > 0) == below,
+                InventionStep::Other => true,
             }
         })
     }
 }
 
-fn plus(step: Step, more: i64) -> Step {
+fn plus(step: InventionStep, more: i64) -> InventionStep {
     match step {
-        Step::Plus(number) => Step::Plus(number.saturating_add(more)),
-        Step::Other => Step::Other,
+        InventionStep::Plus(number) => InventionStep::Plus(number.saturating_add(more)),
+        InventionStep::Other => InventionStep::Other,
     }
 }

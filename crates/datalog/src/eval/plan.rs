@@ -29,7 +29,7 @@ pub(super) enum Expression {
 
 /// A step of a plan.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum GoalStep {
     /// Each row of a base relation; if `exists`, the first will do.
     Base { relation: BaseRelation, arguments: Vec<Argument>, exists: bool },
     /// Each row of a goal: what its bound columns are, and what its free ones give.
@@ -48,14 +48,14 @@ pub(super) enum Step {
 
 /// How to get a rule's rows for given values of some columns of its head.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct GoalPlan {
     pub(super) rule: u32,
     /// The goal that its rows answer.
     pub(super) goal: u32,
     pub(super) registers: usize,
     /// The goal's bound columns, and where their values go.
     pub(super) given: Vec<Argument>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<GoalStep>,
     /// Bound columns that could not be solved for a variable: their place in the key, and what must equal it.
     pub(super) checks: Vec<(usize, Expression)>,
     /// The free columns.
@@ -101,7 +101,7 @@ pub(super) struct Planner<'p, 'c> {
 }
 
 /// Plans a rule for the goal number `goal`, which asks for the columns outside the bit mask `mask`.
-pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut Context<'_>) -> Plan {
+pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut Context<'_>) -> GoalPlan {
     let mut planner = Planner::new(rule, context);
     let (mut given, mut late) = (Vec::new(), Vec::new());
     for (_, term) in rule.head.iter().enumerate().filter(|(column, _)| mask >> column & 1 == 1) {
@@ -130,7 +130,8 @@ pub(super) fn plan(number: u32, rule: &Rule, goal: u32, mask: u32, context: &mut
     let checks = late.into_iter().map(|(place, term)| (place, planner.expression(term))).collect();
     let free = rule.head.iter().enumerate().filter(|(column, _)| mask >> column & 1 == 0);
     let result = free.map(|(_, term)| planner.expression(term)).collect();
-    let mut plan = Plan { rule: number, goal, registers: rule.registers.len(), given, steps, checks, result, order };
+    let mut plan =
+        GoalPlan { rule: number, goal, registers: rule.registers.len(), given, steps, checks, result, order };
     mark_existence(&mut plan);
     plan
 }
@@ -236,33 +237,33 @@ impl<'p, 'c> Planner<'p, 'c> {
         self.bound[register as usize].is_some()
     }
 
-    fn step(&mut self, literal: &Literal) -> Step {
+    fn step(&mut self, literal: &Literal) -> GoalStep {
         match literal {
             Literal::Compare(left, comparison, right) => self.comparison(left, *comparison, right),
             Literal::Holds(Relation::Base(relation), terms) => {
                 let arguments = self.arguments(terms);
                 self.confirm(terms);
-                Step::Base { relation: *relation, arguments, exists: false }
+                GoalStep::Base { relation: *relation, arguments, exists: false }
             }
             Literal::Fails(Relation::Base(relation), terms) => {
-                Step::NoBase { relation: *relation, arguments: self.arguments(terms) }
+                GoalStep::NoBase { relation: *relation, arguments: self.arguments(terms) }
             }
             Literal::Holds(Relation::Derived(relation), terms) => {
                 let (goal, key, rest) = self.goal(*relation, terms);
                 let free = self.arguments(&rest);
                 self.confirm(terms);
-                Step::Goal { goal, key, free }
+                GoalStep::Goal { goal, key, free }
             }
             Literal::Fails(Relation::Derived(relation), terms) => {
                 let (goal, key, _) = self.goal(*relation, terms);
-                Step::NoGoal { goal, key }
+                GoalStep::NoGoal { goal, key }
             }
             Literal::Aggregate { function, relation, group, result } => {
                 let mask = (1u64 << group.len()) - 1; // the group stands first
                 let goal = (self.context.goal)(*relation, mask as u32);
                 let result = self.argument(&Term::Register(*result, 0), &mut Vec::new());
                 self.bind(&result);
-                Step::Aggregate { goal, function: *function, group: group.clone(), result }
+                GoalStep::Aggregate { goal, function: *function, group: group.clone(), result }
             }
         }
     }
@@ -277,11 +278,11 @@ impl<'p, 'c> Planner<'p, 'c> {
         (goal, key.collect(), rest.collect())
     }
 
-    pub(super) fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> Step {
+    pub(super) fn comparison(&mut self, left: &Term, comparison: Comparison, right: &Term) -> GoalStep {
         let (unknown, known) = if self.known(left) { (right, left) } else { (left, right) };
         match unknown {
             Term::Register(register, offset) if !self.known(unknown) => {
-                let step = Step::Assign(*register, *offset, self.expression(known));
+                let step = GoalStep::Assign(*register, *offset, self.expression(known));
                 let origin = match self.origin(known) {
                     Origin::Question if *offset != 0 => Origin::Made,
                     origin => origin,
@@ -289,7 +290,7 @@ impl<'p, 'c> Planner<'p, 'c> {
                 self.bound[*register as usize] = Some(origin);
                 step
             }
-            _ => Step::Compare(self.expression(left), comparison, self.expression(right)),
+            _ => GoalStep::Compare(self.expression(left), comparison, self.expression(right)),
         }
     }
 
@@ -349,26 +350,28 @@ impl<'p, 'c> Planner<'p, 'c> {
 }
 
 /// A look-up whose new values nothing reads afterwards only has to find one row.
-fn mark_existence(plan: &mut Plan) {
+fn mark_existence(plan: &mut GoalPlan) {
     let mut read = vec![false; plan.registers];
     plan.result.iter().chain(plan.checks.iter().map(|(_, check)| check)).for_each(|e| e.registers(&mut read));
     for step in plan.steps.iter_mut().rev() {
         match step {
-            Step::Base { arguments, exists, .. } => {
+            GoalStep::Base { arguments, exists, .. } => {
                 let useful = |argument: &Argument| matches!(argument, Argument::Bind(r, _) if read[*r as usize]);
                 *exists = !arguments.iter().any(useful);
                 for argument in arguments.iter() {
                     argument.registers(&mut read);
                 }
             }
-            Step::NoBase { arguments, .. } => arguments.iter().for_each(|argument| argument.registers(&mut read)),
-            Step::Goal { key, .. } | Step::NoGoal { key, .. } => key.iter().for_each(|e| e.registers(&mut read)),
-            Step::Compare(left, _, right) => {
+            GoalStep::NoBase { arguments, .. } => arguments.iter().for_each(|argument| argument.registers(&mut read)),
+            GoalStep::Goal { key, .. } | GoalStep::NoGoal { key, .. } => {
+                key.iter().for_each(|e| e.registers(&mut read))
+            }
+            GoalStep::Compare(left, _, right) => {
                 left.registers(&mut read);
                 right.registers(&mut read);
             }
-            Step::Assign(_, _, expression) => expression.registers(&mut read),
-            Step::Aggregate { group, result, .. } => {
+            GoalStep::Assign(_, _, expression) => expression.registers(&mut read),
+            GoalStep::Aggregate { group, result, .. } => {
                 for register in group.iter() {
                     read[*register as usize] = true;
                 }

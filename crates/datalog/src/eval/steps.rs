@@ -8,7 +8,7 @@ use crate::ast::{Aggregate, Comparison};
 use crate::base::BaseRelation;
 use crate::eval::evaluator::{Evaluator, Exhausted, Run};
 use crate::eval::number::{Total, shifted, unshifted};
-use crate::eval::plan::{Argument, Expression, Plan, Step};
+use crate::eval::plan::{Argument, Expression, GoalPlan, GoalStep};
 use crate::eval::rows::NONE;
 use crate::value::Value;
 
@@ -17,7 +17,7 @@ impl Evaluator<'_> {
     pub(super) fn go_on(
         &mut self,
         number: u32,
-        plan: &Arc<Plan>,
+        plan: &Arc<GoalPlan>,
         step: usize,
         question: u32,
         registers: &mut Vec<Value>,
@@ -27,13 +27,13 @@ impl Evaluator<'_> {
                 self.finish(number, plan, question, registers);
                 Ok(())
             }
-            Some(Step::Compare(left, comparison, right)) => {
+            Some(GoalStep::Compare(left, comparison, right)) => {
                 if compare(left, *comparison, right, registers) {
                     self.go_on(number, plan, step + 1, question, registers)?;
                 }
                 Ok(())
             }
-            Some(Step::Assign(register, offset, expression)) => {
+            Some(GoalStep::Assign(register, offset, expression)) => {
                 let value = expression.value(registers).and_then(|value| unshifted(value, *offset));
                 if let Some(value) = value {
                     registers[*register as usize] = value;
@@ -41,7 +41,7 @@ impl Evaluator<'_> {
                 }
                 Ok(())
             }
-            Some(Step::Base { relation, arguments, exists }) => {
+            Some(GoalStep::Base { relation, arguments, exists }) => {
                 let start = self.scratch.len();
                 let width = arguments.len();
                 let Some(found) = self.look_up(*relation, arguments, registers, *exists)? else { return Ok(()) };
@@ -57,7 +57,7 @@ impl Evaluator<'_> {
                 self.scratch.truncate(start);
                 Ok(())
             }
-            Some(Step::NoBase { relation, arguments }) => {
+            Some(GoalStep::NoBase { relation, arguments }) => {
                 let start = self.scratch.len();
                 let found = self.look_up(*relation, arguments, registers, true)?;
                 self.scratch.truncate(start);
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
                 }
                 Ok(())
             }
-            Some(Step::Goal { goal, key, free }) => {
+            Some(GoalStep::Goal { goal, key, free }) => {
                 let Some(asked) = self.ask(*goal, key, registers)? else { return Ok(()) };
                 if !self.complete(*goal, asked) {
                     let frame = self.store.frame(number, step, question, registers);
@@ -87,7 +87,7 @@ impl Evaluator<'_> {
                 }
                 Ok(())
             }
-            Some(Step::NoGoal { goal, key }) => {
+            Some(GoalStep::NoGoal { goal, key }) => {
                 let Some(asked) = self.ask(*goal, key, registers)? else { return Ok(()) };
                 if !self.complete(*goal, asked) {
                     self.delay(*goal, number, step, question, registers);
@@ -96,7 +96,7 @@ impl Evaluator<'_> {
                 }
                 Ok(())
             }
-            Some(Step::Aggregate { goal, function, group, result }) => {
+            Some(GoalStep::Aggregate { goal, function, group, result }) => {
                 let mut key = Vec::with_capacity(group.len());
                 key.extend(group.iter().map(|register| registers[*register as usize]));
                 let asked = self.ask_key(*goal, &key);

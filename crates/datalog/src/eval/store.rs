@@ -1,4 +1,4 @@
-//! What is known so far: goals, what was asked of each, the answers, and who waits for them.
+//! What is known so far: goals, what was asked of each, the answers, and which plans wait for them.
 
 use rustc_hash::FxHashMap;
 

@@ -17,7 +17,7 @@ pub type Pattern = Vec<Option<Value>>;
 
 /// Rows looked at in search of the nearest way through one body. Beyond that the best so far counts.
 const LOOKS: usize = 100_000;
-/// How many near rows are told of.
+/// How many near rows are given.
 const NEAR: usize = 3;
 /// How many rules are followed one into another.
 const DEPTH: usize = 8;

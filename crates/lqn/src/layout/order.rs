@@ -78,7 +78,7 @@ fn attempt(proper: &mut Proper, sweeps: usize) {
     }
 }
 
-/// Sorts a rank by the mean place of what its vertices are tied to, above or below. Who is tied to nothing keeps its place.
+/// Sorts a rank by the mean place of what its vertices are tied to, above or below. A vertex that is tied to nothing keeps its place.
 fn sort_rank(proper: &mut Proper, rank: usize, above: bool) {
     let mut keys: Vec<(f64, usize)> = Vec::with_capacity(proper.ranks[rank].len());
     let other = if above { rank - 1 } else { rank + 1 };

@@ -145,14 +145,14 @@ pub struct WorkTotal {
     /// Exclusive time: time between consecutive events of the visit in which it was not waiting for another task, per
     /// invocation that has times.
     pub exclusive: Moments,
-    /// Time that a call made here was on its way, there and back, per call that waited for its reply and of which both halves
+    /// Network latency of a call made here, both ways, per call that waited for its reply and of which both halves
     /// were recorded: the network, and what waits at its ends.
     pub network: Moments,
     /// Times that passed here without work, as templates say (`addDelay`): timeouts, pauses.
     pub pauses: Moments,
     /// By kind and entry.
     pub requests: FxIndexMap<(RequestKind, EntryIndex), RequestTotal>,
-    /// Time that passes here without work, beside calls on their way: of a branch, the time from the fork to its first call. It is
+    /// Time that passes here without work, beside the network latency of calls: of a branch, the time from the fork to its first call. It is
     /// negative where calls in sequence overlap by what clocks do not tell apart. Completion derives it from [`EntryTotal::calls`].
     pub delay: Seconds,
 }

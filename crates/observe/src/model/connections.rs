@@ -118,7 +118,7 @@ impl<'e, 'p> Connections<'e, 'p> {
         }
         if !found.is_empty() {
             let message = format!(
-                "nothing tells which of {} processes calls of `{}` go to: they are shared by how much each served",
+                "which of {} processes calls of `{}` go to is not known: they are shared by how much each served",
                 found.len(),
                 output.operation
             );

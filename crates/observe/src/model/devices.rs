@@ -79,10 +79,10 @@ fn node(draft: &mut Draft, period: &Period, system: &System, host: &str) -> Node
     let cores = configured.and_then(|node| node.cores);
     let speed = configured.map_or(1.0, |node| node.speed);
     let processor = add_processor(draft, host, Multiplicity::Finite(cores.unwrap_or(1)), speed);
-    let how = if cores.is_some() { "the system's configuration" } else { "taken, since nothing tells it" };
+    let how = if cores.is_some() { "the system's configuration" } else { "assumed" };
     draft.source(host, "multiplicity", f64::from(cores.unwrap_or(1)), how);
     if cores.is_none() {
-        let message = format!("nothing tells how many processors the node `{host}` has: one is taken");
+        let message = format!("the number of processors of the node `{host}` is not known: one is assumed");
         draft.warn(codes::NO_CORES, message).hints.push(format!("set `cores` under [nodes.\"{host}\"]"));
     }
     let configured_disks = configured.map(|node| &node.disks).into_iter().flatten();

@@ -64,7 +64,7 @@ pub use operation::{Input, Inside, Output, Outside, Request, Service, Task, Wait
 pub use resources::{count_disk, count_network};
 pub use transport::{HttpPost, JsonLines, Transport, TransportError};
 
-/// Who is observed.
+/// The observed process.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) application: String,

@@ -13,7 +13,7 @@ pub enum Service {
     Synchronous,
     /// The caller does not wait.
     Asynchronous,
-    /// The request is passed on by an asynchronous one; who gets it last replies.
+    /// The request is passed on by an asynchronous one; its last receiver replies.
     Forwarding,
 }
 

@@ -20,7 +20,7 @@ pub enum Form {
     Lines,
 }
 
-/// Who records.
+/// The process that records.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
     pub(crate) process: String,

@@ -82,9 +82,9 @@ pub(super) struct Visit {
     pub measured: bool,
     pub timed: bool,
     pub requests: Vec<Request>,
-    /// How long its calls were on their way, there and back.
+    /// Network latency of its calls, both ways.
     pub ways: Vec<Way>,
-    /// How long the customer's call was on its way that asked for it, seconds.
+    /// Network latency of the customer's call that asked for it, seconds.
     pub way: Option<f64>,
     /// Whether anything is known of its second phase.
     pub second: SecondPhase,

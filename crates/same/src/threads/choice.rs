@@ -78,7 +78,7 @@ impl Scores {
     }
 }
 
-/// Who sends a message, and why.
+/// The visit that sends a message, and why.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     score: f64,

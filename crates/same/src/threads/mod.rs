@@ -13,7 +13,7 @@
 //! Guesses go wrong, and what must not happen is that one leads to the next. Putting a message to the wrong one of two visits is
 //! forgotten when both are over. Taking a reply for a request is not: its visit would stay open, and what is open would never fit again.
 //! So messages that were replies before are replies, as long as there is any visit that can have sent them, even where
-//! whoever asked for it seems to be done. A reply that never comes would be as bad: the next one would be taken for it, and each one
+//! the task that asked for it seems to be done. A reply that never comes would be as bad: the next one would be taken for it, and each one
 //! after that for the one before. So a visit that goes on as it always does once it is answered is taken to be answered.
 
 mod choice;

@@ -60,7 +60,7 @@ impl<S: StepSink> Threads<S> {
         Transit::Reply { client, thread, serves, awaited }
     }
 
-    /// A visit goes on as if it had been answered, though no message was taken for the answer. None may ever come: whoever it asked
+    /// A visit goes on as if it had been answered, though no message was taken for the answer. None may ever come: the task that it asked
     /// must not get those of others from then on, one after the other.
     fn presume_answered(&mut self, visit: u32) {
         let own = &self.visits[visit as usize];

@@ -26,7 +26,7 @@ pub(super) struct Visit {
     pub thread: TaskId,
     /// When it began, which tells it from others in its place.
     pub born: u64,
-    /// Who asked for it.
+    /// The visit that asked for it.
     pub client: Option<Client>,
     pub doing: Doing,
     /// When it did what it did last.

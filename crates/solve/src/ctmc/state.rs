@@ -214,7 +214,7 @@ impl State {
 
     /// Numbers open forks in the order in which they are met.
     fn renumber(&mut self, program: &CtmcProgram, stacks: &mut Stacks) {
-        // Who stands at the same place comes in an order that does not depend on the numbers of forks.
+        // Strands at the same place come in an order that does not depend on the numbers of forks.
         for (number, queue) in self.queues.iter_mut().enumerate() {
             if let Some(station) = program.stations.get(number)
                 && matches!(station.order, Order::Sharing | Order::Delay | Order::Random)

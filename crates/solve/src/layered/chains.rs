@@ -32,7 +32,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// More sources than this behind a task are not told apart.
 const MOST_SOURCES: usize = 16;
 
-/// Who a client's customers are.
+/// The customers of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientKind {
     /// Customers of a reference task.
@@ -399,7 +399,7 @@ fn used(plan: &ModelPlan) -> (Vec<bool>, Vec<bool>) {
 fn queues(plan: &ModelPlan) -> Vec<bool> {
     let model = plan.model;
     let count = model.tasks.len();
-    // Who can have requests out at a task: by calling task, with how many at a time.
+    // The tasks that can have requests out at a task, and how many at a time.
     let mut callers: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); count];
     let mut unbounded = vec![false; count];
     let mut later = vec![false; count];

@@ -9,13 +9,16 @@ const ROUND: usize = 4;
 const PLAIN: usize = 5;
 /// Chains up to this size are solved by elimination.
 const SMALL: usize = 120;
+/// Multiplications of an elimination at most, where sweeps do not converge: about a second.
+const BAND_WORK: usize = 500_000_000;
 /// Sweeps of the iteration for the time in each state, and by how much times may change in the last one.
 const ABSORBING_SWEEPS: usize = 2000;
 const ABSORBING_BOUND: f64 = 1e-10;
 
 /// Probabilities of states from the rates between them and where to start, and the sweeps that it took until they changed
 /// by no more than the bound; nothing where they are not found. States of a level are close to each other: where there are
-/// several levels, how likely each is comes from a chain of levels between rounds of sweeps (Takahashi 1975).
+/// several levels, how likely each is comes from a chain of levels between rounds of sweeps (Takahashi 1975). Where sweeps do not
+/// converge, a chain whose moves are all to levels nearby is solved by elimination.
 pub(crate) fn stationary(
     levels: &[u32],
     moves: &[(u32, u32, f64)],
@@ -26,6 +29,17 @@ pub(crate) fn stationary(
     if states <= SMALL {
         return Some((eliminate(states, moves)?, 0));
     }
+    iterate(levels, moves, start, bound).or_else(|| Some((eliminate_in_band(levels, moves)?, 0)))
+}
+
+/// Sweeps, with levels balanced between rounds of them, until probabilities change by no more than the bound.
+fn iterate(
+    levels: &[u32],
+    moves: &[(u32, u32, f64)],
+    start: Option<Vec<f64>>,
+    bound: f64,
+) -> Option<(Vec<f64>, usize)> {
+    let states = levels.len();
     let incoming = Incoming::new(states, moves);
     let mut point = start.unwrap_or_else(|| vec![1.0 / states as f64; states]);
     let mut probabilities = point.clone();
@@ -165,6 +179,56 @@ impl AbsorbingChain {
     }
 }
 
+/// Elimination without subtraction, of states in the order of their levels: only what lies within the longest move of the diagonal is
+/// ever filled. Nothing where that is too much work.
+fn eliminate_in_band(levels: &[u32], moves: &[(u32, u32, f64)]) -> Option<Vec<f64>> {
+    let states = levels.len();
+    let mut order: Vec<u32> = (0..states as u32).collect();
+    order.sort_by_key(|state| levels[*state as usize]);
+    let mut place = vec![0; states];
+    for (at, state) in order.iter().enumerate() {
+        place[*state as usize] = at;
+    }
+    let places = || moves.iter().map(|&(from, to, rate)| (place[from as usize], place[to as usize], rate));
+    let band = places().map(|(from, to, _)| from.abs_diff(to)).max().unwrap_or(0);
+    if states.saturating_mul(band).saturating_mul(band) > BAND_WORK {
+        return None;
+    }
+    // Row by row, what leads from a state to those at most a band before or behind it.
+    let width = 2 * band + 1;
+    let at = |from: usize, to: usize| from * width + band + to - from;
+    let mut rates = vec![0.0; states * width];
+    for (from, to, rate) in places().filter(|(from, to, _)| from != to) {
+        rates[at(from, to)] += rate;
+    }
+    let mut out = vec![0.0; states];
+    for last in (1..states).rev() {
+        let first = last.saturating_sub(band);
+        let total: f64 = rates[at(last, first)..at(last, last)].iter().sum();
+        out[last] = total;
+        if total <= 0.0 {
+            return None;
+        }
+        for from in first..last {
+            let part = rates[at(from, last)] / total;
+            if part > 0.0 {
+                for to in first..last {
+                    rates[at(from, to)] += part * rates[at(last, to)];
+                }
+            }
+        }
+    }
+    let mut found = vec![0.0; states];
+    found[0] = 1.0;
+    for state in 1..states {
+        let first = state.saturating_sub(band);
+        let flow: f64 = (first..state).map(|from| found[from] * rates[at(from, state)]).sum();
+        found[state] = flow / out[state];
+    }
+    let total: f64 = found.iter().sum();
+    total.is_finite().then(|| place.into_iter().map(|at| found[at] / total).collect())
+}
+
 /// Elimination without subtraction (Grassmann, Taksar and Heyman 1985).
 fn eliminate(states: usize, moves: &[(u32, u32, f64)]) -> Option<Vec<f64>> {
     let mut rates = vec![0.0; states * states];
@@ -199,4 +263,57 @@ fn eliminate(states: usize, moves: &[(u32, u32, f64)]) -> Option<Vec<f64>> {
         *value /= total;
     }
     total.is_finite().then_some(probabilities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests of customers in a shop, each of which leaves letters for one clerk; the levels are the letters. All share a processor.
+    fn letters(customers: u32, most: u32) -> (Vec<u32>, Vec<(u32, u32, f64)>) {
+        let number = |asking: u32, letters: u32| letters * (customers + 1) + asking;
+        let (mut levels, mut moves) = (Vec::new(), Vec::new());
+        for letters in 0..=most {
+            for asking in 0..=customers {
+                levels.push(letters);
+                let own = number(asking, letters);
+                let share = 1.0 / f64::from(asking + u32::from(letters > 0)).max(1.0);
+                if asking < customers {
+                    moves.push((own, number(asking + 1, letters), f64::from(customers - asking) / 2.0));
+                }
+                if asking > 0 {
+                    let rate = share * f64::from(asking) / 0.08;
+                    moves.push((own, number(asking - 1, letters), rate));
+                    if letters < most {
+                        moves.push((own, number(asking, letters + 1), rate));
+                    }
+                }
+                if letters > 0 {
+                    moves.push((own, number(asking, letters - 1), share / 0.06));
+                }
+            }
+        }
+        (levels, moves)
+    }
+
+    #[test]
+    fn elimination_in_a_band_is_elimination() {
+        let (levels, moves) = letters(8, 40);
+        let whole = eliminate(levels.len(), &moves).expect("the chain is irreducible");
+        let banded = eliminate_in_band(&levels, &moves).expect("its band is narrow");
+        for (one, other) in whole.iter().zip(&banded) {
+            assert!((one - other).abs() <= 1e-12 * one.max(1e-9), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_chain_of_many_levels_is_solved() {
+        for most in [16, 32, 64, 128] {
+            let (levels, moves) = letters(8, most);
+            let (found, _) = stationary(&levels, &moves, None, 1e-10).expect("it is solved");
+            let exact = eliminate_in_band(&levels, &moves).expect("its band is narrow");
+            let error: f64 = found.iter().zip(&exact).map(|(one, other)| (one - other).abs()).sum();
+            assert!(error < 1e-7, "{most} letters: {error}");
+        }
+    }
 }

@@ -326,7 +326,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                 Next::Done => {
                     let ready = self.ready.len();
                     let after = self.done(strand);
-                    // Who goes on first after an answer, the server or its client, is anyone's guess. A server that has done
+                    // Whether the server or its client goes on first after an answer is not defined. A server that has done
                     // its work takes its next request before anyone goes on.
                     if after != 0
                         && self.ready.len() > ready

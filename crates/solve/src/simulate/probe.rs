@@ -1,6 +1,6 @@
-//! Who watches a simulation, event by event.
+//! Observers of a simulation, event by event.
 
-/// Told of all that happens. Strands and visits are told by number; a number is given again when its bearer has ended. Times
+/// Hears all that happens. Strands and visits have numbers; a number is given again when its bearer has ended. Times
 /// are simulated seconds.
 pub trait Probe {
     /// A cycle of a source begins: nobody asked for it.

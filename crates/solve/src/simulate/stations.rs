@@ -31,11 +31,11 @@ pub(super) struct Running {
     servers: u32,
     busy: u32,
     queue: Queue,
-    /// Who waits, by rank.
+    /// The waiting jobs, by rank.
     ranked: BinaryHeap<Ranked>,
-    /// Who waits, in no order.
+    /// The waiting jobs, in no order.
     loose: Vec<u32>,
-    /// Who has a server and may lose it.
+    /// The jobs in service that may lose their server.
     served: Vec<u32>,
     /// Work done for each, as of some time.
     work: f64,

@@ -252,7 +252,7 @@ pub fn between_templates(program: &Program, findings: &mut Findings<'_>) {
                 let finding = findings.warning(codes::ORDER_AGAIN, right_order.span, message);
                 finding.labels.push(Label { place: first, text: "tried before it, by the text".to_owned() });
             }
-            // That one without an order comes last is told already.
+            // That one without an order comes last is reported already.
             let (Some(left_order), Some(right_order)) = (left_order, right_order) else { continue };
             let (earlier, later) = if left_order.value <= right_order.value { (left, right) } else { (right, left) };
             if subsumes(earlier, later, &mut tries) {

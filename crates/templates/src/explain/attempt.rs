@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use crate::counters::TaskCounters;
 use crate::matcher::{Argument, Relations, label_field, tag};
 use crate::plan::{
-    Edge, Expression, ExpressionPart, Field, KindTag, Loop, Plan, RelationArgument, RoundCondition, Slot, Step, Value,
-    apply,
+    Edge, Expression, ExpressionPart, Field, KindTag, Loop, RelationArgument, RoundCondition, Slot, TemplatePlan,
+    TemplateStep, Value, apply,
 };
 use crate::visits::Visits;
 use dyelog_datalog::ast::{Comparison, Quantifier};
@@ -49,7 +49,7 @@ pub struct Failure {
 
 impl Failure {
     /// The step of the plan that failed; none for the kind of the glue node.
-    pub fn step_of<'p>(&self, plan: &'p Plan) -> Option<&'p Step> {
+    pub fn step_of<'p>(&self, plan: &'p TemplatePlan) -> Option<&'p TemplateStep> {
         let steps = match self.part {
             PlanPart::Glue => return None,
             PlanPart::Head => &plan.head,
@@ -150,7 +150,7 @@ impl Attempt {
 /// What plans are tried on.
 pub struct Trial<'a> {
     /// All plans of the rules.
-    pub plans: &'a [Plan],
+    pub plans: &'a [TemplatePlan],
     /// The graph.
     pub toeg: &'a Toeg,
     /// Names of the trace.
@@ -168,7 +168,7 @@ pub struct Trial<'a> {
 impl<'a> Trial<'a> {
     /// With a budget of so many rounds.
     pub fn new(
-        plans: &'a [Plan],
+        plans: &'a [TemplatePlan],
         toeg: &'a Toeg,
         names: &'a TraceNames,
         relations: &'a dyn Relations,
@@ -214,7 +214,7 @@ impl<'a> Trial<'a> {
 
 struct Run<'r, 'a> {
     trial: &'r Trial<'a>,
-    plan: &'r Plan,
+    plan: &'r TemplatePlan,
     taken: &'r dyn Fn(NodeId) -> bool,
     carry: Vec<i64>,
     /// How many rounds have been walked.
@@ -352,32 +352,34 @@ impl Run<'_, '_> {
         self.carry = values.iter().map(|value| self.value(*value)).collect();
     }
 
-    fn steps(&mut self, steps: &[Step]) -> Result<(), Stop> {
+    fn steps(&mut self, steps: &[TemplateStep]) -> Result<(), Stop> {
         for (passed, step) in steps.iter().enumerate() {
             self.step(step).map_err(|why| Stop { passed, why })?;
         }
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), Why> {
+    fn step(&mut self, step: &TemplateStep) -> Result<(), Why> {
         match step {
-            Step::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
-            Step::Equal(left, right) => compare(Some(self.value(*left)), Comparison::Equal, Some(self.value(*right))),
-            Step::Compare(left, comparison, right) => {
+            TemplateStep::Go { to, edge, kind, consumed } => self.go(*to, *edge, *kind, *consumed),
+            TemplateStep::Equal(left, right) => {
+                compare(Some(self.value(*left)), Comparison::Equal, Some(self.value(*right)))
+            }
+            TemplateStep::Compare(left, comparison, right) => {
                 compare(Some(self.value(*left)), *comparison, Some(self.value(*right)))
             }
-            Step::CompareExpressions(left, comparison, right) => {
+            TemplateStep::CompareExpressions(left, comparison, right) => {
                 compare(self.expression(left), *comparison, self.expression(right))
             }
-            Step::Distinct(left, right) => {
+            TemplateStep::Distinct(left, right) => {
                 let (left, right) = (self.slot(*left), self.slot(*right));
                 if left == right { Err(Why::OneNode(left)) } else { Ok(()) }
             }
-            Step::Named(slot, field) => {
+            TemplateStep::Named(slot, field) => {
                 let name = self.value(Value::Field(*slot, *field, 0));
                 if name == i64::from(Name::NONE.0) { Err(Why::Unnamed(self.slot(*slot))) } else { Ok(()) }
             }
-            Step::Holds { negated, relation, arguments } => {
+            TemplateStep::Holds { negated, relation, arguments } => {
                 let arguments: Result<Vec<Option<Argument>>, Why> =
                     arguments.iter().map(|argument| self.argument(argument)).collect();
                 let arguments = arguments?;
@@ -387,7 +389,7 @@ impl Run<'_, '_> {
                     Ok(())
                 }
             }
-            Step::NotStarts(template, slot) => {
+            TemplateStep::NotStarts(template, slot) => {
                 let node = self.slot(*slot);
                 let free = |_| false;
                 let known = self.trial.starting.borrow().get(&(*template, node)).copied();
@@ -398,11 +400,11 @@ impl Run<'_, '_> {
                 });
                 if starts { Err(Why::Starts(node)) } else { Ok(()) }
             }
-            Step::Round(condition) => self.round(condition),
-            Step::Rounds(condition) => self.all_rounds(condition),
-            Step::Seen(number) if self.seen >> number & 1 != 0 => Ok(()),
-            Step::Seen(_) => Err(Why::OfNoRound),
-            Step::Recall { to, node } => match self.attempt.rounds.get(*node as usize) {
+            TemplateStep::Round(condition) => self.round(condition),
+            TemplateStep::Rounds(condition) => self.all_rounds(condition),
+            TemplateStep::Seen(number) if self.seen >> number & 1 != 0 => Ok(()),
+            TemplateStep::Seen(_) => Err(Why::OfNoRound),
+            TemplateStep::Recall { to, node } => match self.attempt.rounds.get(*node as usize) {
                 Some(node) => {
                     self.attempt.slots[*to as usize] = *node;
                     Ok(())

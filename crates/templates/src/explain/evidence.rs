@@ -65,7 +65,7 @@ pub enum Piece {
         /// Seconds.
         seconds: f64,
     },
-    /// A call that the caller waited for was on its way.
+    /// A synchronous call had network latency.
     Network {
         /// Where the caller goes on.
         node: NodeId,

@@ -7,7 +7,7 @@ use crate::explain::Study;
 use crate::explain::attempt::{Attempt, Why};
 use crate::facts::{GraphFacts, schema};
 use crate::matcher::Argument;
-use crate::plan::{Field, Plan, RelationArgument, Step};
+use crate::plan::{Field, RelationArgument, TemplatePlan, TemplateStep};
 use dyelog_datalog::ast::{Condition, Rule, Span, Spanned, Term};
 use dyelog_datalog::base::Type;
 use dyelog_datalog::eval::{Attempt as Reached, Evaluator, Limits};
@@ -50,12 +50,12 @@ pub struct Nearest {
 }
 
 /// Why a condition that asks relations fails; nothing where it is another step that failed.
-pub fn nearest(study: &Study<'_>, plan: &Plan, attempt: &Attempt) -> Vec<Nearest> {
+pub fn nearest(study: &Study<'_>, plan: &TemplatePlan, attempt: &Attempt) -> Vec<Nearest> {
     let Some(failure) = &attempt.failure else { return Vec::new() };
     let Some(step) = failure.step_of(plan) else { return Vec::new() };
     let (step, arguments) = match (step, &failure.why) {
         (step, Why::Relation(arguments)) => (step, arguments),
-        (Step::Round(condition) | Step::Rounds(condition), Why::OfRound { step, why, .. }) => {
+        (TemplateStep::Round(condition) | TemplateStep::Rounds(condition), Why::OfRound { step, why, .. }) => {
             match (condition.steps.get(*step), &**why) {
                 (Some(step), Why::Relation(arguments)) => (step, arguments),
                 _ => return Vec::new(),
@@ -63,7 +63,8 @@ pub fn nearest(study: &Study<'_>, plan: &Plan, attempt: &Attempt) -> Vec<Nearest
         }
         _ => return Vec::new(),
     };
-    let (Step::Holds { negated: false, relation, arguments: written }, Some(rules)) = (step, study.rules.relations())
+    let (TemplateStep::Holds { negated: false, relation, arguments: written }, Some(rules)) =
+        (step, study.rules.relations())
     else {
         return Vec::new();
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::driver::{self, Committed, Engine, EntryNumber, Observer, Outcome, Plans};
 use crate::matcher::{Match, Relations, Symbols};
-use crate::plan::Plan;
+use crate::plan::TemplatePlan;
 use crate::recognise::{matcher, with_relations};
 use crate::rules::Rules;
 use dyelog_datalog::ast::{Statement, Template};
@@ -73,7 +73,7 @@ impl<'a> Study<'a> {
     }
 
     /// The plan of a match.
-    pub fn plan(&self, made: &Made) -> &'a Plan {
+    pub fn plan(&self, made: &Made) -> &'a TemplatePlan {
         &self.rules.plans()[made.template as usize]
     }
 
@@ -112,7 +112,7 @@ impl<'a> Study<'a> {
 
 impl Made {
     /// The nodes that it consumed.
-    pub fn consumed<'m>(&'m self, plan: &'m Plan) -> impl Iterator<Item = NodeId> + 'm {
+    pub fn consumed<'m>(&'m self, plan: &'m TemplatePlan) -> impl Iterator<Item = NodeId> + 'm {
         let fixed = plan.effects.consumed.iter().map(|consumed| self.slot(consumed.slot));
         fixed.chain(self.rounds.iter().copied()).chain([self.glue])
     }

@@ -40,7 +40,7 @@ impl Task {
         match term {
             Solved::Symbol(name) => Self::Open(Some(Arc::clone(name))),
             Solved::Variable((name, at), 0) => Self::Bound(Arc::clone(name), index(*at, round)),
-            // That a task is no number is told where types are.
+            // That a task is no number is reported where types are checked.
             Solved::Wildcard | Solved::Integer(_) | Solved::Variable(..) => Self::Open(None),
         }
     }
@@ -390,7 +390,7 @@ impl Compiler<'_, '_, '_> {
     pub(super) fn check_requested_once(&mut self, to: EntryReference, at: Span) {
         if to == EntryReference::Trigger {
             self.findings
-                .error(codes::REQUESTED_AGAIN, at, "`E` is requested by whoever opened it")
+                .error(codes::REQUESTED_AGAIN, at, "`E` is requested by the match that opened it")
                 .notes
                 .push("an entry is one visit: a second request would count its work twice".to_owned());
             return;

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::facts;
 use crate::pattern::{At, Findings, Solved, condition_terms};
 use crate::plan::{
-    Body, Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, RoundCondition, Slot, Step, Value,
+    Body, Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, RoundCondition, Slot, TemplateStep, Value,
 };
 use crate::planner::Planner;
 use crate::planner::places::{Context, Fetched};
@@ -169,7 +169,7 @@ impl<'t> Planner<'t> {
             let condition =
                 RoundCondition { quantifier, number: own, pair, size, backward: self.backward, here, next, steps };
             let condition = Box::new(condition);
-            self.steps.push(if after { Step::Rounds(condition) } else { Step::Round(condition) });
+            self.steps.push(if after { TemplateStep::Rounds(condition) } else { TemplateStep::Round(condition) });
         }
     }
 
@@ -187,8 +187,8 @@ impl<'t> Planner<'t> {
         for (node, field) in found {
             let before = self.fetched(Fetched::Before, node);
             let own = self.route.round_slots[node as usize];
-            let steps = vec![Step::Equal(Value::Field(own, field, 0), Value::Field(before, field, 0))];
-            self.steps.push(Step::Round(Box::new(RoundCondition {
+            let steps = vec![TemplateStep::Equal(Value::Field(own, field, 0), Value::Field(before, field, 0))];
+            self.steps.push(TemplateStep::Round(Box::new(RoundCondition {
                 quantifier: Quantifier::Every,
                 number: 0,
                 pair: true,
@@ -266,7 +266,7 @@ impl<'t> Planner<'t> {
                 (Edge::Accepted(thread, position), if along { KindTag::Any } else { KindTag::Begin })
             }
         };
-        self.steps.push(Step::Go { to: slot, edge, kind, consumed: false });
+        self.steps.push(TemplateStep::Go { to: slot, edge, kind, consumed: false });
         let fields: &[Field] = match edge {
             Edge::Accepted(..) if kind == KindTag::Any => &[Field::Thread, Field::Position],
             Edge::Accepted(..) => &[Field::Thread],
@@ -297,7 +297,7 @@ impl<'t> Planner<'t> {
                 }
                 let name = &atom.relation.value;
                 let relation = Arc::clone(self.relations.get(name).unwrap_or(name));
-                self.steps.push(Step::Holds { negated: *negated, relation, arguments });
+                self.steps.push(TemplateStep::Holds { negated: *negated, relation, arguments });
             }
             _ => self.ask(literals),
         }
@@ -307,7 +307,7 @@ impl<'t> Planner<'t> {
         let Some(Value::Field(slot, ..)) = self.term_value(node) else { return };
         // That there is such a template has been checked, unless what defines it could not be read.
         if let Some(number) = self.program.templates.iter().position(|other| other.name.value == template.value) {
-            self.steps.push(Step::NotStarts(number as u16, slot));
+            self.steps.push(TemplateStep::NotStarts(number as u16, slot));
         }
     }
 
@@ -360,7 +360,7 @@ impl<'t> Planner<'t> {
         if self.route.bodies.iter().all(|other| other.rule.head.relation.value != relation) {
             self.route.bodies.push(body);
         }
-        self.steps.push(Step::Holds { negated: false, relation, arguments });
+        self.steps.push(TemplateStep::Holds { negated: false, relation, arguments });
     }
 
     /// The column of `begins` and `ends` that is a task, where a task variable of nodes stands there: it is the same instance, as where
@@ -383,10 +383,10 @@ impl<'t> Planner<'t> {
             }
         };
         if let (Some(a), Some(b)) = (simple(self, left, right), simple(self, right, left)) {
-            self.steps.push(Step::Compare(a, comparison, b));
+            self.steps.push(TemplateStep::Compare(a, comparison, b));
         } else {
             let (a, b) = (self.expression(left), self.expression(right));
-            self.steps.push(Step::CompareExpressions(a, comparison, b));
+            self.steps.push(TemplateStep::CompareExpressions(a, comparison, b));
         }
     }
 

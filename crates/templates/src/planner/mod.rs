@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::codes;
 use crate::matcher::REGISTERS;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
-use crate::plan::{Body, Field, Loop, MAX_SLOTS, Slot, Step, Value};
+use crate::plan::{Body, Field, Loop, MAX_SLOTS, Slot, TemplateStep, Value};
 use conditions::{Stage, check_bodies};
 use dyelog_datalog::ast::{Condition, Program, Spanned, Template};
 use dyelog_datalog::scope::Scopes;
@@ -33,13 +33,13 @@ pub const FUNCTIONAL_RELATIONS: [(&str, usize, usize); 4] =
 #[derive(Clone, Debug, Default)]
 pub struct Route {
     /// Steps before the repetition, or all.
-    pub head: Vec<Step>,
+    pub head: Vec<TemplateStep>,
     /// The repetition.
     pub repetition: Option<Loop>,
     /// Steps after it.
-    pub tail: Vec<Step>,
+    pub tail: Vec<TemplateStep>,
     /// Steps after no round at all.
-    pub tail_of_none: Option<Vec<Step>>,
+    pub tail_of_none: Option<Vec<TemplateStep>>,
     /// The register of each node outside the repetition, in the order of the pattern.
     pub slots: Vec<Slot>,
     /// The register of each node of a round.
@@ -134,7 +134,7 @@ struct Planner<'t> {
     /// Which units have been emitted.
     used: Vec<bool>,
     equations: Vec<(Arc<str>, i64)>,
-    steps: Vec<Step>,
+    steps: Vec<TemplateStep>,
     in_round: bool,
     /// Of which rounds the conditions are that are being emitted.
     context: Context,
@@ -143,7 +143,7 @@ struct Planner<'t> {
     /// Registers for nodes of other rounds than the one that is being walked.
     fetched: BTreeMap<(Fetched, u8), Slot>,
     /// What brings nodes of the round walked first back.
-    recalls: Vec<Step>,
+    recalls: Vec<TemplateStep>,
     /// How many conditions on some round are noted while rounds are walked.
     seen: u8,
     /// Variables of the ends of the sequence that are compared with its rounds.
@@ -290,7 +290,7 @@ impl Planner<'_> {
                 self.compared.push(key.clone());
                 let inside = self.resolve(inside);
                 if site != inside {
-                    self.steps.push(Step::Equal(site, inside));
+                    self.steps.push(TemplateStep::Equal(site, inside));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pattern::{At, Key};
-use crate::plan::{Field, Slot, Step, Value};
+use crate::plan::{Field, Slot, TemplateStep, Value};
 use crate::planner::Planner;
 use crate::planner::terms::plus;
 use crate::planner::units::Meaning;
@@ -176,7 +176,7 @@ impl Planner<'_> {
         let name = format!("{}[{index}]", round.nodes[node as usize].name);
         let slot = self.new_slot(&name.into());
         if from == Fetched::Far {
-            self.recalls.push(Step::Recall { to: slot, node });
+            self.recalls.push(TemplateStep::Recall { to: slot, node });
         }
         self.fetched.insert((from, node), slot);
         slot

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::pattern::{At, Findings, Key, Node, Pattern, Round, Scope, Solved};
-use crate::plan::{Field, Loop, Slot, Step, Value};
+use crate::plan::{Field, Loop, Slot, TemplateStep, Value};
 use crate::planner::Planner;
 use crate::planner::conditions::Stage;
 use crate::planner::terms::{linked, plus, replace_values};
@@ -127,7 +127,7 @@ impl<'t> Planner<'t> {
                     longest: self.template.longest,
                 });
                 self.ends();
-                self.steps.extend((0..self.seen).map(Step::Seen));
+                self.steps.extend((0..self.seen).map(TemplateStep::Seen));
                 self.conditions(findings, Stage::Node);
                 return true;
             }
@@ -193,7 +193,7 @@ impl<'t> Planner<'t> {
         }
         // Nor is there a round to go back to.
         let recalled = self.route.tail.iter().filter_map(|step| match step {
-            Step::Recall { to, .. } => Some(*to),
+            TemplateStep::Recall { to, .. } => Some(*to),
             _ => None,
         });
         let slots: Vec<Slot> = self.route.round_slots.iter().copied().chain(recalled).collect();
@@ -217,8 +217,8 @@ impl<'t> Planner<'t> {
                 other => Some(other),
             }
         };
-        let kept = self.route.tail.iter().filter(|step| !matches!(step, Step::Recall { .. }));
-        let steps: Option<Vec<Step>> = kept.map(|step| replace_values(step, &replaced)).collect();
+        let kept = self.route.tail.iter().filter(|step| !matches!(step, TemplateStep::Recall { .. }));
+        let steps: Option<Vec<TemplateStep>> = kept.map(|step| replace_values(step, &replaced)).collect();
         if steps.is_none() {
             findings.warning(
                 codes::REPEAT_WITHOUT_MIN,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pattern::{At, Key, Node, Solved};
-use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, Step, Value};
+use crate::plan::{Edge, Expression, ExpressionPart, Field, KindTag, RelationArgument, Slot, TemplateStep, Value};
 use dyelog_datalog::ast::Quantifier;
 
 pub(super) fn is_first(node: &Node) -> bool {
@@ -51,7 +51,7 @@ pub(super) fn linked(nodes: &[Node]) -> Vec<Arc<str>> {
 }
 
 /// A step with other values; none where one of them has no other. Of conditions on rounds, as there is no round.
-pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Value>) -> Option<Step> {
+pub(super) fn replace_values(step: &TemplateStep, replaced: &dyn Fn(Value) -> Option<Value>) -> Option<TemplateStep> {
     let expression = |parts: &Expression| {
         let parts: Option<Vec<ExpressionPart>> = parts
             .0
@@ -77,7 +77,7 @@ pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Val
         })
     };
     Some(match step {
-        Step::Go { to, edge, kind, consumed } => {
+        TemplateStep::Go { to, edge, kind, consumed } => {
             let edge = match edge {
                 Edge::First(value) => Edge::First(replaced(*value)?),
                 Edge::Last(value) => Edge::Last(replaced(*value)?),
@@ -88,21 +88,25 @@ pub(super) fn replace_values(step: &Step, replaced: &dyn Fn(Value) -> Option<Val
                 Edge::OnTask(task, counter) => Edge::OnTask(replaced(*task)?, replaced(*counter)?),
                 Edge::InThread(..) | Edge::InTask(..) | Edge::BeginOf(_) | Edge::ForkOfThreadOf(_) => *edge,
             };
-            Step::Go { to: *to, edge, kind: *kind, consumed: *consumed }
+            TemplateStep::Go { to: *to, edge, kind: *kind, consumed: *consumed }
         }
-        Step::Equal(left, right) => Step::Equal(replaced(*left)?, replaced(*right)?),
-        Step::Compare(left, comparison, right) => Step::Compare(replaced(*left)?, *comparison, replaced(*right)?),
-        Step::CompareExpressions(left, comparison, right) => {
-            Step::CompareExpressions(expression(left)?, *comparison, expression(right)?)
+        TemplateStep::Equal(left, right) => TemplateStep::Equal(replaced(*left)?, replaced(*right)?),
+        TemplateStep::Compare(left, comparison, right) => {
+            TemplateStep::Compare(replaced(*left)?, *comparison, replaced(*right)?)
         }
-        Step::Holds { negated, relation, arguments } => {
+        TemplateStep::CompareExpressions(left, comparison, right) => {
+            TemplateStep::CompareExpressions(expression(left)?, *comparison, expression(right)?)
+        }
+        TemplateStep::Holds { negated, relation, arguments } => {
             let arguments = arguments.iter().map(argument).collect::<Option<Vec<_>>>()?;
-            Step::Holds { negated: *negated, relation: Arc::clone(relation), arguments }
+            TemplateStep::Holds { negated: *negated, relation: Arc::clone(relation), arguments }
         }
-        Step::Named(slot, field) => Step::Named(same(*slot, *field)?, *field),
-        Step::NotStarts(template, slot) => Step::NotStarts(*template, same(*slot, Field::Node)?),
-        Step::Rounds(condition) if condition.quantifier == Quantifier::Every => step.clone(),
-        Step::Rounds(_) | Step::Round(_) | Step::Seen(_) | Step::Recall { .. } => return None,
-        Step::Distinct(..) => step.clone(),
+        TemplateStep::Named(slot, field) => TemplateStep::Named(same(*slot, *field)?, *field),
+        TemplateStep::NotStarts(template, slot) => TemplateStep::NotStarts(*template, same(*slot, Field::Node)?),
+        TemplateStep::Rounds(condition) if condition.quantifier == Quantifier::Every => step.clone(),
+        TemplateStep::Rounds(_) | TemplateStep::Round(_) | TemplateStep::Seen(_) | TemplateStep::Recall { .. } => {
+            return None;
+        }
+        TemplateStep::Distinct(..) => step.clone(),
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pattern::{Node, Solved};
-use crate::plan::{Edge, Field, KindTag, Slot, Step, Value};
+use crate::plan::{Edge, Field, KindTag, Slot, TemplateStep, Value};
 use crate::planner::conditions::{by_name, is_name};
 use crate::planner::terms::{apart, is_first, plus};
 use crate::planner::{Bound, Planner};
@@ -77,12 +77,12 @@ impl<'t> Planner<'t> {
 
     pub(super) fn go(&mut self, node: &'t Node, way: Way) -> Slot {
         let slot = self.new_slot(&node.name);
-        self.steps.push(Step::Go { to: slot, edge: way.edge, kind: node.kind, consumed: true });
+        self.steps.push(TemplateStep::Go { to: slot, edge: way.edge, kind: node.kind, consumed: true });
         for other in self.bound.clone() {
             let may_be_same =
                 other.node.kind == node.kind || other.node.kind == KindTag::Any || node.kind == KindTag::Any;
             if may_be_same && !self.provably_different(other.node, node) {
-                self.steps.push(Step::Distinct(other.slot, slot));
+                self.steps.push(TemplateStep::Distinct(other.slot, slot));
             }
         }
         self.arrive(node, slot, way.sure);
@@ -97,7 +97,7 @@ impl<'t> Planner<'t> {
                 continue;
             }
             if matches!(field, Field::Activity | Field::Service) && !matches!(term, Solved::Symbol(_)) {
-                self.steps.push(Step::Named(slot, *field));
+                self.steps.push(TemplateStep::Named(slot, *field));
             }
             if !sure.contains(field) {
                 self.unify(slot, *field, term);
@@ -110,11 +110,11 @@ impl<'t> Planner<'t> {
         let own = Value::Field(slot, field, 0);
         match term {
             Solved::Wildcard => {}
-            Solved::Integer(value) => self.steps.push(Step::Equal(own, Value::Integer(*value))),
+            Solved::Integer(value) => self.steps.push(TemplateStep::Equal(own, Value::Integer(*value))),
             Solved::Symbol(name) => {
                 let field = if field == Field::Task { Field::TaskName } else { field };
                 let symbol = self.symbol(name);
-                self.steps.push(Step::Equal(Value::Field(slot, field, 0), symbol));
+                self.steps.push(TemplateStep::Equal(Value::Field(slot, field, 0), symbol));
             }
             Solved::Variable(key, offset) => match self.route.sites.get(key) {
                 Some(site) => {
@@ -124,7 +124,7 @@ impl<'t> Planner<'t> {
                         (false, true) => (by_name(own), site),
                         _ => (own, site),
                     };
-                    self.steps.push(Step::Equal(own, site));
+                    self.steps.push(TemplateStep::Equal(own, site));
                 }
                 None => {
                     self.route.sites.insert(key.clone(), Value::Field(slot, field, -offset));

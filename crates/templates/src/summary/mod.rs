@@ -332,7 +332,7 @@ pub(super) fn delay(toeg: &Toeg, outcome: &Outcome, node: NodeId) -> Option<f64>
     (!seconds.is_nan()).then(|| seconds.max(0.0))
 }
 
-/// How long a call that waited was on its way, there and back, at the node at which its caller goes on: from there to the node
+/// Network latency of a synchronous call, both ways, at the node at which its caller goes on: from there to the node
 /// that accepted it, from one to the next where it was forwarded, and from the last one's reply to this node. `None` for
 /// any other node, and for a call of which one half was recorded: the other was made up, at the same times.
 ///

@@ -27,7 +27,7 @@ impl Place {
 /// In the place of an activity's name: invocations that did work at a position, and their exclusive times.
 const VISITS: u32 = u32::MAX;
 
-/// In the same place: calls that were on their way, and for how long.
+/// In the same place: calls, and their network latency.
 const NETWORK: u32 = u32::MAX - 1;
 
 /// In the same place: times that passed without work.
@@ -110,7 +110,7 @@ impl Tables {
         self.add(entry, key(place.0, VISITS), 1, seconds);
     }
 
-    /// A call from there was on its way for so long.
+    /// A call from there had so much network latency.
     pub(super) fn network(&mut self, entry: EntryIndex, place: Place, seconds: f64) {
         self.add(entry, key(place.0, NETWORK), 1, Some(seconds));
     }

@@ -83,7 +83,7 @@ pub(super) struct Answer {
     pub(super) sent: NodeId,
     /// The visit that it went to first.
     pub(super) called: EntryNumber,
-    /// How long it was on its way: to the one that accepted it, from one to the next where it was forwarded, and back.
+    /// Its network latency: to the one that accepted it, from one to the next where it was forwarded, and back.
     pub(super) on_the_way: f64,
 }
 

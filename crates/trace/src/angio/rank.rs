@@ -106,7 +106,7 @@ impl Ranker {
         order.sort_unstable();
         let mut fresh = order.windows(2).all(|pair| (pair[0].0, pair[0].1) != (pair[1].0, pair[1].1));
         for group in order.chunk_by(|a, b| a.0 == b.0) {
-            // Every history is told, also when the verdict is already out.
+            // Every history is reported, also when the verdict is already out.
             fresh &= self.tasks[group[0].0 as usize].add(group);
         }
         // A task with a gap that begins at 1 is one whose counters may be damaged.

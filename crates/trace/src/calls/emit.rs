@@ -12,7 +12,7 @@ use crate::recorded::SpanKind;
 use crate::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
 
 /// What is still to be done, last first.
-enum Step {
+enum EmitStep {
     /// A call of the innermost scope.
     Call(usize),
     /// The function of a synchronous call replies.
@@ -144,7 +144,7 @@ impl<'a> Emitter<'a> {
                 self.scopes.push(Scope { task: caller, joined: Vec::new(), shift: 0 });
                 let item = self.item(root, names);
                 self.node(Kind::Begin, outside.begin, item);
-                self.run(vec![Step::EndOfRoot(root), Step::Call(root)], names);
+                self.run(vec![EmitStep::EndOfRoot(root), EmitStep::Call(root)], names);
             }
             None => {
                 let task = self.enter(self.process(call.site), names);
@@ -154,7 +154,7 @@ impl<'a> Emitter<'a> {
                 self.last().service = names.names.intern(&self.profile.label(call.key, false));
                 self.node(Kind::Activity, inside.begin, item);
                 self.last().cpu = self.demand(call, true);
-                let mut steps = vec![Step::EndOfRoot(root)];
+                let mut steps = vec![EmitStep::EndOfRoot(root)];
                 self.calls_of(root, &mut steps);
                 self.run(steps, names);
             }
@@ -177,11 +177,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn run(&mut self, mut steps: Vec<Step>, names: &mut TraceNames) {
+    fn run(&mut self, mut steps: Vec<EmitStep>, names: &mut TraceNames) {
         while let Some(step) = steps.pop() {
             match step {
-                Step::Call(call) => self.make(call, &mut steps, names),
-                Step::Return(place) => {
+                EmitStep::Call(call) => self.make(call, &mut steps, names),
+                EmitStep::Return(place) => {
                     self.join(|_, _| true);
                     let Intervals { outside, inside } = self.runtime.intervals(self.call(place));
                     let item = self.item(place, names);
@@ -189,7 +189,7 @@ impl<'a> Emitter<'a> {
                     self.leave(names);
                     self.node(Kind::Activity, outside.end, item);
                 }
-                Step::End(place, back) => {
+                EmitStep::End(place, back) => {
                     self.join(|_, _| true);
                     let call = self.call(place);
                     let item = self.item(place, names);
@@ -208,7 +208,7 @@ impl<'a> Emitter<'a> {
                     self.node_at(Kind::Activity, time, item);
                     self.last().cpu = of_caller(&self.runtime, call);
                 }
-                Step::EndOfRoot(root) => {
+                EmitStep::EndOfRoot(root) => {
                     self.join(|_, _| true);
                     let call = self.call(root);
                     let end = if call.outside.is_some() { call.outside.end } else { call.inside.end };
@@ -221,7 +221,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The innermost scope makes a call.
-    fn make(&mut self, place: usize, steps: &mut Vec<Step>, names: &mut TraceNames) {
+    fn make(&mut self, place: usize, steps: &mut Vec<EmitStep>, names: &mut TraceNames) {
         let call = self.call(place);
         if let Some(function) = self.calls.parent(place)
             && !call.key.is_thread()
@@ -247,7 +247,7 @@ impl<'a> Emitter<'a> {
                 self.node_at(Kind::Fork(thread), forked, item);
                 shift = self.not_before(forked, call.inside.begin, shift);
             }
-            steps.push(Step::End(place, self.current));
+            steps.push(EmitStep::End(place, self.current));
             self.current = thread;
             let task =
                 if call.key.is_thread() { self.scope().task } else { self.enter(self.process(call.site), names) };
@@ -269,13 +269,13 @@ impl<'a> Emitter<'a> {
         self.scopes.push(Scope { task, joined: Vec::new(), shift });
         self.node(Kind::Activity, intervals.inside.begin, item);
         (self.last().service, self.last().cpu) = (label, self.demand(call, false));
-        steps.push(Step::Return(place));
+        steps.push(EmitStep::Return(place));
         self.calls_of(place, steps);
     }
 
-    fn calls_of(&self, call: usize, steps: &mut Vec<Step>) {
+    fn calls_of(&self, call: usize, steps: &mut Vec<EmitStep>) {
         let range = self.first[call] as usize..self.first[call + 1] as usize;
-        steps.extend(self.children[range].iter().rev().map(|child| Step::Call(*child as usize)));
+        steps.extend(self.children[range].iter().rev().map(|child| EmitStep::Call(*child as usize)));
     }
 
     /// What is added to the times of a function, so that it runs within its call.

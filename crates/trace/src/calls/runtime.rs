@@ -75,7 +75,7 @@ impl<'a> Runtime<'a> {
         call.caller.filter(|_| is_remote(call)).map_or(0, |site| self.at(site))
     }
 
-    /// The intervals of a call that somebody waits for. On the way remains what it takes beside the work at its ends. Between processes of one processor
+    /// The intervals of a call whose caller waits. On the way remains what it takes beside the work at its ends. Between processes of one processor
     /// that is what the shortest way takes: on any longer one something waited for the processor, and waiting is for solvers to tell.
     pub fn intervals(&self, call: &Call) -> Intervals {
         let (caller, function) = (self.of_caller(call), self.of_function(call, false));
@@ -96,7 +96,7 @@ impl<'a> Runtime<'a> {
     }
 }
 
-/// How long a call was on its way, there and back.
+/// Network latency of a call, both ways.
 fn way(call: &Call) -> Option<i64> {
     let known = call.outside.is_some() && call.inside.is_some();
     known.then(|| call.outside.duration().saturating_sub(call.inside.duration()).max(0))

@@ -13,7 +13,7 @@ pub const WINDOW: usize = 1 << 16;
 
 /// Puts events of one input into the order of time, as far as they stand near their place, and merges inputs.
 ///
-/// An event without a time stays behind the one before it. Of a message that is told of where it arrives, it is also given out where
+/// An event without a time stays behind the one before it. A message that is recorded where it arrives is also given out where
 /// it leaves.
 pub struct Merge<'r> {
     inputs: Vec<Input<'r>>,

@@ -2,7 +2,7 @@
 //!
 //! Readers give out [`Raw`] events of one input as they stand there. [`Merge`] puts those of several inputs into one order of
 //! time, and [`Pairing`] finds the two halves of each message; what comes out is a stream of [`MessageStep`]s in causal order, as far as the
-//! clocks allow it. Nothing is kept but a window and what is on its way.
+//! clocks allow it. Nothing is kept but a window and the messages in transit.
 //!
 //! - [`table`]: messages or send and receive events as CSV, as aligned text (Table 1 of the paper) or as JSON Lines;
 //! - [`shiviz`]: logs with vector clocks;
@@ -53,9 +53,9 @@ pub struct Raw {
 pub enum RawWhat {
     /// A whole message, at its reception.
     Message {
-        /// Who sent it.
+        /// The sending task.
         from: TaskId,
-        /// Who received it.
+        /// The receiving task.
         to: TaskId,
         /// What it says; [`Name::NONE`] where not given.
         label: Name,
@@ -64,9 +64,9 @@ pub enum RawWhat {
     },
     /// A whole message leaves; [`Merge`] puts it where that is, as the input tells of it where it arrives.
     Leaving {
-        /// Who sends it.
+        /// The sending task.
         from: TaskId,
-        /// Who receives it.
+        /// The receiving task.
         to: TaskId,
         /// What it says.
         label: Name,
@@ -125,20 +125,20 @@ pub struct MessageStep {
 pub enum What {
     /// A message of which only the reception has an event of its own.
     Message {
-        /// Who sent it.
+        /// The sending task.
         from: TaskId,
-        /// Who received it.
+        /// The receiving task.
         to: TaskId,
         /// What it says.
         label: Name,
         /// When it was sent, seconds.
         sent: f64,
-        /// How long it was on its way by the clocks of its ends, seconds: less than nothing where these differ.
+        /// Its network latency by the clocks of its ends, seconds: negative where these differ.
         took: f64,
     },
     /// A message leaves.
     Send {
-        /// Who sends it.
+        /// The sending task.
         from: TaskId,
         /// A number that its reception has too; used again after that.
         token: u32,
@@ -149,17 +149,17 @@ pub enum What {
     },
     /// A message arrives.
     Receive {
-        /// Who receives it.
+        /// The receiving task.
         to: TaskId,
         /// The number of its sending.
         token: u32,
         /// What it says.
         label: Name,
-        /// Who sent it.
+        /// The sending task.
         from: TaskId,
         /// When it was sent, seconds.
         sent: f64,
-        /// How long it was on its way, seconds.
+        /// Its network latency, seconds.
         took: f64,
     },
     /// The message of that number was never received.

@@ -23,7 +23,7 @@ const OTHER_HALF: &str = "both halves must name the same `id`, or the same `mess
 /// Finds the halves of messages, and gives out steps.
 pub struct Pairing {
     files: Vec<Arc<str>>,
-    /// Messages on their way and receptions without a sending yet, by what joins them.
+    /// Messages in transit and receptions without a sending yet, by what joins them.
     waiting: FxHashMap<Key, VecDeque<Waiting>>,
     /// The halves that wait in the order of arrival, some of which may be gone.
     order: VecDeque<(Key, u64)>,
@@ -328,7 +328,7 @@ impl Pairing {
                     place,
                     "this message was sent, but its reception was not recorded",
                 )
-                .with_note("it was left out; the last messages of a trace often are on their way when it ends")
+                .with_note("it was left out; the last messages of a trace are often in transit when it ends")
                 .with_hint(OTHER_HALF)
             });
         }

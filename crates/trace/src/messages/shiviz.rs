@@ -117,7 +117,7 @@ impl<R: Read> Shiviz<R> {
                     }
                     self.keep(event);
                 }
-                None => self.bad(number, "nothing tells whose clock this is")?,
+                None => self.bad(number, "the clock has no host")?,
             }
             if self.held > MOST {
                 let place = at(&self.file, number);

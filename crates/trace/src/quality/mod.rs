@@ -55,7 +55,7 @@ use layout::Layout;
 /// Operations with more events than this are diagnosed without the rules.
 pub const LARGE: usize = 200_000;
 
-/// How many findings of an operation are told in full.
+/// How many findings of an operation are kept in full.
 const SHOWN: usize = 5;
 
 /// What an examination comes to.

@@ -89,9 +89,9 @@ impl Signs {
         };
         let Some(task_gap) = self.task_gap else {
             return Err(if self.no_end.is_some() {
-                "nothing tells whether the thread was cut off or went on, and on which task".to_owned()
+                "whether the thread was cut off or went on, and on which task, is not known".to_owned()
             } else {
-                "no task shows a gap: the lost event was the last of its task, and nothing tells of which".to_owned()
+                "no task shows a gap: the lost event was the last of its task, and the task is not known".to_owned()
             });
         };
         match (thread, index, event(&task_gap)) {

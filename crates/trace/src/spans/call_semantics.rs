@@ -47,7 +47,7 @@ pub fn decide_calls(plan: &mut SpanPlan, skew: &Skew, tolerance: Tolerance) {
     for item in (0..plan.items.len() as u32).rev() {
         decide_call(plan, item, tolerance, &mut deferred);
     }
-    fill_hollow(plan, 0);
+    fill_unrecorded(plan, 0);
     plan.lay_out();
 }
 
@@ -103,7 +103,7 @@ fn remaining(call: &Item, from: &Visit, to: &Visit, offset: i64, tolerance: Tole
 }
 
 /// The times of a visit whose span was not recorded are those of what it does.
-fn fill_hollow(plan: &mut SpanPlan, visit: usize) {
+fn fill_unrecorded(plan: &mut SpanPlan, visit: usize) {
     let scope = &plan.scopes[plan.visits[visit].scope as usize];
     let (start, end) = (scope.start, scope.end);
     let visit = &mut plan.visits[visit];
@@ -113,7 +113,7 @@ fn fill_hollow(plan: &mut SpanPlan, visit: usize) {
     visit.extent = if start <= end { visit.end.max(end) } else { visit.end };
 }
 
-/// A server that was not recorded works for as long as its client waits, less what such calls are on their way, if all that is known of it
+/// A server that was not recorded works for as long as its client waits, less the network latency of such calls, if all that is known of it
 /// lies within that time.
 fn fill_with_waiting(plan: &mut SpanPlan, visit: usize, start: i64, end: i64) {
     let scope = &plan.scopes[plan.visits[visit].scope as usize];
@@ -144,7 +144,7 @@ fn decide_call(plan: &mut SpanPlan, index: u32, tolerance: Tolerance, deferred: 
         What::Call(call_kind) => {
             let callee = item.callee as usize;
             let client = item.client;
-            fill_hollow(plan, callee);
+            fill_unrecorded(plan, callee);
             if client && call_kind != CallKind::Deferred {
                 fill_with_waiting(plan, callee, start, end);
             }

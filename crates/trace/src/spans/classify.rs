@@ -133,7 +133,7 @@ struct Builder<'a> {
     queue: VecDeque<(u32, u32)>,
 }
 
-/// Reads the visits and items off a tree. Times are as recorded, manners open.
+/// Reads the visits and items off a tree. Times are as recorded, call kinds open.
 pub fn classify(tree: &TreeView, known: &Knowledge<'_>, plan: &mut SpanPlan) -> Missing {
     plan.clear();
     let mut builder = Builder {
@@ -265,7 +265,7 @@ impl Builder<'_> {
         if let Some(&visit) = self.unrecorded.get(&key) {
             return self.plan.visits[visit as usize].scope;
         }
-        let visit = self.hollow_visit(at, NONE);
+        let visit = self.unrecorded_visit(at, NONE);
         self.unrecorded.insert(key, visit);
         self.call(scope, at, visit, false, false);
         self.missing.clients += 1;
@@ -273,7 +273,7 @@ impl Builder<'_> {
         self.plan.visits[visit as usize].scope
     }
 
-    fn hollow_visit(&mut self, at: u32, client: u32) -> u32 {
+    fn unrecorded_visit(&mut self, at: u32, client: u32) -> u32 {
         let visit = self.visit(at, NONE, NONE);
         let made_up = &mut self.plan.visits[visit as usize];
         made_up.unrecorded = true;
@@ -359,7 +359,7 @@ impl Builder<'_> {
         }
         let (outer, span) = (*self.tree.span(at), *self.tree.span(inner));
         self.missing.servers += 1;
-        let visit = self.hollow_visit(at, at);
+        let visit = self.unrecorded_visit(at, at);
         let peer = if outer.peer.is_some() { outer.peer } else { span.peer };
         let learned =
             [&outer, &span].iter().find_map(|half| self.known.learned.get(&(half.service, half.peer, half.name)));
@@ -389,7 +389,7 @@ impl Builder<'_> {
             let span = self.tree.span(half);
             let late = deferred || span.follows || span.kind == SpanKind::Consumer;
             // In place of a span that was lost another one was put, which knows what hangs on it and no more.
-            let visit = if span.lost { self.hollow_visit(half, at) } else { self.visit(half, NONE, at) };
+            let visit = if span.lost { self.unrecorded_visit(half, at) } else { self.visit(half, NONE, at) };
             self.missing.servers += u64::from(span.lost);
             self.plan.visits[visit as usize].answers = deferred && span.kind == SpanKind::Server && !span.follows;
             by_service.entry(self.tree.span(half).service).or_insert(visit);
@@ -405,7 +405,7 @@ impl Builder<'_> {
                 visits.push((visit, deferred));
                 self.enter_children(half, self.plan.visits[visit as usize].scope);
             } else {
-                let visit = self.hollow_visit(half, at);
+                let visit = self.unrecorded_visit(half, at);
                 self.missing.servers += 1;
                 by_service.insert(span.service, visit);
                 visits.push((visit, deferred));

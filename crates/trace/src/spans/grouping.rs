@@ -34,7 +34,7 @@ const SHOWN: usize = 3;
 /// How names of operations are grouped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
-    /// By the route that is told, else with `{id}` for identifiers.
+    /// By the recorded route, else with `{id}` for identifiers.
     #[default]
     Identifiers,
     /// Not at all.

@@ -1,4 +1,4 @@
-//! Reading JSON without building it: visitors that hand each member of an object to whoever knows what it means.
+//! Reading JSON without building it: visitors that hand each member of an object to the code that knows its meaning.
 //!
 //! All of them are lenient: a value of another type than expected is skipped and told, never an error. Nothing recurses
 //! but along the fixed shape of the format; what is skipped is skipped without recursion.
@@ -218,7 +218,7 @@ fn float(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// Implements the parts of [`Visitor`] for values that are not wanted: they are skipped, and their shape is told.
+/// Implements the parts of [`Visitor`] for values that are not wanted: they are skipped, and their shape is returned.
 macro_rules! skip {
     ($($shape:ident),*) => { $(skip!(@ $shape);)* };
     (@ scalars) => {

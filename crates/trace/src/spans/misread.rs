@@ -93,7 +93,7 @@ impl Durations {
 
 /// How spans lie and last in all of an input.
 #[derive(Debug, Default)]
-struct Habits {
+struct UsualTimes {
     durations: FxHashMap<Alike, Durations>,
     by_clocks: FxHashMap<(Alike, Clock, Clock), Apart>,
     by_name: FxHashMap<Alike, Apart>,
@@ -114,24 +114,24 @@ fn between(one: &Span, other: &Span) -> i64 {
     one.start.saturating_sub(other.end).max(other.start.saturating_sub(one.end)).max(0)
 }
 
-impl Habits {
+impl UsualTimes {
     fn of(work: &Work<'_>) -> Self {
-        let mut habits = Self::default();
+        let mut usual_times = Self::default();
         for &index in &work.sorted {
             let span = work.span(index);
             if !span.endless {
-                habits.durations.entry(alike(span)).or_default().add(span.duration());
+                usual_times.durations.entry(alike(span)).or_default().add(span.duration());
             }
         }
         for &index in &work.sorted {
             let Some(parent) = waiting_parent(work, index) else { continue };
             let (span, parent) = (work.span(index), work.span(parent));
-            let apart = habits.are_apart(span, parent);
-            habits.by_clocks.entry((alike(span), parent.clock(), span.clock())).or_default().add(apart);
-            habits.by_name.entry(alike(span)).or_default().add(apart);
-            habits.all.add(apart);
+            let apart = usual_times.are_apart(span, parent);
+            usual_times.by_clocks.entry((alike(span), parent.clock(), span.clock())).or_default().add(apart);
+            usual_times.by_name.entry(alike(span)).or_default().add(apart);
+            usual_times.all.add(apart);
         }
-        habits
+        usual_times
     }
 
     fn usual(&self, span: &Span, percent: u64) -> i64 {
@@ -184,12 +184,12 @@ pub(super) fn put_right(work: &mut Work<'_>) -> FxHashMap<u32, i64> {
     if !work.sorted.iter().any(|index| is_doubtful(work, *index)) {
         return FxHashMap::default();
     }
-    let habits = Habits::of(work);
+    let usual_times = UsualTimes::of(work);
     let is_suspect = |work: &Work<'_>, index: u32| {
         let span = work.span(index);
         let misplaced =
-            || waiting_parent(work, index).is_some_and(|parent| habits.is_misplaced(span, work.span(parent)));
-        habits.is_long(span) || misplaced()
+            || waiting_parent(work, index).is_some_and(|parent| usual_times.is_misplaced(span, work.span(parent)));
+        usual_times.is_long(span) || misplaced()
     };
     let mut moved = FxHashMap::default();
     let mut at = 0;
@@ -198,7 +198,8 @@ pub(super) fn put_right(work: &mut Work<'_>) -> FxHashMap<u32, i64> {
         let end = at + work.sorted[at..].partition_point(|index| work.span(*index).trace == trace);
         if work.sorted[at..end].iter().any(|index| is_suspect(work, *index)) {
             let spans = work.sorted[at..end].to_vec();
-            Mending { habits: &habits, work, moved: &mut moved, children: FxHashMap::default() }.trace(&spans);
+            Mending { usual_times: &usual_times, work, moved: &mut moved, children: FxHashMap::default() }
+                .trace(&spans);
         }
         at = end;
     }
@@ -207,7 +208,7 @@ pub(super) fn put_right(work: &mut Work<'_>) -> FxHashMap<u32, i64> {
 
 /// A trace in which some times cannot be.
 struct Mending<'a, 'w> {
-    habits: &'a Habits,
+    usual_times: &'a UsualTimes,
     work: &'a mut Work<'w>,
     moved: &'a mut FxHashMap<u32, i64>,
     /// The spans that each waits for.
@@ -232,7 +233,7 @@ impl Mending<'_, '_> {
         }
         for &first in &open {
             self.shorten(first, None);
-            self.settle_first(first);
+            self.move_first(first);
         }
         // Parents come before their children. What lies on a circle of parents is never reached.
         while let Some(index) = open.pop() {
@@ -240,7 +241,7 @@ impl Mending<'_, '_> {
                 let parent = waiting_parent(self.work, child);
                 self.shorten(child, parent);
                 if let Some(parent) = parent {
-                    self.settle(child, parent);
+                    self.move_one(child, parent);
                 }
                 open.push(child);
             }
@@ -248,40 +249,40 @@ impl Mending<'_, '_> {
     }
 
     /// From the first start to the last end of the spans that a span waits for and that lie together: with the one in their middle.
-    fn hull(&self, index: u32) -> Option<Span> {
+    fn extent(&self, index: u32) -> Option<Span> {
         let children = self.children.get(&index)?;
         let mut starts: Vec<(i64, u32)> = children.iter().map(|child| (self.work.span(*child).start, *child)).collect();
         starts.sort_unstable();
-        let mut hull = *self.work.span(starts[starts.len() / 2].1);
-        let middle = hull;
+        let mut extent = *self.work.span(starts[starts.len() / 2].1);
+        let middle = extent;
         for child in children.iter().map(|child| self.work.span(*child)) {
-            if !self.habits.are_apart(child, &middle) && !self.habits.is_long(child) {
-                (hull.start, hull.end) = (hull.start.min(child.start), hull.end.max(child.end));
+            if !self.usual_times.are_apart(child, &middle) && !self.usual_times.is_long(child) {
+                (extent.start, extent.end) = (extent.start.min(child.start), extent.end.max(child.end));
             }
         }
-        Some(hull)
+        Some(extent)
     }
 
     /// Gives a span that is too long the start or the end that its children, else its parent, have.
     fn shorten(&mut self, index: u32, parent: Option<u32>) {
         let span = *self.work.span(index);
-        if !self.habits.is_long(&span) {
+        if !self.usual_times.is_long(&span) {
             return;
         }
         let long = span.duration();
         let explains = |other: &Span| other.duration() >= long / 2;
         let parent = parent.map(|parent| *self.work.span(parent));
-        let hull = self.hull(index);
+        let extent = self.extent(index);
         let children = self.children.get(&index).into_iter().flatten().any(|child| explains(self.work.span(*child)));
-        if children || parent.as_ref().is_some_and(explains) || hull.as_ref().is_some_and(explains) {
+        if children || parent.as_ref().is_some_and(explains) || extent.as_ref().is_some_and(explains) {
             return;
         }
-        let usual = self.habits.usual(&span, 50);
+        let usual = self.usual_times.usual(&span, 50);
         let (mut start, mut end) = (span.start, span.end);
-        match (hull, parent) {
-            (Some(hull), _) => {
-                start = if hull.start.saturating_sub(start) > long / 4 { hull.start } else { start };
-                end = if end.saturating_sub(hull.end) > long / 4 { hull.end } else { end };
+        match (extent, parent) {
+            (Some(extent), _) => {
+                start = if extent.start.saturating_sub(start) > long / 4 { extent.start } else { start };
+                end = if end.saturating_sub(extent.end) > long / 4 { extent.end } else { end };
             }
             (None, Some(parent)) if !(parent.start..=parent.end).contains(&start) && end <= parent.end => {
                 start = end.saturating_sub(usual).max(parent.start);
@@ -304,10 +305,10 @@ impl Mending<'_, '_> {
     }
 
     /// Moves a first span to where the most of its children are.
-    fn settle_first(&mut self, index: u32) {
+    fn move_first(&mut self, index: u32) {
         let span = *self.work.span(index);
         let Some(children) = self.children.get(&index) else { return };
-        let apart = children.iter().filter(|child| self.habits.is_misplaced(self.work.span(**child), &span));
+        let apart = children.iter().filter(|child| self.usual_times.is_misplaced(self.work.span(**child), &span));
         let count = apart.count();
         // An only child is believed where spans below it lie where it lies.
         let [only] = children[..] else {
@@ -316,39 +317,41 @@ impl Mending<'_, '_> {
             }
             return;
         };
-        let agrees = |below: &u32| !self.habits.are_apart(self.work.span(*below), self.work.span(only));
+        let agrees = |below: &u32| !self.usual_times.are_apart(self.work.span(*below), self.work.span(only));
         if count == 1 && self.children.get(&only).into_iter().flatten().any(agrees) {
             self.shift_to_children(index);
         }
     }
 
     fn shift_to_children(&mut self, index: u32) {
-        if let Some(hull) = self.hull(index) {
-            let offset = centred(self.work.span(index), &hull);
+        if let Some(extent) = self.extent(index) {
+            let offset = centred(self.work.span(index), &extent);
             self.shift(index, offset, "what it waits for");
         }
     }
 
     /// Moves a span that is apart from its parent, which is where it was.
-    fn settle(&mut self, index: u32, parent: u32) {
+    fn move_one(&mut self, index: u32, parent: u32) {
         let (span, above) = (*self.work.span(index), *self.work.span(parent));
         // A parent that was moved takes those along that it was right with.
         let along = self.moved.get(&parent).copied().unwrap_or(0);
-        if along != 0 && self.habits.are_apart(&span, &above) && !self.habits.are_apart(&shifted(&span, along), &above)
+        if along != 0
+            && self.usual_times.are_apart(&span, &above)
+            && !self.usual_times.are_apart(&shifted(&span, along), &above)
         {
             return self.shift(index, along, "its parent");
         }
-        if !self.habits.is_misplaced(&span, &above) {
+        if !self.usual_times.is_misplaced(&span, &above) {
             return;
         }
-        let hull = self.hull(index).filter(|hull| !self.habits.are_apart(hull, &above));
-        let offset = match hull {
-            Some(hull) => {
-                let to_hull = centred(&span, &hull);
+        let extent = self.extent(index).filter(|extent| !self.usual_times.are_apart(extent, &above));
+        let offset = match extent {
+            Some(extent) => {
+                let to_extent = centred(&span, &extent);
                 // Not beyond the parent, where it can lie within.
-                let moved = shifted(&span, to_hull);
+                let moved = shifted(&span, to_extent);
                 let (low, high) = (above.start.saturating_sub(moved.start), above.end.saturating_sub(moved.end));
-                if low <= high { to_hull.saturating_add(0.clamp(low, high)) } else { to_hull }
+                if low <= high { to_extent.saturating_add(0.clamp(low, high)) } else { to_extent }
             }
             None => centred(&span, &above),
         };

@@ -55,9 +55,9 @@ pub struct Span {
     pub cpu: f64,
     /// The service that recorded it.
     pub service: Name,
-    /// The instance of the service, where it is told.
+    /// The instance of the service, where it is recorded.
     pub instance: Name,
-    /// The machine, where it is told. Spans of one machine share a clock.
+    /// The machine, where it is recorded. Spans of one machine share a clock.
     pub host: Name,
     /// What it does: a method, an endpoint, a destination.
     pub name: Name,

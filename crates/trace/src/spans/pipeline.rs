@@ -260,7 +260,7 @@ fn report_unanswered(
             text(service)
         );
         Diagnostic::warning(codes::LOST_HALF, spans.place_of(client), message).with_note(
-            "it counts as one of these, and works as long as its client waits, less what such calls are on their way",
+            "it counts as one of these; its server works for as long as the client waits, less the network latency of such calls",
         )
     });
 }

@@ -35,7 +35,7 @@ pub struct Visit {
     pub forward: u32,
     /// Whether a caller other than its sender waits for its answer: a SERVER span below a PRODUCER.
     pub answers: bool,
-    /// How long calls of it are on their way, there and back, where it was lost and calls like its own tell.
+    /// Network latency of its calls, both ways, where it was lost and calls like its own show it.
     pub on_the_way: i64,
     /// What to add to the times of its clock.
     pub shift: i64,

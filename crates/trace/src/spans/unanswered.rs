@@ -1,7 +1,7 @@
 //! Calls whose server span was lost: what they asked is learned from those like them whose server span is there.
 //!
 //! A client span tells the operation by its own name at best: `GET`. The calls of the same operation of the same service, to the same peer and of
-//! that name, tell which operations answer them, how long on the mean a call is on its way, how much processor time it takes, and how long the work of one
+//! that name, tell which operations answer them, the mean network latency of a call, how much processor time it takes, and how long the work of one
 //! lasts for which nobody waits. A call that has no server span asks the one of them that its visit lacks most, compared to how often such visits ask each. Where most of these
 //! calls have no server span, the server records none: they keep their name.
 
@@ -24,7 +24,7 @@ pub type Answering = (Name, Name);
 #[derive(Clone, Copy, Debug, Default)]
 struct Answered {
     calls: u64,
-    /// How long they were on their way, there and back, of those that know.
+    /// Their network latency, both ways, where it is known.
     network: i128,
     timed: u64,
     /// How long the work took.

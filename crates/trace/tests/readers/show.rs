@@ -10,7 +10,7 @@ use dyelog_trace::spans::model::{Span, Spans};
 use dyelog_trace::spans::{self, SpanOptions};
 use dyelog_trace::{Format, Operation, ReadReport, Toeg, TraceNames};
 
-/// The spans of an input as they were recorded, a line each, and what was odd; its format is told by its content.
+/// The spans of an input as they were recorded, a line each, and what was odd; its content tells its format.
 pub fn recorded(input: &[u8]) -> String {
     let format = detect("t", input).unwrap_or_else(|error| panic!("{error}"));
     recorded_as(format, input)

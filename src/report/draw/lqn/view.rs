@@ -13,7 +13,7 @@ use crate::lqn::{ActivityId, Body, CallKind, EntryId, Model, Multiplicity, Proce
 use crate::lqn::{lint, results};
 use crate::report::draw::lqn::LqnOptions;
 
-/// Who makes a request.
+/// The source of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
     Entry(EntryId),

@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::eval::evaluator::{Exhausted, Run};
 use crate::eval::rows::NONE;
-use crate::eval::whole::plan::Plan;
+use crate::eval::whole::plan::WholePlan;
 use crate::eval::whole::run::Whole;
 use crate::value::Value;
 
@@ -109,7 +109,7 @@ enum Rank {
 
 impl Whole<'_, '_> {
     /// Brings the values of a level to their best.
-    pub(super) fn settle(&mut self, members: &[u32], plans: &[Plan]) -> Run<()> {
+    pub(super) fn settle(&mut self, members: &[u32], plans: &[WholePlan]) -> Run<()> {
         let graph = self.graph(members);
         let (component, mut order) = graph.components();
         order.reverse(); // what others rest on comes first
@@ -152,7 +152,7 @@ impl Whole<'_, '_> {
         size: usize,
         queue: &mut Queue,
         before: &mut [u32],
-        plans: &[Plan],
+        plans: &[WholePlan],
     ) -> Run<()> {
         let linear = plans.iter().all(|plan| plan.sources.len() < 2);
         let mut improved = 0;
@@ -200,7 +200,7 @@ impl Whole<'_, '_> {
     }
 
     /// Works off the rules that begin with this row.
-    fn fire(&mut self, (relation, row): (u32, u32), plans: &[Plan]) -> Run<()> {
+    fn fire(&mut self, (relation, row): (u32, u32), plans: &[WholePlan]) -> Run<()> {
         self.window = (row, row + 1);
         for plan in plans.iter().filter(|plan| plan.delta == Some(relation) && !plan.sources.is_empty()) {
             let mut registers = vec![Value::from(0); plan.registers];

@@ -15,7 +15,7 @@ use crate::base::BaseFacts;
 use crate::eval::evaluator::{Limits, Run};
 use crate::eval::profile::{LiteralProfile, Profile, RuleProfile, Watch};
 use crate::eval::program::{CompiledRules, Literal, Relation};
-use crate::eval::whole::plan::Plan;
+use crate::eval::whole::plan::WholePlan;
 use crate::eval::whole::proofs::Proofs;
 use crate::eval::whole::run::{Counter, Whole};
 use crate::value::Value;
@@ -74,7 +74,7 @@ pub(super) fn closed(input: Input<'_>, relations: &[u32], explaining: bool) -> R
 
 /// Plans that were worked off, with their rounds and time.
 struct Measured {
-    plans: Vec<Plan>,
+    plans: Vec<WholePlan>,
     costs: Vec<(u64, u64)>,
 }
 

@@ -12,7 +12,7 @@ use crate::value::Value;
 pub(super) type Cells = Vec<(usize, Argument)>;
 
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum WholeStep {
     /// Each row that was new in the last round.
     Delta {
         table: usize,
@@ -74,14 +74,14 @@ pub(super) struct Source {
 
 /// How a rule's rows are found, from all rows or from those that are new of one literal.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct WholePlan {
     pub(super) rule: u32,
     /// The relation that the rows are of.
     pub(super) head: u32,
     /// The relation whose new rows it begins with.
     pub(super) delta: Option<u32>,
     pub(super) registers: usize,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<WholeStep>,
     /// The literal of the rule's body behind each step.
     pub(super) order: Vec<usize>,
     /// Steps that share no known column with what comes before them.
@@ -100,12 +100,12 @@ const GROWING: u64 = 1_000_000;
 
 impl Whole<'_, '_> {
     /// Plans a rule that begins with the new rows of a literal, if one is given.
-    pub(super) fn plan(&mut self, head: u32, number: u32, delta: Option<usize>) -> Run<Plan> {
+    pub(super) fn plan(&mut self, head: u32, number: u32, delta: Option<usize>) -> Run<WholePlan> {
         self.plan_given(head, number, delta, &[])
     }
 
     /// The same where some registers are known beforehand.
-    pub(super) fn plan_given(&mut self, head: u32, number: u32, delta: Option<usize>, given: &[u32]) -> Run<Plan> {
+    pub(super) fn plan_given(&mut self, head: u32, number: u32, delta: Option<usize>, given: &[u32]) -> Run<WholePlan> {
         let rules = self.rules;
         let rule = &rules.rules[number as usize];
         let (facts, symbols) = (self.facts, self.symbols);
@@ -116,7 +116,7 @@ impl Whole<'_, '_> {
             planner.bind(&Argument::Bind(*register, 0));
         }
         let mut left: Vec<usize> = (0..rule.body.len()).collect();
-        let mut plan = Plan {
+        let mut plan = WholePlan {
             rule: number,
             head,
             delta: None,
@@ -136,7 +136,7 @@ impl Whole<'_, '_> {
             };
             let (relation, row) = (*relation, self.source(literal, *relation, &mut plan));
             let cells = cells(planner.arguments(terms), 0);
-            plan.steps.push(Step::Delta { table: self.table_of(relation), cells, row });
+            plan.steps.push(WholeStep::Delta { table: self.table_of(relation), cells, row });
             plan.delta = Some(relation);
             plan.order.push(literal);
             plan.products.push(false);
@@ -165,7 +165,7 @@ impl Whole<'_, '_> {
     }
 
     /// The register for a row's number, where the order of work or a proof depends on it.
-    fn source(&self, literal: usize, relation: u32, plan: &mut Plan) -> Option<u32> {
+    fn source(&self, literal: usize, relation: u32, plan: &mut WholePlan) -> Option<u32> {
         let derived = &self.rules.derived;
         let (head, read) = (&derived[plan.head as usize], &derived[relation as usize]);
         let best = head.best.is_some() && read.best.is_some();
@@ -214,19 +214,19 @@ impl Whole<'_, '_> {
         rule: &Rule,
         literal: usize,
         outer: f64,
-        plan: &mut Plan,
-    ) -> Run<Step> {
+        plan: &mut WholePlan,
+    ) -> Run<WholeStep> {
         Ok(match &rule.body[literal] {
             Literal::Compare(left, comparison, right) => match planner.comparison(left, *comparison, right) {
-                plan::Step::Assign(register, offset, expression) => Step::Assign(register, offset, expression),
-                plan::Step::Compare(left, comparison, right) => Step::Compare(left, comparison, right),
+                plan::GoalStep::Assign(register, offset, expression) => WholeStep::Assign(register, offset, expression),
+                plan::GoalStep::Compare(left, comparison, right) => WholeStep::Compare(left, comparison, right),
                 _ => unreachable!("a comparison becomes one of these"),
             },
             Literal::Holds(Relation::Base(relation), terms) => {
                 let (constants, asked) = self.subset(planner, *relation, terms, outer);
                 if asked {
                     let arguments = planner.arguments(terms);
-                    return Ok(Step::Ask { relation: *relation, arguments, exists: false, holds: true });
+                    return Ok(WholeStep::Ask { relation: *relation, arguments, exists: false, holds: true });
                 }
                 let table = self.base_table(*relation, constants)?;
                 self.rows(planner, table, terms, None)
@@ -236,7 +236,7 @@ impl Whole<'_, '_> {
                 let row = self.source(literal, *relation, plan);
                 if row.is_none() && terms.iter().all(|term| planner.known(term)) {
                     let row = terms.iter().map(|term| planner.expression(term)).collect();
-                    return Ok(Step::Has { table, row, holds: true });
+                    return Ok(WholeStep::Has { table, row, holds: true });
                 }
                 self.rows(planner, table, terms, row)
             }
@@ -246,7 +246,7 @@ impl Whole<'_, '_> {
                         let (constants, asked) = self.subset(planner, *relation, terms, outer);
                         if asked {
                             let arguments = planner.arguments(terms);
-                            return Ok(Step::Ask { relation: *relation, arguments, exists: true, holds: false });
+                            return Ok(WholeStep::Ask { relation: *relation, arguments, exists: true, holds: false });
                         }
                         self.base_table(*relation, constants)?
                     }
@@ -254,30 +254,34 @@ impl Whole<'_, '_> {
                         let table = self.table_of(*relation);
                         if terms.iter().all(|term| planner.known(term)) {
                             let row = terms.iter().map(|term| planner.expression(term)).collect();
-                            return Ok(Step::Has { table, row, holds: false });
+                            return Ok(WholeStep::Has { table, row, holds: false });
                         }
                         table
                     }
                 };
                 let (columns, key) = key(planner, terms);
-                Step::Without { table, index: self.tables[table].index(&columns), key }
+                WholeStep::Without { table, index: self.tables[table].index(&columns), key }
             }
             Literal::Aggregate { function, relation, group, result } => {
                 let result = planner.argument(&Term::Register(*result, 0), &mut Vec::new());
                 planner.bind(&result);
-                Step::Total { totals: self.totals(*relation, *function, group.len())?, group: group.clone(), result }
+                WholeStep::Total {
+                    totals: self.totals(*relation, *function, group.len())?,
+                    group: group.clone(),
+                    result,
+                }
             }
         })
     }
 
-    fn rows(&mut self, planner: &mut Planner<'_, '_>, table: usize, terms: &[Term], row: Option<u32>) -> Step {
+    fn rows(&mut self, planner: &mut Planner<'_, '_>, table: usize, terms: &[Term], row: Option<u32>) -> WholeStep {
         let mask = planner.mask(terms);
         let (columns, key) = key(planner, terms);
         let cells = cells(planner.arguments(terms), mask);
         if columns.is_empty() {
-            return Step::Scan { table, cells, row, exists: false };
+            return WholeStep::Scan { table, cells, row, exists: false };
         }
-        Step::Probe { table, index: self.tables[table].index(&columns), key, cells, row, exists: false }
+        WholeStep::Probe { table, index: self.tables[table].index(&columns), key, cells, row, exists: false }
     }
 
     /// What of a base relation a literal is about whatever the registers are; and whether to ask for single rows of it
@@ -313,7 +317,7 @@ fn cells(arguments: Vec<Argument>, mask: u32) -> Cells {
 }
 
 /// A literal whose new values nothing reads afterwards only has to find one row.
-fn mark_existence(plan: &mut Plan) {
+fn mark_existence(plan: &mut WholePlan) {
     let mut read = vec![false; plan.registers];
     for source in &plan.sources {
         read[source.register as usize] = true;
@@ -322,13 +326,13 @@ fn mark_existence(plan: &mut Plan) {
     for step in plan.steps.iter_mut().rev() {
         let useful = |argument: &Argument, read: &[bool]| matches!(argument, Argument::Bind(r, _) if read[*r as usize]);
         match step {
-            Step::Scan { cells, row, exists, .. } => {
+            WholeStep::Scan { cells, row, exists, .. } => {
                 *exists = row.is_none() && !cells.iter().any(|(_, argument)| useful(argument, &read));
                 for (_, argument) in cells.iter() {
                     argument.registers(&mut read);
                 }
             }
-            Step::Probe { key, cells, row, exists, .. } => {
+            WholeStep::Probe { key, cells, row, exists, .. } => {
                 *exists = row.is_none() && !cells.iter().any(|(_, argument)| useful(argument, &read));
                 for (_, argument) in cells.iter() {
                     argument.registers(&mut read);
@@ -337,24 +341,24 @@ fn mark_existence(plan: &mut Plan) {
                     expression.registers(&mut read);
                 }
             }
-            Step::Delta { cells, .. } => cells.iter().for_each(|(_, argument)| argument.registers(&mut read)),
-            Step::Has { row: key, .. } | Step::Without { key, .. } => {
+            WholeStep::Delta { cells, .. } => cells.iter().for_each(|(_, argument)| argument.registers(&mut read)),
+            WholeStep::Has { row: key, .. } | WholeStep::Without { key, .. } => {
                 for expression in key.iter() {
                     expression.registers(&mut read);
                 }
             }
-            Step::Ask { arguments, exists, .. } => {
+            WholeStep::Ask { arguments, exists, .. } => {
                 *exists = !arguments.iter().any(|argument| useful(argument, &read));
                 for argument in arguments.iter() {
                     argument.registers(&mut read);
                 }
             }
-            Step::Compare(left, _, right) => {
+            WholeStep::Compare(left, _, right) => {
                 left.registers(&mut read);
                 right.registers(&mut read);
             }
-            Step::Assign(_, _, expression) => expression.registers(&mut read),
-            Step::Total { group, result, .. } => {
+            WholeStep::Assign(_, _, expression) => expression.registers(&mut read),
+            WholeStep::Total { group, result, .. } => {
                 for register in group.iter() {
                     read[*register as usize] = true;
                 }

@@ -13,7 +13,7 @@ use std::mem::size_of;
 use rustc_hash::FxHashMap;
 
 use crate::eval::evaluator::Run;
-use crate::eval::whole::plan::{Plan, Source};
+use crate::eval::whole::plan::{Source, WholePlan};
 use crate::eval::whole::run::{Counter, Whole};
 use crate::value::Value;
 
@@ -118,7 +118,7 @@ impl Whole<'_, '_> {
     }
 
     /// Proves what follows from rows that are proved.
-    fn prove_from_open(&mut self, plans: &[Plan]) -> Run<()> {
+    fn prove_from_open(&mut self, plans: &[WholePlan]) -> Run<()> {
         while let Some((relation, row)) = self.proofs.as_mut().and_then(|proofs| proofs.open.pop_front()) {
             self.window = (row, row + 1);
             for plan in plans.iter().filter(|plan| plan.delta == Some(relation)) {
@@ -129,7 +129,7 @@ impl Whole<'_, '_> {
     }
 
     /// Gives rows a rule to which only rows that they have replaced led.
-    fn prove_left_over(&mut self, plans: &[Plan]) -> Run<()> {
+    fn prove_left_over(&mut self, plans: &[WholePlan]) -> Run<()> {
         match &mut self.proofs {
             Some(proofs) if !proofs.is_complete() => proofs.left_over = Some(BTreeMap::new()),
             _ => return Ok(()),
@@ -171,7 +171,7 @@ impl Whole<'_, '_> {
     }
 
     /// Takes a rule for the proof of the row that it gives: if that row is final and has none, and what it rests on has one.
-    pub(super) fn prove_row(&mut self, plan: &Plan, row: &[Value], registers: &[Value]) {
+    pub(super) fn prove_row(&mut self, plan: &WholePlan, row: &[Value], registers: &[Value]) {
         let Some(number) = self.tables[self.table_of(plan.head)].find(row) else { return };
         let Some(proofs) = &mut self.proofs else { return };
         let proved = |source: &Source| proofs.has(source.relation, source.row(registers));

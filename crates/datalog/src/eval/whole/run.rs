@@ -16,7 +16,7 @@ use crate::eval::program::{CompiledRules, Term};
 use crate::eval::rows::{NONE, Rows};
 use crate::eval::steps::{compare, unify, unify_one};
 use crate::eval::whole::Input;
-use crate::eval::whole::plan::{Cells, Plan, Step};
+use crate::eval::whole::plan::{Cells, WholePlan, WholeStep};
 use crate::eval::whole::proofs::Proofs;
 use crate::eval::whole::table::{Added, Table};
 use crate::value::Value;
@@ -32,7 +32,7 @@ pub(super) struct Totals {
     empty: Option<Value>,
     /// How the rows of a group are found that is asked for first, where the braces alone do not say which groups there are;
     /// and the group's registers.
-    asked: Option<(Arc<Plan>, Vec<u32>)>,
+    asked: Option<(Arc<WholePlan>, Vec<u32>)>,
     function: Aggregate,
 }
 
@@ -134,18 +134,18 @@ impl<'e, 's> Whole<'e, 's> {
     }
 
     /// Works off a plan from a step on. Recursion is as deep as the rule has literals, which the checks limit.
-    pub(super) fn go(&mut self, plan: &Plan, at: usize, registers: &mut [Value]) -> Run<()> {
+    pub(super) fn go(&mut self, plan: &WholePlan, at: usize, registers: &mut [Value]) -> Run<()> {
         let Some(step) = plan.steps.get(at) else { return self.finish(plan, registers) };
         self.counters[plan.counters + at].taken += 1;
         match step {
-            Step::Delta { table, cells, row } => {
+            WholeStep::Delta { table, cells, row } => {
                 let (from, to) = self.window;
                 for number in from..to {
                     self.visit(plan, at, *table, number, cells, *row, registers)?;
                 }
                 Ok(())
             }
-            Step::Scan { table, cells, row, exists } => {
+            WholeStep::Scan { table, cells, row, exists } => {
                 for number in 0..self.tables[*table].len() as u32 {
                     if self.visit(plan, at, *table, number, cells, *row, registers)? && *exists {
                         break;
@@ -153,7 +153,7 @@ impl<'e, 's> Whole<'e, 's> {
                 }
                 Ok(())
             }
-            Step::Probe { table, index, key, cells, row, exists } => {
+            WholeStep::Probe { table, index, key, cells, row, exists } => {
                 let mut number = self.first(*table, *index, key, registers);
                 while number != NONE {
                     if self.visit(plan, at, *table, number, cells, *row, registers)? && *exists {
@@ -163,7 +163,7 @@ impl<'e, 's> Whole<'e, 's> {
                 }
                 Ok(())
             }
-            Step::Has { table, row, holds } => {
+            WholeStep::Has { table, row, holds } => {
                 self.step()?;
                 let mut wanted = std::mem::take(&mut self.row);
                 wanted.clear();
@@ -173,7 +173,7 @@ impl<'e, 's> Whole<'e, 's> {
                 self.row = wanted;
                 if complete && found == *holds { self.pass(plan, at, registers) } else { Ok(()) }
             }
-            Step::Without { table, index, key } => {
+            WholeStep::Without { table, index, key } => {
                 self.step()?;
                 let known = key.iter().all(|expression| expression.value(registers).is_some());
                 if known && self.first(*table, *index, key, registers) == NONE {
@@ -181,23 +181,23 @@ impl<'e, 's> Whole<'e, 's> {
                 }
                 Ok(())
             }
-            Step::Ask { relation, arguments, exists, holds } => {
+            WholeStep::Ask { relation, arguments, exists, holds } => {
                 self.ask(plan, at, (*relation, arguments), *exists, *holds, registers)
             }
-            Step::Compare(left, comparison, right) => {
+            WholeStep::Compare(left, comparison, right) => {
                 if compare(left, *comparison, right, registers) {
                     self.pass(plan, at, registers)
                 } else {
                     Ok(())
                 }
             }
-            Step::Assign(register, offset, expression) => {
+            WholeStep::Assign(register, offset, expression) => {
                 let value = expression.value(registers).and_then(|value| unshifted(value, *offset));
                 let Some(value) = value else { return Ok(()) };
                 registers[*register as usize] = value;
                 self.pass(plan, at, registers)
             }
-            Step::Total { totals, group, result } => {
+            WholeStep::Total { totals, group, result } => {
                 self.step()?;
                 let number = *totals;
                 let totals = &self.totals[number];
@@ -218,7 +218,7 @@ impl<'e, 's> Whole<'e, 's> {
     }
 
     #[inline]
-    fn pass(&mut self, plan: &Plan, at: usize, registers: &mut [Value]) -> Run<()> {
+    fn pass(&mut self, plan: &WholePlan, at: usize, registers: &mut [Value]) -> Run<()> {
         self.counters[plan.counters + at].given += 1;
         self.go(plan, at + 1, registers)
     }
@@ -228,7 +228,7 @@ impl<'e, 's> Whole<'e, 's> {
     #[expect(clippy::too_many_arguments, reason = "the parts of a step, which the caller has taken apart already")]
     fn visit(
         &mut self,
-        plan: &Plan,
+        plan: &WholePlan,
         at: usize,
         table: usize,
         number: u32,
@@ -264,7 +264,7 @@ impl<'e, 's> Whole<'e, 's> {
 
     fn ask(
         &mut self,
-        plan: &Plan,
+        plan: &WholePlan,
         at: usize,
         (relation, arguments): (BaseRelation, &[Argument]),
         exists: bool,
@@ -319,7 +319,7 @@ impl<'e, 's> Whole<'e, 's> {
         Ok(())
     }
 
-    fn finish(&mut self, plan: &Plan, registers: &[Value]) -> Run<()> {
+    fn finish(&mut self, plan: &WholePlan, registers: &[Value]) -> Run<()> {
         let mut row = std::mem::take(&mut self.row);
         row.clear();
         row.extend(plan.result.iter().map_while(|expression| expression.value(registers)));
@@ -332,7 +332,7 @@ impl<'e, 's> Whole<'e, 's> {
         done
     }
 
-    fn add(&mut self, plan: &Plan, row: &[Value], registers: &[Value]) -> Run<()> {
+    fn add(&mut self, plan: &WholePlan, row: &[Value], registers: &[Value]) -> Run<()> {
         if self.proofs.is_some() {
             self.prove_row(plan, row, registers);
             return Ok(());
@@ -474,7 +474,7 @@ impl<'e, 's> Whole<'e, 's> {
 }
 
 impl Whole<'_, '_> {
-    /// The same where groups are known by whoever asks only.
+    /// The same where only the question determines the groups.
     fn asked_totals(&mut self, relation: u32, function: Aggregate, group: usize) -> Run<usize> {
         let rules = self.rules;
         let rule = rules.derived[relation as usize].rules[0];

@@ -1,4 +1,4 @@
-//! Who else is at the stations below a pool.
+//! The background load of the stations below a pool.
 
 use crate::layered::chains::{ClientId, ClientKind, Decomposition, StationId};
 use crate::numeric::by_id::ById;
@@ -8,7 +8,7 @@ use super::Inputs;
 /// By station: the customers there.
 pub(super) type BackgroundLoads = ById<StationId, BackgroundLoad>;
 
-/// Who is at a station.
+/// The customers at a station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BackgroundLoad {
     /// Servers that streams keep busy.

@@ -86,7 +86,7 @@ pub(crate) fn flow_equivalents(
     result
 }
 
-/// Who sends requests to a pool, as if all were alike.
+/// The source of requests to a pool, as if all were alike.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     /// Infinitely many for a stream.

@@ -209,7 +209,7 @@ impl<'r, 'n> Node<'r, 'n> {
         }
     }
 
-    /// Tells the attributes who is at the other end.
+    /// Adds the other end of the call to the attributes.
     fn offer_peer(&mut self) {
         let Builder { names, attributes, scalar, .. } = &mut *self.builder;
         if self.remote.service.is_some() {

@@ -14,8 +14,8 @@
 //! | times | `start_time`, `timestamp`, `end_time`, `duration`, `latency`; units `_s`, `_ms`, `_us`, `_ns`, `UnixNano`, or in brackets |
 //! | the rest | `peer`, `status_code`, `IsError`, `cpu_time` |
 //!
-//! A time without a unit is in the one that puts the first row between 2000 and 2100, else in milliseconds, which is told. A
-//! duration without one is in that of the start, which is told, too. A table of Alibaba (`traceid`, `rpcid`, `um`, `dm`, `rt`) has a row for each side
+//! A time without a unit is in the one that puts the first row between 2000 and 2100, else in milliseconds, with a note. A
+//! duration without one is in that of the start, also with a note. A table of Alibaba (`traceid`, `rpcid`, `um`, `dm`, `rt`) has a row for each side
 //! of a call ([`calls`]).
 
 mod calls;
