@@ -18,7 +18,7 @@ use crate::tlc::Rules;
 use crate::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 
 /// Rows of one relation, of an operation or of the trace, that are kept to be sorted. A longer answer is given out as rows are found, so that
-/// it needs no memory for them; that order depends on rules and facts alone. Who keeps all rows anyway takes them [in order](Answering::in_order).
+/// it needs no memory for them; that order depends on facts, and on rules and their order, alone. Who keeps all rows anyway takes them [in order](Answering::in_order).
 pub const SORTED: usize = 1 << 20;
 
 /// A value of a row.

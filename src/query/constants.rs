@@ -12,6 +12,7 @@ use crate::datalog::syntax::{print_condition, print_term};
 use crate::datalog::value::Value;
 use crate::diagnostic::Place;
 use crate::query::flow::{Column, Flow, Texts, Variables, conditions};
+use crate::query::patterns::is_pattern;
 use crate::query::question::place;
 use crate::query::schema;
 
@@ -49,6 +50,8 @@ pub(super) enum Sought {
     Number(Number),
     /// Any number, which something is done with that is written so.
     AnyNumber(String),
+    /// A text in which this regular expression finds a place.
+    Pattern(Arc<str>),
     /// Numbers alone, of which an aggregate that is written so is taken.
     Numbers(String),
 }
@@ -126,6 +129,12 @@ impl Constant {
                 reckoned(&mut all, term, &print_term(&term.value), term.span);
             }
             conditions(&rule.body, &mut |condition| match &condition.value {
+                Condition::Atom { atom, .. } if is_pattern(atom) => {
+                    if let [Term::Variable(text, 0), Term::Symbol(expression)] = [0, 1].map(|place| &atom.arguments[place].value) {
+                        let sought = Sought::Pattern(Arc::clone(expression));
+                        all.add(&sought, variables.sources(&text.name), atom.arguments[1].span);
+                    }
+                }
                 Condition::Atom { atom, .. } => {
                     for (column, term) in atom.arguments.iter().enumerate() {
                         let Some(sought) = sought(&term.value) else { continue };
@@ -186,7 +195,7 @@ impl All<'_> {
 
     fn one(&mut self, sought: &Sought, source: &Source, span: Span, table: Option<Column>) {
         // Columns of one type hold nothing else, which is checked before anything is asked.
-        if (source.is_any() || matches!(sought, Sought::Text(_))) && self.seen.insert((source.clone(), sought.clone()))
+        if (source.is_any() || matches!(sought, Sought::Text(_) | Sought::Pattern(_))) && self.seen.insert((source.clone(), sought.clone()))
         {
             let (sought, source) = (sought.clone(), source.clone());
             self.found.push(Constant { sought, source, place: place(self.program, span), table });
