@@ -30,3 +30,5 @@ pub const NOT_ORDERED: Code = Code("Q012");
 pub const TEXTS_AMONG: Code = Code("Q013");
 /// A regular expression that cannot be read, or of which nothing says what it looks into.
 pub const PATTERN: Code = Code("Q014");
+/// Arithmetic without a value, from which nothing follows.
+pub const WITHOUT_VALUE: Code = Code("Q015");

@@ -68,6 +68,8 @@ pub struct Question {
     /// The rules, ready to be evaluated.
     pub rules: CompiledRules,
     pub(super) wanted: Arc<Wanted>,
+    /// Where each rule stands.
+    pub(super) places: Vec<Place>,
     /// Whether any relation of spans is asked.
     pub(super) asks_spans: bool,
     pub(super) constants: Vec<Constant>,
@@ -163,7 +165,8 @@ impl Question {
         }
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
-        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, asks_spans, constants })
+        let places = program.rules.iter().map(|rule| place(program, rule.head.span)).collect();
+        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, places, asks_spans, constants })
     }
 
     /// The question without those relations.

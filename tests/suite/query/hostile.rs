@@ -159,7 +159,7 @@ fn an_answer_that_is_kept_is_limited() {
     // Relations that are shown together share the room, as those do that are evaluated together.
     let both = ["-e", "other(M, N) :- pair(N, M)."];
     for (more, code) in [(&[][..], 0), (&both[..], 2)] {
-        let (found, _, err) = dyelog(&[&["query", "-e", rule, "--max-memory", "7MB", file], more].concat());
+        let (found, _, err) = dyelog(&[&["query", "-e", rule, "--max-memory", "50MB", file], more].concat());
         assert_eq!(found, code, "{more:?}: {err}");
     }
     for written in [&["--format", "csv"][..], &["--format", "jsonl"], &["--top", "5", "--by", "M"]] {
