@@ -149,7 +149,8 @@ impl<'q> Answering<'q> {
         let mut told = self.told;
         if !self.closed {
             told.findings.extend(self.search.finish());
-            let lost = self.without_value.iter().map(|(rule, times)| without_value(&self.question.places[*rule], *times));
+            let lost =
+                self.without_value.iter().map(|(rule, times)| without_value(&self.question.places[*rule], *times));
             told.findings.extend(lost);
             let derived = self.work.is_none();
             let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| derived && **rows == 0);
@@ -169,7 +170,8 @@ impl<'q> Answering<'q> {
         self.saw_spans |= operations.iter().any(|own| own.spans.is_some());
         let mended = |own: &&&Questioned| own.spans.as_ref().is_some_and(SpanTree::is_mended);
         self.told.restored += operations.iter().filter(mended).count() as u64;
-        let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
+        let facts =
+            TraceFacts::new(operations.iter().copied(), names, self.rules).with_patterns(&self.question.patterns);
         let key = match (self.question.scope, operations) {
             (Scope::Operation, [only]) => {
                 let operation = only.toeg.operation();
@@ -184,7 +186,8 @@ impl<'q> Answering<'q> {
     /// Answers about messages. `Break` as for [`Answering::answer`].
     pub fn answer_messages(&mut self, exchanges: &Exchanges, names: &TraceNames) -> ControlFlow<()> {
         self.told.messages += exchanges.len() as u64;
-        self.answer_from(&TraceFacts::about_messages(exchanges, names, self.rules), None, names)
+        let facts = TraceFacts::about_messages(exchanges, names, self.rules).with_patterns(&self.question.patterns);
+        self.answer_from(&facts, None, names)
     }
 
     fn answer_from(

@@ -130,7 +130,9 @@ impl Constant {
             }
             conditions(&rule.body, &mut |condition| match &condition.value {
                 Condition::Atom { atom, .. } if is_pattern(atom) => {
-                    if let [Term::Variable(text, 0), Term::Symbol(expression)] = [0, 1].map(|place| &atom.arguments[place].value) {
+                    if let [Term::Variable(text, 0), Term::Symbol(expression)] =
+                        [0, 1].map(|place| &atom.arguments[place].value)
+                    {
                         let sought = Sought::Pattern(Arc::clone(expression));
                         all.add(&sought, variables.sources(&text.name), atom.arguments[1].span);
                     }
@@ -195,7 +197,8 @@ impl All<'_> {
 
     fn one(&mut self, sought: &Sought, source: &Source, span: Span, table: Option<Column>) {
         // Columns of one type hold nothing else, which is checked before anything is asked.
-        if (source.is_any() || matches!(sought, Sought::Text(_) | Sought::Pattern(_))) && self.seen.insert((source.clone(), sought.clone()))
+        if (source.is_any() || matches!(sought, Sought::Text(_) | Sought::Pattern(_)))
+            && self.seen.insert((source.clone(), sought.clone()))
         {
             let (sought, source) = (sought.clone(), source.clone());
             self.found.push(Constant { sought, source, place: place(self.program, span), table });

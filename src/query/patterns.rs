@@ -1,14 +1,15 @@
 //! Regular expressions of rules: each stands in the rule as a text, and is asked of a text that something else binds.
 
 use std::cell::LazyCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use regex_lite::{Regex, RegexBuilder};
 
-use crate::datalog::ast::{Atom, Comparison, Condition, Program, Spanned, Term};
+use crate::datalog::ast::{Atom, Comparison, Condition, Program, Rule, Spanned, Term};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::query::codes;
+use crate::query::needed::atoms;
 use crate::query::question::place;
 use crate::query::schema::{self, Own};
 
@@ -18,6 +19,23 @@ const LARGEST: usize = 1 << 20;
 /// A regular expression as it is asked.
 pub(super) fn read(expression: &str) -> Result<Regex, regex_lite::Error> {
     RegexBuilder::new(expression).size_limit(LARGEST).build()
+}
+
+/// Expressions that were read, by what is written.
+pub(super) type Read = BTreeMap<Arc<str>, Regex>;
+
+/// Those that rules ask, as far as they can be read.
+pub(super) fn of(rules: &[&Rule]) -> Read {
+    let mut found = Read::new();
+    atoms(rules, &mut |atom| {
+        if is_pattern(atom)
+            && let Some(Spanned { value: Term::Symbol(written), .. }) = atom.arguments.get(1)
+            && let Ok(regex) = read(written)
+        {
+            found.insert(Arc::clone(written), regex);
+        }
+    });
+    found
 }
 
 /// Whether an atom asks for a place that an expression finds.
@@ -66,7 +84,8 @@ fn bound(body: &[Spanned<Condition>]) -> BTreeSet<&Arc<str>> {
     loop {
         let before = bound.len();
         for (one, other) in &equal {
-            let is_known = matches!(one.value, Term::Symbol(_)) || variable(one).is_some_and(|name| bound.contains(name));
+            let is_known =
+                matches!(one.value, Term::Symbol(_)) || variable(one).is_some_and(|name| bound.contains(name));
             bound.extend(variable(other).filter(|_| is_known));
         }
         if bound.len() == before {
@@ -112,5 +131,9 @@ fn check_expression(program: &Program, expression: &Spanned<Term>) -> Option<Dia
     let error = read(written).err()?;
     let message = format!("the regular expression cannot be read: {error}");
     let finding = Diagnostic::error(codes::PATTERN, place, message);
-    Some(finding.with_note(r#"a backslash before a character makes it mean itself, and is written twice in quotes: `"a\\.b"`"#))
+    Some(
+        finding.with_note(
+            r#"a backslash before a character makes it mean itself, and is written twice in quotes: `"a\\.b"`"#,
+        ),
+    )
 }

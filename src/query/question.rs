@@ -68,6 +68,8 @@ pub struct Question {
     /// The rules, ready to be evaluated.
     pub rules: CompiledRules,
     pub(super) wanted: Arc<Wanted>,
+    /// The regular expressions of the rules.
+    pub(super) patterns: patterns::Read,
     /// Where each rule stands.
     pub(super) places: Vec<Place>,
     /// Whether any relation of spans is asked.
@@ -165,8 +167,21 @@ impl Question {
         }
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
+        let patterns = patterns::of(&needed);
         let places = program.rules.iter().map(|rule| place(program, rule.head.span)).collect();
-        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, places, asks_spans, constants })
+        Ok(Self {
+            asked,
+            scope,
+            warnings: found,
+            schema,
+            types,
+            rules,
+            wanted,
+            patterns,
+            places,
+            asks_spans,
+            constants,
+        })
     }
 
     /// The question without those relations.

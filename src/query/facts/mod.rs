@@ -59,7 +59,7 @@ pub struct TraceFacts<'a> {
     events: OnceCell<Vec<(u32, u32)>>,
     first_entries: OnceCell<Vec<u32>>,
     orders: OnceCell<Vec<Ordered<'a>>>,
-    patterns: Patterns,
+    patterns: Patterns<'a>,
     failure: RefCell<Option<Diagnostics>>,
 }
 

@@ -62,7 +62,8 @@ fn what_the_trace_has_is_not_told() {
 fn regular_expressions_find_places_in_texts() {
     let rows = |rules: &str| {
         let (rows, told) = ask(rules, OTLP.as_bytes(), Scope::Trace).unwrap_or_else(|error| panic!("{rules}: {error}"));
-        let codes: Vec<&str> = told.findings.iter().map(|finding| finding.code.0).filter(|code| *code != "Q004").collect();
+        let codes: Vec<&str> =
+            told.findings.iter().map(|finding| finding.code.0).filter(|code| *code != "Q004").collect();
         (rows.into_iter().map(|row| row.join(" ")).collect::<Vec<_>>().join(", "), codes.join(" "))
     };
     for (rules, found, codes) in [

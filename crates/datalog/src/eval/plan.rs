@@ -410,6 +410,12 @@ impl Expression {
         }
     }
 
+    /// Whether nothing is computed.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Self::Constant(_) | Self::Register(_, 0))
+    }
+
     /// Whether it has no value although all of it are numbers: it divides by 0, or leaves their range.
     pub(super) fn fails(&self, registers: &[Value]) -> bool {
         match self {

@@ -191,14 +191,14 @@ impl<'e, 's> Whole<'e, 's> {
                 if compare(left, *comparison, right, registers) {
                     self.pass(plan, at, registers)
                 } else {
-                    self.lose(plan, &[left, right], registers);
+                    self.lose(plan, [left, right], registers);
                     Ok(())
                 }
             }
             Step::Assign(register, offset, expression) => {
                 let value = expression.value(registers).and_then(|value| unshifted(value, *offset));
                 let Some(value) = value else {
-                    self.lose(plan, &[expression], registers);
+                    self.lose(plan, [expression], registers);
                     return Ok(());
                 };
                 registers[*register as usize] = value;
@@ -225,8 +225,9 @@ impl<'e, 's> Whole<'e, 's> {
     }
 
     /// Counts a row from which nothing follows since arithmetic on it has no value.
-    fn lose(&mut self, plan: &Plan, expressions: &[&Expression], registers: &[Value]) {
-        if expressions.iter().any(|expression| expression.fails(registers)) {
+    #[inline]
+    fn lose<const N: usize>(&mut self, plan: &Plan, expressions: [&Expression; N], registers: &[Value]) {
+        if expressions.iter().any(|expression| !expression.is_plain() && expression.fails(registers)) {
             self.without_value[plan.rule as usize] += 1;
         }
     }
@@ -339,7 +340,7 @@ impl<'e, 's> Whole<'e, 's> {
         row.extend(plan.result.iter().map_while(|expression| expression.value(registers)));
         let complete = row.len() == plan.result.len();
         if !complete {
-            self.lose(plan, &plan.result[row.len()..=row.len()].iter().collect::<Vec<_>>(), registers);
+            self.lose(plan, [&plan.result[row.len()]], registers);
         }
         if plan.inside && complete {
             self.group.insert(&row);
