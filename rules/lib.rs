@@ -20,6 +20,7 @@ pub const TEMPLATES: [(&str, &str); 10] = [
     ("ext/streaming.dl", include_str!("ext/streaming.dl")),
     ("ext/retry.dl", include_str!("ext/retry.dl")),
     ("ext/breaker.dl", include_str!("ext/breaker.dl")),
+    ("ext/batch.dl", include_str!("ext/batch.dl")),
     ("ext/multicast.dl", include_str!("ext/multicast.dl")),
     ("paper/tlc-1998.dl", include_str!("paper/tlc-1998.dl")),
 ];

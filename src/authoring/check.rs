@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::authoring::cases;
 use crate::datalog::allow;
+use crate::datalog::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::pipeline::{about_given, of_given};
 use crate::query::{self, standard};
@@ -64,7 +65,13 @@ pub fn check(files: &[Named], resolver: &dyn Fn(&str) -> Option<Arc<str>>) -> Ch
         match Rules::with_user_files(files, &resolve) {
             Ok(rules) if files.is_empty() => (rules.warnings().to_vec(), Sort::Templates(Some(Box::new(rules)))),
             Ok(rules) => (about_given(&rules, files), Sort::Templates(Some(Box::new(rules)))),
-            Err(Diagnostics(found)) => (settled(files, &used.borrow(), of_given(found, files)), Sort::Templates(None)),
+            Err(Diagnostics(mut found)) => {
+                let unknown = found.iter().any(|one| one.code == codes::RELATION);
+                for (name, text) in files.iter().filter(|_| unknown) {
+                    query::tell_facts_of_questions(&syntax::read(name, text, &|_| None).program, &mut found);
+                }
+                (settled(files, &used.borrow(), of_given(found, files)), Sort::Templates(None))
+            }
         }
     };
     let mut number = 0;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use crate::tlc::Rules;
 use crate::trace::{Operation, Sink, SpanTree, Toeg, TraceNames, Wanted};
 
 /// Rows of one relation, of an operation or of the trace, that are kept to be sorted. A longer answer is given out as rows are found, so that
-/// it needs no memory for them; that order depends on rules and facts alone. A caller that keeps all rows anyway takes them [in order](Answering::in_order).
+/// it needs no memory for them; that order depends on facts, and on rules and their order, alone. A caller that keeps all rows anyway takes
+/// them [in order](Answering::in_order).
 pub const SORTED: usize = 1 << 20;
 
 /// A value of a row.
@@ -73,6 +75,8 @@ pub struct Answering<'q> {
     limits: Limits,
     in_order: bool,
     saw_spans: bool,
+    /// By rule, how often arithmetic had no value.
+    without_value: BTreeMap<usize, u64>,
 }
 
 /// What is done with facts in place of answering; they come with scenario and run where the scope is an operation. `Break` ends it.
@@ -97,6 +101,7 @@ impl<'q> Answering<'q> {
             limits: Limits::default(),
             in_order: false,
             saw_spans: false,
+            without_value: BTreeMap::new(),
         }
     }
 
@@ -145,6 +150,9 @@ impl<'q> Answering<'q> {
         let mut told = self.told;
         if !self.closed {
             told.findings.extend(self.search.finish());
+            let lost =
+                self.without_value.iter().map(|(rule, times)| without_value(&self.question.places[*rule], *times));
+            told.findings.extend(lost);
             let derived = self.work.is_none();
             let empty = self.question.asked.iter().zip(&told.rows).filter(|(_, rows)| derived && **rows == 0);
             let lacks_spans = self.question.asks_spans && !self.saw_spans;
@@ -163,7 +171,8 @@ impl<'q> Answering<'q> {
         self.saw_spans |= operations.iter().any(|own| own.spans.is_some());
         let mended = |own: &&&Questioned| own.spans.as_ref().is_some_and(SpanTree::is_mended);
         self.told.restored += operations.iter().filter(mended).count() as u64;
-        let facts = TraceFacts::new(operations.iter().copied(), names, self.rules);
+        let facts =
+            TraceFacts::new(operations.iter().copied(), names, self.rules).with_patterns(&self.question.patterns);
         let key = match (self.question.scope, operations) {
             (Scope::Operation, [only]) => {
                 let operation = only.toeg.operation();
@@ -178,7 +187,8 @@ impl<'q> Answering<'q> {
     /// Answers about messages. `Break` as for [`Answering::answer`].
     pub fn answer_messages(&mut self, exchanges: &Exchanges, names: &TraceNames) -> ControlFlow<()> {
         self.told.messages += exchanges.len() as u64;
-        self.answer_from(&TraceFacts::about_messages(exchanges, names, self.rules), None, names)
+        let facts = TraceFacts::about_messages(exchanges, names, self.rules).with_patterns(&self.question.patterns);
+        self.answer_from(&facts, None, names)
     }
 
     fn answer_from(
@@ -237,8 +247,13 @@ impl<'q> Answering<'q> {
                 rows.iter().chain([&row.to_vec()]).try_for_each(|row| self.row(number, key, row, facts))
             }
         });
-        if let (Err(failure), _) | (_, Some(failure)) = (done, facts.failure()) {
-            self.failure = Some(failure);
+        match (done, facts.failure()) {
+            (Err(failure), _) | (_, Some(failure)) => self.failure = Some(failure),
+            (Ok(profile), None) => {
+                for rule in profile.rules.iter().filter(|rule| rule.without_value > 0) {
+                    *self.without_value.entry(rule.rule).or_default() += rule.without_value;
+                }
+            }
         }
         if self.failure.is_some() || self.closed {
             return ControlFlow::Break(());
@@ -336,6 +351,14 @@ fn sort(rows: &mut [Vec<Value>], facts: &TraceFacts<'_>) {
         let pairs = left.iter().zip(right);
         pairs.map(|(left, right)| compare(*left, *right, facts)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     });
+}
+
+/// Rows from which nothing follows, since arithmetic of a rule has no value there.
+fn without_value(rule: &Place, times: u64) -> Diagnostic {
+    let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    Diagnostic::warning(codes::WITHOUT_VALUE, rule.clone(), format!("arithmetic of this rule had no value {times}"))
+        .with_note("it divided by 0, or a result was out of range; nothing follows where that happens")
+        .with_hint("a comparison that leaves such values out, such as `All > 0`, says that this is meant")
 }
 
 fn no_rows(asked: &Asked, scope: Scope, lacks_spans: bool) -> Diagnostic {

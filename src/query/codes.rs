@@ -28,3 +28,7 @@ pub const TOO_LONG: Code = Code("Q011");
 pub const NOT_ORDERED: Code = Code("Q012");
 /// An aggregate of numbers over values some of which are texts.
 pub const TEXTS_AMONG: Code = Code("Q013");
+/// A regular expression that cannot be read, or of which nothing says what it looks into.
+pub const PATTERN: Code = Code("Q014");
+/// Arithmetic without a value, from which nothing follows.
+pub const WITHOUT_VALUE: Code = Code("Q015");

@@ -12,6 +12,7 @@ use crate::datalog::syntax::{print_condition, print_term};
 use crate::datalog::value::Value;
 use crate::diagnostic::Place;
 use crate::query::flow::{Column, Flow, Texts, Variables, conditions};
+use crate::query::patterns::is_pattern;
 use crate::query::schema;
 
 /// A column of facts; of values of attributes, those of a key.
@@ -48,6 +49,8 @@ pub(super) enum Sought {
     Number(Number),
     /// Any number, which something is done with that is written so.
     AnyNumber(String),
+    /// A text in which this regular expression finds a place.
+    Pattern(Arc<str>),
     /// Numbers alone, of which an aggregate that is written so is taken.
     Numbers(String),
 }
@@ -125,6 +128,14 @@ impl Constant {
                 reckoned(&mut all, term, &print_term(&term.value), term.span);
             }
             conditions(&rule.body, &mut |condition| match &condition.value {
+                Condition::Atom { atom, .. } if is_pattern(atom) => {
+                    if let [Term::Variable(text, 0), Term::Symbol(expression)] =
+                        [0, 1].map(|place| &atom.arguments[place].value)
+                    {
+                        let sought = Sought::Pattern(Arc::clone(expression));
+                        all.add(&sought, variables.sources(&text.name), atom.arguments[1].span);
+                    }
+                }
                 Condition::Atom { atom, .. } => {
                     for (column, term) in atom.arguments.iter().enumerate() {
                         let Some(sought) = sought(&term.value) else { continue };
@@ -185,7 +196,8 @@ impl All<'_> {
 
     fn one(&mut self, sought: &Sought, source: &Source, span: Span, table: Option<Column>) {
         // Columns of one type hold nothing else, which is checked before anything is asked.
-        if (source.is_any() || matches!(sought, Sought::Text(_))) && self.seen.insert((source.clone(), sought.clone()))
+        if (source.is_any() || matches!(sought, Sought::Text(_) | Sought::Pattern(_)))
+            && self.seen.insert((source.clone(), sought.clone()))
         {
             let (sought, source) = (sought.clone(), source.clone());
             self.found.push(Constant { sought, source, place: self.program.place(span), table });

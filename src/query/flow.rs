@@ -7,6 +7,7 @@ use crate::datalog::ast::{Aggregate, Atom, Comparison, Condition, Program, Rule,
 use crate::datalog::base::Type;
 use crate::datalog::scope::Scopes;
 use crate::query::constants::Source;
+use crate::query::patterns::is_pattern;
 use crate::query::schema;
 
 /// A column of a relation that rules define, by the relation's number.
@@ -75,6 +76,9 @@ impl<'p> Flow<'p> {
             let number = self.scopes.relation(&atom.relation);
             return number.and_then(|number| self.columns.get(&(number, column))).cloned().unwrap_or_default();
         };
+        if is_pattern(atom) {
+            return Held { others: true, ..Held::default() };
+        }
         let kind = schema.columns(base).1.get(column).copied();
         let values = kind == Some(Type::Any);
         let key = match atom.arguments.get(1).map(|term| &term.value) {

@@ -46,7 +46,8 @@ pub(super) fn atoms<'p>(rules: &[&'p Rule], found: &mut dyn FnMut(&'p Atom)) {
     }
 }
 
-fn body_atoms<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Atom)) {
+/// The atoms of a body.
+pub(super) fn body_atoms<'p>(body: &'p [Spanned<Condition>], found: &mut dyn FnMut(&'p Atom)) {
     for condition in body {
         match &condition.value {
             Condition::Atom { atom, .. } => found(atom),

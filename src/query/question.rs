@@ -15,6 +15,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::query::codes;
 use crate::query::constants::Constant;
 use crate::query::needed::{self, atoms};
+use crate::query::patterns;
 use crate::query::schema::{self, Own, Subject};
 use crate::tlc::facts;
 use crate::trace::Wanted;
@@ -67,6 +68,10 @@ pub struct Question {
     /// The rules, ready to be evaluated.
     pub rules: CompiledRules,
     pub(super) wanted: Arc<Wanted>,
+    /// The regular expressions of the rules.
+    pub(super) patterns: patterns::Read,
+    /// Where each rule stands.
+    pub(super) places: Vec<Place>,
     /// Whether any relation of spans is asked.
     pub(super) asks_spans: bool,
     pub(super) constants: Vec<Constant>,
@@ -112,6 +117,9 @@ impl Question {
     ) -> Result<Self, Diagnostics> {
         let mut found = findings;
         found.extend(check_own(program, schema, &[0]));
+        if std::ptr::eq(schema, schema::schema()) {
+            found.extend(patterns::check(program));
+        }
         let with_templates = std::ptr::eq(schema, facts::schema());
         for template in program.templates.iter().filter(|_| !with_templates) {
             let place = program.place(template.name.span);
@@ -133,6 +141,7 @@ impl Question {
         let heads = Heads::of(program);
         for name in names {
             match rules.relation(&name) {
+                Some(Relation::Base(base)) if schema::own(base) == Some(Own::Regex) => errors.push(patterns::endless()),
                 Some(relation) => asked.push(heads.describe(&name, relation, &types)),
                 None => errors.push(no_relation(program, &name)),
             }
@@ -158,7 +167,21 @@ impl Question {
         }
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
-        Ok(Self { asked, scope, warnings: found, schema, types, rules, wanted, asks_spans, constants })
+        let patterns = patterns::of(&needed);
+        let places = program.rules.iter().map(|rule| place(program, rule.head.span)).collect();
+        Ok(Self {
+            asked,
+            scope,
+            warnings: found,
+            schema,
+            types,
+            rules,
+            wanted,
+            patterns,
+            places,
+            asks_spans,
+            constants,
+        })
     }
 
     /// The question without those relations.
@@ -184,7 +207,33 @@ fn whole(rules: &CompiledRules, relation: u32, columns: Vec<Type>) -> Vec<Type> 
 pub fn check(program: &Program, findings: &[Diagnostic]) -> Option<Vec<Diagnostic>> {
     let of_nodes = |name: &str| facts::schema().get(name).is_some();
     let is_question = program.templates.is_empty() && reads(program, |name| !of_nodes(name));
-    is_question.then(|| findings.iter().cloned().chain(check_own(program, schema::schema(), &[0])).collect())
+    is_question.then(|| {
+        let own = check_own(program, schema::schema(), &[0]).into_iter().chain(patterns::check(program));
+        findings.iter().cloned().chain(own).collect()
+    })
+}
+
+/// Says of relations that a file with templates lacks, where they are facts of questions, that they are.
+pub fn tell_facts_of_questions(program: &Program, findings: &mut [Diagnostic]) {
+    let bodies = program.rules.iter().map(|rule| &rule.body);
+    for body in bodies.chain(program.templates.iter().map(|template| &template.conditions)) {
+        needed::body_atoms(body, &mut |atom| {
+            let name = &*atom.relation.value;
+            if facts::schema().get(name).is_some() || schema::schema().get(name).is_none() {
+                return;
+            }
+            let place = place(program, atom.relation.span);
+            for finding in &mut *findings {
+                if finding.code == rule_codes::RELATION && finding.place == place {
+                    finding.notes = vec![format!(
+                        "`{name}` is a fact of `dyelog query`; templates match before there are spans, matches and entries"
+                    )];
+                    let graph: Vec<String> = facts::schema().names().map(|name| format!("`{name}`")).collect();
+                    finding.hints = vec![format!("templates ask facts of the graph: {}", graph.join(", "))];
+                }
+            }
+        });
+    }
 }
 
 /// The facts that a rule file is about, by what it reads: those of the graph alone where nothing else is read, and templates stand in it or

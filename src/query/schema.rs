@@ -144,6 +144,8 @@ relations! {
     InteractionCutOff "interaction_cut_off" ("interaction": INTERACTION)
         "interaction I is taken for asynchronous since the trace ended before a reply";
     EntryMessage "entry_message" ("entry": ENTRY, "message": MESSAGE) "entry E was opened by message M";
+    Regex "regex" ("text": Type::Symbol, "pattern": Type::Symbol)
+        "the regular expression finds a place in text T, anywhere in it; the expression stands in the rule, and another literal binds T";
 }
 
 /// Names of the columns of the graph's relations, in the order of [`facts::RELATIONS`].
@@ -262,7 +264,7 @@ pub(super) fn is_of_spans(name: &str) -> bool {
 /// What traces have rows of a relation.
 pub(super) fn subject(relation: BaseRelation) -> Subject {
     match own(relation) {
-        Some(Own::Entry | Own::Request) => Subject::Both,
+        Some(Own::Entry | Own::Request | Own::Regex) => Subject::Both,
         Some(
             Own::Message
             | Own::MessageThread

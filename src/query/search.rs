@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use regex_lite::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::datalog::base::BaseFacts;
@@ -14,6 +15,7 @@ use crate::query::codes;
 use crate::query::constants::{Constant, Number, Sought, Source, written};
 use crate::query::facts::TraceFacts;
 use crate::query::flow::Column;
+use crate::query::patterns;
 use crate::query::schema::{self, Own};
 use crate::trace::TraceNames;
 
@@ -36,6 +38,8 @@ struct Seen {
     range: Option<(f64, f64)>,
     missing: BTreeSet<Sought>,
     missing_numbers: FxHashMap<Value, Sought>,
+    /// Regular expressions that found no place yet.
+    patterns: Vec<(Regex, Sought)>,
 }
 
 /// Looks for the constants of a question in the facts that come by.
@@ -52,6 +56,11 @@ impl<'q> Search<'q> {
             let seen = columns.entry(constant.source.clone()).or_default();
             if let Sought::Number(Number { value, .. }) = constant.sought {
                 seen.missing_numbers.insert(value, constant.sought.clone());
+            }
+            if let Sought::Pattern(expression) = &constant.sought
+                && let Ok(regex) = patterns::read(expression)
+            {
+                seen.patterns.push((regex, constant.sought.clone()));
             }
             seen.missing.insert(constant.sought.clone());
         }
@@ -139,6 +148,8 @@ impl Seen {
         }
         let text = text();
         self.missing.remove(&Sought::Text(Arc::clone(&text)));
+        let Self { patterns, missing, .. } = self;
+        patterns.retain(|(regex, sought)| !(regex.is_match(&text) && missing.remove(sought)));
         if self.texts.len() < KEPT {
             self.texts.insert(text);
         }
@@ -163,6 +174,7 @@ impl Seen {
         match &constant.sought {
             Sought::Text(text) => Some(self.no_text(constant, text)),
             Sought::Number(number) => Some(self.no_number(constant, &number.written)),
+            Sought::Pattern(expression) => Some(self.no_match(constant, expression)),
             Sought::AnyNumber(_) if self.texts.is_empty() => None,
             Sought::Numbers(_) if self.texts.is_empty() || self.range.is_none() => None,
             Sought::Numbers(whole) => Some(self.texts_among(constant, whole)),
@@ -199,6 +211,11 @@ impl Seen {
             Some(near) => finding.with_hint(format!("did you mean `{near}`?")),
             None => self.listed(constant, finding),
         }
+    }
+
+    fn no_match(&self, constant: &Constant, expression: &str) -> Diagnostic {
+        let message = format!("`{expression}` finds no place in any {} of the trace", constant.source.words());
+        self.listed(constant, Diagnostic::warning(codes::NOT_IN_TRACE, constant.place.clone(), message))
     }
 
     fn no_number(&self, constant: &Constant, number: &str) -> Diagnostic {

@@ -105,6 +105,24 @@ fn what_ships_is_not_told_about_under_a_users_file() {
     assert!(!run(&["rules", "check", &same]).out.contains("R018"));
 }
 
+/// Templates ask the graph alone: what questions may ask as well has its own hint.
+#[test]
+fn facts_of_questions_are_told_apart_in_templates() {
+    let folder = Folder::new();
+    for condition in ["where { node_span(e1, S), S != S }", "where { slow(e1) }"] {
+        let nodes = "match { e1 = Ac [j, k, m | a, v] }";
+        let text = format!(
+            "slow(X) :- node_span(X, S), start(S, _).\ntemplate mine {{ order 1 {nodes} {condition} model {{ addActivity(E, e1) }} }}\n"
+        );
+        let told = run(&["rules", "check", &folder.file("own.dl", &text)]);
+        assert_eq!(told.code, 1);
+        for words in ["`node_span` is a fact of `dyelog query`", "templates ask facts of the graph: `node`, `thread`"] {
+            assert!(told.out.contains(words), "{condition}: {}", told.out);
+        }
+        assert!(!told.out.contains("write rules for it"), "{}", told.out);
+    }
+}
+
 #[test]
 fn a_lint_is_allowed_with_a_reason() {
     let folder = Folder::new();

@@ -278,6 +278,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (PAIR, "v/0 = 1", &["R084"]),
     (PAIR, "p(v % (1 - 1))", &["R084"]),
     (PAIR, "!p(v/0)", &["R084"]),
+    (PAIR, "v < 1e308 * 10", &["R084"]),
     (PAIR, "w > v, zz == w+1, v > zz", &["R084"]),
     (PAIR, "v > zz, zz == w+1, w > v", &["R084"]),
     (PAIR, "p(zz), v > zz, zz > w, v < w+1", &["R084"]),

@@ -242,6 +242,22 @@ fn retries_after_timeouts() {
     });
 }
 
+/// The store that writes batches is asked for its space by other operations meanwhile.
+#[test]
+fn batches() {
+    agrees("batch", "ext/batch.dl", &["gate", "left", "right", "store"], &[1, 3, 6], &|_| {
+        const STORE: On = On::Processor(1);
+        let mut steps = Steps::default();
+        let check = steps.step(WEB, 2.0, &[]);
+        let space = steps.step(STORE, 3.0, &[check]);
+        let left = steps.step(On::Processor(2), 4.0, &[space]);
+        let right = steps.step(On::Processor(3), 4.0, &[left]);
+        steps.step(STORE, 12.0, &[left, right]);
+        let answer = steps.step(WEB, 1.0, &[right]);
+        (steps, answer)
+    });
+}
+
 fn reduced(text: &str, rules: &[&str]) -> Reduction {
     let files: Vec<_> = rules
         .iter()
@@ -258,10 +274,15 @@ fn templates(reduction: &Reduction) -> Vec<&str> {
 /// All extensions at once take each trace as its own does, and leave nothing over.
 #[test]
 fn extensions_do_not_disturb_each_other() {
-    let all = ["ext/publish.dl", "ext/streaming.dl", "ext/breaker.dl", "ext/retry.dl"];
-    for (trace, own) in
-        [("future", None), ("publish", Some(0)), ("streaming", Some(1)), ("breaker", Some(2)), ("retry", Some(3))]
-    {
+    let all = ["ext/publish.dl", "ext/streaming.dl", "ext/breaker.dl", "ext/retry.dl", "ext/batch.dl"];
+    for (trace, own) in [
+        ("future", None),
+        ("publish", Some(0)),
+        ("streaming", Some(1)),
+        ("breaker", Some(2)),
+        ("retry", Some(3)),
+        ("batch", Some(4)),
+    ] {
         let text = bundled(&format!("{trace}.angio"));
         let own: Vec<&str> = own.map(|own| all[own]).into_iter().collect();
         let (alone, together) = (reduced(&text, &own), reduced(&text, &all));
@@ -321,6 +342,24 @@ fn what_is_sent_beside_a_publication_is_no_part_of_it() {
         let reduction = reduced(&text, &["ext/publish.dl"]);
         let count = |name: &str| templates(&reduction).iter().filter(|template| **template == name).count();
         assert_eq!((count("future"), count("late_message"), count("asynchronous")), (6, 2, 1));
+    }
+}
+
+/// Messages of which none is worked on, of several operations, or with something between them, are no batch.
+#[test]
+fn what_is_worked_on_one_by_one_is_no_batch() {
+    let text = bundled("batch.angio");
+    let (first, _) = text.split_once("operation record run=2").expect("it has two runs");
+    let line = |begin: &str| first.lines().find(|line| line.starts_with(begin)).expect("it is there").to_owned();
+    let (work, end, other) = (line("record,4,2,"), line("record,4,3,"), line("record,3,1,"));
+    let without_work = first.replace(&format!("{work}\n"), "").replace(&end, "record,4,2,Ed | store,8 t=0.025");
+    let of_another = first.replace(&other, &other.replace("op=write", "op=erase"));
+    for (case, text, batches) in [("as it is", first, 1), ("no work", &without_work, 0), ("another", &of_another, 0)] {
+        let reduction = reduced(text, &["ext/batch.dl"]);
+        let of = |name: &str| templates(&reduction).iter().filter(|template| **template == name).count();
+        assert_eq!((of("batch"), of("batched")), (batches, 2 * batches), "{case}");
+        assert_eq!(of("asynchronous"), 3 - 3 * batches, "{case}");
+        assert_eq!(reduction.processed, reduction.nodes, "{case}");
     }
 }
 

@@ -133,6 +133,7 @@ golden! {
     streaming: written("streaming");
     breaker: written("breaker");
     retry: written("retry");
+    batch: written("batch");
     two_scenarios: written("two-scenarios");
     acknowledged: written("acknowledged");
     case_study: written("case-study");
@@ -159,7 +160,7 @@ fn multicast_with_its_extension() {
 /// Extensions that are shipped but not loaded by default.
 #[test]
 fn with_their_extensions() {
-    for trace in ["publish", "streaming", "breaker", "retry"] {
+    for trace in ["publish", "streaming", "breaker", "retry", "batch"] {
         with_rules(trace, &format!("ext/{trace}.dl"), "extension");
     }
 }

@@ -129,7 +129,8 @@ pub enum ExpressionPart {
 
 /// The result of an operator, as rules calculate it.
 pub fn apply(operator: Operator, left: i64, right: i64) -> Option<i64> {
-    calculated(left, operator, right)?.as_integer()
+    let number = dyelog_datalog::value::Value::integer;
+    calculated(number(left)?, operator, number(right)?)?.as_integer()
 }
 
 /// An argument of a relation in a condition.

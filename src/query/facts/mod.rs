@@ -4,6 +4,7 @@ mod ancestors;
 mod matches;
 mod messages;
 mod naming;
+mod patterns;
 mod spans;
 
 use std::cell::{OnceCell, RefCell};
@@ -18,6 +19,7 @@ use crate::diagnostic::Diagnostics;
 use crate::names::Name;
 use crate::query::dominators;
 use crate::query::facts::ancestors::Ordered;
+use crate::query::facts::patterns::Patterns;
 use crate::query::matched::Matched;
 use crate::query::messages::Exchanges;
 use crate::query::schema::{self, Own};
@@ -57,6 +59,7 @@ pub struct TraceFacts<'a> {
     events: OnceCell<Vec<(u32, u32)>>,
     first_entries: OnceCell<Vec<u32>>,
     orders: OnceCell<Vec<Ordered<'a>>>,
+    patterns: Patterns<'a>,
     failure: RefCell<Option<Diagnostics>>,
 }
 
@@ -105,6 +108,7 @@ impl<'a> TraceFacts<'a> {
             events: OnceCell::new(),
             first_entries: OnceCell::new(),
             orders: OnceCell::new(),
+            patterns: Patterns::default(),
             failure: RefCell::default(),
         }
     }
@@ -272,6 +276,7 @@ impl BaseFacts for TraceFacts<'_> {
             // The graph of one operation answers by itself, without a table.
             [only] if schema::own(relation).is_none() => only.graph.lookup(relation, pattern, out),
             _ if schema::own(relation) == Some(Own::Ancestor) => self.ancestors(pattern, out),
+            _ if schema::own(relation) == Some(Own::Regex) => self.regex(pattern, out),
             _ => self.table(relation).lookup(pattern, out),
         }
     }
@@ -280,6 +285,7 @@ impl BaseFacts for TraceFacts<'_> {
         match &*self.parts {
             [only] if schema::own(relation).is_none() => only.graph.estimate(relation, bound),
             _ if schema::own(relation) == Some(Own::Ancestor) => self.estimate_ancestors(bound),
+            _ if schema::own(relation) == Some(Own::Regex) => patterns::estimate(bound),
             _ => self.table(relation).estimate(bound),
         }
     }

@@ -57,6 +57,70 @@ fn what_the_trace_has_is_not_told() {
     }
 }
 
+/// Texts are kept or left out by the places that expressions find in them, in whatever order the literals stand.
+#[test]
+fn regular_expressions_find_places_in_texts() {
+    let rows = |rules: &str| {
+        let (rows, told) = ask(rules, OTLP.as_bytes(), Scope::Trace).unwrap_or_else(|error| panic!("{rules}: {error}"));
+        let codes: Vec<&str> =
+            told.findings.iter().map(|finding| finding.code.0).filter(|code| *code != "Q004").collect();
+        (rows.into_iter().map(|row| row.join(" ")).collect::<Vec<_>>().join(", "), codes.join(" "))
+    };
+    for (rules, found, codes) in [
+        ("q(N) :- span(_, _, N), regex(N, \"^r\").", "root", ""),
+        ("q(N) :- regex(N, \"oo\"), span(_, _, N).", "root", ""),
+        ("q(V) :- attr(_, \"zero\", V), regex(V, \"^0+7$\").", "007", ""),
+        ("q(S) :- root(S), !regex(N, \"x\"), span(S, _, N).", "000000000000000a", "Q003"),
+        ("q(S) :- root(S), span(S, _, N), M = N, regex(M, \"[a-r]oot\").", "000000000000000a", ""),
+        ("q(C) :- C = count { span(S, _, N), regex(N, \"t$\") }.", "1", ""),
+        ("q(K) :- root(S), attr(S, K, _), regex(K, \"^(n|half)$\").", "half, n", ""),
+        ("q(S) :- r(S, N), regex(N, \"t$\"). r(S, N) :- span(S, _, N), root(S).", "000000000000000a", ""),
+        // What finds nothing is told, and so are numbers where texts are looked into.
+        ("q(S) :- span(S, _, N), regex(N, \"^oot\").", "", "Q003"),
+        ("q(S) :- r(S, N), regex(N, \"^oot\"). r(S, N) :- span(S, _, N).", "", "Q003"),
+        ("q(S) :- root(S), span(S, _, N), !regex(N, \"^oot\").", "000000000000000a", "Q003"),
+        ("q(S) :- attr(S, \"n\", V), regex(V, \"7\").", "", "Q003"),
+    ] {
+        assert_eq!(rows(rules), (found.to_owned(), codes.to_owned()), "{rules}");
+    }
+    for (rules, code) in [
+        ("q(N) :- regex(N, \"a\").", "Q014"),
+        ("q(N) :- span(_, N, _), !regex(_, \"a\").", "Q014"),
+        ("q(C) :- span(_, N, _), C = count { regex(N, \"a\") }.", "Q014"),
+        ("q(N) :- M = N, regex(N, \"a\"), regex(M, \"a\").", "Q014"),
+        ("q(N) :- span(_, N, P), regex(N, P).", "Q014"),
+        ("q(N) :- span(_, N, _), regex(N, \"a(\").", "Q014"),
+        ("q(N) :- span(_, N, _), regex(N, \"((a{1000}){1000}){1000}\").", "Q014"),
+        ("q(D) :- duration(_, D), regex(D, \"1\").", "R022"),
+    ] {
+        let error = ask(rules, OTLP.as_bytes(), Scope::Trace).expect_err(rules);
+        assert!(error.0.iter().any(|error| error.code.0 == code), "{rules}: {error}");
+    }
+}
+
+/// Arithmetic without a value, in each part of a rule, is counted; of texts other findings tell.
+#[test]
+fn arithmetic_without_a_value_is_told() {
+    let told = |rules: &str| {
+        let (_, told) = ask(rules, OTLP.as_bytes(), Scope::Trace).unwrap_or_else(|error| panic!("{rules}: {error}"));
+        let found = told.findings.into_iter().find(|finding| finding.code.0 == "Q015");
+        found.map(|finding| finding.message)
+    };
+    for (rules, times) in [
+        ("q(S, X) :- root(S), duration(S, D), Z = D - D, X = D / Z.", Some("once")),
+        ("q(X / 0.5, D / (D - X)) :- root(S), duration(S, D), X = D.", Some("once")),
+        ("q(S) :- root(S), duration(S, D), D * 1e300 * 1e300 > 0.", Some("once")),
+        ("q(X) :- X = sum V { root(S), duration(S, D), V = D * 1e300 * 1e300 }.", Some("once")),
+        ("q(S, X) :- root(S), X = count { duration(S, D), 1 / (D - D) > 0 }.", Some("once")),
+        ("q(S, X) :- r(S, X). r(S, X) :- root(S), duration(S, D), X = D % (D - D).", Some("once")),
+        ("q(S, X) :- root(S), duration(S, D), D > 0, X = 1 / D.", None),
+        ("q(S, X) :- attr(S, \"zero\", V), X = V * 2.", None),
+    ] {
+        let expected = times.map(|times| format!("arithmetic of this rule had no value {times}"));
+        assert_eq!(told(rules), expected, "{rules}");
+    }
+}
+
 /// That a key has no value of some sort follows, where the trace does not have the key.
 #[test]
 fn a_key_that_the_trace_lacks_is_told_once() {

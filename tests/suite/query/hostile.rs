@@ -103,33 +103,42 @@ fn events(count: usize) -> String {
     text
 }
 
-/// More rows than are kept are the same rows, in an order that is the same each time; who keeps all rows has them in order.
+/// More rows than are kept are the same rows, in an order that is the same each time; who keeps all rows has them in order. Rules in another
+/// order, or as two of them, give the same rows.
 #[test]
 fn a_long_answer_has_the_same_rows() {
     // Found from the greatest to the least, so that the order tells whether they were sorted.
     const PAIRS: &str = "pair(X, N) :- thread(_, _, M), thread(_, _, N), X = 2000 - M.";
+    const FIRST: &str = "pair(X, N) :- thread(_, _, M), thread(_, _, N), X = 2000 - M, M < 600.";
+    const SECOND: &str = "pair(X, N) :- thread(_, _, N), M > 500, X = 2000 - M, thread(_, _, M).";
     let folder = tempfile::tempdir().expect("a scratch folder");
     for (count, is_long) in [(1024, false), (1025, true)] {
         assert_eq!(count * count > dyelog::query::answer::SORTED, is_long);
         let file = folder.path().join("trace.angio");
         std::fs::write(&file, events(count)).expect("written");
         let file = file.to_str().expect("a path");
-        let ask = |form: &str| {
-            let (code, out, err) = dyelog(&["query", "-e", PAIRS, "--scope", "trace", "--format", form, file]);
+        let ask = |rules: &str, form: &str| {
+            let (code, out, err) = dyelog(&["query", "-e", rules, "--scope", "trace", "--format", form, file]);
             assert_eq!(code, 0, "{err}");
             out
         };
-        let (streamed, kept) = (ask("csv"), ask("text"));
-        assert!(streamed == ask("csv"), "the order of {count} events is another one");
         let number = |text: &str| text.trim().parse::<usize>().expect("a number");
         let pair = |(one, other): (&str, &str)| (number(one), number(other));
-        let mut rows: Vec<_> = streamed.lines().skip(1).filter_map(|line| line.split_once(',')).map(pair).collect();
-        let ordered: Vec<_> = kept.lines().skip(1).filter_map(|line| line.trim().split_once(' ')).map(pair).collect();
-        assert_eq!(rows.is_sorted(), !is_long);
-        rows.sort_unstable();
-        let expected = (2000 - count..2000).flat_map(|one| (1..=count).map(move |other| (one, other)));
-        assert!(rows.iter().copied().eq(expected), "{count} events");
-        assert!(rows == ordered, "{count} events");
+        let rows = |text: &str| text.lines().skip(1).filter_map(|line| line.split_once(',')).map(pair).collect();
+        let expected = || (2000 - count..2000).flat_map(|one| (1..=count).map(move |other| (one, other)));
+        let streamed = ask(PAIRS, "csv");
+        assert!(streamed == ask(PAIRS, "csv"), "the order of {count} events is another one");
+        let ordered: Vec<_> =
+            ask(PAIRS, "text").lines().skip(1).filter_map(|line| line.trim().split_once(' ')).map(pair).collect();
+        assert!(ordered.into_iter().eq(expected()), "{count} events");
+        let others = [format!("{FIRST} {SECOND}"), format!("{SECOND} {FIRST}")].map(|rules| ask(&rules, "csv"));
+        assert_eq!(others[0] == others[1], !is_long, "short answers are in order");
+        for text in others.iter().chain([&streamed]) {
+            let mut rows: Vec<(usize, usize)> = rows(text);
+            assert_eq!(rows.is_sorted(), !is_long);
+            rows.sort_unstable();
+            assert!(rows.into_iter().eq(expected()), "{count} events");
+        }
     }
 }
 
@@ -146,6 +155,12 @@ fn an_answer_that_is_kept_is_limited() {
         let (code, out, err) = ask(kept);
         assert_eq!((code, &*out), (2, ""), "{kept:?}: {err}");
         assert!(err.contains("Q011") && err.contains("--max-memory"), "{kept:?}: {err}");
+    }
+    // Relations that are shown together share the room, as those do that are evaluated together.
+    let both = ["-e", "other(M, N) :- pair(N, M)."];
+    for (more, code) in [(&[][..], 0), (&both[..], 2)] {
+        let (found, _, err) = dyelog(&[&["query", "-e", rule, "--max-memory", "50MB", file], more].concat());
+        assert_eq!(found, code, "{more:?}: {err}");
     }
     for written in [&["--format", "csv"][..], &["--format", "jsonl"], &["--top", "5", "--by", "M"]] {
         let (code, out, err) = ask(written);

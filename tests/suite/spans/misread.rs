@@ -129,10 +129,20 @@ fn what_is_slow_stays_slow() {
             rows[0].5 += 20.0;
         }
     };
+    let parts = |number: usize, rows: &mut Rows| {
+        if number == 33 {
+            let third = HOUR / 3.0;
+            let times = [(0.0, HOUR), (0.0, third), (0.0, third), (third, 2.0 * third), (2.0 * third, HOUR)];
+            for (row, (start, end)) in rows.iter_mut().zip(times) {
+                (row.4, row.5) = (start, end);
+            }
+        }
+    };
     let alone = |number: usize, rows: &mut Rows| rows[0].5 += if number == 33 { 30_000.0 } else { 0.0 };
-    let cases: [(&str, String, f64); 3] = [
+    let cases: [(&str, String, f64); 4] = [
         ("a call", requests(60, timeout(1)), 30_000.0),
         ("a batch job", requests(60, batch), HOUR),
+        ("a batch job of parts", requests(60, parts), HOUR),
         ("what is not traced", requests(60, alone), 30_000.0),
     ];
     for (case, table, least) in cases {

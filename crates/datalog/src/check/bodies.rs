@@ -8,7 +8,9 @@ use crate::check::contradiction::Contradiction;
 use crate::check::whole::Fractions;
 use crate::check::{Checker, condition_terms, safety, variables};
 use crate::codes;
+use crate::eval::calculated;
 use crate::syntax::{print_condition, print_rule};
+use crate::value::Value;
 
 impl<'p> Checker<'p> {
     pub(super) fn bodies(&mut self) {
@@ -51,13 +53,11 @@ impl<'p> Checker<'p> {
     fn without_value(&mut self, rule: &Rule) -> bool {
         let mut found = None;
         crate::check::terms(rule, &mut |term| {
-            if found.is_none() && divides_by_zero(&term.value) {
-                found = Some(term.span);
-            }
+            found = found.or_else(|| without_value(&term.value).map(|reason| (term.span, reason)));
         });
-        if let Some(span) = found {
+        if let Some((span, reason)) = found {
             self.error(codes::NEVER, span, "this never holds".to_owned(), |d| {
-                d.with_note("division by 0 has no value").with_hint("remove it, or divide by what is not 0")
+                d.with_note(reason).with_hint("remove it, or write arithmetic that has a value")
             });
         }
         found.is_some()
@@ -283,29 +283,26 @@ fn always(left: &Spanned<Term>, comparison: Comparison, right: &Spanned<Term>) -
     }
 }
 
-/// Whether arithmetic divides by a constant 0 and so never has a value. Terms are no deeper than the parser allows.
-pub fn divides_by_zero(term: &Term) -> bool {
-    let Term::Arithmetic(left, operator, right) = term else { return false };
-    (matches!(operator, Operator::Divide | Operator::Remainder) && constant(&right.value) == Some(0.0))
-        || divides_by_zero(&left.value)
-        || divides_by_zero(&right.value)
+/// Why arithmetic on constants never has a value, where it has none: it divides by 0, or leaves the range of numbers.
+pub fn without_value(term: &Term) -> Option<&'static str> {
+    folded(term).err()
 }
 
-/// The value of a term without variables.
-fn constant(term: &Term) -> Option<f64> {
-    match term {
-        Term::Integer(number) => Some(*number as f64),
-        Term::Float(number) => Some(*number),
-        Term::Arithmetic(left, operator, right) => {
-            let (left, right) = (constant(&left.value)?, constant(&right.value)?);
-            match operator {
-                Operator::Add => Some(left + right),
-                Operator::Subtract => Some(left - right),
-                Operator::Multiply => Some(left * right),
-                // Whether it is rounded depends on what both sides are.
-                Operator::Divide | Operator::Remainder => None,
-            }
-        }
-        Term::Wildcard | Term::Symbol(_) | Term::Variable(..) => None,
+/// The value of a term without variables, as far as it is known; or why the term has none. Terms are no deeper than the parser allows.
+fn folded(term: &Term) -> Result<Option<Value>, &'static str> {
+    let Term::Arithmetic(left, operator, right) = term else {
+        return Ok(match term {
+            Term::Integer(number) => Value::integer(*number),
+            Term::Float(number) => Value::float(*number),
+            _ => None,
+        });
+    };
+    let (left, right) = (folded(&left.value)?, folded(&right.value)?);
+    // Whether a quotient is rounded depends on what both sides are.
+    if matches!(operator, Operator::Divide | Operator::Remainder) {
+        return if right == Value::integer(0) { Err("division by 0 has no value") } else { Ok(None) };
     }
+    let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
+    let value = calculated(left, *operator, right);
+    value.map(Some).ok_or("the result is out of range: whole numbers are less than 2^61, others less than 1.8e308")
 }

@@ -16,7 +16,7 @@ mod types;
 mod vocabulary;
 mod whole;
 
-pub use bodies::divides_by_zero;
+pub use bodies::without_value;
 pub use contradiction::{Bodies, Contradiction};
 pub(super) use monotone::{Monotone, best_values};
 pub(super) use safety::outside;

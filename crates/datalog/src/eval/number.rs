@@ -28,9 +28,9 @@ impl From<Operator> for Calculation {
     }
 }
 
-/// The result of an operator between whole numbers; none on overflow, division by zero and beyond the range.
-pub fn calculated(left: i64, operator: Operator, right: i64) -> Option<Value> {
-    Calculation::from(operator).apply(Value::integer(left)?, Value::integer(right)?)
+/// The result of an operator, of a quotient of whole numbers that towards zero; none on overflow, division by zero and beyond the range.
+pub fn calculated(left: Value, operator: Operator, right: Value) -> Option<Value> {
+    Calculation::from(operator).apply(left, right)
 }
 
 impl Calculation {

@@ -412,4 +412,27 @@ impl Expression {
             Self::Arithmetic(left, operator, right) => operator.apply(left.value(registers)?, right.value(registers)?),
         }
     }
+
+    /// Whether nothing is computed.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Self::Constant(_) | Self::Register(_, 0))
+    }
+
+    /// Whether it has no value although all of it are numbers: it divides by 0, or leaves their range.
+    pub(super) fn fails(&self, registers: &[Value]) -> bool {
+        match self {
+            Self::Constant(_) | Self::Register(_, 0) => false,
+            Self::Register(register, offset) => {
+                let value = registers[*register as usize];
+                value.as_number().is_some() && shifted(value, *offset).is_none()
+            }
+            Self::Arithmetic(left, operator, right) => match (left.value(registers), right.value(registers)) {
+                (Some(left), Some(right)) => {
+                    left.as_number().and(right.as_number()).is_some() && operator.apply(left, right).is_none()
+                }
+                _ => left.fails(registers) || right.fails(registers),
+            },
+        }
+    }
 }

@@ -30,6 +30,8 @@ pub struct RuleProfile {
     pub time: u64,
     /// Rows that it found, known ones included.
     pub rows: u64,
+    /// How often arithmetic on numbers had no value: it divided by 0, or left their range. Nothing followed from these rows.
+    pub without_value: u64,
     /// The orders in which its literals were joined: one, or one for each recursive literal to begin with.
     pub orders: Vec<Vec<LiteralProfile>>,
 }
@@ -69,6 +71,7 @@ impl RuleProfile {
         self.rounds += other.rounds;
         self.time += other.time;
         self.rows += other.rows;
+        self.without_value += other.without_value;
         for order in &other.orders {
             let same = |own: &&mut Vec<LiteralProfile>| {
                 own.len() == order.len()

@@ -224,6 +224,11 @@ impl Cursor<'_> {
         let span = self.expect(TokenKind::Float, "a number")?;
         self.unit(span)?;
         match self.slice(span).parse::<f64>() {
+            Ok(0.0) if has_digits(self.slice(span)) => {
+                Err(self.error(codes::NUMBER, span, "number out of range", |d| {
+                    d.with_note("of numbers other than 0 the least is 4.95e-324")
+                }))
+            }
             Ok(value) if value.is_finite() => Ok((if negative { -value } else { value }, span)),
             _ => Err(self.error(codes::NUMBER, span, "number out of range", |d| {
                 d.with_note("numbers with an exponent lie between -1.79e308 and 1.79e308")
@@ -371,6 +376,11 @@ impl Cursor<'_> {
         };
         self.bump();
         let right = self.term()?;
+        // `3 = count {`, `X = 1 + sum D {`: an aggregate stands alone, behind `=`.
+        let opens = self.is(TokenKind::OpenCurly) || self.looks_like(&[TokenKind::Word, TokenKind::OpenCurly]);
+        if opens && is_aggregate(self.slice(self.before())) {
+            return Err(self.unexpected_with("`,` or the end of the rule", said_of_aggregates));
+        }
         Ok(Condition::Compare(left, comparison, right))
     }
 
@@ -607,6 +617,11 @@ fn is_aggregate(word: &str) -> bool {
     ["count", "sum", "min", "max", "mean"].contains(&word)
         || percentile(word).is_some()
         || ALIASES.iter().any(|(alias, _)| word.eq_ignore_ascii_case(alias))
+}
+
+/// Whether a number is written with a digit other than 0 before its exponent.
+fn has_digits(number: &str) -> bool {
+    number.split(['e', 'E']).next().is_some_and(|digits| digits.contains(|digit: char| ('1'..='9').contains(&digit)))
 }
 
 /// Units of time in nanoseconds.

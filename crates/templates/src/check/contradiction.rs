@@ -6,7 +6,7 @@ use crate::check::body::Body;
 use crate::codes;
 use crate::pattern::{At, Findings, Node, Pattern, Scope, Solved, condition_terms};
 use dyelog_datalog::ast::{Comparison, Condition, Operator, Quantifier, Spanned, Template, Term};
-use dyelog_datalog::check::{Bodies, divides_by_zero};
+use dyelog_datalog::check::{Bodies, without_value};
 use dyelog_datalog::syntax::print_condition;
 
 /// Conditions that are looked at together.
@@ -37,11 +37,11 @@ pub fn contradictions(template: &Template, pattern: &Pattern, bodies: &Bodies<'_
     in_vain(template, &of_nodes, bodies, findings);
     let asked = Asked::of(template, pattern, &scope);
     for condition in asked.all() {
-        if terms(&condition.value).into_iter().any(|term| divides_by_zero(&term.value)) {
+        if let Some(reason) = terms(&condition.value).into_iter().find_map(|term| without_value(&term.value)) {
             let message = format!("template `{}` can never match", template.name.value);
             let finding = findings.error(codes::NEVER, condition.span, message);
             finding.label.push_str("this cannot hold");
-            finding.notes.push("division by 0 has no value".to_owned());
+            finding.notes.push(reason.to_owned());
             return;
         }
     }

@@ -273,8 +273,10 @@ impl Mending<'_, '_> {
         let explains = |other: &Span| other.duration() >= long / 2;
         let parent = parent.map(|parent| *self.work.span(parent));
         let extent = self.extent(index);
-        let children = self.children.get(&index).into_iter().flatten().any(|child| explains(self.work.span(*child)));
-        if children || parent.as_ref().is_some_and(explains) || extent.as_ref().is_some_and(explains) {
+        // One child after the other may fill the time as well.
+        let children = self.children.get(&index).into_iter().flatten().map(|child| self.work.span(*child).duration());
+        let filled = children.fold(0_i64, |sum, duration| sum.saturating_add(duration.max(0)));
+        if filled >= long / 2 || parent.as_ref().is_some_and(explains) || extent.as_ref().is_some_and(explains) {
             return;
         }
         let usual = self.usual_times.usual(&span, 50);

@@ -11,6 +11,8 @@ mod proofs;
 mod run;
 mod table;
 
+use rustc_hash::FxHashSet;
+
 use crate::base::BaseFacts;
 use crate::eval::evaluator::{Limits, Run};
 use crate::eval::profile::{LiteralProfile, Profile, RuleProfile, Watch};
@@ -280,6 +282,11 @@ impl Measured {
     /// By rule. Orders of one rule follow each other.
     fn rules(&self, whole: &Whole<'_, '_>) -> Vec<RuleProfile> {
         let mut found: Vec<(u32, RuleProfile)> = Vec::new();
+        let of = |number: u32, aggregate: bool| {
+            let rule = whole.rules.rules[number as usize].source as usize;
+            let without_value = whole.without_value[number as usize];
+            (number, RuleProfile { rule, aggregate, without_value, ..RuleProfile::default() })
+        };
         for (plan, (rounds, time)) in self.plans.iter().zip(&self.costs) {
             let rule = &whole.rules.rules[plan.rule as usize];
             let counters = &whole.counters[plan.counters..plan.counters + plan.steps.len()];
@@ -291,8 +298,7 @@ impl Measured {
             });
             if found.last().is_none_or(|(last, _)| *last != plan.rule) {
                 let aggregate = whole.rules.derived[plan.head as usize].aggregate;
-                let profile = RuleProfile { rule: rule.source as usize, aggregate, ..RuleProfile::default() };
-                found.push((plan.rule, profile));
+                found.push(of(plan.rule, aggregate));
             }
             let (_, profile) = found.last_mut().expect("one was pushed just now");
             profile.rounds += rounds;
@@ -300,6 +306,10 @@ impl Measured {
             profile.rows += counters.last().map_or(*rounds, |counter| counter.given);
             profile.orders.push(literals.collect());
         }
+        // What is worked off within other rules has a line where there is something to say of it.
+        let listed: FxHashSet<u32> = found.iter().map(|(number, _)| *number).collect();
+        let lost = (0..).zip(&whole.without_value).filter(|(number, lost)| **lost > 0 && !listed.contains(number));
+        found.extend(lost.map(|(number, _)| of(number, true)));
         found.sort_by_key(|(_, profile)| (profile.rule, profile.aggregate));
         found.into_iter().map(|(_, profile)| profile).collect()
     }

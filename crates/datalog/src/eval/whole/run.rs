@@ -67,6 +67,8 @@ pub(in crate::eval) struct Whole<'e, 's> {
     /// The rows that are new: from the first number to before the second.
     pub(super) window: (u32, u32),
     pub(super) counters: Vec<Counter>,
+    /// By rule, how often arithmetic had no value.
+    pub(super) without_value: Vec<u64>,
     /// Rows whose best value rests on another row's: both with their relations.
     pub(super) edges: Vec<[(u32, u32); 2]>,
     /// Whether the rows above are collected, or those whose value got better.
@@ -114,6 +116,7 @@ impl<'e, 's> Whole<'e, 's> {
             out,
             window: (0, 0),
             counters: Vec::new(),
+            without_value: vec![0; rules.rules.len()],
             edges: Vec::new(),
             settling: false,
             better: Vec::new(),
@@ -188,12 +191,16 @@ impl<'e, 's> Whole<'e, 's> {
                 if compare(left, *comparison, right, registers) {
                     self.pass(plan, at, registers)
                 } else {
+                    self.lose(plan, [left, right], registers);
                     Ok(())
                 }
             }
             WholeStep::Assign(register, offset, expression) => {
                 let value = expression.value(registers).and_then(|value| unshifted(value, *offset));
-                let Some(value) = value else { return Ok(()) };
+                let Some(value) = value else {
+                    self.lose(plan, [expression], registers);
+                    return Ok(());
+                };
                 registers[*register as usize] = value;
                 self.pass(plan, at, registers)
             }
@@ -214,6 +221,14 @@ impl<'e, 's> Whole<'e, 's> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Counts a row from which nothing follows since arithmetic on it has no value.
+    #[inline]
+    fn lose<const N: usize>(&mut self, plan: &Plan, expressions: [&Expression; N], registers: &[Value]) {
+        if expressions.iter().any(|expression| !expression.is_plain() && expression.fails(registers)) {
+            self.without_value[plan.rule as usize] += 1;
         }
     }
 
@@ -324,6 +339,9 @@ impl<'e, 's> Whole<'e, 's> {
         row.clear();
         row.extend(plan.result.iter().map_while(|expression| expression.value(registers)));
         let complete = row.len() == plan.result.len();
+        if !complete {
+            self.lose(plan, [&plan.result[row.len()]], registers);
+        }
         if plan.inside && complete {
             self.group.insert(&row);
         }
