@@ -44,7 +44,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let (configuration, _) = source::configuration(config.as_deref(), terminal)?;
     let mut loads = Vec::new();
     for trace in traces {
-        let (submodel, _) = source::submodel(std::slice::from_ref(trace), reading, reduce, terminal)?;
+        let trace_alone = std::slice::from_ref(trace);
+        let submodel = source::submodel_grouped(trace_alone, (reading, reduce), &configuration, terminal)?;
         let own = source::with_defaults(configuration.clone(), &submodel);
         let busy = pipeline::measured(&series, &submodel, &own, terminal)?;
         loads.push(CalibrationLoad { name: trace.display().to_string(), submodel, busy });

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use dyelog::diagnostic::{Diagnostics, Severity};
+use dyelog::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 use dyelog::model::{self, Configuration};
+use dyelog::pipeline;
 
 use crate::cli::args::{OutputArguments, ReadingArguments, ReduceArguments};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 use crate::cli::source::Given;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Outcome, input, source};
+use crate::cli::{Outcome, codes, input, source};
 
 /// The subcommands of `dyelog config`.
 #[derive(Debug, Subcommand)]
@@ -39,6 +40,9 @@ pub struct InitArguments {
     reduce: ReduceArguments,
     #[command(flatten)]
     output: OutputArguments,
+    /// Replace the file of `--output` where it is there already
+    #[arg(long)]
+    force: bool,
 }
 
 /// Arguments of `dyelog config check`.
@@ -70,6 +74,14 @@ pub fn run(command: &Command, terminal: &mut Terminal) -> Outcome {
 
 fn init(arguments: &InitArguments, terminal: &mut Terminal) -> Outcome {
     input::check_stdin_once(&arguments.files)?;
+    if let Some(path) = arguments.output.output.as_deref()
+        && !arguments.force
+        && path.is_file()
+    {
+        let place = Place::File { file: path.display().to_string().into() };
+        let finding = Diagnostic::error(codes::UNWRITABLE, place, "this file is there already, and is not overwritten");
+        return Err(finding.with_hint("`--force` replaces it").into());
+    }
     let text = match source::given(&arguments.files, &arguments.reading, &arguments.reduce, terminal)? {
         Given::SubModel(sub) => {
             let configuration = source::with_defaults(Configuration::default(), &sub);
@@ -90,8 +102,12 @@ fn check(arguments: &CheckArguments, terminal: &mut Terminal) -> Outcome {
     let (configuration, mut findings) = Configuration::read(&name, &text);
     let accept = configuration.accept.clone();
     let misread = findings.iter().any(|finding| finding.severity == Severity::Error);
-    if !arguments.traces.is_empty() {
-        let sub = source::submodel(&arguments.traces, &arguments.reading, &arguments.reduce, terminal)?.0;
+    let patterns = pipeline::grouped(&pipeline::Options::default(), &configuration);
+    let grouped = patterns.is_ok();
+    findings.extend(patterns.err().map(|found| found.0).unwrap_or_default());
+    if !arguments.traces.is_empty() && grouped {
+        let read_so = (&arguments.reading, &arguments.reduce);
+        let sub = source::submodel_grouped(&arguments.traces, read_so, &configuration, terminal)?;
         let configuration = source::with_defaults(configuration, &sub);
         if misread {
             // Names can be looked up all the same, so that all that is wrong is reported at once.

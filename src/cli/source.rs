@@ -74,6 +74,20 @@ pub fn submodel(
     Ok(with_options(reading, reduce, Keep::Nothing, |options| pipeline::submodel(&inputs, options, terminal))?)
 }
 
+/// The same with the patterns of names that a configuration has.
+pub fn submodel_grouped(
+    files: &[PathBuf],
+    (reading, reduce): (&ReadingArguments, &ReduceArguments),
+    configuration: &Configuration,
+    terminal: &mut Terminal,
+) -> Result<SubModel, Failure> {
+    let inputs = input::inputs(files);
+    Ok(with_options(reading, reduce, Keep::Nothing, |options| {
+        pipeline::submodel(&inputs, &pipeline::grouped(options, configuration)?, terminal)
+    })?
+    .0)
+}
+
 /// Reads a configuration; shows what there is to say about it.
 pub fn configuration(
     file: Option<&Path>,

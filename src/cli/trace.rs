@@ -10,7 +10,7 @@ use dyelog::report;
 use dyelog::trace::messages::{MessageStat, MessageStep, Messages, StepSink};
 use dyelog::trace::quality::{Gate, Policy};
 use dyelog::trace::stat::TraceStat;
-use dyelog::trace::{self, Operation, ReadReport, Sink, TraceNames, angio};
+use dyelog::trace::{self, FailureCounts, Operation, ReadReport, Sink, TraceNames, angio};
 
 use crate::cli::args::{Form, OutputArguments, ReadingArguments, TraceArguments};
 use crate::cli::exit::Exit;
@@ -107,8 +107,12 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
         }
         Read::Not(first) => first,
     };
-    let mut ignore = |_: &TraceNames, _: Operation| ControlFlow::Continue(());
-    let mut gate = Gate::new(Policy { strict: reading.strict }, &mut ignore);
+    let mut failures = FailureCounts::default();
+    let mut count = |names: &TraceNames, operation: Operation| {
+        failures.add(names, &operation);
+        ControlFlow::Continue(())
+    };
+    let mut gate = Gate::new(Policy { strict: reading.strict }, &mut count);
     let read = read_all(&arguments.input.traces, first, reading, &progress, &mut gate);
     let quality = gate.finish();
     let (read, quality) = match (read, quality) {
@@ -120,9 +124,10 @@ fn check(arguments: &CheckArguments, terminal: &Terminal) -> Outcome {
     };
     terminal.report_kinds(&read, |_| true);
     let text = match arguments.format {
-        Form::Text => quality.text() + &report::trace::counted_text(&read),
+        Form::Text => quality.text() + &failures.text() + &report::trace::counted_text(&read),
         Form::Json => {
             let mut document = quality.json();
+            document["operations_with_failures"] = failures.json();
             document["reading"] = report::trace::counted_json(&read);
             report::json::pretty(&document)
         }

@@ -62,7 +62,8 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let mut loads: Vec<LoadValidation> = Vec::new();
     let mut measured = Vec::new();
     for traces in &arguments.against {
-        let (submodel, _) = source::submodel(std::slice::from_ref(traces), reading, reduce, terminal)?;
+        let alone = std::slice::from_ref(traces);
+        let submodel = source::submodel_grouped(alone, (reading, reduce), &source.configuration, terminal)?;
         measured.push((traces.display().to_string(), submodel));
     }
     let progress = Progress::steps("validating", Some(measured.len() as u64));

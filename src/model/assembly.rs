@@ -223,6 +223,7 @@ impl<'a> Assembly<'a> {
             let mut origin = ScenarioOrigin {
                 name: Arc::clone(&customer.scenario),
                 operations: customer.scenario_total.operations,
+                failures: customer.scenario_total.failures,
                 load: *load,
                 reason: *reason,
                 observed_response: customer.scenario_total.response.mean(),

@@ -72,6 +72,12 @@ pub const SEVERAL_RECORDINGS: Code = Code("M033");
 pub const SEEN_TWICE: Code = Code("M034");
 /// The servers of processors were found from how long work took beside other work.
 pub const SERVERS_FOUND: Code = Code("M049");
+/// Instances, machines and cores that traces name.
+pub const DEPLOYMENT: Code = Code("M050");
+/// What is traced changes within the recording.
+pub const NOT_STEADY: Code = Code("M051");
+/// Operations and invocations that failed, or were tried once more.
+pub const FAILURES: Code = Code("M052");
 /// Entries whose work is not known, beside others whose times are recorded.
 pub const UNSEEN_WORK: Code = Code("M035");
 /// Parallel calls end sooner together than independent ones can, so that the model waits for some of them only.

@@ -9,7 +9,8 @@ use crate::model::demand::DemandSource;
 use crate::model::parts::{Customer, Parts};
 use crate::model::servers::Traced;
 use crate::model::{
-    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, codes, fragments, load, network, stability, weave,
+    EntryOrigin, Load, LoadReason, Origins, TaskOrigin, codes, deployment, fragments, load, network, outcomes,
+    stability, stationarity, weave,
 };
 
 /// Makes a complete model: the model itself, what there is to know about how it was made, and where its elements come from.
@@ -25,6 +26,7 @@ pub fn complete(
 
 /// What traces tell of the hosts of a system that is configured so.
 pub fn traced(sub: &SubModel, configuration: &Configuration) -> Traced {
+    let configuration = &deployment::placed(sub, configuration).0;
     let sub = &weave::decided(sub);
     let mut parts = Parts::new(sub);
     parts.leave_out_fragments();
@@ -56,7 +58,10 @@ pub fn complete_as_traced(
         }
         .into());
     }
-    let mut findings = crate::model::unused::check(sub, configuration);
+    let given = configuration;
+    let (placed, found) = deployment::placed(sub, given);
+    let configuration = &placed;
+    let mut findings = crate::model::unused::check(sub, given);
     parts.configure(configuration, &mut findings);
     let own;
     let traced = match traced {
@@ -68,6 +73,11 @@ pub fn complete_as_traced(
     };
     let loads = choose_loads(&parts, configuration, traced, &demands, &mut findings);
     let built = Assembly::build(&parts, configuration, traced, &demands, &loads);
+    for customer in parts.customers.iter().filter(|customer| customer.members.is_empty()) {
+        findings.extend(stationarity::finding(&customer.scenario, &customer.scenario_total));
+    }
+    findings.extend(outcomes::note(&parts, sub, &built.model, &built.origins));
+    findings.extend(found);
     findings.extend(traced.note());
     findings.extend(traced.measured_note());
     findings.extend(threads_note(&built, configuration));

@@ -249,7 +249,12 @@ fn rate_within(recordings: &[Stretch]) -> Option<f64> {
 /// long as the mean interval within the stretches that chance does not bring them about, and not so many of them that a stretch is
 /// but a few operations. `None` where nothing tells when operations started.
 fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
-    let all = Stretch { first: total.first_start?, last: total.last_start?, operations: total.operations };
+    let all = Stretch {
+        first: total.first_start?,
+        last: total.last_start?,
+        operations: total.operations,
+        response: total.response,
+    };
     if all.first > all.last || all.operations == 0 {
         return None;
     }
@@ -283,6 +288,11 @@ fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
         }
     }
     Some(found)
+}
+
+/// Whether all of a scenario was recorded without long pauses, by a clock.
+pub fn recorded_at_once(total: &ScenarioTotal) -> bool {
+    several_undated(total).is_none() && recordings(total).is_some_and(|recordings| recordings.len() == 1)
 }
 
 /// Says that the time between recordings was left out of a rate, and what either way gives.

@@ -27,6 +27,8 @@ pub struct ScenarioOrigin {
     pub name: Arc<str>,
     /// Operations seen.
     pub operations: u64,
+    /// How many of these failed, as far as traces tell.
+    pub failures: u64,
     /// Its load in the model.
     pub load: Load,
     /// Why that one.

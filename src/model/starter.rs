@@ -4,20 +4,20 @@ mod from_model;
 
 pub use from_model::starter_from_model;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::diagnostic::quantity::milliseconds;
 use crate::lqn::submodel::{Interaction, Moments, SubModel};
 use crate::lqn::{Model, Multiplicity, Task};
 use crate::model::load::{observed_rate, quoted, short, toml_key};
-use crate::model::{Load, LoadReason, Origins, ScenarioOrigin};
+use crate::model::{Configuration, Host, Load, LoadReason, Origins, ScenarioOrigin, deployment};
 
 /// The least think time of suggested customers, seconds.
 const THINK_TIME: f64 = 1.0;
 
 /// Writes a commented configuration for a model that was completed without one. Read back, it gives no warning and leaves
-/// the model as it is.
+/// the model as it is, but for rates, which have four digits.
 pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
     let mut text = String::from(
         "# What traces cannot tell. Every setting here is the one that is taken where there is none: change what you know\n\
@@ -38,21 +38,40 @@ pub fn starter(sub: &SubModel, model: &Model, origins: &Origins) -> String {
         );
     }
     text.push_str("\n# Tasks: where they run, and how many requests they serve at once.\n");
+    let (placed, _) = deployment::placed(sub, &Configuration::default());
+    let found = crate::model::traced(sub, &Configuration::default());
+    let found: BTreeMap<&String, &Host> = found.hosts().collect();
     let mut processors: BTreeMap<&str, &Task> = BTreeMap::new();
+    let mut tasks: BTreeSet<&str> = BTreeSet::new();
     for (task, origin) in model.tasks.iter().zip(&origins.tasks) {
         // Further instances of a task take the settings of the first.
-        if origin.customer || processors.contains_key(&*origin.identifier) {
+        if origin.customer || !tasks.insert(&origin.identifier) {
             continue;
         }
-        processors.insert(&origin.identifier, task);
+        let settings = placed.tasks.get(&*origin.identifier);
+        let processor = settings.and_then(|own| own.processor.as_deref()).unwrap_or(&origin.identifier);
+        processors.entry(processor).or_insert(task);
         let threads = servers(task.multiplicity);
         let key = toml_key(&origin.identifier);
-        let _ = write!(text, "\n[task.{key}]\nprocessor = {}\nthreads = {threads}\n", quoted(&origin.identifier));
+        let _ = write!(text, "\n[task.{key}]\nprocessor = {}\nthreads = {threads}\n", quoted(processor));
+        if task.replicas > 1 {
+            let _ = writeln!(text, "replicas = {}    # so many instances were there together", task.replicas);
+        }
     }
     text.push_str("\n# Processors. Tasks that share a machine should name the same one.\n");
     for (name, task) in &processors {
-        let servers = servers(model.processors[task.processor.index()].multiplicity);
-        let _ = write!(text, "\n[processor.{}]\nmultiplicity = {servers}\nscheduling = \"ps\"\n", toml_key(name));
+        let own = &model.processors[task.processor.index()];
+        let source = match (placed.processors.get(*name), found.get(&(*name).to_owned())) {
+            (Some(told), _) if told.multiplicity.is_some() => "    # cores, as resources of spans tell them".to_owned(),
+            (_, Some(host)) => format!("    # found from how long work took beside other work: {}", host.described()),
+            (_, None) => String::new(),
+        };
+        let servers = servers(own.multiplicity);
+        let _ =
+            write!(text, "\n[processor.{}]\nmultiplicity = {servers}{source}\nscheduling = \"ps\"\n", toml_key(name));
+        if own.replicas > 1 {
+            let _ = writeln!(text, "replicas = {}", own.replicas);
+        }
     }
     demands(&mut text, sub);
     text
@@ -66,7 +85,7 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
     match scenario.load {
         Load::Open { rate } => {
             let _ = writeln!(text, ", {} a second", short(rate));
-            let _ = writeln!(text, "rate = {rate:?}");
+            let _ = writeln!(text, "rate = \"{}/s\"", short(rate));
             let response = scenario.observed_response.unwrap_or(0.0);
             let population = (rate * (response + THINK_TIME)).ceil().max(1.0);
             // Little's law: so many are underway or thinking.
@@ -79,7 +98,7 @@ fn scenario_of(text: &mut String, sub: &SubModel, scenario: &ScenarioOrigin) {
                 LoadReason::Assumed => "; no two of them overlap",
                 LoadReason::Configured | LoadReason::Observed => "",
             };
-            let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{think_time} s\"");
+            let _ = writeln!(text, "{why}\npopulation = {population}\nthink_time = \"{} s\"", short(think_time));
             let total = sub.names.get(&scenario.name).and_then(|name| sub.scenarios.get(&name));
             let rate = total.and_then(observed_rate).map_or_else(|| "10".to_owned(), short);
             let _ = writeln!(text, "# or arrivals, whatever happened to those before:\n# rate = \"{rate}/s\"");

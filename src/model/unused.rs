@@ -7,13 +7,14 @@ use rustc_hash::FxHashSet;
 use crate::diagnostic::{Diagnostic, Place, Severity, similar};
 use crate::lqn::Model;
 use crate::lqn::submodel::{Interaction, SubModel};
-use crate::model::codes;
 use crate::model::config::{Configuration, PlacedDemand, TaskSettings};
 use crate::model::load::toml_key;
+use crate::model::{codes, deployment};
 use crate::names::Name;
 
 /// Warns of settings that have no effect, each with the name that may have been meant.
 pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
+    let (placed, _) = deployment::placed(sub, configuration);
     let texts =
         |names: FxHashSet<Name>| -> BTreeSet<&str> { names.into_iter().map(|name| sub.names.text(name)).collect() };
     let services = || sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
@@ -23,7 +24,7 @@ pub fn check(sub: &SubModel, configuration: &Configuration) -> Vec<Diagnostic> {
     let activities = texts(works().flat_map(|work| work.activities.keys().copied()).collect());
     let mut processors: BTreeSet<&str> = BTreeSet::new();
     for task in &tasks {
-        let settings = configuration.tasks.get(*task).and_then(|settings| settings.processor.as_deref());
+        let settings = placed.tasks.get(*task).and_then(|settings| settings.processor.as_deref());
         processors.insert(settings.unwrap_or(task));
     }
     let (mut findings, mut clashes) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place, Severity, similar};
 use crate::lqn::submodel::{Interaction, SubModel};
 use crate::model::config::Configuration;
-use crate::model::{codes, load};
+use crate::model::{codes, deployment, load};
 
 /// Values of one metric of one resource over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +106,7 @@ fn file(series: &Series) -> Place {
 
 /// The names of processors that services run on.
 fn processors(sub: &SubModel, configuration: &Configuration) -> BTreeSet<String> {
+    let configuration = &deployment::placed(sub, configuration).0;
     let services = sub.entries().iter().filter(|entry| entry.interaction != Interaction::Customer);
     let on = |task: &str| {
         let settings = configuration.tasks.get(task);

@@ -38,7 +38,7 @@ pub use reduce::{Interactions, Reduced, SHOWN, Samples, count, reduce, tell_qual
 pub use rule_findings::{about_given, about_the_users, of_given};
 pub use solution::Solution;
 pub use source::{
-    Given, Named, Questioned, Source, configuration, given, is_model, measured, model, subjects, submodel,
+    Given, Named, Questioned, Source, configuration, given, grouped, is_model, measured, model, subjects, submodel,
     with_defaults,
 };
 pub use utilisation::{ValueUnit, read_utilisation};

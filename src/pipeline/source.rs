@@ -16,6 +16,7 @@ use crate::pipeline::options::Options;
 use crate::pipeline::reduce::{self, Reduced};
 use crate::pipeline::submodels::{self, Saved};
 use crate::tlc::Reduction;
+use crate::trace::spans::Grouping;
 use crate::trace::{self, ReadReport};
 
 /// How many findings on the making of a model are shown.
@@ -107,6 +108,7 @@ pub fn model(
     listener: &mut dyn Listener,
 ) -> Result<Source, Diagnostics> {
     let (configuration, _) = configuration(config, listener)?;
+    let options = &grouped(options, &configuration)?;
     let reduced = match submodel_or_model(inputs, options, listener)? {
         Found::SubModel(reduced) => *reduced,
         Found::Model(file, whole) => {
@@ -154,6 +156,22 @@ pub fn measured(
     Ok(busy)
 }
 
+/// The options with the patterns of names that a configuration has, where the options have none.
+///
+/// # Errors
+/// When a pattern cannot be read.
+pub fn grouped<'r>(options: &Options<'r>, configuration: &Configuration) -> Result<Options<'r>, Diagnostics> {
+    let mut options = options.clone();
+    if !configuration.group.is_empty() && options.reading.grouping == Grouping::default() {
+        options.reading.grouping = Grouping::of_patterns(&configuration.group).map_err(|why| {
+            let message = format!("`group` of the configuration: {why}");
+            Diagnostic::error(codes::ARGUMENTS, Place::Nowhere, message)
+                .with_hint("write names with `*` for what differs, such as `\"GET /user/*\"`")
+        })?;
+    }
+    Ok(options)
+}
+
 /// What questions are about, each of them a model file or traces; the configuration is that of all traces.
 pub fn subjects(
     sets: &[&[Input]],
@@ -162,6 +180,7 @@ pub fn subjects(
     listener: &mut dyn Listener,
 ) -> Result<Vec<Questioned>, Diagnostics> {
     let (settings, file) = configuration(config, listener)?;
+    let options = &grouped(options, &settings)?;
     let (file, text) = file.unwrap_or_else(|| ("the configuration".into(), "".into()));
     let mut models: Vec<Input> = Vec::new();
     let mut subjects = Vec::with_capacity(sets.len());

@@ -10,7 +10,6 @@ use crate::datalog::ast::{Atom, Comparison, Condition, Program, Rule, Spanned, T
 use crate::diagnostic::{Diagnostic, Place};
 use crate::query::codes;
 use crate::query::needed::atoms;
-use crate::query::question::place;
 use crate::query::schema::{self, Own};
 
 /// What a compiled expression may take, in bytes.
@@ -116,14 +115,14 @@ fn check_text(program: &Program, text: &Spanned<Term>, bound: &BTreeSet<&Arc<str
     };
     let message = "nothing says which text the expression is to look into";
     is_free.then(|| {
-        Diagnostic::error(codes::PATTERN, place(program, text.span), message)
+        Diagnostic::error(codes::PATTERN, program.place(text.span), message)
             .with_note("`regex` tells of texts that another literal of the same body binds")
             .with_hint(r#"`span(S, _, Name), regex(Name, "^GET ")` looks into the names of spans"#)
     })
 }
 
 fn check_expression(program: &Program, expression: &Spanned<Term>) -> Option<Diagnostic> {
-    let place = place(program, expression.span);
+    let place = program.place(expression.span);
     let Term::Symbol(written) = &expression.value else {
         let message = "a regular expression stands in the rule, in quotes";
         return Some(Diagnostic::error(codes::PATTERN, place, message).with_hint(r#"`regex(Name, "^GET ")`"#));

@@ -168,7 +168,7 @@ impl Question {
         let constants = Constant::of(program, &needed);
         let wanted = Arc::new(wanted(&needed, &asked));
         let patterns = patterns::of(&needed);
-        let places = program.rules.iter().map(|rule| place(program, rule.head.span)).collect();
+        let places = program.rules.iter().map(|rule| program.place(rule.head.span)).collect();
         Ok(Self {
             asked,
             scope,
@@ -222,7 +222,7 @@ pub fn tell_facts_of_questions(program: &Program, findings: &mut [Diagnostic]) {
             if facts::schema().get(name).is_some() || schema::schema().get(name).is_none() {
                 return;
             }
-            let place = place(program, atom.relation.span);
+            let place = program.place(atom.relation.span);
             for finding in &mut *findings {
                 if finding.code == rule_codes::RELATION && finding.place == place {
                     finding.notes = vec![format!(

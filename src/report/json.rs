@@ -106,6 +106,8 @@ pub(super) fn document(model: &Model, results: &Results, origins: Option<&Origin
                 "throughput": scenario.throughput,
                 "response": scenario.response,
                 "traced_response": scenario.origin.observed_response,
+                "operations": scenario.origin.operations,
+                "failures": scenario.origin.failures,
                 "traced": times(scenario.origin.observed_response, &scenario.origin.observed_quantiles),
                 "load": scenario.origin.load,
             })

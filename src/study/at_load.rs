@@ -139,6 +139,7 @@ fn scenario(load: &ScenarioLoad, own: Load, customer: Option<TaskId>, first: Vec
     ScenarioOrigin {
         name: Arc::clone(&load.name),
         operations: 0,
+        failures: 0,
         load: own,
         reason: LoadReason::Observed,
         observed_response: None,

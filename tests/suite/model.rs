@@ -404,7 +404,7 @@ fn started(starts: &[f64]) -> Sub {
     (total.first_start, total.last_start) = (None, None);
     for start in starts {
         let start = (start * 1e9) as i64;
-        total.starts.add(start);
+        total.starts.add(start, None);
         total.first_start = Some(total.first_start.map_or(start, |first| first.min(start)));
         total.last_start = Some(total.last_start.map_or(start, |last| last.max(start)));
     }

@@ -101,7 +101,7 @@ fn demand(model: &Model) -> f64 {
 }
 
 /// By how much the predicted responses are off, relative to the traced ones, at most.
-fn miss(model: &Model, origins: &Origins) -> f64 {
+pub fn miss(model: &Model, origins: &Origins) -> f64 {
     let results = layered(model, &LayeredOptions::default()).expect("it can be solved");
     let scenarios = ScenarioResult::all(model, &results, origins);
     let miss = |own: &ScenarioResult<'_>| {

@@ -46,6 +46,7 @@ mod builder;
 pub mod calibration;
 mod canonical;
 pub mod codes;
+pub mod deployment;
 pub mod digest;
 mod findings;
 pub mod flow;

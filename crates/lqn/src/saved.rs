@@ -39,8 +39,33 @@ struct Document {
     set_aside: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     instances: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    deployment: Option<DeploymentShape>,
     scenarios: Vec<ScenarioShape>,
     entries: Vec<EntryShape>,
+}
+
+/// Instances of tasks; `cut` is the least digest of those that were left out.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeploymentShape {
+    replicas: Vec<ReplicaShape>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    cut: Option<String>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReplicaShape {
+    task: String,
+    instance: String,
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    machine: String,
+    first: i64,
+    last: i64,
+    invocations: u64,
+    #[serde(skip_serializing_if = "is_none_told", default)]
+    cores: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,6 +77,8 @@ struct ScenarioShape {
     fragments: u64,
     #[serde(skip_serializing_if = "is_zero", default)]
     headless: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    failures: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     sampled: Option<SampledShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -114,6 +141,9 @@ struct UndatedShape {
 struct StartsShape {
     shift: u32,
     cells: Vec<(i64, i64, u64)>,
+    /// Response times of each cell, where operations have them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    responses: Vec<MomentsShape>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -141,6 +171,10 @@ struct EntryShape {
     pairs: Vec<PairShape>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     stays: Option<StaysShape>,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    failures: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    retries: u64,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     witnesses: Vec<WitnessShape>,
 }
@@ -257,6 +291,11 @@ struct WitnessShape {
     index: u32,
     file: String,
     item: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_none_told(cores: &u32) -> bool {
+    *cores == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]

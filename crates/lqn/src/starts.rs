@@ -1,4 +1,7 @@
-//! When operations started: enough of it to see the pauses between recordings, however many operations there are.
+//! When operations started, and how long they took then: enough of it to see the pauses between recordings, and changes within one, however
+//! many operations there are.
+
+use crate::submodel::Moments;
 
 /// The most cells that are kept.
 const MOST: usize = 64;
@@ -22,6 +25,8 @@ pub struct Stretch {
     pub last: i64,
     /// How many starts there were, these among them.
     pub operations: u64,
+    /// Response times of those that have one.
+    pub response: Moments,
 }
 
 impl Stretch {
@@ -30,6 +35,7 @@ impl Stretch {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
         self.operations += other.operations;
+        self.response.merge(&other.response);
     }
 
     /// From the first start to the last, seconds.
@@ -61,9 +67,13 @@ impl Starts {
         &self.cells
     }
 
-    /// Takes in a start.
-    pub fn add(&mut self, start: i64) {
-        self.put(Stretch { first: start, last: start, operations: 1 });
+    /// Takes in a start, and the response time of that operation in seconds.
+    pub fn add(&mut self, start: i64, response: Option<f64>) {
+        let mut times = Moments::default();
+        if let Some(response) = response {
+            times.add(response);
+        }
+        self.put(Stretch { first: start, last: start, operations: 1, response: times });
         self.fit();
     }
 
@@ -114,7 +124,7 @@ mod tests {
     fn of(starts: &[i64]) -> Starts {
         let mut all = Starts::default();
         for start in starts {
-            all.add(*start);
+            all.add(*start, Some(*start as f64 / 7.0));
         }
         all
     }

@@ -22,6 +22,8 @@ pub struct Stay {
     pub length: u64,
     /// The how-manieth of the invocation it is, from 0.
     pub part: u32,
+    /// What tells the instance that did the work from others of its task; 0 where nothing does.
+    pub site: u32,
 }
 
 impl Stay {
@@ -36,7 +38,11 @@ impl Stay {
     }
 
     fn order(&self, other: &Self) -> Ordering {
-        self.rank().cmp(&other.rank()).then((self.length, self.part).cmp(&(other.length, other.part)))
+        self.rank().cmp(&other.rank()).then((self.length, self.part, self.site).cmp(&(
+            other.length,
+            other.part,
+            other.site,
+        )))
     }
 }
 
@@ -169,7 +175,12 @@ mod tests {
     }
 
     fn many(count: u64, step: u64) -> Vec<Stay> {
-        let stay = |number: u64| Stay { start: (number * step) as i64, length: number % 7, part: (number % 3) as u32 };
+        let stay = |number: u64| Stay {
+            start: (number * step) as i64,
+            length: number % 7,
+            part: (number % 3) as u32,
+            site: 0,
+        };
         (0..count).map(stay).collect()
     }
 

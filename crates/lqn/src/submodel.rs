@@ -11,6 +11,7 @@ mod sums;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::deployment::Deployment;
 use crate::sketch::Sketch;
 use crate::stays::Stays;
 use dyelog_diagnostic::names::{Name, Names};
@@ -106,6 +107,8 @@ pub struct SubModel {
     pub scenarios: FxIndexMap<Name, ScenarioTotal>,
     /// How many threads of a task were seen at most, by its name, where traces tell.
     pub instances: FxIndexMap<Name, u32>,
+    /// Which instances of tasks were seen on which machines, where traces tell.
+    pub deployment: Deployment,
     /// Operations that were set aside because they are damaged.
     pub set_aside: u64,
     /// Whether some operation came from traces whose tasks serve several requests at once, as services seen in spans do. Tasks of
@@ -171,6 +174,8 @@ impl SubModel {
             pairs: FxIndexMap::default(),
             stays: Stays::default(),
             outvoted: 0,
+            failures: 0,
+            retries: 0,
             witnesses: Vec::new(),
         });
         self.by_key.insert(key, index);
@@ -211,6 +216,7 @@ impl SubModel {
             let own = self.instances.entry(names[task.index()]).or_default();
             *own = (*own).max(count);
         }
+        self.deployment.merge(&other.deployment, &self.names, &names);
         self.set_aside += other.set_aside;
         self.concurrent |= other.concurrent;
     }

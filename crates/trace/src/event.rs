@@ -233,6 +233,23 @@ pub struct SpanItem {
     pub name: Name,
     /// Its part in a communication.
     pub kind: SpanKind,
+    /// Which instance of the service it was, and where, as far as that is told.
+    pub replica: Replica,
+    /// Whether it failed.
+    pub failed: bool,
+    /// Whether it was made once more, after another that failed.
+    pub retry: bool,
+}
+
+/// An instance of a service, and where it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Replica {
+    /// What tells it from others of the service: its identifier, else its host.
+    pub instance: Name,
+    /// The machine whose processors it has.
+    pub machine: Name,
+    /// How many cores it may use there, in thousandths; 0 where not told.
+    pub cores: u32,
 }
 
 /// How much of an execution an operation is.

@@ -34,6 +34,7 @@ pub mod codes;
 mod cpu;
 pub mod detect;
 pub mod event;
+mod failures;
 pub mod format;
 mod lines;
 pub mod messages;
@@ -56,7 +57,8 @@ pub mod protobuf {
 
 pub use calls::{SpanCalls, SpanOperations, operations_of};
 pub use cpu::CpuProfile;
-pub use event::{Event, Extent, Kind, Operation, Origins, SpanItem, Task, TaskId, TraceNames};
+pub use event::{Event, Extent, Kind, Operation, Origins, Replica, SpanItem, Task, TaskId, TraceNames};
+pub use failures::FailureCounts;
 pub use format::Format;
 pub use named::NodeName;
 pub use read::{OpenTrace, ReadOptions, ReadReport, Sink, format_of_head, open, read};

@@ -67,6 +67,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
     let mut configuration = Configuration::default();
     for (key, item) in document {
         match key.get_ref().as_ref() {
+            "group" => configuration.group = reader.texts(item, "`group`"),
             "accept" => configuration.accept = accepted(reader, item),
             "defaults" => configuration.defaults = defaults(reader, item),
             "scenario" => configuration.scenarios = named(reader, item, "`scenario`", scenario),
@@ -80,6 +81,7 @@ fn read(reader: &mut Reader<'_>, document: &DeTable<'_>) -> Configuration {
             _ => {
                 let known = [
                     "accept",
+                    "group",
                     "defaults",
                     "scenario",
                     "profile",

@@ -13,7 +13,7 @@ use crate::model::servers::{
     ENOUGH, Evidence, Host, Observed, OwnTime, Traced, candidates, given, hosts_of, unlikelihood,
 };
 use crate::model::utilisation::Busy;
-use crate::model::weave;
+use crate::model::{deployment, weave};
 
 /// Traces of a load, and how the system that they are of is configured.
 pub type LoadTraces<'t> = (&'t SubModel, &'t Configuration);
@@ -82,6 +82,10 @@ struct View<'v, 's> {
 impl Joint {
     /// Of traces, one a load.
     pub fn of(loads: &[LoadTraces<'_>]) -> Self {
+        let placed: Vec<Configuration> =
+            loads.iter().map(|(sub, configuration)| deployment::placed(sub, configuration).0).collect();
+        let loads: Vec<LoadTraces<'_>> = loads.iter().zip(&placed).map(|((sub, _), own)| (*sub, own)).collect();
+        let loads = &loads[..];
         let decided: Vec<SubModel> = loads.iter().map(|(sub, _)| weave::decided(sub)).collect();
         let mut hosts: BTreeMap<String, Vec<Tried>> = BTreeMap::new();
         let mut measured: BTreeSet<String> = BTreeSet::new();
@@ -207,6 +211,7 @@ fn chosen(tries: &[Tried], form: Form) -> (&Tried, Host) {
     let range = Some((least.servers, (!open).then_some(most.servers)));
     let host = Host {
         servers,
+        copies: 1,
         range: range.filter(|_| tries.len() > 1),
         most: 2,
         utilization: 0.0,

@@ -11,7 +11,7 @@ mod joint;
 mod occupancy;
 mod sampled;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::lqn::stays::Stays;
@@ -24,6 +24,7 @@ use crate::model::servers::occupancy::{Imputed, Occupancy};
 use crate::model::servers::sampled::{Share, offered, waiting};
 use crate::model::utilisation::Busy;
 use crate::model::{codes, load};
+use crate::names::Name;
 
 /// The fewest stays from which servers are found.
 const ENOUGH: usize = 10;
@@ -70,9 +71,11 @@ pub struct Traced {
 /// The servers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
-    /// How many.
+    /// How many, those of all copies together.
     pub servers: u32,
-    /// The fewest that fit, and the most where that can be told; of those that were found.
+    /// How many copies there are whose servers were told apart.
+    pub copies: u32,
+    /// The fewest that fit a copy, and the most where that can be told; of those that were found.
     pub range: Option<(u32, Option<u32>)>,
     /// How many invocations were at work together at most.
     pub most: usize,
@@ -116,16 +119,18 @@ impl Traced {
                 continue;
             }
             let stays: Vec<&Stays> = entries.iter().map(|index| &parts.sub.entry(*index).stays).collect();
-            let occupancy = Occupancy::of(&stays);
+            let occupancy = Occupancy::of_copies(&stays, &copies(parts, configuration, &name, &entries));
             if occupancy.stays() < ENOUGH {
                 continue;
             }
+            let stations = occupancy.stations as f64;
             let seen: f64 = entries.iter().map(|index| observed.present(parts, *index)).sum();
             let busy = configuration.measured.get(&name).copied();
             let fit = fitted(&occupancy, observed.probability, seen, given, busy);
+            let there = seen / observed.probability;
             let load = match busy {
-                Some(busy) => Load::measured(&fit, seen / observed.probability, observed.probability < 1.0, busy),
-                None => Load::of(&fit, seen / observed.probability, observed.probability < 1.0),
+                Some(busy) => Load::measured(&fit, stations, there, observed.probability < 1.0, busy),
+                None => Load::of(&fit, stations, there, observed.probability < 1.0),
             };
             for (place, &index) in entries.iter().enumerate() {
                 // What was measured is shared out by how long invocations were there.
@@ -137,14 +142,16 @@ impl Traced {
             if beyond > most_beyond && observed.probability >= 1.0 {
                 most_beyond = beyond;
                 let fitting = || customers::fitting(fit.servers, load.busy, load.there, MOST_CUSTOMERS);
-                traced.customers = (!occupancy.meets_all()).then(fitting);
+                traced.customers = (occupancy.stations == 1 && !occupancy.meets_all()).then(fitting);
             }
+            let servers = fit.servers.saturating_mul(occupancy.stations as u32);
             let host = Host {
-                servers: fit.servers,
+                servers,
+                copies: occupancy.stations as u32,
                 range: given.is_none().then_some(fit.range),
                 most: occupancy.most,
-                utilization: load.busy / f64::from(fit.servers),
-                measured: busy.map(|busy| busy.cores(f64::from(fit.servers))),
+                utilization: load.busy / f64::from(servers),
+                measured: busy.map(|busy| busy.cores(f64::from(servers))),
                 alone: load.imputed,
             };
             traced.hosts.insert(name, host);
@@ -228,8 +235,15 @@ fn explained(host: &Host, measured: f64) -> String {
     }
 }
 
+impl Host {
+    /// How many servers there are, how busy they are, and what else fits.
+    pub fn described(&self) -> String {
+        described(self)
+    }
+}
+
 fn described(host: &Host) -> String {
-    let servers = host.servers;
+    let servers = host.servers / host.copies.max(1);
     let (least, most) = host.range.unwrap_or((servers, Some(servers)));
     let others = match most {
         Some(most) if least == most => String::new(),
@@ -237,7 +251,8 @@ fn described(host: &Host) -> String {
         None if host.most <= 1 => "; no two invocations worked together, so that more would fit as well".to_owned(),
         None => format!("; {least} or more fit: at this load too few wait to tell them apart"),
     };
-    format!("{servers}, busy {} %{others}", load::short((host.utilization * 1000.0).round() / 10.0))
+    let copies = if host.copies > 1 { format!("{} copies of ", host.copies) } else { String::new() };
+    format!("{copies}{servers}, busy {} %{others}", load::short((host.utilization * 1000.0).round() / 10.0))
 }
 
 /// Entries that were seen at work, by the processor that they run on. Where processor time was measured, own time beyond it is none, whatever
@@ -255,6 +270,27 @@ fn hosts_of(parts: &Parts<'_>, configuration: &Configuration) -> BTreeMap<String
     }
     hosts.retain(|_, entries| !entries.iter().any(|index| is_measured(parts.sub.entry(*index))));
     hosts
+}
+
+/// Which copy of a host each instance is at, by the number that tells instances apart; nothing where there are no copies, or not as many as were seen.
+fn copies(
+    parts: &Parts<'_>,
+    configuration: &Configuration,
+    processor: &str,
+    entries: &[EntryIndex],
+) -> BTreeMap<u32, usize> {
+    let replicas = configuration.processors.get(processor).and_then(|settings| settings.replicas).unwrap_or(1);
+    let tasks: BTreeSet<Name> = entries.iter().map(|index| parts.sub.entry(*index).task).collect();
+    let mut sites: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
+    for (replica, site) in parts.sub.deployment.sites().filter(|(replica, _)| tasks.contains(&replica.task)) {
+        // Instances of several tasks are at one copy where they are on one machine.
+        let copy = if tasks.len() > 1 { replica.machine } else { replica.instance };
+        sites.entry(copy).or_default().push(site);
+    }
+    if replicas <= 1 || sites.len() != replicas as usize {
+        return BTreeMap::new();
+    }
+    sites.into_values().enumerate().flat_map(|(copy, sites)| sites.into_iter().map(move |site| (site, copy))).collect()
 }
 
 /// The servers that the configuration gives to a processor, those of all its copies together.
@@ -287,25 +323,27 @@ struct Load {
 }
 
 impl Load {
-    fn of(fit: &Fit, there: f64, is_sampled: bool) -> Self {
+    fn of(fit: &Fit, stations: f64, there: f64, is_sampled: bool) -> Self {
         let servers = f64::from(fit.servers);
         let imputed = there * fit.imputed.all;
         // Whom others met that were not traced nobody saw: no more than would respond as was traced.
-        let busy = if is_sampled { imputed.min(offered(servers, there)) } else { imputed };
-        Self::busy(there, busy, imputed, servers)
+        let busy = if is_sampled { imputed.min(stations * offered(servers, there / stations)) } else { imputed };
+        Self::busy(stations, there, busy, imputed, servers)
     }
 
     /// What was measured. Where all operations were traced, what is more than they can have been is load that was not traced.
-    fn measured(fit: &Fit, there: f64, is_sampled: bool, measured: Busy) -> Self {
+    fn measured(fit: &Fit, stations: f64, there: f64, is_sampled: bool, measured: Busy) -> Self {
         let servers = f64::from(fit.servers);
-        let (imputed, measured) = (there * fit.imputed.all, measured.cores(servers));
+        let (imputed, measured) = (there * fit.imputed.all, measured.cores(servers * stations));
         let most = if is_sampled { there } else { imputed };
-        Self::busy(there, measured.min(most), imputed, servers)
+        Self::busy(stations, there, measured.min(most), imputed, servers)
     }
 
-    fn busy(there: f64, busy: f64, imputed: f64, servers: f64) -> Self {
+    /// `servers` are those of each station.
+    fn busy(stations: f64, there: f64, busy: f64, imputed: f64, servers: f64) -> Self {
         let scale = busy / imputed.max(f64::MIN_POSITIVE);
-        Self { there, busy, scale, queueing: waiting(servers, busy) / busy.max(f64::MIN_POSITIVE), imputed }
+        let each = busy / stations;
+        Self { there, busy, scale, queueing: waiting(servers, each) / each.max(f64::MIN_POSITIVE), imputed }
     }
 
     fn own_time(&self, imputed: f64) -> OwnTime {
@@ -359,10 +397,12 @@ struct Evidence {
 
 impl Evidence {
     fn of(occupancy: &Occupancy, servers: u32, probability: f64, seen: f64, measured: Option<Busy>) -> Self {
-        let imputed = occupancy.shared(&Share::new(servers, probability, seen, occupancy.most));
+        let stations = occupancy.stations as f64;
+        let imputed = occupancy.shared(&Share::new(servers, probability, seen / stations, occupancy.most));
         let tolerance = (1.0 + occupancy.stays() as f64 * NO_CORRELATION * NO_CORRELATION).sqrt();
         let dependence = imputed.dependence / tolerance;
-        let off = measured.map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers))));
+        let off = measured
+            .map_or(0.0, |busy| unlike(seen / probability * imputed.all, busy.cores(f64::from(servers) * stations)));
         Self { imputed, dependence, off }
     }
 
@@ -393,9 +433,11 @@ fn fitted(
 ) -> Fit {
     let evidence = |servers: u32| Evidence::of(occupancy, servers, probability, seen, measured);
     if let Some(Multiplicity::Finite(servers)) = given {
+        let servers = (servers / occupancy.stations as u32).max(1);
         return Fit { servers, range: (servers, Some(servers)), imputed: evidence(servers).imputed };
     }
-    let most = if probability < 1.0 { (seen / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
+    let seen_each = seen / occupancy.stations as f64;
+    let most = if probability < 1.0 { (seen_each / probability * 4.0).ceil() as usize + 4 } else { occupancy.most };
     let mut best: Option<(f64, u32, Imputed)> = None;
     let mut fit: Vec<u32> = Vec::new();
     let tried = candidates(most.max(occupancy.most));

@@ -1,5 +1,7 @@
 //! How many invocations were at work at a host together, and what part of its time each of them had.
 
+use std::collections::BTreeMap;
+
 use crate::lqn::stays::{Rank, Stay, Stays};
 use crate::model::servers::sampled::Share;
 
@@ -21,6 +23,8 @@ struct Seen {
     entry: usize,
     /// Its kind: stays of one kind have one distribution of demands.
     kind: usize,
+    /// The station that it is at.
+    station: usize,
 }
 
 /// Stays at a host within stretches of time of which none is missing.
@@ -31,7 +35,9 @@ pub struct Occupancy {
     edges: Vec<(i64, bool, usize)>,
     kinds: usize,
     entries: usize,
-    /// The most that were there together.
+    /// Stations with servers of their own: copies of the host.
+    pub stations: usize,
+    /// The most that were at one station together.
     pub most: usize,
 }
 
@@ -49,6 +55,12 @@ pub struct Imputed {
 impl Occupancy {
     /// Of the entries of a host.
     pub fn of(entries: &[&Stays]) -> Self {
+        Self::of_copies(entries, &BTreeMap::new())
+    }
+
+    /// Of the entries of a host with copies, of which each has servers of its own: which copy an instance is at.
+    pub fn of_copies(entries: &[&Stays], copies: &BTreeMap<u32, usize>) -> Self {
+        let stations = copies.values().max().map_or(1, |last| last + 1);
         // Where one entry's stays were too many to be kept, others count for the same stretches of time only.
         let before: Option<Rank> = entries.iter().filter_map(|stays| stays.complete_before()).min();
         let mut seen = Vec::new();
@@ -61,6 +73,7 @@ impl Occupancy {
                 end: stay.end(),
                 entry,
                 kind: kinds + stay.part.min(PARTS - 1) as usize,
+                station: copies.get(&stay.site).copied().unwrap_or(0),
             };
             seen.extend(kept.into_iter().filter(within).map(of));
             kinds += PARTS as usize;
@@ -69,12 +82,13 @@ impl Occupancy {
         let both = |(number, stay): (usize, &Seen)| [(stay.start, true, number), (stay.end, false, number)];
         let mut edges: Vec<_> = seen.iter().enumerate().flat_map(both).collect();
         edges.sort_unstable();
-        let (mut there, mut most) = (0_usize, 0);
-        for (_, begins, _) in &edges {
-            there = if *begins { there + 1 } else { there - 1 };
-            most = most.max(there);
+        let (mut there, mut most) = (vec![0_usize; stations], 0);
+        for (_, begins, number) in &edges {
+            let there = &mut there[seen[*number].station];
+            *there = if *begins { *there + 1 } else { *there - 1 };
+            most = most.max(*there);
         }
-        Self { seen, edges, kinds, entries: entries.len(), most }
+        Self { seen, edges, kinds, entries: entries.len(), stations, most }
     }
 
     /// How many stays there are.
@@ -126,19 +140,20 @@ impl Occupancy {
     pub fn shared(&self, share: &Share) -> Imputed {
         let mut found = vec![0_usize; self.seen.len()];
         let mut had = vec![0.0; self.seen.len()];
-        let (mut there, mut last, mut sum) = (0_usize, 0_i64, 0.0);
+        let mut stations = vec![(0_usize, 0_i64, 0.0); self.stations];
         for &(time, begins, number) in &self.edges {
-            if there > 0 {
-                sum += time.abs_diff(last) as f64 * share.of(there - 1);
+            let (there, last, sum) = &mut stations[self.seen[number].station];
+            if *there > 0 {
+                *sum += time.abs_diff(*last) as f64 * share.of(*there - 1);
             }
-            last = time;
+            *last = time;
             if begins {
-                found[number] = there;
-                had[number] = -sum;
-                there += 1;
+                found[number] = *there;
+                had[number] = -*sum;
+                *there += 1;
             } else {
-                had[number] += sum;
-                there -= 1;
+                had[number] += *sum;
+                *there -= 1;
             }
         }
         let (mut own, mut processor) = (vec![0.0; self.entries], vec![0.0; self.entries]);

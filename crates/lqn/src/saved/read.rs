@@ -6,10 +6,11 @@ use rustc_hash::FxHashSet;
 
 use super::write::digits;
 use super::{
-    BlockShape, BranchShape, Document, EntryShape, IdsShape, MOST, MOST_SQUARES, MomentsShape, StartsShape, VERSION,
-    WorkShape,
+    BlockShape, BranchShape, DeploymentShape, Document, EntryShape, IdsShape, MOST, MOST_SQUARES, MomentsShape,
+    StartsShape, VERSION, WorkShape,
 };
 use crate::codes;
+use crate::deployment::{self, Replica, Seen};
 use crate::kept_ids::{KeptIds, Numbers};
 use crate::starts::{Starts, Stretch};
 use crate::submodel::{
@@ -110,8 +111,13 @@ impl Reader<'_> {
 
     fn starts(&mut self, shape: &StartsShape, item: &str) -> Starts {
         let mut cells = Vec::with_capacity(shape.cells.len());
-        for &(first, last, operations) in &shape.cells {
-            cells.push(Stretch { first, last, operations: self.count(operations, MOST, item) });
+        if !shape.responses.is_empty() && shape.responses.len() != shape.cells.len() {
+            self.wrong(item, "`starts` have response times of other cells".to_owned());
+        }
+        for (number, &(first, last, operations)) in shape.cells.iter().enumerate() {
+            let operations = self.count(operations, MOST, item);
+            let response = shape.responses.get(number).map(|own| self.moments(own, item)).unwrap_or_default();
+            cells.push(Stretch { first, last, operations, response });
         }
         Starts::of_cells(shape.shift, cells).unwrap_or_else(|| {
             self.wrong(item, "`starts` are not in the order of time, or not in cells of one length".to_owned());
@@ -132,6 +138,7 @@ impl Reader<'_> {
             let operations = self.count(shape.operations, MOST, &item);
             let fragments = self.count(shape.fragments, operations, &item);
             let headless = self.count(shape.headless, fragments, &item);
+            let failures = self.count(shape.failures, operations, &item);
             let sampled = shape.sampled.as_ref().map(|own| Sampled {
                 operations: self.count(own.operations, operations, &item),
                 thousandths: self.count(own.thousandths, MOST, &item),
@@ -150,6 +157,7 @@ impl Reader<'_> {
             total.ids = ids.unwrap_or_default();
             total.undated = undated.unwrap_or_default();
             (total.operations, total.fragments, total.headless) = (operations, fragments, headless);
+            total.failures = failures;
             total.sampled = sampled.unwrap_or_default();
             total.starts = starts;
             (total.first_start, total.last_start, total.last_end) =
@@ -160,6 +168,9 @@ impl Reader<'_> {
         for (task, count) in &document.instances {
             let task = sub.names.intern(task);
             sub.instances.insert(task, *count);
+        }
+        if let Some(shape) = &document.deployment {
+            self.deployment(&mut sub, shape);
         }
         let indices: Vec<Option<EntryIndex>> =
             document.entries.iter().enumerate().map(|(number, shape)| self.entry(&mut sub, number, shape)).collect();
@@ -176,6 +187,27 @@ impl Reader<'_> {
             }
         }
         sub
+    }
+
+    fn deployment(&mut self, sub: &mut SubModel, shape: &DeploymentShape) {
+        if shape.replicas.len() > deployment::MOST {
+            self.wrong("deployment", format!("no more than {} instances are kept", deployment::MOST));
+        }
+        for (number, own) in shape.replicas.iter().take(deployment::MOST).enumerate() {
+            let item = format!("deployment.replicas[{number}]");
+            let [task, instance, machine] = [&own.task, &own.instance, &own.machine].map(|text| sub.names.intern(text));
+            if own.first > own.last {
+                self.wrong(&item, "the first invocation comes after the last".to_owned());
+            }
+            let invocations = self.count(own.invocations, MOST, &item);
+            let seen = Seen { first: own.first, last: own.last, invocations, cores: own.cores };
+            sub.deployment.see(&sub.names, Replica { task, instance, machine }, &seen);
+        }
+        match shape.cut.as_ref().map(|cut| hex(cut, 16)) {
+            Some(Some(cut)) => sub.deployment.cut_at(cut as u64),
+            Some(None) => self.wrong("deployment", "`cut` is no digest of 16 hexadecimal digits".to_owned()),
+            None => {}
+        }
     }
 
     /// An entry without its work.
@@ -206,6 +238,8 @@ impl Reader<'_> {
         (entry.response, entry.responses, entry.stays) = (response, responses, stays);
         entry.invocations = self.count(shape.invocations, MOST, &item);
         entry.moved_waits = self.count(shape.moved_waits, MOST, &item);
+        entry.failures = self.count(shape.failures, MOST, &item);
+        entry.retries = self.count(shape.retries, MOST, &item);
         if shape.witnesses.len() > WITNESSES {
             self.wrong(&item, format!("an entry has at most {WITNESSES} witnesses"));
         }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::stays::StaysShape;
 use super::timing;
 use super::{
-    ActivityShape, BlockShape, BranchShape, BranchTotalShape, Document, EntryShape, IdsShape, MomentsShape,
-    NumbersShape, RequestShape, RequestWord, SampledShape, ScenarioShape, StartsShape, UndatedShape, VERSION,
-    WitnessShape, WorkShape,
+    ActivityShape, BlockShape, BranchShape, BranchTotalShape, DeploymentShape, Document, EntryShape, IdsShape,
+    MomentsShape, NumbersShape, ReplicaShape, RequestShape, RequestWord, SampledShape, ScenarioShape, StartsShape,
+    UndatedShape, VERSION, WitnessShape, WorkShape,
 };
+use crate::deployment::{Replica, Seen};
 use crate::kept_ids::KeptIds;
 use crate::starts::Starts;
 use crate::submodel::{
@@ -30,6 +31,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
             operations: total.operations,
             fragments: total.fragments,
             headless: total.headless,
+            failures: total.failures,
             sampled: (total.sampled != Sampled::default()).then_some(SampledShape {
                 operations: total.sampled.operations,
                 thousandths: total.sampled.thousandths,
@@ -58,6 +60,7 @@ pub fn write(sub: &SubModel, merge: &str) -> String {
         concurrent: sub.concurrent,
         set_aside: sub.set_aside,
         instances: sub.instances.iter().map(|(task, count)| (sub.names.text(*task).to_owned(), *count)).collect(),
+        deployment: DeploymentShape::of(sub),
         scenarios,
         entries,
     };
@@ -86,6 +89,8 @@ fn entry_shape(sub: &SubModel, entry: &EntryTotal, numbers: &[u32]) -> EntryShap
         calls,
         pairs,
         stays: StaysShape::of(&entry.stays),
+        failures: entry.failures,
+        retries: entry.retries,
         witnesses: entry
             .witnesses
             .iter()
@@ -136,6 +141,24 @@ fn work_shape(sub: &SubModel, at: Position, work: &WorkTotal, numbers: &[u32]) -
     }
 }
 
+impl DeploymentShape {
+    fn of(sub: &SubModel) -> Option<Self> {
+        let text = |name| sub.names.text(name).to_owned();
+        let replica = |(replica, seen): (&Replica, &Seen)| ReplicaShape {
+            task: text(replica.task),
+            instance: text(replica.instance),
+            machine: text(replica.machine),
+            first: seen.first,
+            last: seen.last,
+            invocations: seen.invocations,
+            cores: seen.cores,
+        };
+        let mut replicas: Vec<ReplicaShape> = sub.deployment.replicas().map(replica).collect();
+        replicas.sort();
+        (!replicas.is_empty()).then(|| Self { replicas, cut: sub.deployment.cut().map(digits) })
+    }
+}
+
 impl IdsShape {
     fn of(ids: &KeptIds) -> Option<Self> {
         let numbers = ids.numbers.iter().map(|own| NumbersShape { greatest: own.greatest, sum: own.sum.to_string() });
@@ -146,7 +169,9 @@ impl IdsShape {
 impl StartsShape {
     fn of(starts: &Starts) -> Option<Self> {
         let cells: Vec<_> = starts.cells().iter().map(|cell| (cell.first, cell.last, cell.operations)).collect();
-        (!cells.is_empty()).then(|| Self { shift: starts.shift(), cells })
+        let timed = starts.cells().iter().any(|cell| cell.response.count > 0);
+        let responses = starts.cells().iter().filter(|_| timed).map(|cell| MomentsShape::of(&cell.response)).collect();
+        (!cells.is_empty()).then(|| Self { shift: starts.shift(), cells, responses })
     }
 }
 

@@ -221,6 +221,10 @@ pub struct EntryTotal {
     pub stays: Stays,
     /// How many of its invocations were taken from an entry of another type that was outvoted. Completion counts them.
     pub outvoted: u64,
+    /// How many of its invocations failed, as far as traces tell.
+    pub failures: u64,
+    /// How many of its invocations were asked for once more, after one that failed.
+    pub retries: u64,
     /// The least origins of invocations, in order, at most [`WITNESSES`].
     pub witnesses: Vec<Witness>,
 }
@@ -235,6 +239,8 @@ impl EntryTotal {
     pub fn take_in(&mut self, other: &Self) {
         self.invocations += other.invocations;
         self.outvoted += other.outvoted;
+        self.failures += other.failures;
+        self.retries += other.retries;
         self.response.merge(&other.response);
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
@@ -266,6 +272,8 @@ impl EntryTotal {
         self.responses.merge(&other.responses);
         self.stays.merge(&other.stays);
         self.outvoted += other.outvoted;
+        self.failures += other.failures;
+        self.retries += other.retries;
         for (label, call) in &other.calls {
             self.calls.entry(label.renumbered(entries)).or_default().merge(call);
         }

@@ -36,6 +36,8 @@ pub struct ScenarioTotal {
     pub headless: u64,
     /// How many operations more there were whose first span was lost. Completion counts them.
     pub beheaded: u64,
+    /// How many of all failed, as far as traces tell.
+    pub failures: u64,
     /// How they were sampled, as far as traces tell.
     pub sampled: Sampled,
     /// The trace identifiers of those that tell nothing of it.
@@ -68,6 +70,7 @@ impl ScenarioTotal {
         self.fragments += other.fragments;
         self.headless += other.headless;
         self.beheaded += other.beheaded;
+        self.failures += other.failures;
         self.sampled.merge(&other.sampled);
         self.ids.merge(&other.ids);
         self.first_start = least(self.first_start, other.first_start);

@@ -72,7 +72,7 @@ impl Scenarios {
         let nanoseconds = (began * 1e9) as i64;
         total.first_start = Some(total.first_start.map_or(nanoseconds, |first| first.min(nanoseconds)));
         total.last_start = Some(total.last_start.map_or(nanoseconds, |last| last.max(nanoseconds)));
-        total.starts.add(nanoseconds);
+        total.starts.add(nanoseconds, None);
         let last = last_end.known().map_or(0, |last| (last * 1e9) as i64);
         total.last_end = Some(total.last_end.map_or(last, |before| before.max(last)));
     }

@@ -7,6 +7,7 @@
 mod branches;
 mod entries;
 mod groups;
+mod outcomes;
 mod rows;
 mod tables;
 mod timing;
@@ -121,7 +122,10 @@ impl Summary {
         let Scratch { nodes, requests, branches, found, visits, made, timing } = scratch;
         let (nodes, requests, index) = (nodes.of(number), requests.of(number), found[number]);
         self.tables.invocation(index);
-        self.cuts.add_witness(&mut self.submodel, index, toeg, names, outcome.entries[number].accepted_at);
+        let accepted_at = outcome.entries[number].accepted_at;
+        self.cuts.add_witness(&mut self.submodel, index, toeg, names, accepted_at);
+        self.add_outcome(toeg, outcome, accepted_at, requests, found, index);
+        let site = self.add_replica(toeg, names, accepted_at, index);
         let branches = branches.of_entry(number);
         let invocation = Invocation { toeg, outcome, entry: number as u32, nodes, requests, branches };
         let strands = !branches.is_empty() && (!is_measured(toeg) || are_strands(invocation));
@@ -177,7 +181,7 @@ impl Summary {
             timing.look(visit, &keys);
             timing.add_to(self.submodel.entry_mut(index));
             if let Some(begin) = toeg.operation().start {
-                add_stays(&mut self.submodel.entry_mut(index).stays, begin, &own);
+                add_stays(&mut self.submodel.entry_mut(index).stays, begin, &own, site);
             }
         } else if timed && is_measured(toeg) {
             timing.look_at_response(toeg, outcome, number as EntryNumber, nodes);
@@ -208,7 +212,8 @@ impl Summary {
         let scenario = self.entries.name(&mut self.submodel, &names.names, operation.scenario);
         let fragments = u64::from(operation.extent != Extent::Whole);
         let headless = u64::from(operation.extent == Extent::Headless);
-        let mut one = ScenarioTotal { operations: 1, fragments, headless, ..Default::default() };
+        let failures = u64::from(outcomes::failed(toeg, toeg.root()));
+        let mut one = ScenarioTotal { operations: 1, fragments, headless, failures, ..Default::default() };
         if let Some(weight) = operation.weight {
             one.sampled.add(weight);
         } else if operation.extent == Extent::Whole
@@ -244,7 +249,7 @@ impl Summary {
             total.responses.add(response);
         }
         if let Some(start) = operation.start {
-            total.starts.add(start);
+            total.starts.add(start, response);
         }
     }
 }
@@ -266,11 +271,11 @@ impl Scratch {
 }
 
 /// Keeps when an invocation did its own work, in an operation that begins at that nanosecond.
-fn add_stays(stays: &mut Stays, begin: i64, own: &[Own]) {
+fn add_stays(stays: &mut Stays, begin: i64, own: &[Own], site: u32) {
     for (part, (start, end)) in (0..).zip(stretches(own)) {
         let length = ((end - start) * 1e9).round() as u64;
         if length > 0 {
-            stays.add(Stay { start: begin.saturating_add((start * 1e9).round() as i64), length, part });
+            stays.add(Stay { start: begin.saturating_add((start * 1e9).round() as i64), length, part, site });
         }
     }
 }

@@ -367,6 +367,7 @@ impl<'a> Emitter<'a> {
             service: names.names.intern(self.process(call.site)),
             name: names.names.intern(&self.profile.label(call.key, false)),
             kind,
+            ..SpanItem::default()
         });
         self.item_of[place] = self.items.len() as u32 - 1;
         self.item_of[place]

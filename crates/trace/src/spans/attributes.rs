@@ -4,7 +4,10 @@
 //! |---|---|
 //! | service | `service.name` of the resource (Jaeger: `serviceName` of the process) |
 //! | instance | `service.instance.id`, `k8s.pod.name`, `container.id` |
-//! | machine | `host.id`, `host.name`, `hostname`, `ip` |
+//! | clock | `host.id`, `host.name`, `hostname`, `ip` |
+//! | machine | `k8s.node.uid`, `k8s.node.name`, `host.id`; `host.name` or `hostname` outside of containers |
+//! | cores | see `placement.rs` |
+//! | failure, retry | see `outcome.rs` |
 //! | kind | OTLP `kind`; Jaeger tag `span.kind` |
 //! | peer of a call | `peer.service`; `messaging.destination.name`, `messaging.destination`, `message_bus.destination`; `db.system.name` or `db.system` or `db.type` with `db.namespace` or `db.name` or `db.instance`; `server.address` or `net.peer.name` or `peer.hostname` or `http.host` or `net.sock.peer.addr` or `peer.address` or `peer.ipv4`, with `server.port` or `net.peer.port` or `peer.port`; the host of `url.full` or `http.url`; `rpc.service`; `faas.invoked_name`; the service in a gRPC span name `/package.Service/Method` |
 //! | route | `http.route`, `url.template` |
@@ -17,6 +20,8 @@ use rustc_hash::FxHashSet;
 use crate::retained::{Attribute, Data, Keys, Status};
 use crate::spans::json::{Scalar, Shape};
 use crate::spans::model::{Messaging, SpanKind};
+use crate::spans::outcome::{self, Outcome};
+use crate::spans::placement::{self, Placement};
 use crate::spans::sampling::{self, Sampling};
 use dyelog_diagnostic::names::{Name, Names};
 
@@ -53,6 +58,10 @@ pub enum Meaning {
     Cpu(f64),
     /// How the operation was sampled.
     Sampling(sampling::Key),
+    /// Whether the span failed, or was made once more.
+    Outcome(outcome::Key),
+    /// Where the service runs.
+    Placement(placement::Key),
 }
 
 /// The rank of a peer that is a database, between the other ranks.
@@ -102,12 +111,17 @@ pub fn meaning(key: &str) -> Meaning {
         "sampler.param" => Meaning::Sampling(sampling::Key::Parameter),
         "X-SampleRatio" => Meaning::Sampling(sampling::Key::Ratio),
         "sampleRate" | "SampleRate" => Meaning::Sampling(sampling::Key::Rate),
-        _ if key.contains("cpu") => cpu(key),
-        _ => Meaning::Nothing,
+        _ => cpu(key)
+            .or_else(|| placement::key(key).map(Meaning::Placement))
+            .or_else(|| outcome::key(key).map(Meaning::Outcome))
+            .unwrap_or(Meaning::Nothing),
     }
 }
 
-fn cpu(key: &str) -> Meaning {
+fn cpu(key: &str) -> Option<Meaning> {
+    if !key.contains("cpu") {
+        return None;
+    }
     let (stem, factor) = match key.rsplit_once('_') {
         Some((stem, "ns")) => (stem, 1e-9),
         Some((stem, "us")) => (stem, 1e-6),
@@ -115,8 +129,10 @@ fn cpu(key: &str) -> Meaning {
         _ => (key, 1.0),
     };
     match stem {
-        "thread.cpu_time" | "thread.cpu.time" | "cpu.time" | "cpu_time" | "process.cpu.time" => Meaning::Cpu(factor),
-        _ => Meaning::Nothing,
+        "thread.cpu_time" | "thread.cpu.time" | "cpu.time" | "cpu_time" | "process.cpu.time" => {
+            Some(Meaning::Cpu(factor))
+        }
+        _ => None,
     }
 }
 
@@ -163,6 +179,10 @@ pub struct Attributes {
     pub bad_cpu: Option<f64>,
     /// How the operation was sampled.
     pub sampling: Sampling,
+    /// Whether the span failed, or was made once more.
+    pub outcome: Outcome,
+    /// Where the service runs, but for what names its machine and instance.
+    pub placement: Placement,
     /// What is kept of all attributes, where anything is.
     pub keeping: Option<Keeping>,
 }
@@ -253,6 +273,8 @@ impl Default for Attributes {
             cpu: f64::NAN,
             bad_cpu: None,
             sampling: Sampling::default(),
+            outcome: Outcome::default(),
+            placement: Placement::default(),
             keeping: None,
         }
     }
@@ -284,6 +306,8 @@ impl Attributes {
         self.cpu = f64::NAN;
         self.bad_cpu = None;
         self.sampling = Sampling::default();
+        self.outcome = Outcome::default();
+        self.placement = Placement::default();
         if let Some(keeping) = &mut self.keeping {
             keeping.attributes.clear();
             (keeping.status, keeping.event) = (Status::Unset, Name::NONE);
@@ -334,10 +358,30 @@ impl Attributes {
             self.sampling.take(key, value.text(), number);
             return;
         }
+        if let Meaning::Placement(key) = meaning {
+            let number = value.float();
+            self.placement.take(key, value.text(), number);
+            return;
+        }
+        if let Meaning::Outcome(key) = meaning {
+            if value.shape == Shape::Bool {
+                self.outcome.take(key, if value.truth() { "true" } else { "" });
+            } else if let Some(text) = value.text() {
+                self.outcome.take(key, text);
+            }
+            return;
+        }
         let Some(text) = value.text() else { return };
         let text = text.trim();
         match meaning {
-            Meaning::Nothing | Meaning::Cpu(_) | Meaning::Sampling(_) => {}
+            Meaning::Host(rank) => self.placement.host(rank, text),
+            // A pod or a container.
+            Meaning::Instance(1 | 2) => self.placement.take(placement::Key::Container, Some(text), None),
+            _ => {}
+        }
+        match meaning {
+            Meaning::Nothing | Meaning::Cpu(_) | Meaning::Sampling(_) | Meaning::Outcome(_) | Meaning::Placement(_) => {
+            }
             Meaning::Service => self.service.offer(0, text),
             Meaning::Instance(rank) => self.instance.offer(rank, text),
             Meaning::Host(rank) => self.host.offer(rank, text),
@@ -366,6 +410,11 @@ impl Attributes {
     /// The machine; empty where not given.
     pub fn host(&self) -> &str {
         &self.host.text
+    }
+
+    /// The machine that it runs on, where that is told; empty otherwise.
+    pub fn machine(&self) -> &str {
+        self.placement.machine()
     }
 
     /// The route of the request; empty where not given.

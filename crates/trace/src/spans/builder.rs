@@ -9,7 +9,7 @@ use crate::spans::attributes::{Attributes, Keeping};
 use crate::spans::formats::Reference;
 use crate::spans::ids::SpanId;
 use crate::spans::json::{Scalar, ScalarInto, Shape};
-use crate::spans::model::{Span, SpanKind, Spans};
+use crate::spans::model::{Recorder, Span, SpanKind, Spans};
 use crate::spans::pieces::Times;
 use crate::{ReadReport, codes};
 use dyelog_diagnostic::names::{Name, Names};
@@ -244,6 +244,9 @@ impl<'a> Builder<'a> {
 
     /// Keeps what is wanted of the span that was taken last.
     pub(crate) fn close(&mut self) {
+        if let Some(span) = self.spans.spans.last_mut() {
+            span.failed |= self.open.status == Status::Error;
+        }
         let (Some(kept), Some(own)) = (&mut self.spans.kept, &mut self.attributes.keeping) else { return };
         if self.open.status == Status::Unset {
             self.open.status = own.status;
@@ -348,6 +351,8 @@ impl<'a> Builder<'a> {
         span.messaging = self.attributes.messaging();
         span.route = self.names.intern(self.attributes.route());
         span.cpu = self.attributes.cpu;
+        span.failed |= self.attributes.outcome.failed(span.kind);
+        span.retry |= self.attributes.outcome.retry;
         // A span's own attributes tell more than its trace state, and that more than its resource.
         let told = [self.attributes.sampling.weight(), span.weight, self.resource.sampling.weight()];
         span.weight = told.into_iter().find(|weight| !weight.is_nan()).unwrap_or(span.weight);
@@ -366,14 +371,24 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The instance and machine that the span's own attributes tell.
-    pub fn own_names(&mut self) -> [Name; 2] {
-        [self.attributes.instance(), self.attributes.host()].map(|text| self.names.intern(text))
+    /// Who the span's own attributes say that recorded it.
+    pub fn own_recorder(&mut self) -> Recorder {
+        recorder(&self.attributes, self.names)
     }
 
-    /// The service, instance and machine that the resource tells.
-    pub fn resource_names(&mut self) -> [Name; 3] {
-        [self.resource.service(), self.resource.instance(), self.resource.host()].map(|text| self.names.intern(text))
+    /// Who the resource says that recorded its spans.
+    pub fn resource_recorder(&mut self) -> Recorder {
+        recorder(&self.resource, self.names)
+    }
+}
+
+fn recorder(attributes: &Attributes, names: &mut Names) -> Recorder {
+    Recorder {
+        service: names.intern(attributes.service()),
+        instance: names.intern(attributes.instance()),
+        host: names.intern(attributes.host()),
+        machine: names.intern(attributes.machine()),
+        cores: attributes.placement.cores(),
     }
 }
 

@@ -59,6 +59,10 @@ pub struct Span {
     pub instance: Name,
     /// The machine, where it is recorded. Spans of one machine share a clock.
     pub host: Name,
+    /// The machine whose processors it had, where that is told.
+    pub machine: Name,
+    /// How many cores its service may use there, in thousandths; 0 where not told.
+    pub cores: u32,
     /// What it does: a method, an endpoint, a destination.
     pub name: Name,
     /// The route that the instrumentation tells, with places for identifiers: `/user/{name}`.
@@ -81,6 +85,10 @@ pub struct Span {
     pub endless: bool,
     /// Whether it stands in place of a span that was lost.
     pub lost: bool,
+    /// Whether it failed.
+    pub failed: bool,
+    /// Whether it is made once more, after another that failed.
+    pub retry: bool,
     /// How many operations the one that it begins stands for; NaN where nothing tells it.
     pub weight: f64,
 }
@@ -98,6 +106,8 @@ impl Default for Span {
             service: Name::NONE,
             instance: Name::NONE,
             host: Name::NONE,
+            machine: Name::NONE,
+            cores: 0,
             name: Name::NONE,
             route: Name::NONE,
             peer: Name::NONE,
@@ -109,6 +119,8 @@ impl Default for Span {
             remote: false,
             endless: false,
             lost: false,
+            failed: false,
+            retry: false,
             weight: sampling::UNKNOWN,
         }
     }
@@ -132,6 +144,34 @@ impl Span {
         } else {
             Clock { host: Name::NONE, service: self.service, instance: self.instance }
         }
+    }
+}
+
+/// Who recorded a span, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorder {
+    /// The service.
+    pub service: Name,
+    /// The instance of the service.
+    pub instance: Name,
+    /// The machine whose clock it is.
+    pub host: Name,
+    /// The machine whose processors it has.
+    pub machine: Name,
+    /// How many cores it may use, in thousandths; 0 where not told.
+    pub cores: u32,
+}
+
+impl Recorder {
+    /// Says so of a span, whatever its service.
+    pub fn place(self, span: &mut Span) {
+        (span.instance, span.host, span.machine, span.cores) = (self.instance, self.host, self.machine, self.cores);
+    }
+
+    /// Says so of a span.
+    pub fn sign(self, span: &mut Span) {
+        span.service = self.service;
+        self.place(span);
     }
 }
 
@@ -254,10 +294,12 @@ impl Spans {
                 .then_with(|| a.parent.cmp(&b.parent))
                 .then_with(|| text(a.instance).cmp(text(b.instance)))
                 .then_with(|| text(a.host).cmp(text(b.host)))
+                .then_with(|| text(a.machine).cmp(text(b.machine)))
                 .then_with(|| text(a.peer).cmp(text(b.peer)))
                 .then_with(|| {
                     (a.messaging, a.follows, a.remote, a.endless).cmp(&(b.messaging, b.follows, b.remote, b.endless))
                 })
+                .then_with(|| (a.failed, a.retry, a.cores).cmp(&(b.failed, b.retry, b.cores)))
                 .then_with(|| a.cpu.total_cmp(&b.cpu))
                 .then_with(|| self.links_of(a).cmp(self.links_of(b)))
                 .then_with(|| self.file_of(a).cmp(self.file_of(b)))

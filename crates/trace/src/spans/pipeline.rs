@@ -18,7 +18,7 @@ use crate::spans::skew::{Observation, Skew};
 use crate::spans::time::{OUR_DAYS, unit_of};
 use crate::spans::toeg::Emitter;
 use crate::spans::unanswered::{Answering, Unanswered};
-use crate::{Extent, Operation, Origins, ReadReport, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
+use crate::{Extent, Operation, Origins, ReadReport, Replica, Sink, SpanItem, SpanTree, TraceNames, Wanted, codes};
 use dyelog_diagnostic::names::{Name, Names};
 use dyelog_diagnostic::{Diagnostic, Place, Severity};
 
@@ -76,7 +76,9 @@ pub(super) fn operations(
                 (true, 1) => Extent::Headless,
                 (true, _) => Extent::Rest,
             },
-            origins: Origins::Items(tree.spans.iter().map(|span| item(&forest, span)).collect()),
+            origins: Origins::Items(
+                tree.spans.iter().map(|span| item(span, forest.spans.span_text(span.id), &names.names)).collect(),
+            ),
             events,
         };
         report.operations += 1;
@@ -144,8 +146,27 @@ fn look_at_grain(all: &Spans, spans: &[Span], report: &mut ReadReport) {
     });
 }
 
-fn item(forest: &Forest, span: &Span) -> SpanItem {
-    SpanItem { id: forest.spans.span_text(span.id), service: span.service, name: span.name, kind: span.kind }
+fn item(span: &Span, id: Arc<str>, names: &Names) -> SpanItem {
+    SpanItem {
+        id,
+        service: span.service,
+        name: span.name,
+        kind: span.kind,
+        replica: Replica { instance: instance(span, names), machine: span.machine, cores: span.cores },
+        failed: span.failed,
+        retry: span.retry,
+    }
+}
+
+/// What tells an instance of a service from others: its identifier, else its host, unless that is an address that everybody has.
+fn instance(span: &Span, names: &Names) -> Name {
+    let told = [span.instance, span.machine, span.host].into_iter().find(|name| name.is_some());
+    let is_own = |name: &Name| {
+        let text = names.text(*name);
+        let everybodys = ["127.", "0.0.0.0", "169.254.", "fe80:"];
+        text != "localhost" && text != "::1" && !everybodys.iter().any(|start| text.starts_with(start))
+    };
+    told.filter(is_own).unwrap_or(Name::NONE)
 }
 
 /// The spans of an operation as they were recorded, their clocks corrected by what is to be added to each.

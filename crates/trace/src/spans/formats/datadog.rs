@@ -116,7 +116,7 @@ impl Datadog {
         if own.whole(&["error"]).is_some_and(|error| error != 0) {
             builder.open.status = Status::Error;
         }
-        [span.instance, span.host] = builder.own_names();
+        builder.own_recorder().place(&mut span);
         span.first_link = builder.spans.links.len() as u32;
         for link in own.list("span_links").iter().filter_map(Record::of) {
             let trace = builder.spans.trace_id(&number_text(link, &["trace_id", "traceID"]));

@@ -63,7 +63,7 @@ impl GoSpan {
                 let shape = map.next_value_seed(ArrayOf(&mut list))?;
                 builder.expect(Shape::Array, shape, "Resource");
             }
-            "Status" if builder.wanted().spans => status(builder, map)?,
+            "Status" => status(builder, map)?,
             "Events" if builder.wanted().events => events(builder, map)?,
             "Links" => {
                 self.span.first_link = builder.spans.links.len() as u32;
@@ -81,7 +81,7 @@ impl GoSpan {
             return;
         }
         let mut span = std::mem::take(&mut self.span);
-        [span.service, span.instance, span.host] = builder.resource_names();
+        builder.resource_recorder().sign(&mut span);
         builder.apply_attributes(&mut span);
         let resource = builder.keep_resource();
         let before = builder.spans.spans.len();

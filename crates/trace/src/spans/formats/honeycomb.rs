@@ -91,7 +91,7 @@ impl Honeycomb {
         span.name = builder.names.intern(&own.text(&["name"]));
         span.kind = SpanKind::parse(&own.text(&["span.kind", "span_kind", "kind", "meta.span_type"]));
         span.service = builder.names.intern(&own.text(&["service.name", "service_name"]));
-        [span.instance, span.host] = builder.own_names();
+        builder.own_recorder().place(&mut span);
         if failed(own) {
             builder.open.status = Status::Error;
         }

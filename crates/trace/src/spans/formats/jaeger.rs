@@ -17,7 +17,7 @@ use crate::spans::input;
 use crate::spans::json::{
     AnyValueInto, ArrayOf, EitherOf, Elements, Members, ObjectOf, Scalar, ScalarInto, Shape, skip,
 };
-use crate::spans::model::{Link, Span};
+use crate::spans::model::{Link, Recorder, Span};
 use crate::spans::time::from_go_duration;
 use dyelog_diagnostic::names::{Name, Names};
 
@@ -65,17 +65,16 @@ struct Node<'r, 'n> {
     /// The key of the span's process in the table of its trace.
     process: Name,
     /// The process of the span itself, where it stands inline.
-    inline: Option<Recorder>,
+    inline: Option<Recording>,
     /// The table of processes, and since when the spans are waiting for it.
-    processes: FxHashMap<Name, Recorder>,
+    processes: FxHashMap<Name, Recording>,
     waiting: usize,
 }
 
 /// The process that recorded spans.
 #[derive(Clone, Copy, Debug)]
-struct Recorder {
-    /// Service, instance and machine.
-    names: [Name; 3],
+struct Recording {
+    recorder: Recorder,
     /// What is kept of it.
     resource: u32,
 }
@@ -126,7 +125,7 @@ impl<'r, 'n> Node<'r, 'n> {
                 continue;
             };
             let span = &mut builder.spans.spans[index];
-            [span.service, span.instance, span.host] = process.names;
+            process.recorder.sign(span);
             if let Some(kept) = &mut builder.spans.kept {
                 kept.belongs(index..index + 1, process.resource);
             }
@@ -153,7 +152,7 @@ impl<'r, 'n> Node<'r, 'n> {
         span.links = builder.spans.links.len() as u32 - span.first_link;
         builder.apply_attributes(&mut span);
         if let Some(process) = inline {
-            [span.service, span.instance, span.host] = process.names;
+            process.recorder.sign(&mut span);
         }
         let before = builder.spans.spans.len();
         let start = start.map(|start| start.saturating_sub(moved));
@@ -353,7 +352,7 @@ impl Members for Logs<'_, '_> {
 /// The table of processes of a trace.
 struct Processes<'r, 'n> {
     builder: &'r mut Builder<'n>,
-    table: &'r mut FxHashMap<Name, Recorder>,
+    table: &'r mut FxHashMap<Name, Recording>,
 }
 
 impl Members for Processes<'_, '_> {
@@ -371,11 +370,11 @@ struct Process<'r, 'n> {
 
 impl Process<'_, '_> {
     /// The service, instance and machine of a process.
-    fn read<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<Recorder, A::Error> {
+    fn read<'de, A: MapAccess<'de>>(builder: &mut Builder<'_>, map: &mut A) -> Result<Recording, A::Error> {
         builder.resource.clear();
         let shape = map.next_value_seed(ObjectOf(&mut Process { builder }))?;
         builder.expect(Shape::Object, shape, "process");
-        Ok(Recorder { names: builder.resource_names(), resource: builder.keep_resource() })
+        Ok(Recording { recorder: builder.resource_recorder(), resource: builder.keep_resource() })
     }
 }
 

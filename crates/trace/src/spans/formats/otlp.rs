@@ -116,7 +116,8 @@ impl Elements for ResourceList<'_, '_> {
         self.builder.resource.clear();
         let read = seq.next_element_seed(ObjectOf(&mut ResourceSpans { builder: self.builder }));
         // The resource may stand behind its spans.
-        let [service, instance, host] = self.builder.resource_names();
+        let recorder = self.builder.resource_recorder();
+        let service = recorder.service;
         if read.is_err() && !service.is_some() {
             // The input ends before it says of whom these spans are.
             self.builder.truncate((first, self.builder.spans.links.len()));
@@ -125,7 +126,7 @@ impl Elements for ResourceList<'_, '_> {
             if service.is_some() || !span.service.is_some() {
                 span.service = service;
             }
-            (span.instance, span.host) = (instance, host);
+            recorder.place(span);
         }
         let resource = self.builder.keep_resource();
         self.builder.belongs(first..self.builder.spans.spans.len(), resource);
@@ -276,7 +277,7 @@ impl Members for SpanReader<'_, '_> {
                 let shape = map.next_value_seed(ArrayOf(&mut list))?;
                 self.builder.expect(Shape::Array, shape, "attributes");
             }
-            "status" if self.builder.wanted().spans => status(self.builder, map)?,
+            "status" => status(self.builder, map)?,
             "events" if self.builder.wanted().events => events(self.builder, map)?,
             "links" => {
                 let shape = map.next_value_seed(ArrayOf(&mut LinkList { builder: self.builder }))?;

@@ -208,7 +208,8 @@ fn resource_spans(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malfo
             }
         }
     }
-    let [service, instance, host] = builder.resource_names();
+    let mut signed = Span::default();
+    builder.resource_recorder().sign(&mut signed);
     let resource = builder.keep_resource();
     let first = builder.spans.spans.len();
     let mut fields = Fields::of(message);
@@ -217,7 +218,7 @@ fn resource_spans(builder: &mut Builder<'_>, message: &[u8]) -> Result<(), Malfo
             let mut scope = Fields::of(value.bytes());
             while let Some((number, value)) = scope.next()? {
                 if number == 2 {
-                    span(builder, Span { service, instance, host, ..Span::default() }, value.bytes())?;
+                    span(builder, signed, value.bytes())?;
                 }
             }
         }
@@ -251,7 +252,7 @@ fn span(builder: &mut Builder<'_>, mut span: Span, message: &[u8]) -> Result<(),
             }
             11 if builder.wanted().events => event(builder, value.bytes())?,
             13 => link(builder, value.bytes())?,
-            15 if builder.wanted().spans => builder.open.status = status(value.bytes())?,
+            15 => builder.open.status = status(value.bytes())?,
             // Bit 8: it is known whether the parent is remote; bit 9: it is.
             16 => span.remote = value.number() & 0x300 == 0x300,
             _ => {}

@@ -1,0 +1,74 @@
+//! What spans tell of invocations beside their times: whether they failed, whether they were asked for once more, and which instance they were of.
+
+use super::Summary;
+use crate::driver::Outcome;
+use dyelog_lqn::deployment::{Replica, Seen};
+use dyelog_lqn::submodel::EntryIndex;
+use dyelog_trace::toeg::NONE;
+use dyelog_trace::{NodeId, SpanItem, Toeg, TraceNames};
+
+/// Whether the span of a node failed.
+pub(super) fn failed(toeg: &Toeg, node: NodeId) -> bool {
+    span(toeg, node).is_some_and(|span| span.failed)
+}
+
+fn span(toeg: &Toeg, node: NodeId) -> Option<&SpanItem> {
+    if node == NONE { None } else { toeg.operation().span_of(toeg.event(node)) }
+}
+
+impl Summary {
+    /// Counts an invocation that failed, and those of its requests that are made once more: the tracer says so, or one to the same entry
+    /// failed before.
+    pub(super) fn add_outcome(
+        &mut self,
+        toeg: &Toeg,
+        outcome: &Outcome,
+        accepted_at: NodeId,
+        requests: &[u32],
+        found: &[EntryIndex],
+        index: EntryIndex,
+    ) {
+        if failed(toeg, accepted_at) {
+            self.submodel.entry_mut(index).failures += 1;
+        }
+        // Calls of other threads were made at once, and are no second try.
+        let mut before: Vec<(EntryIndex, u32)> = Vec::new();
+        for &number in requests {
+            let request = &outcome.requests[number as usize];
+            let Some(to) = found.get(request.to as usize).copied() else { continue };
+            let callee = outcome.entries.get(request.to as usize).map_or(NONE, |entry| entry.accepted_at);
+            let told = span(toeg, request.at).is_some_and(|span| span.retry);
+            let thread = if request.at == NONE { 0 } else { toeg.event(request.at).thread };
+            if told || before.contains(&(to, thread)) {
+                self.submodel.entry_mut(to).retries += 1;
+            }
+            before.retain(|other| *other != (to, thread));
+            if failed(toeg, request.at) || failed(toeg, callee) {
+                before.push((to, thread));
+            }
+        }
+    }
+
+    /// Keeps which instance of its task an invocation was of; gives a number that tells it from others, 0 where nothing does.
+    pub(super) fn add_replica(
+        &mut self,
+        toeg: &Toeg,
+        names: &TraceNames,
+        accepted_at: NodeId,
+        index: EntryIndex,
+    ) -> u32 {
+        let Some(item) = span(toeg, accepted_at) else { return 0 };
+        let (replica, event) = (item.replica, toeg.event(accepted_at));
+        // The span of a client tells nothing of who served it.
+        if !replica.instance.is_some() || names.task(event.task).name != item.service {
+            return 0;
+        }
+        let Some(begin) = toeg.operation().start.filter(|_| !event.time.is_nan()) else { return 0 };
+        let at = begin.saturating_add((event.time * 1e9).round() as i64);
+        let instance = self.entries.name(&mut self.submodel, &names.names, replica.instance);
+        let machine = self.entries.name(&mut self.submodel, &names.names, replica.machine);
+        let task = self.submodel.entry(index).task;
+        let seen = Seen { first: at, last: at, invocations: 1, cores: replica.cores };
+        self.submodel.deployment.see(&self.submodel.names, Replica { task, instance, machine }, &seen)
+    }
+}

@@ -1,0 +1,257 @@
+//! Where traces say that tasks run: instances, machines and cores become settings where the configuration has none.
+//!
+//! Instances that were there together are replicas; those that follow each other are one that was started again. Tasks of which all instances are on the
+//! same machines share these machines' processors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::lqn::Multiplicity;
+use crate::lqn::deployment::{Replica, Seen};
+use crate::lqn::submodel::{Interaction, SubModel};
+use crate::model::codes;
+use crate::model::config::{Configuration, ProcessorSettings, TaskSettings};
+use crate::model::demand::is_measured;
+
+/// An identifier of which instances have fewer invocations each, on the mean, names something else: a request, a connection.
+const FEWEST_EACH: u64 = 10;
+
+/// How many of a kind are named.
+const SHOWN: usize = 8;
+
+/// What traces tell of the instances of a task.
+#[derive(Debug, Default)]
+struct Instances<'s> {
+    /// Those that were there together, on the mean over the time in which any was.
+    together: u32,
+    /// How many there were at all.
+    seen: usize,
+    /// Whether identifiers are of something else.
+    are_requests: bool,
+    machines: BTreeSet<&'s str>,
+    /// Of an instance, in thousandths; 0 where not told.
+    cores: u32,
+}
+
+/// The configuration with what traces tell of instances and machines, and notes that say so.
+pub fn placed(sub: &SubModel, configuration: &Configuration) -> (Configuration, Vec<Diagnostic>) {
+    let mut placing = Placing { placed: configuration.clone(), ..Placing::default() };
+    let tasks = instances(sub);
+    if tasks.is_empty() {
+        return (placing.placed, Vec::new());
+    }
+    // A user who says where one task runs, or what its own processor is like, keeps it there.
+    let is_free = |task: &str| {
+        let settings = configuration.tasks.get(task);
+        settings.is_none_or(|settings| settings.processor.is_none() && settings.replicas.is_none())
+            && !configuration.processors.contains_key(task)
+    };
+    let mut on: BTreeMap<&BTreeSet<&str>, Vec<&str>> = BTreeMap::new();
+    for (task, own) in tasks.iter().filter(|(task, own)| !own.machines.is_empty() && is_free(task)) {
+        on.entry(&own.machines).or_default().push(task);
+    }
+    on.retain(|_, sharing| sharing.len() > 1);
+    let mut shared: BTreeSet<&str> = BTreeSet::new();
+    for (machines, sharing) in &on {
+        let cores = told_alike(sharing.iter().map(|task| tasks[task].cores));
+        let processor = processor_of(machines);
+        let is_given = configuration.processors.get(&processor).is_some_and(|own| own.multiplicity.is_some());
+        if cores.is_none() && !is_given && sharing.iter().any(|task| measured(sub, task)) {
+            placing.apart.push(format!("{} tasks on {}", sharing.len(), listed(machines.iter().copied())));
+            continue;
+        }
+        shared.extend(sharing);
+        placing.share(&processor, machines, sharing, cores);
+    }
+    for (task, own) in &tasks {
+        if own.are_requests {
+            placing.unclear.push(format!("`{task}`: {} identifiers", own.seen));
+        } else if !shared.contains(task) && is_free(task) {
+            placing.replicate(task, own);
+        }
+    }
+    placing.finish()
+}
+
+#[derive(Debug, Default)]
+struct Placing {
+    placed: Configuration,
+    replicas: Vec<String>,
+    sharing: Vec<String>,
+    cores: Vec<String>,
+    apart: Vec<String>,
+    unclear: Vec<String>,
+}
+
+impl Placing {
+    /// Puts tasks on the processors of machines.
+    fn share(&mut self, processor: &str, machines: &BTreeSet<&str>, tasks: &[&str], cores: Option<u32>) {
+        let copies = u32::try_from(machines.len()).unwrap_or(u32::MAX);
+        for task in tasks {
+            let settings = self.placed.tasks.entry((*task).to_owned()).or_insert_with(task_settings);
+            settings.processor = Some(processor.to_owned());
+            settings.replicas = (copies > 1).then_some(copies);
+        }
+        self.processor(processor, copies, cores);
+        self.sharing.push(format!("{} run on {}", listed(tasks.iter().copied()), listed(machines.iter().copied())));
+    }
+
+    /// Makes so many of a task and its processor as there were instances together.
+    fn replicate(&mut self, task: &str, own: &Instances<'_>) {
+        if own.together > 1 {
+            self.placed.tasks.entry(task.to_owned()).or_insert_with(task_settings).replicas = Some(own.together);
+            let times = if own.seen > own.together as usize {
+                format!(" at a time, of {} that came and went", own.seen)
+            } else {
+                String::new()
+            };
+            self.replicas.push(format!("`{task}`: {} instances{times}", own.together));
+        }
+        let cores = Some(own.cores).filter(|cores| *cores > 0);
+        if own.together > 1 || cores.is_some() {
+            self.processor(task, own.together, cores);
+        }
+    }
+
+    fn processor(&mut self, name: &str, copies: u32, cores: Option<u32>) {
+        let settings = self.placed.processors.entry(name.to_owned()).or_insert_with(processor_settings);
+        if copies > 1 {
+            settings.replicas.get_or_insert(copies);
+        }
+        let Some(cores) = cores.filter(|_| settings.multiplicity.is_none()) else { return };
+        let servers = (cores / 1000).max(1);
+        settings.multiplicity = Some(Multiplicity::Finite(servers));
+        let told = f64::from(cores) / 1000.0;
+        let less = if told < 1.0 { ", of which one server is made that is never slower" } else { "" };
+        self.cores.push(format!("`{name}`: {told} cores{less}"));
+    }
+
+    fn finish(self) -> (Configuration, Vec<Diagnostic>) {
+        let mut notes = Vec::new();
+        let mut say = |message: &str, list: &[String], hint: &str| {
+            if list.is_empty() {
+                return;
+            }
+            let mut note = Diagnostic::new(Severity::Note, codes::DEPLOYMENT, Place::Nowhere, message);
+            for line in list.iter().take(SHOWN) {
+                note = note.with_note(line.clone());
+            }
+            if list.len() > SHOWN {
+                note = note.with_note(format!("and {} more", list.len() - SHOWN));
+            }
+            notes.push(note.with_hint(hint));
+        };
+        say(
+            "tasks have as many replicas as instances were there together, by their identifiers or hosts",
+            &self.replicas,
+            "set `replicas` under `[task.NAME]` and `[processor.NAME]`",
+        );
+        say(
+            "tasks share processors, since all of their instances name the same machines",
+            &self.sharing,
+            "set `processor` under `[task.NAME]`",
+        );
+        say("resources say how many cores there are", &self.cores, "set `multiplicity` under `[processor.NAME]`");
+        say(
+            "tasks name one machine and keep processors of their own: their processor time was measured, and nothing tells how many cores the machine has",
+            &self.apart,
+            "set `processor` under `[task.NAME]`, and `multiplicity` under `[processor.MACHINE]`",
+        );
+        say(
+            "identifiers of instances count no replicas: each has but a few invocations",
+            &self.unclear,
+            "set `replicas` under `[task.NAME]` and `[processor.NAME]`",
+        );
+        (self.placed, notes)
+    }
+}
+
+/// By task.
+fn instances(sub: &SubModel) -> BTreeMap<&str, Instances<'_>> {
+    let mut seen: BTreeMap<&str, Vec<(&Replica, &Seen)>> = BTreeMap::new();
+    for (replica, own) in sub.deployment.replicas() {
+        seen.entry(sub.names.text(replica.task)).or_default().push((replica, own));
+    }
+    let of = |(task, own): (_, Vec<(&Replica, &Seen)>)| {
+        let invocations: u64 = own.iter().map(|(_, seen)| seen.invocations).sum();
+        let machine = |(replica, _): &(&Replica, &Seen)| sub.names.text(replica.machine);
+        let machines: BTreeSet<&str> = own.iter().map(machine).filter(|name| !name.is_empty()).collect();
+        let are_requests = own.len() > 1 && invocations < FEWEST_EACH * own.len() as u64;
+        let instances = Instances {
+            together: if are_requests { 1 } else { together(&own) },
+            seen: own.len(),
+            are_requests,
+            machines: if are_requests { BTreeSet::new() } else { machines },
+            cores: told_alike(own.iter().map(|(_, seen)| seen.cores)).unwrap_or(0),
+        };
+        (task, instances)
+    };
+    seen.into_iter().map(of).collect()
+}
+
+/// How many instances there were on the mean, over the time in which there was one.
+fn together(own: &[(&Replica, &Seen)]) -> u32 {
+    let mut lives: Vec<(i64, i64)> = own.iter().map(|(_, seen)| (seen.first, seen.last)).collect();
+    lives.sort_unstable();
+    let (mut all, mut covered, mut until) = (0_u128, 0_u128, i64::MIN);
+    for (first, last) in lives {
+        all += u128::from(first.abs_diff(last));
+        if last > until {
+            covered += u128::from(last.abs_diff(first.max(until)));
+            until = last;
+        }
+    }
+    if covered == 0 { 1 } else { ((all as f64 / covered as f64).round() as u32).max(1) }
+}
+
+/// The number that all of those name which name one.
+fn told_alike(mut cores: impl Iterator<Item = u32>) -> Option<u32> {
+    let first = cores.next().filter(|cores| *cores > 0)?;
+    cores.all(|other| other == first).then_some(first)
+}
+
+/// Whether processor time of the task was measured.
+fn measured(sub: &SubModel, task: &str) -> bool {
+    let own = |entry: &&crate::lqn::submodel::EntryTotal| {
+        entry.interaction != Interaction::Customer && sub.names.text(entry.task) == task
+    };
+    sub.entries().iter().filter(own).any(is_measured)
+}
+
+fn processor_of(machines: &BTreeSet<&str>) -> String {
+    let first = machines.first().copied().unwrap_or_default();
+    match machines.len() {
+        0 | 1 => first.to_owned(),
+        more => format!("{first} +{}", more - 1),
+    }
+}
+
+fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    let count = names.len();
+    let shown: Vec<String> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn task_settings() -> TaskSettings {
+    TaskSettings {
+        place: Place::Nowhere,
+        processor: None,
+        threads: None,
+        priority: None,
+        replicas: None,
+        scheduling: None,
+        network: None,
+    }
+}
+
+fn processor_settings() -> ProcessorSettings {
+    ProcessorSettings {
+        place: Place::Nowhere,
+        multiplicity: None,
+        speed: None,
+        scheduling: None,
+        quantum: None,
+        replicas: None,
+    }
+}

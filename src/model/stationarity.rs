@@ -1,0 +1,194 @@
+//! Whether a recording is of one state of the system: warm-up, drift and bursts within it.
+//!
+//! Where operations began is kept in up to 64 cells of time, with their response times. Sums up to each border of cells, less what they would be on the
+//! mean, make a bridge that strays far from zero where the mean changes (cumulative sums). Its variance is taken from differences of neighbouring cells, which one change
+//! hardly moves, and which hold how responses depend on those before. A bridge that goes beyond [`FAR`] is a change; of steady recordings less than one in a
+//! hundred does (`tests/suite/stationarity.rs`). A change by less than [`MATTERS`] is not told.
+
+use crate::diagnostic::quantity::time;
+use crate::diagnostic::{Diagnostic, Place};
+use crate::lqn::starts::Stretch;
+use crate::lqn::submodel::ScenarioTotal;
+use crate::model::codes;
+use crate::model::load::{recorded_at_once, short};
+
+/// A Brownian bridge goes so far from zero with a probability of 2 e^(-2 · 2.3²), 5 in 100,000. The rest is for the variance, which is estimated.
+const FAR: f64 = 2.3;
+
+/// Means that differ by a smaller part of that of all are alike.
+const MATTERS: f64 = 0.1;
+
+/// The fewest cells and operations of which changes can be told.
+const FEWEST: (usize, u64) = (12, 200);
+
+/// Each part has at least so many of the cells.
+const PART: usize = 2;
+
+/// Counts vary so many times as much as those of Poisson arrivals where they come in bursts.
+const BURSTS: f64 = 2.0;
+
+/// A change of a mean at a border between cells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Change {
+    /// How many cells come before.
+    at: usize,
+    before: f64,
+    after: f64,
+}
+
+/// What changes within the recording of a scenario.
+pub fn finding(scenario: &str, total: &ScenarioTotal) -> Option<Diagnostic> {
+    let cells = total.starts.cells();
+    if cells.len() < FEWEST.0 || total.operations < FEWEST.1 || !recorded_at_once(total) {
+        return None;
+    }
+    let begin = cells[0].first;
+    let seconds = |at: i64| at.abs_diff(begin) as f64 * 1e-9;
+    let whole = seconds(cells[cells.len() - 1].last);
+    let mut notes = Vec::new();
+    let parts = |change: &Change| {
+        let border = seconds(cells[change.at].first);
+        (border, (border / whole * 100.0).round())
+    };
+    if let Some(change) = response(cells) {
+        let (border, part) = parts(&change);
+        notes.push(format!(
+            "operations respond in {} on the mean in the first {} s ({part} % of the time), and in {} after that",
+            time(change.before),
+            short(border),
+            time(change.after)
+        ));
+    }
+    let grid = Grid::of(cells, total.starts.shift());
+    if let Some(change) = grid.rate() {
+        let border = grid.length * change.at as f64;
+        notes.push(format!(
+            "{} begin a second in the first {} s, and {} after that",
+            short(change.before),
+            short(border),
+            short(change.after)
+        ));
+    } else if let Some(bursts) = grid.bursts() {
+        notes.push(format!(
+            "operations come in bursts: their number in {} s varies {} times as much as that of independent arrivals",
+            short(grid.length),
+            short(bursts)
+        ));
+    }
+    if notes.is_empty() {
+        return None;
+    }
+    let message = format!("scenario `{scenario}` is not steady within its recording");
+    let finding = Diagnostic::warning(codes::NOT_STEADY, Place::Nowhere, message);
+    Some(
+        notes
+            .into_iter()
+            .fold(finding, Diagnostic::with_note)
+            .with_note("the model is of the mean of all of it, and predicts neither part")
+            .with_hint(
+                "leave out what is no normal operation, such as a warm-up, and set `rate` where the load changed",
+            ),
+    )
+}
+
+/// The change of response times, where there is one.
+fn response(cells: &[Stretch]) -> Option<Change> {
+    let cells: Vec<(f64, f64)> =
+        cells.iter().map(|cell| (cell.response.count as f64, cell.response.sum.as_f64())).collect();
+    change(&cells)
+}
+
+/// The change of the mean of values, of which each cell has so many with such a sum.
+fn change(cells: &[(f64, f64)]) -> Option<Change> {
+    let (count, sum) = cells.iter().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
+    if count <= 0.0 || cells.len() < FEWEST.0 {
+        return None;
+    }
+    let mean = sum / count;
+    // The variance of a value as sums over many of them see it.
+    let filled: Vec<(f64, f64)> = cells.iter().copied().filter(|own| own.0 > 0.0).collect();
+    let (mut squares, mut pairs) = (0.0, 0.0);
+    for pair in filled.windows(2) {
+        let (one, other) = (pair[0].1 / pair[0].0, pair[1].1 / pair[1].0);
+        squares += (one - other).powi(2) / (1.0 / pair[0].0 + 1.0 / pair[1].0);
+        pairs += 1.0;
+    }
+    let variance = squares / f64::max(pairs, 1.0);
+    let (mut before, mut best) = ((0.0, 0.0), None);
+    for at in 1..cells.len() {
+        before = (before.0 + cells[at - 1].0, before.1 + cells[at - 1].1);
+        if at < PART || at + PART > cells.len() || before.0 <= 0.0 || before.0 >= count {
+            continue;
+        }
+        let strays = (before.1 - before.0 * mean).abs() / (variance * count).sqrt();
+        if best.is_none_or(|(far, _)| strays > far) {
+            let change = Change { at, before: before.1 / before.0, after: (sum - before.1) / (count - before.0) };
+            best = Some((strays, change));
+        }
+    }
+    let (strays, change) = best?;
+    let differs = (change.before - change.after).abs() > MATTERS * mean;
+    (strays > FAR && differs).then_some(change)
+}
+
+/// Starts in stretches of equal length, without those at both ends, which are not whole.
+struct Grid {
+    /// Of a stretch, seconds.
+    length: f64,
+    counts: Vec<f64>,
+}
+
+impl Grid {
+    fn of(cells: &[Stretch], shift: u32) -> Self {
+        let number = |cell: &Stretch| cell.first >> shift;
+        let (first, last) = (number(&cells[0]), number(&cells[cells.len() - 1]));
+        let mut counts = vec![0.0; (last.abs_diff(first) as usize).saturating_add(1).min(1 << 12)];
+        for cell in cells {
+            if let Some(count) = counts.get_mut(number(cell).abs_diff(first) as usize) {
+                *count = cell.operations as f64;
+            }
+        }
+        counts.pop();
+        if !counts.is_empty() {
+            counts.remove(0);
+        }
+        Self { length: (shift as f64).exp2() * 1e-9, counts }
+    }
+
+    /// The change of the rate, in starts a second.
+    fn rate(&self) -> Option<Change> {
+        let cells: Vec<(f64, f64)> = self.counts.iter().map(|count| (1.0, *count)).collect();
+        let change = change(&cells)?;
+        Some(Change { at: change.at + 1, before: change.before / self.length, after: change.after / self.length })
+    }
+
+    /// How many times as much counts vary as those of independent arrivals.
+    fn bursts(&self) -> Option<f64> {
+        let count = self.counts.len() as f64;
+        let mean = self.counts.iter().sum::<f64>() / count;
+        if count < FEWEST.0 as f64 || mean < 5.0 {
+            return None;
+        }
+        let variance = self.counts.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let index = variance / mean;
+        // The index of dispersion of independent arrivals is 1, with this deviation.
+        let deviation = (2.0 / (count - 1.0)).sqrt();
+        (index > BURSTS && index > 1.0 + 5.0 * deviation).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let cells: Vec<(f64, f64)> =
+            (0..40).map(|cell| (50.0, 50.0 * if cell < 10 { 2.0 } else { 1.0 } + f64::from(cell * 7 % 5))).collect();
+        let found = change(&cells).expect("the mean halves");
+        assert_eq!(found.at, 10);
+        assert!((found.before - 2.04).abs() < 0.02 && (found.after - 1.04).abs() < 0.02);
+        let steady: Vec<(f64, f64)> = (0..40).map(|cell| (50.0, 50.0 + f64::from(cell * 7 % 5))).collect();
+        assert_eq!(change(&steady), None);
+    }
+}

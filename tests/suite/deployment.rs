@@ -1,0 +1,155 @@
+//! Replicas, shared machines and cores, as resources of spans tell them, against stations that are known.
+
+use std::fmt::Write as _;
+
+use dyelog::lqn::{Model, Multiplicity, saved};
+use dyelog::model::{Configuration, complete};
+
+use crate::law::reduced;
+use crate::servers::{completed, miss, station};
+
+/// A request as a server span of its own trace, of a service with these attributes of its resource.
+fn span(text: &mut String, id: u128, service: &str, resource: &[(&str, &str)], (start, end): (f64, f64)) {
+    let at = |seconds: f64| 1_700_000_000_000_000_000 + (seconds * 1e9) as u64;
+    let mut attributes = format!("{{\"key\":\"service.name\",\"value\":{{\"stringValue\":\"{service}\"}}}}");
+    for (key, value) in resource {
+        let _ = write!(attributes, ",{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}");
+    }
+    let _ = writeln!(
+        text,
+        "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{attributes}]}},\"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"{id:032x}\",\
+         \"spanId\":\"0000000000000001\",\"name\":\"serve\",\"kind\":2,\"startTimeUnixNano\":\"{}\",\"endTimeUnixNano\":\"{}\"}}]}}]}}]}}",
+        at(start),
+        at(end)
+    );
+}
+
+/// Requests of one service, spread over so many instances of one server each.
+fn replicated(instances: u64, busy: f64, key: &str) -> String {
+    let mut text = String::new();
+    for number in 0..instances {
+        let own = format!("web-{number}");
+        for (place, stay) in station(40 + number, 1, busy, 4000).into_iter().enumerate() {
+            let id = u128::from(number) << 64 | (place as u128 + 1);
+            span(&mut text, id.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835), "web", &[(key, &own)], stay);
+        }
+    }
+    text
+}
+
+/// Requests of two services at one station.
+fn sharing(resource: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (place, stay) in station(3, 1, 0.7, 6000).into_iter().enumerate() {
+        let service = if place % 3 == 0 { "cart" } else { "web" };
+        let id = (place as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        span(&mut text, id, service, resource, stay);
+    }
+    text
+}
+
+fn processors(model: &Model) -> Vec<(String, Multiplicity, u32)> {
+    let services = model.tasks.iter().filter(|task| !task.scheduling.is_source());
+    let of = |processor: usize| {
+        let own = &model.processors[processor];
+        (own.name.to_string(), own.multiplicity, own.replicas)
+    };
+    let mut all: Vec<_> = services.map(|task| of(task.processor.index())).collect();
+    all.dedup();
+    all
+}
+
+fn notes(text: &str, configuration: &str) -> Vec<String> {
+    let (configuration, _) = Configuration::parse(&"t.toml".into(), configuration).expect("it is sound");
+    let (_, findings, _) = complete(&reduced("t.jsonl", text.as_bytes()), &configuration).expect("there are requests");
+    findings.into_iter().filter(|found| found.code.0 == "M050").flat_map(|found| found.notes).collect()
+}
+
+#[test]
+fn instances_that_are_there_together_are_replicas() {
+    for key in ["service.instance.id", "k8s.pod.name", "host.name"] {
+        let text = replicated(3, 0.7, key);
+        let (model, origins) = completed(&text, "");
+        assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 3)], "{key}");
+        assert_eq!(model.tasks.iter().filter(|task| task.replicas == 3).count(), 1);
+        let off = miss(&model, &origins);
+        assert!(off < 0.1, "{key}: off by {off}");
+        assert_eq!(notes(&text, ""), ["`web`: 3 instances"]);
+    }
+}
+
+#[test]
+fn an_instance_that_follows_another_is_none_more() {
+    let mut text = String::new();
+    let stays = station(9, 1, 0.6, 6000);
+    for (place, stay) in stays.iter().enumerate() {
+        let own = format!("start-{}", place / 2000);
+        span(&mut text, place as u128 + 1, "web", &[("service.instance.id", &own)], *stay);
+    }
+    let (model, _) = completed(&text, "");
+    assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 1)]);
+}
+
+#[test]
+fn identifiers_of_requests_are_no_replicas() {
+    let mut text = String::new();
+    for (place, stay) in station(9, 1, 0.6, 3000).into_iter().enumerate() {
+        span(&mut text, place as u128 + 1, "web", &[("service.instance.id", &format!("request-{place}"))], stay);
+    }
+    let (model, _) = completed(&text, "");
+    assert_eq!(processors(&model), [("web".to_owned(), Multiplicity::Finite(1), 1)]);
+    assert_eq!(notes(&text, ""), ["`web`: 1024 identifiers"]);
+}
+
+#[test]
+fn services_on_one_machine_share_its_servers() {
+    for key in ["host.name", "k8s.node.name", "host.id"] {
+        let text = sharing(&[(key, "node-1")]);
+        let (model, origins) = completed(&text, "");
+        assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(1), 1)], "{key}");
+        let off = miss(&model, &origins);
+        assert!(off < 0.1, "{key}: off by {off}");
+    }
+}
+
+#[test]
+fn what_names_no_machine_is_not_shared() {
+    for resource in [&[("ip", "127.0.0.1")][..], &[("host.name", "a"), ("container.id", "b")]] {
+        let (model, _) = completed(&sharing(resource), "");
+        assert_eq!(processors(&model).len(), 2, "{resource:?}");
+    }
+}
+
+#[test]
+fn cores_that_are_told_are_servers() {
+    let text = sharing(&[("host.name", "node-1"), ("process.cpu.count", "4")]);
+    let (model, _) = completed(&text, "");
+    assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(4), 1)]);
+    assert_eq!(notes(&text, ""), ["`cart`, `web` run on `node-1`", "`node-1`: 4 cores"]);
+}
+
+#[test]
+fn a_configuration_goes_before_what_traces_tell() {
+    let text = replicated(2, 0.5, "service.instance.id");
+    let (model, _) = completed(&text, "[task.web]\nreplicas = 1\n");
+    assert_eq!(processors(&model)[0].2, 1);
+    let apart = sharing(&[("host.name", "node-1")]);
+    let (model, _) = completed(&apart, "[task.web]\nprocessor = \"mine\"\n");
+    let names: Vec<String> = processors(&model).into_iter().map(|own| own.0).collect();
+    assert_eq!(names, ["cart", "mine"]);
+    let (model, _) = completed(&apart, "[processor.node-1]\nmultiplicity = 8\n");
+    assert_eq!(processors(&model), [("node-1".to_owned(), Multiplicity::Finite(8), 1)]);
+}
+
+#[test]
+fn what_is_learnt_is_part_of_the_sub_model() {
+    let text = replicated(3, 0.6, "service.instance.id");
+    let lines: Vec<&str> = text.lines().collect();
+    let part = |lines: &[&str]| reduced("t.jsonl", (lines.join("\n") + "\n").as_bytes());
+    let whole = saved::write(&part(&lines), "name");
+    let (left, right) = lines.split_at(lines.len() / 3 + 17);
+    let mut sum = saved::parse(&"a".into(), &saved::write(&part(right), "name")).expect("it was written so").0;
+    sum.merge(&part(left));
+    assert_eq!(saved::write(&sum, "name"), whole);
+    assert!(whole.contains("\"deployment\"") && whole.contains("\"sites\""));
+}

@@ -1,0 +1,103 @@
+//! Failures and retries, as spans tell them, and names that a configuration groups.
+
+use std::fmt::Write as _;
+
+use crate::cli::{Folder, run, shown};
+
+/// A gateway that calls a store; the second of three operations fails at first and is tried again.
+fn trace() -> String {
+    let mut text = String::new();
+    for number in 0_u64..30 {
+        let at = 1_700_000_000_000_000_000 + number * 100_000_000;
+        let failing = number % 3 == 1;
+        let mut spans = vec![span(number, 1, 0, "GET /things", 2, (at, at + 30_000_000), "")];
+        let code = if failing { attribute("http.response.status_code", "503") } else { String::new() };
+        let mut call = |place: u64, (from, to): (u64, u64), code: &str| {
+            spans.push(span(number, 2 * place, 1, "GET", 3, (at + from, at + to), code));
+            spans.push(span(number, 2 * place + 1, 2 * place, "read", 2, (at + from + 10_000, at + to - 10_000), code));
+        };
+        call(1, (1_000_000, 9_000_000), &code);
+        if failing {
+            call(2, (10_000_000, 19_000_000), "");
+        }
+        let (gateway, store): (Vec<_>, Vec<_>) = spans.into_iter().partition(|(service, _)| *service == "gateway");
+        for (service, own) in [("gateway", gateway), ("store", store)] {
+            let own: Vec<String> = own.into_iter().map(|(_, text)| text).collect();
+            let _ = writeln!(
+                text,
+                "{{\"resourceSpans\":[{{\"resource\":{{\"attributes\":[{}]}},\"scopeSpans\":[{{\"spans\":[{}]}}]}}]}}",
+                attribute("service.name", service),
+                own.join(",")
+            );
+        }
+    }
+    text
+}
+
+fn attribute(key: &str, value: &str) -> String {
+    format!("{{\"key\":\"{key}\",\"value\":{{\"stringValue\":\"{value}\"}}}}")
+}
+
+fn span(
+    trace: u64,
+    id: u64,
+    parent: u64,
+    name: &str,
+    kind: u8,
+    (start, end): (u64, u64),
+    attributes: &str,
+) -> (&'static str, String) {
+    let parent = if parent == 0 { String::new() } else { format!("\"parentSpanId\":\"{parent:016x}\",") };
+    let service = if name == "read" { "store" } else { "gateway" };
+    let text = format!(
+        "{{\"traceId\":\"{:032x}\",\"spanId\":\"{id:016x}\",{parent}\"name\":\"{name}\",\"kind\":{kind},\
+         \"startTimeUnixNano\":\"{start}\",\"endTimeUnixNano\":\"{end}\",\"attributes\":[{attributes}]}}",
+        trace + 1
+    );
+    (service, text)
+}
+
+#[test]
+fn failures_and_retries_are_counted() {
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &trace());
+    let saved = run(&["model", &file, "--format", "submodel"]).out;
+    assert!(saved.contains("\"failures\": 10") && saved.contains("\"retries\": 10"), "{saved}");
+    let solved = run(&["solve", &file]);
+    assert!(solved.err.contains("10 of 40 invocations failed; 10 were tried once more"), "{}", solved.err);
+    let checked = run(&["trace", "check", "--format", "json", &file]);
+    let document: serde_json::Value = serde_json::from_str(&checked.out).expect("it is JSON");
+    let own = &document["operations_with_failures"][0];
+    let found = (own["name"].as_str(), own["operations"].as_u64(), own["with_failures"].as_u64());
+    assert_eq!(found, (Some("gateway GET /things"), Some(30), Some(10)), "{document}");
+    let text = run(&["trace", "check", &file]).out;
+    assert!(text.contains("gateway GET /things: 10 of 30 operations have spans that failed"), "{text}");
+}
+
+#[test]
+fn names_are_grouped_as_the_configuration_says() {
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &trace().replace("GET /things", "GET /things/blue"));
+    let config = folder.file("t.toml", "group = [\"GET /things/*\"]\n");
+    let solved = run(&["solve", "--format", "json", "--config", &config, &file]);
+    assert!(solved.out.contains("gateway GET /things/*"), "{}{}", solved.out, solved.err);
+    let named = run(&["solve", "--format", "json", "--config", &config, "--group", "none", &file]);
+    assert!(named.out.contains("gateway GET /things/blue"), "the argument goes before: {}{}", named.out, named.err);
+    let wrong = folder.file("wrong.toml", "group = [\"\"]\n");
+    assert_eq!(run(&["config", "check", &wrong]).code, 1);
+    assert_eq!(run(&["solve", "--config", &wrong, &file]).code, 2);
+}
+
+#[test]
+fn a_configuration_is_not_overwritten() {
+    let folder = Folder::new();
+    let file = folder.file("t.jsonl", &trace());
+    let config = folder.file("t.toml", "# mine\n");
+    let refused = run(&["config", "init", &file, "-o", &config]);
+    assert_eq!((refused.code, std::fs::read_to_string(&config).ok().as_deref()), (2, Some("# mine\n")));
+    assert!(refused.err.contains("--force"), "{}", refused.err);
+    assert_eq!(run(&["config", "init", &file, "-o", &config, "--force"]).code, 0);
+    assert_eq!(run(&["config", "init", &file, "-o", &shown(&folder.path("new.toml"))]).code, 0);
+    let text = std::fs::read_to_string(&config).expect("it was written");
+    assert!(text.contains("rate = \"10/s\""), "{text}");
+}
