@@ -37,4 +37,4 @@ pub use source::{
     Given, Named, Questioned, Source, configuration, given, is_model, measured, model, subjects, submodel,
     with_defaults,
 };
-pub use utilisation::{ValueUnit, read_utilisation};
+pub use utilisation::{Exposed, Measure, ValueUnit, exposition, measure, read_utilisation};
