@@ -100,6 +100,19 @@ pub fn measured(
     Ok((busy, findings))
 }
 
+/// Those of the series that tell how busy processors of a sub-model were while it was recorded, each of them with its processor's name
+/// alone. What nothing of it has to do with is left out: servers of metrics send all that they have.
+pub fn fitting(series: Vec<Series>, sub: &SubModel) -> Vec<Series> {
+    let processors = processors(sub, &Configuration::default());
+    let Some(window) = recorded(sub) else { return Vec::new() };
+    let fit = |own: Series| {
+        let processor = own.resources.iter().find_map(|resource| processor_of(resource, &processors))?;
+        mean(&own, window, 0.0)?;
+        Some(Series { resources: vec![processor.clone()], ..own })
+    };
+    series.into_iter().filter_map(fit).collect()
+}
+
 fn file(series: &Series) -> Place {
     Place::File { file: Arc::clone(&series.file) }
 }

@@ -41,4 +41,4 @@ pub use source::{
     Given, Named, Questioned, Source, configuration, given, grouped, is_model, measured, model, subjects, submodel,
     with_defaults,
 };
-pub use utilisation::{ValueUnit, read_utilisation};
+pub use utilisation::{Exposed, Measure, ValueUnit, exposition, measure, read_utilisation};

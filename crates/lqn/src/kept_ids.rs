@@ -6,7 +6,7 @@
 //! hold a time, or that are counted. Sources: the samplers of Jaeger, OpenTelemetry, Datadog and Zipkin.
 
 /// The fewest identifiers that tell anything.
-const ENOUGH: u64 = 100;
+pub const ENOUGH: u64 = 100;
 /// From this probability on all were kept: n evenly spread numbers lie below it with a chance of 0.95^n.
 const ALL: f64 = 0.95;
 /// The least probability that identifiers tell: those that are counted, or short, lie below.

@@ -87,13 +87,19 @@ impl System {
             };
             Diagnostic::error(codes::SYSTEM, place, error.message().trim().to_owned())
         })?;
+        let found = system.check(file);
+        if found.0.is_empty() { Ok(system) } else { Err(found) }
+    }
+
+    /// What of it cannot be, in a file that is called so.
+    pub fn check(&self, file: &str) -> Diagnostics {
         let mut findings = Vec::new();
         let mut refuse = |item: String, why: &str| {
             let place = Place::Item { file: file.into(), item };
             findings.push(Diagnostic::error(codes::SYSTEM, place, why));
         };
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        for (name, node) in &system.nodes {
+        for (name, node) in &self.nodes {
             if node.cores == Some(0) {
                 refuse(format!("nodes.{name}.cores"), "a node has one processor at least");
             }
@@ -106,12 +112,12 @@ impl System {
                 }
             }
         }
-        for (name, program) in &system.programs {
+        for (name, program) in &self.programs {
             if program.threads == Some(0) {
                 refuse(format!("programs.{name}.threads"), "a program has one thread at least");
             }
         }
-        if findings.is_empty() { Ok(system) } else { Err(Diagnostics(findings)) }
+        Diagnostics(findings)
     }
 
     /// Processors of a node, where it is said how many.

@@ -10,6 +10,7 @@ use dyelog_server::answer::Answer;
 use dyelog_server::fold::Folding;
 use dyelog_server::journal::medium::Folder;
 use dyelog_server::journal::{Journal, Kind, Record};
+use dyelog_server::metered::Metered;
 use dyelog_server::spans::each_span;
 use dyelog_server::store::{LEVELS, Store};
 use dyelog_server::worker::{Worker, Working};
@@ -164,7 +165,7 @@ fn year() {
     let begin = Instant::now();
     let (sub, merge) = store.period(0, u64::MAX).expect("it can be read").expect("it has something");
     let merged = begin.elapsed();
-    let answer = Answer::of(&sub, &merge).expect("it can be modelled");
+    let answer = Answer::of(sub, &merge, &Metered::default()).expect("it can be modelled");
     let modelled = begin.elapsed();
     println!(
         "a year: {} intervals of {} bytes, merged in {:.1} ms, modelled in {:.1} ms ({} bytes of model)",

@@ -6,14 +6,39 @@ use dyelog::lqn::results::Results;
 use dyelog::lqn::saved;
 use dyelog::lqn::submodel::SubModel;
 use dyelog::pipeline::{Input, Options, Source, model};
+use dyelog::report;
+use dyelog::report::Look;
+use dyelog::report::draw::lqn::{self, LqnOptions};
 use dyelog::report::html::{self, Made, Report};
 use dyelog::report::json;
 use dyelog::solve::{SolveOptions, solve};
+use dyelog::study::comparison::{self, Tolerance};
 use dyelog::study::outlook::outlook;
+use dyelog::study::scenario::ScenarioResult;
+
+use crate::metered::{Metered, unknown_sampling};
+
+/// Numbers of two periods that are closer count as one.
+const TOLERANCE: Tolerance = Tolerance { relative: 0.01, absolute: 0.0 };
+
+/// A scenario's response times, seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The scenario.
+    pub scenario: String,
+    /// Operations per second.
+    pub rate: f64,
+    /// On the mean, as it was measured.
+    pub measured: Option<f64>,
+    /// On the mean, as the model predicts it.
+    pub predicted: Option<f64>,
+}
 
 /// A period that was modelled.
 pub struct Answer {
     source: Source,
+    /// Why rates are not known.
+    unknown: Option<String>,
 }
 
 impl Answer {
@@ -21,10 +46,14 @@ impl Answer {
     ///
     /// # Errors
     /// What keeps it from being made.
-    pub fn of(submodel: &SubModel, merge: &str) -> Result<Self, String> {
-        let text = saved::write(submodel, merge);
-        let source = model(&[Input::new("period", text)], None, &Options::default(), &mut ()).map_err(words)?;
-        Ok(Self { source })
+    pub fn of(mut submodel: SubModel, merge: &str, metered: &Metered) -> Result<Self, String> {
+        let utilisation = metered.apply(&mut submodel);
+        let unknown = unknown_sampling(&submodel);
+        let text = saved::write(&submodel, merge);
+        let mut options = Options::default();
+        options.utilisation = utilisation;
+        let source = model(&[Input::new("period", text)], None, &options, &mut ()).map_err(words)?;
+        Ok(Self { source, unknown })
     }
 
     /// The model, in the text language of the LQN tool suite.
@@ -33,6 +62,9 @@ impl Answer {
     }
 
     fn solve(&self) -> Result<Results, String> {
+        if let Some(why) = &self.unknown {
+            return Err(why.clone());
+        }
         self.source.doubtful_but_sound().map_err(words)?;
         let solution = solve(&self.source.model, &SolveOptions::default(), None, &mut ()).map_err(words)?;
         Ok(solution.results)
@@ -44,6 +76,42 @@ impl Answer {
     /// What keeps the model from being solved.
     pub fn solution(&self) -> Result<String, String> {
         Ok(json::results(&self.source.model, &self.solve()?, self.source.origins.as_ref()))
+    }
+
+    /// The model as a picture, its tasks and processors coloured by how busy they are, and measured against predicted responses.
+    ///
+    /// # Errors
+    /// What keeps the model from being solved.
+    pub fn look(&self) -> Result<(String, Vec<Held>), String> {
+        let results = self.solve()?;
+        let options = LqnOptions { limit: 60, seconds: true, ..LqnOptions::default() };
+        Ok((lqn::svg(&self.source.model, Some(&results), &options).text, self.held(&results)))
+    }
+
+    /// Measured against predicted responses, by scenario.
+    ///
+    /// # Errors
+    /// What keeps the model from being solved.
+    pub fn agreement(&self) -> Result<Vec<Held>, String> {
+        Ok(self.held(&self.solve()?))
+    }
+
+    fn held(&self, results: &Results) -> Vec<Held> {
+        let origins = self.source.origins.as_ref();
+        let all = origins.map(|origins| ScenarioResult::all(&self.source.model, results, origins)).unwrap_or_default();
+        let held = all.into_iter().map(|own| Held {
+            scenario: own.origin.name.to_string(),
+            rate: own.throughput,
+            measured: own.origin.observed_response,
+            predicted: own.response,
+        });
+        held.collect()
+    }
+
+    /// By what the model of another period differs from this one.
+    pub fn difference(&self, other: &Self) -> String {
+        let (before, after) = (comparison::model(&self.source.model), comparison::model(&other.source.model));
+        report::comparison::text(&comparison::compare(&before, &after, TOLERANCE), Look::PLAIN)
     }
 
     /// The busiest processors, by name, with how many of their servers are busy and how many they have; the busiest first.

@@ -9,6 +9,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use dyelog::trace::spans::Grouping;
+
+use crate::offenders::{Offenders, renamed};
 use crate::spans::{SpanBytes, put_field, put_head};
 
 /// Nanoseconds.
@@ -125,6 +128,8 @@ pub struct Assembler {
     /// By when their first span came.
     oldest: BTreeSet<(Nanos, u128)>,
     resources: HashSet<Arc<[u8]>>,
+    grouping: Grouping,
+    offenders: Offenders,
     bytes: usize,
     spans: u64,
     /// Intervals of traces that were given out, and the order in which they are forgotten.
@@ -140,9 +145,11 @@ pub struct Assembler {
 
 impl Assembler {
     /// Without spans.
-    pub fn new(gathering: Gathering) -> Self {
+    pub fn new(gathering: Gathering, grouping: Grouping) -> Self {
         Self {
             gathering,
+            grouping,
+            offenders: Offenders::default(),
             open: HashMap::new(),
             due: BinaryHeap::new(),
             oldest: BTreeSet::new(),
@@ -163,6 +170,11 @@ impl Assembler {
         self.spans + self.ready_spans
     }
 
+    /// Services with too many names of operations: of how many spans, and the last such name.
+    pub fn offending(&self) -> &BTreeMap<String, (u64, String)> {
+        self.offenders.offending()
+    }
+
     /// How many traces are open.
     pub fn traces(&self) -> usize {
         self.open.len()
@@ -181,10 +193,12 @@ impl Assembler {
     /// Takes in a span: its resource, its number, the record of the journal that it came in, and when that was received.
     pub fn take(&mut self, span: &SpanBytes<'_>, resource: &[u8], number: u64, place: Place, now: Nanos) {
         let resource = self.resource(resource);
+        let others = (!self.offenders.admits(&resource, span.name, &self.grouping)).then(|| renamed(span.bytes));
+        let bytes = others.as_deref().unwrap_or(span.bytes);
         let late = self.given.get(&span.trace).copied();
         let grace = self.gathering.grace;
         let (due, oldest) = (&mut self.due, &mut self.oldest);
-        let mut added = span.bytes.len() + OVERHEAD;
+        let mut added = bytes.len() + OVERHEAD;
         let open = self.open.entry(span.trace).or_insert_with(|| {
             due.push(Reverse((now.saturating_add(grace), span.trace)));
             oldest.insert((now, span.trace));
@@ -219,7 +233,7 @@ impl Assembler {
             open.parts.push((resource, Vec::new()));
         }
         let part = open.parts.len() - 1 - known.unwrap_or(0);
-        put_field(&mut open.parts[part].1, 2, span.bytes);
+        put_field(&mut open.parts[part].1, 2, bytes);
         open.bytes += added;
         self.bytes += added;
         self.spans += 1;

@@ -22,6 +22,14 @@ pub struct Counts {
     pub incomplete_traces: u64,
     /// Requests with metrics.
     pub metric_requests: u64,
+    /// Points of metrics that came.
+    pub metric_points: u64,
+    /// Points that tell rates or utilisation.
+    pub used_points: u64,
+    /// Points that came before, or after a later one.
+    pub late_points: u64,
+    /// Points with impossible times or values, or of one series too many.
+    pub set_aside_points: u64,
 }
 
 impl Counts {

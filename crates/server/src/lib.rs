@@ -9,6 +9,8 @@
 //! 4. The [`store`] takes sub-models, counts and the position in the journal in one transaction, and merges intervals that are past to
 //!    longer ones.
 //!
+//! Beside that, the [`services`] take what observers report, and tell what processes did in any period.
+//!
 //! ```
 //! use dyelog_server::journal::{Journal, Kind, Record, medium::Memory};
 //! use dyelog_server::store::Store;
@@ -31,15 +33,24 @@
 pub mod access;
 pub mod answer;
 pub mod assemble;
+pub mod config;
 pub mod counts;
 pub mod fold;
+pub mod grpc;
 pub mod journal;
+pub mod meter;
+pub mod metered;
+pub mod offenders;
+pub mod openapi;
 pub mod page;
 pub mod period;
+mod puts;
 pub mod receive;
 mod recent;
+pub mod scrape;
 pub mod serve;
 pub mod service;
+pub mod services;
 pub mod spans;
 pub mod store;
 pub mod web;

@@ -2,8 +2,16 @@
 
 use dyelog::report::markup::Markup;
 
+use crate::answer::Held;
+use crate::offenders::MOST;
 use crate::service::Status;
 use crate::store::Interval;
+
+/// A processor, how many of its servers are busy, and how many it has.
+pub type Busy = (String, f64, f64);
+
+/// When an hour began, and what was held against what in it.
+pub type Hour = (String, Vec<Held>);
 
 /// What the page tells.
 pub struct Page<'p> {
@@ -13,17 +21,22 @@ pub struct Page<'p> {
     pub fault: Option<&'p str>,
     /// The intervals of the last while.
     pub intervals: &'p [Interval],
-    /// The busiest processors of the last while, with busy servers and servers; or why they are not known.
-    pub busiest: Result<&'p [(String, f64, f64)], &'p str>,
+    /// The busiest processors of the last while and the picture of its model; or why there is none, which is empty where nothing was recorded.
+    pub lately: Result<(&'p [Busy], &'p str), &'p str>,
+    /// Measured against predicted responses of the last while.
+    pub held: &'p [Held],
+    /// The same of whole hours, the last one first.
+    pub hours: &'p [Hour],
 }
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
 table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}td.n,th.n{text-align:right}\
+.picture{overflow-x:auto}.picture svg{max-width:100%;height:auto}form{margin:.5rem 0}\
 .fault{border-left:.3rem solid #c33;padding-left:.8rem}";
 
 /// Nothing may be fetched from anywhere.
 pub const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// How many processors are shown.
 const SHOWN: usize = 10;
@@ -44,9 +57,30 @@ pub fn page(page: &Page<'_>) -> String {
         html.open("p", &[("class", "fault")]).text("Something does not work: ").name(fault).close();
     }
     arrivals(page, &mut html);
+    for (service, (spans, name)) in &page.status.offending {
+        html.open("p", &[("class", "fault")]).text("The service ").name(service);
+        html.text(&format!(" has more than {MOST} names of operations: {spans} spans were grouped, the last one "));
+        html.name(name).text(". Names should not have identifiers in them.").close();
+    }
     html.element("h2", &[], "Busiest in the last 5 minutes");
-    busiest(page, &mut html);
+    match page.lately {
+        Err("") => {
+            html.element("p", &[], "Nothing was recorded.");
+        }
+        Err(why) => {
+            html.open("p", &[]).name(why).close();
+        }
+        Ok((processors, picture)) => {
+            busiest(processors, &mut html);
+            html.open("div", &[("class", "picture")]).trusted(picture).close();
+        }
+    }
+    html.element("h2", &[], "Measured against predicted");
+    let now = page.held.iter().map(|held| ("the last 5 minutes", held));
+    let before = page.hours.iter().flat_map(|(from, held)| held.iter().map(move |held| (&**from, held)));
+    agreement(now.chain(before), &mut html);
     html.element("h2", &[], "Periods");
+    forms(&mut html);
     html.open("ul", &[]);
     for (name, from) in PERIODS {
         html.open("li", &[]).text(&format!("The last {name}: "));
@@ -78,18 +112,7 @@ fn arrivals(page: &Page<'_>, html: &mut Markup) {
     html.close();
 }
 
-fn busiest(page: &Page<'_>, html: &mut Markup) {
-    let busiest = match page.busiest {
-        Ok([]) => {
-            html.element("p", &[], "Nothing was recorded.");
-            return;
-        }
-        Ok(busiest) => busiest,
-        Err(why) => {
-            html.open("p", &[]).name(why).close();
-            return;
-        }
-    };
+fn busiest(busiest: &[Busy], html: &mut Markup) {
     html.open("table", &[]).open("tr", &[]).element("th", &[], "Processor");
     html.element("th", &[("class", "n")], "busy servers").element("th", &[("class", "n")], "of").close();
     for (name, used, servers) in busiest.iter().take(SHOWN) {
@@ -103,16 +126,62 @@ fn busiest(page: &Page<'_>, html: &mut Markup) {
     }
 }
 
+/// Measured against predicted responses, of times that have names.
+fn agreement<'h>(rows: impl Iterator<Item = (&'h str, &'h Held)>, html: &mut Markup) {
+    html.open("table", &[]).open("tr", &[]);
+    html.element("th", &[], "From").element("th", &[], "Scenario");
+    for head in ["per second", "measured, ms", "predicted, ms", "off by"] {
+        html.element("th", &[("class", "n")], head);
+    }
+    html.close();
+    let milliseconds = |time: Option<f64>| time.map_or_else(|| "—".to_owned(), |time| format!("{:.3}", time * 1e3));
+    for (from, Held { scenario, rate, measured, predicted }) in rows {
+        let off = measured.zip(*predicted).filter(|(measured, _)| *measured > 0.0);
+        let off = off.map(|(measured, predicted)| format!("{:+.1} %", 100.0 * (predicted / measured - 1.0)));
+        html.open("tr", &[]).element("td", &[], from).open("td", &[]).name(scenario).close();
+        let figures =
+            [format!("{rate:.2}"), milliseconds(*measured), milliseconds(*predicted), off.unwrap_or_default()];
+        for figure in figures {
+            html.element("td", &[("class", "n")], &figure);
+        }
+        html.close();
+    }
+    html.close();
+}
+
+/// Any period, and any two.
+fn forms(html: &mut Markup) {
+    let field = |html: &mut Markup, name: &str, words: &str, value: &str| {
+        html.open("label", &[]).text(words).text(" ");
+        html.void("input", &[("name", name), ("value", value), ("size", "22"), ("required", "")]).close().text(" ");
+    };
+    html.open("form", &[("action", "/v1/period/report"), ("method", "get")]);
+    field(html, "from", "From", "-1h");
+    field(html, "to", "to", "now");
+    html.element("button", &[], "Report").close();
+    html.open("form", &[("action", "/v1/period/difference"), ("method", "get")]);
+    field(html, "from", "From", "-2h");
+    field(html, "to", "to", "-1h");
+    field(html, "other_from", "against", "-1h");
+    field(html, "other_to", "to", "now");
+    html.element("button", &[], "Difference").close();
+    html.element("p", &[], "Times are such as 2026-02-15T21:16:00Z, or -15m for 15 minutes ago.");
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Page, page};
+    use crate::answer::Held;
     use crate::service::Status;
 
     #[test]
     fn names_are_escaped() {
         let busiest = [("<script>alert(1)</script>".to_owned(), 0.5, 1.0)];
-        let text =
-            page(&Page { status: &Status::default(), fault: Some("a & b"), intervals: &[], busiest: Ok(&busiest) });
+        let held = [Held { scenario: "<b>".to_owned(), rate: 1.0, measured: Some(0.1), predicted: None }];
+        let (status, lately) = (Status::default(), Ok((&busiest[..], "<svg></svg>")));
+        let fault = Some("a & b");
+        let text = page(&Page { status: &status, fault, intervals: &[], lately, held: &held, hours: &[] });
+        assert!(!text.contains("<b>"));
         assert!(!text.contains("<script") && text.contains("&lt;script") && text.contains("a &amp; b"), "{text}");
     }
 }

@@ -20,8 +20,10 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Access, Act};
 use crate::receive::Receivers;
+use crate::receive::body::Budget;
 use crate::service::Service;
-use crate::web;
+use crate::services::Desk;
+use crate::{services, web};
 
 /// How many connections are open at a time.
 const CONNECTIONS: usize = 1024;
@@ -59,9 +61,13 @@ pub fn routes(service: &Arc<Service>, access: &Arc<Access>) -> Router {
             async move { guard(&access, act, request, next).await }
         }))
     };
-    let put = guarded(Receivers::new(Arc::clone(service)).routes(), Act::Put);
-    let read = guarded(web::reading(Arc::clone(service)), Act::Read);
-    let admin = guarded(web::administration(Arc::clone(service)), Act::Admin);
+    let desk = Desk { service: Arc::clone(service), budget: Budget::default() };
+    let receivers = Receivers::new(Arc::clone(service), desk.budget.clone()).routes();
+    let put = guarded(receivers.merge(services::storage(desk.clone())), Act::Put);
+    let reading = web::reading(Arc::clone(service));
+    let read = guarded(reading.merge(services::reporting(desk.clone())), Act::Read);
+    let administration = web::administration(desk.clone());
+    let admin = guarded(administration.merge(services::management(desk)), Act::Admin);
     put.merge(read).merge(admin).merge(web::open(Arc::clone(service))).layer(middleware::from_fn(no_sniffing))
 }
 

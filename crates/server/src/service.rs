@@ -1,5 +1,6 @@
 //! The server at work: a thread that writes the journal, one that reads it, and what both tell.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use dyelog_observe::observation::Observation;
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::answer::Held;
 use crate::counts::Counts;
 use crate::journal::medium::{Folder, Medium};
 use crate::journal::{Journal, Kind, Record};
+use crate::puts::Puts;
 use crate::store::{Store, StoreError};
 use crate::worker::{Worker, WorkerError, Working};
 
@@ -27,6 +31,8 @@ const SILENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long it waits after the store failed.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long deleting everything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a payload was not taken. The sender may try again later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +44,28 @@ pub enum Busy {
     /// The server stops.
     Stopping,
 }
+
+/// What management applications asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    stop: bool,
+    remove: bool,
+}
+
+/// Writers to a store take turns: waiting for one another, they would sleep longer than it takes.
+#[derive(Debug, Default)]
+pub struct Turn(Mutex<()>);
+
+impl Turn {
+    /// Does something when nobody else does.
+    pub fn take<T>(&self, act: impl FnOnce() -> T) -> T {
+        let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        act()
+    }
+}
+
+/// Tells how it ended.
+type Done = oneshot::Sender<Result<(), String>>;
 
 enum Command {
     Append(Record, oneshot::Sender<Result<(), Busy>>),
@@ -55,6 +83,11 @@ struct Shared {
     read: AtomicU64,
     stopping: AtomicBool,
     status: Mutex<Status>,
+    /// Whether a management application asked to stop, and to remove all files then.
+    asked: watch::Sender<Asked>,
+    /// Who waits until all performance data is deleted.
+    initialise: Mutex<Vec<Done>>,
+    turn: Arc<Turn>,
     /// The worker, to be woken.
     worker: Mutex<Option<thread::Thread>>,
 }
@@ -68,12 +101,16 @@ pub struct Status {
     pub open_traces: usize,
     /// How many bytes spans take that are not folded yet.
     pub open_bytes: usize,
+    /// Services with too many names of operations: of how many spans, and the last such name.
+    pub offending: BTreeMap<String, (u64, String)>,
     /// When the worker was last heard of.
     heard: Option<Instant>,
     /// What of the worker or the store does not work.
     fault: Option<String>,
     /// Why the journal could not be written when it was last tried.
     unwritable: Option<String>,
+    /// From where metrics are fetched: how often it went well and how often not, and why it did not the last time.
+    pub scrapes: BTreeMap<String, (u64, u64, Option<String>)>,
 }
 
 impl Shared {
@@ -93,13 +130,19 @@ impl Shared {
     }
 }
 
+/// By the begin of an hour, how many spans it had, and what was made of it for people.
+type Hours = BTreeMap<u64, (u64, Vec<Held>)>;
+
 /// A running service.
 pub struct Service {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
     /// The worker, and the one that writes the journal.
     threads: Mutex<Option<(JoinHandle<()>, JoinHandle<()>)>>,
+    /// Reports on their way to the store, and the thread that stores them.
+    puts: Mutex<Option<(Arc<Puts>, JoinHandle<()>)>>,
     path: PathBuf,
+    hours: Mutex<Hours>,
     /// Held for as long as the store is in use.
     _lock: File,
 }
@@ -132,6 +175,9 @@ impl Service {
             read: AtomicU64::new(worker.position()),
             stopping: AtomicBool::new(false),
             status: Mutex::new(Status { heard: Some(Instant::now()), counts: worker.counts(), ..Status::default() }),
+            asked: watch::Sender::new(Asked::default()),
+            initialise: Mutex::default(),
+            turn: Arc::default(),
             worker: Mutex::new(None),
         });
         let (commands, received) = mpsc::channel(GROUP);
@@ -146,7 +192,18 @@ impl Service {
         };
         *shared.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading.thread().clone());
         let threads = Mutex::new(Some((reading, writing)));
-        Ok(Arc::new(Self { shared, commands, threads, path: path.to_owned(), _lock: lock }))
+        let (puts, storing) = Puts::to(Store::open(path)?, Arc::clone(&shared.turn));
+        let storing = thread::Builder::new().name("reports".to_owned()).spawn(storing)?;
+        let puts = Mutex::new(Some((Arc::new(puts), storing)));
+        Ok(Arc::new(Self {
+            shared,
+            commands,
+            threads,
+            puts,
+            path: path.to_owned(),
+            hours: Mutex::default(),
+            _lock: lock,
+        }))
     }
 
     /// Takes a payload; it is on disk when this returns.
@@ -170,6 +227,42 @@ impl Service {
         let record = Record { kind, received: self.shared.now(), payload };
         self.commands.send(Command::Append(record, done)).await.map_err(|_| Busy::Stopping)?;
         answer.await.unwrap_or(Err(Busy::Stopping))
+    }
+
+    /// Stores a report of an observer; says how many of its observations are new. They are on disk when this returns.
+    ///
+    /// # Errors
+    /// Why it cannot be stored now.
+    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, String> {
+        let puts = self.puts.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(puts, _)| Arc::clone(puts));
+        puts.ok_or_else(stops)?.put(observations).await
+    }
+
+    /// Deletes all performance data, that of traces which are open among it.
+    ///
+    /// # Errors
+    /// Why it could not be deleted.
+    pub async fn initialise(&self) -> Result<(), String> {
+        if let Some(fault) = self.worker_fault() {
+            return Err(fault);
+        }
+        let (done, answer) = oneshot::channel();
+        self.shared.initialise.lock().unwrap_or_else(PoisonError::into_inner).push(done);
+        self.shared.wake();
+        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        answer.map_err(|_| "the worker does not answer".to_owned())?.unwrap_or_else(|_| Err(stops()))
+    }
+
+    /// Metrics were fetched, or why they were not.
+    pub fn scraped(&self, url: &str, why_not: Option<String>) {
+        let mut status = self.shared.status();
+        let own = status.scrapes.entry(url.to_owned()).or_default();
+        if why_not.is_none() {
+            own.0 += 1;
+        } else {
+            own.1 += 1;
+        }
+        own.2 = why_not;
     }
 
     /// How it is.
@@ -198,6 +291,47 @@ impl Service {
         status.fault.clone().or_else(|| silent.then(|| "the worker does not answer".to_owned()))
     }
 
+    /// Asks the program that runs this to stop, and whether all files are to be removed then.
+    pub fn ask_to_stop(&self, remove: bool) {
+        self.shared.asked.send_modify(|asked| *asked = Asked { stop: true, remove: asked.remove || remove });
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.shared.asked.borrow().stop
+    }
+
+    /// Waits until it is asked to stop.
+    pub async fn until_asked_to_stop(&self) {
+        // The sender lives as long as this.
+        let _ = self.shared.asked.subscribe().wait_for(|asked| asked.stop).await;
+    }
+
+    /// Removes the store and all supporting files, if that was asked for. It must have stopped.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn remove_if_asked(&self) -> io::Result<()> {
+        if !self.shared.asked.borrow().remove {
+            return Ok(());
+        }
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            match std::fs::remove_file(beside(&self.path, suffix)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        match std::fs::remove_dir_all(beside(&self.path, ".journal")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was made of whole hours.
+    pub(crate) fn hours(&self) -> MutexGuard<'_, Hours> {
+        self.hours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Opens the store to read from it.
     ///
     /// # Errors
@@ -210,6 +344,12 @@ impl Service {
     pub fn stop(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         self.shared.wake();
+        let puts = self.puts.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((puts, storing)) = puts {
+            // It ends when nothing more can come.
+            drop(puts);
+            let _ = storing.join();
+        }
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((worker, journal)) = threads {
             // Panics were reported when they happened.
@@ -218,6 +358,10 @@ impl Service {
             let _ = journal.join();
         }
     }
+}
+
+fn stops() -> String {
+    "the server stops".to_owned()
 }
 
 /// A file beside the store.
@@ -300,9 +444,16 @@ fn follow_until_stopped<M: Medium>(
         }
         worker.advance(shared.now());
         tell(worker, shared);
+        let waiting = std::mem::take(&mut *shared.initialise.lock().unwrap_or_else(PoisonError::into_inner));
+        if !waiting.is_empty() {
+            let outcome = initialise(worker, store, shared).map_err(|error| error.to_string());
+            waiting.into_iter().for_each(|done| drop(done.send(outcome.clone())));
+            stepped = true;
+        }
         let at_end = stopping && worker.position() >= end;
         if worker.is_due() || at_end {
-            match worker.checkpoint(store) {
+            worker.fold();
+            match shared.turn.take(|| worker.checkpoint(store)) {
                 Ok(needed) => {
                     shared.status().fault = None;
                     // Where the channel is full, the next checkpoint says it.
@@ -320,7 +471,8 @@ fn follow_until_stopped<M: Medium>(
         if at_end {
             return Ok(());
         }
-        if rolled_up.elapsed() > RETRY && !matches!(store.roll_up(worker.clock(), worker.retention()), Ok(true)) {
+        let mut roll_up = || shared.turn.take(|| store.roll_up(worker.clock(), worker.retention()));
+        if rolled_up.elapsed() > RETRY && !matches!(roll_up(), Ok(true)) {
             rolled_up = Instant::now() + 30 * RETRY;
         }
         if !stepped {
@@ -329,10 +481,27 @@ fn follow_until_stopped<M: Medium>(
     }
 }
 
+/// Uses up all that was received, and deletes what came of it.
+fn initialise<M: Medium>(worker: &mut Worker<M>, store: &mut Store, shared: &Shared) -> Result<(), WorkerError> {
+    let end = shared.synced.load(Ordering::Acquire);
+    while worker.step(end)? {
+        tell(worker, shared);
+    }
+    worker.give_out_all();
+    worker.fold();
+    shared.turn.take(|| {
+        worker.checkpoint(store)?;
+        Ok(store.clear()?)
+    })
+}
+
 fn tell<M: Medium>(worker: &Worker<M>, shared: &Shared) {
     shared.read.store(worker.position(), Ordering::Release);
     let mut status = shared.status();
     status.counts = worker.counts();
     (status.open_traces, status.open_bytes) = worker.open();
+    if status.offending != *worker.offending() {
+        status.offending.clone_from(worker.offending());
+    }
     status.heard = Some(Instant::now());
 }

@@ -19,6 +19,8 @@ pub struct SpanBytes<'a> {
     pub parent: u64,
     /// Its start, nanoseconds since 1970.
     pub start: u64,
+    /// Its name.
+    pub name: &'a [u8],
     /// A digest of what makes it the same as another: its identifiers, kind, name and times.
     pub fingerprint: u64,
     /// The message.
@@ -106,7 +108,7 @@ fn span(bytes: &[u8]) -> Result<Found<'_>, Malformed> {
         digest.write_u64(word);
     }
     digest.write(name);
-    Ok(Ok(SpanBytes { trace, id, parent, start, fingerprint: digest.finish(), bytes }))
+    Ok(Ok(SpanBytes { trace, id, parent, start, name, fingerprint: digest.finish(), bytes }))
 }
 
 /// Checks a message of which one field holds attributes.

@@ -3,24 +3,29 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{FromRequestParts, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use dyelog::lqn::saved;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::openapi;
 use crate::page;
 use crate::period::{self, Period};
+use crate::receive::plain;
 use crate::service::Service;
+use crate::services::{Desk, text, told};
 use crate::store::{Store, StoreError};
 
 /// What may be asked without a token.
 pub fn open(service: Arc<Service>) -> Router {
-    Router::new().route("/healthz", get(healthz)).with_state(service)
+    Router::new().route("/healthz", get(healthz)).route("/openapi.json", get(description)).with_state(service)
 }
 
 /// What needs a token to read.
@@ -32,21 +37,19 @@ pub fn reading(service: Arc<Service>) -> Router {
         .route("/v1/period/model", get(model))
         .route("/v1/period/solution", get(solution))
         .route("/v1/period/report", get(report))
+        .route("/v1/period/difference", get(difference))
         .route("/", get(front))
         .with_state(service)
 }
 
 /// What needs a token to administer.
-pub fn administration(service: Arc<Service>) -> Router {
-    Router::new()
-        .route("/v1/period", delete(forget))
-        .route("/v1/import", post(import))
-        .layer(DefaultBodyLimit::max(crate::receive::LARGEST))
-        .with_state(service)
+pub fn administration(desk: Desk) -> Router {
+    let import = Router::new().route("/v1/import", post(import)).with_state(desk.clone());
+    Router::new().route("/v1/period", delete(forget)).with_state(desk.service).merge(import)
 }
 
 /// A request that came to nothing.
-struct Failed(StatusCode, String);
+pub(crate) struct Failed(pub(crate) StatusCode, pub(crate) String);
 
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
@@ -56,12 +59,28 @@ impl IntoResponse for Failed {
 
 impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
+        if let StoreError::TooMany(_) = error {
+            return Self(StatusCode::BAD_REQUEST, format!("{error}: choose a shorter one"));
+        }
         Self(StatusCode::SERVICE_UNAVAILABLE, format!("the store cannot be used: {error}"))
+    }
+}
+
+/// A query, whose faults are told as all others.
+pub(crate) struct Asking<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Asking<T> {
+    type Rejection = Failed;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failed> {
+        let read = Query::try_from_uri(&parts.uri).map(|Query(asked)| Self(asked));
+        read.map_err(|why| Failed(StatusCode::BAD_REQUEST, why.body_text()))
     }
 }
 
 /// A period as a query has it.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Asked {
     from: Option<String>,
     to: Option<String>,
@@ -75,7 +94,7 @@ impl Asked {
 }
 
 /// Asks the store on a thread that may wait.
-async fn ask<T: Send + 'static>(
+pub(crate) async fn ask<T: Send + 'static>(
     service: &Service,
     question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Failed> {
@@ -83,6 +102,10 @@ async fn ask<T: Send + 'static>(
     let asked = tokio::task::spawn_blocking(move || question(&mut store?)).await;
     let failed = |_| Failed(StatusCode::INTERNAL_SERVER_ERROR, "the question failed".to_owned());
     Ok(asked.map_err(failed)??)
+}
+
+async fn description() -> Response {
+    Json(openapi::description()).into_response()
 }
 
 async fn healthz(State(service): State<Arc<Service>>) -> Response {
@@ -116,6 +139,35 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     let incomplete = counts.incomplete_traces;
     family("dyelog_incomplete_traces_total", "counter", "Traces without their root or some parent.", &one(incomplete));
     family("dyelog_metric_requests_total", "counter", "Requests with metrics.", &one(counts.metric_requests));
+    let points = [
+        ("used", counts.used_points),
+        ("late", counts.late_points),
+        ("set_aside", counts.set_aside_points),
+        ("received", counts.metric_points),
+    ];
+    let of = points.map(|(name, value)| (format!("{{state=\"{name}\"}}"), value));
+    family(
+        "dyelog_metric_points_total",
+        "counter",
+        "Points of metrics, and those that tell rates or utilisation.",
+        &of,
+    );
+    let label = |text: &str| text.replace(['"', '\\', '\n'], "_");
+    let offending = status.offending.iter();
+    let offending: Vec<_> =
+        offending.map(|(service, (spans, _))| (format!("{{service=\"{}\"}}", label(service)), *spans)).collect();
+    if !offending.is_empty() {
+        let help = "Spans whose names were grouped, since their service has too many.";
+        family("dyelog_grouped_spans_total", "counter", help, &offending);
+    }
+    let scrapes = status.scrapes.iter().flat_map(|(url, (well, failed, _))| {
+        let labels = |outcome: &str| format!("{{url=\"{}\",outcome=\"{outcome}\"}}", label(url));
+        [(labels("well"), *well), (labels("failed"), *failed)]
+    });
+    let scrapes: Vec<_> = scrapes.collect();
+    if !scrapes.is_empty() {
+        family("dyelog_scrapes_total", "counter", "How often metrics were fetched.", &scrapes);
+    }
     family("dyelog_open_traces", "gauge", "Traces to which more may come.", &one(status.open_traces as u64));
     family("dyelog_open_bytes", "gauge", "Memory of spans that are not folded yet.", &one(status.open_bytes as u64));
     family("dyelog_backlog_bytes", "gauge", "Journal that is not read yet.", &one(service.backlog()));
@@ -123,13 +175,13 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
-async fn intervals(State(service): State<Arc<Service>>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+async fn intervals(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let period = asked.period(&service)?;
     let intervals = ask(&service, move |store| store.intervals(period.from, period.to)).await?;
     Ok(Json(period::intervals_json(&intervals)).into_response())
 }
 
-async fn submodel(State(service): State<Arc<Service>>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+async fn submodel(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let period = asked.period(&service)?;
     let found = ask(&service, move |store| {
         let found = store.period(period.from, period.to)?;
@@ -147,10 +199,23 @@ async fn answered(
     asked: &Asked,
     make: impl FnOnce(&Answer) -> Result<String, String> + Send + 'static,
 ) -> Result<String, Failed> {
+    answered_by(service, asked, |_, answer| Ok(make(answer))).await
+}
+
+/// The same with what else the store has.
+async fn answered_by(
+    service: &Service,
+    asked: &Asked,
+    make: impl FnOnce(&mut Store, &Answer) -> Result<Result<String, String>, StoreError> + Send + 'static,
+) -> Result<String, Failed> {
     let period = asked.period(service)?;
     let made = ask(service, move |store| {
         let Some((submodel, merge)) = store.period(period.from, period.to)? else { return Ok(None) };
-        Ok(Some(Answer::of(&submodel, &merge).and_then(|answer| make(&answer))))
+        let metered = store.metered(period.from, period.to)?;
+        match Answer::of(submodel, &merge, &metered) {
+            Ok(answer) => Ok(Some(make(store, &answer)?)),
+            Err(why) => Ok(Some(Err(why))),
+        }
     });
     match made.await? {
         None => Err(nothing()),
@@ -163,44 +228,101 @@ fn nothing() -> Failed {
     Failed(StatusCode::NOT_FOUND, "nothing was recorded in this period".to_owned())
 }
 
-async fn model(State(service): State<Arc<Service>>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+async fn model(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     Ok(answered(&service, &asked, |answer| Ok(answer.lqn())).await?.into_response())
 }
 
-async fn solution(State(service): State<Arc<Service>>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+async fn solution(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let text = answered(&service, &asked, Answer::solution).await?;
     Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-async fn report(State(service): State<Arc<Service>>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+async fn report(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     let ends = [&asked.from, &asked.to].map(|end| end.clone().unwrap_or_else(|| "…".to_owned()));
     let title = format!("From {} to {}", ends[0], ends[1]);
     Ok(Html(answered(&service, &asked, move |answer| answer.report(&title)).await?).into_response())
+}
+
+/// Two periods as a query has them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskedTwo {
+    from: Option<String>,
+    to: Option<String>,
+    other_from: Option<String>,
+    other_to: Option<String>,
+}
+
+async fn difference(State(service): State<Arc<Service>>, Asking(asked): Asking<AskedTwo>) -> Result<Response, Failed> {
+    let AskedTwo { from, to, other_from, other_to } = asked;
+    let other = Asked { from: other_from, to: other_to }.period(&service)?;
+    let compare = move |store: &mut Store, answer: &Answer| -> Result<Result<String, String>, StoreError> {
+        let Some((submodel, merge)) = store.period(other.from, other.to)? else {
+            return Ok(Err("nothing was recorded in the other period".to_owned()));
+        };
+        let metered = store.metered(other.from, other.to)?;
+        Ok(Answer::of(submodel, &merge, &metered).map(|other| answer.difference(&other)))
+    };
+    Ok(answered_by(&service, &Asked { from, to }, compare).await?.into_response())
 }
 
 async fn front(State(service): State<Arc<Service>>) -> Result<Response, Failed> {
     const LATELY: u64 = 300 * 1_000_000_000;
     let now = service.now();
     let (from, to) = (now.saturating_sub(LATELY), now);
+    let asked = Arc::clone(&service);
     let lately = ask(&service, move |store| {
-        let busiest = match store.period(from, to)? {
-            None => Ok(Vec::new()),
-            Some((submodel, merge)) => Answer::of(&submodel, &merge).and_then(|answer| answer.busiest()),
+        let lately = match store.period(from, to)? {
+            None => Err(String::new()),
+            Some((submodel, merge)) => {
+                let answer = Answer::of(submodel, &merge, &store.metered(from, to)?);
+                answer.and_then(|answer| Ok((answer.busiest()?, answer.look()?)))
+            }
         };
-        Ok((store.intervals(from, to)?, busiest))
+        Ok((store.intervals(from, to)?, lately, hours(&asked, store, now)?))
     });
-    let (intervals, busiest) = lately.await?;
+    let (intervals, lately, hours) = lately.await?;
     let (status, fault) = (service.status(), service.fault());
     let page = page::page(&page::Page {
         status: &status,
         fault: fault.as_deref(),
         intervals: &intervals,
-        busiest: busiest.as_deref().map_err(String::as_str),
+        lately: lately.as_ref().map(|(busiest, (picture, _))| (&busiest[..], &**picture)).map_err(String::as_str),
+        held: lately.as_ref().map_or(&[][..], |(_, (_, held))| &held[..]),
+        hours: &hours,
     });
     Ok(([("content-security-policy", page::POLICY)], Html(page)).into_response())
 }
 
-async fn forget(State(service): State<Arc<Service>>, Query(asked): Query<Asked>) -> Result<Response, Failed> {
+/// Measured against predicted responses of the last whole hours that have anything.
+fn hours(service: &Service, store: &mut Store, now: u64) -> Result<Vec<page::Hour>, StoreError> {
+    const HOUR: u64 = 3600 * 1_000_000_000;
+    const SHOWN: u64 = 4;
+    let mut hours = Vec::new();
+    for start in (1..=SHOWN).map(|ago| (now / HOUR).saturating_sub(ago) * HOUR) {
+        let spans = store.intervals(start, start + HOUR)?.iter().map(|interval| interval.spans).sum::<u64>();
+        if spans == 0 {
+            continue;
+        }
+        // What came late makes it another one.
+        let known = service.hours().get(&start).filter(|(own, _)| *own == spans).map(|(_, held)| held.clone());
+        let held = match known {
+            Some(held) => held,
+            None => {
+                let Some((submodel, merge)) = store.period(start, start + HOUR)? else { continue };
+                let answer = Answer::of(submodel, &merge, &store.metered(start, start + HOUR)?);
+                answer.and_then(|answer| answer.agreement()).unwrap_or_default()
+            }
+        };
+        let mut cache = service.hours();
+        cache.retain(|own, _| *own + (SHOWN + 1) * HOUR > now);
+        cache.insert(start, (spans, held.clone()));
+        hours.push((period::written(start), held));
+    }
+    Ok(hours)
+}
+
+async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
     if asked.from.is_none() && asked.to.is_none() {
         return Err(Failed(StatusCode::BAD_REQUEST, "say what to delete: `from` or `to`".to_owned()));
     }
@@ -209,8 +331,11 @@ async fn forget(State(service): State<Arc<Service>>, Query(asked): Query<Asked>)
     Ok(Json(serde_json::json!({ "deleted": deleted })).into_response())
 }
 
-async fn import(State(service): State<Arc<Service>>, body: String) -> Result<Response, Failed> {
+async fn import(State(desk): State<Desk>, request: Request) -> Result<Response, Failed> {
+    let Desk { service, budget } = desk;
+    let (body, share) = plain(&budget, request).await.and_then(text).map_err(told)?;
     let found = period::imported("the body", &body).map_err(|why| Failed(StatusCode::BAD_REQUEST, why))?;
+    drop(share);
     let now = service.now();
     ask(&service, move |store| store.add(found.start, now, &found.submodel, &found.merge)).await?;
     Ok(Json(serde_json::json!({ "imported": true })).into_response())

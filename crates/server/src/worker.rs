@@ -15,6 +15,7 @@ use crate::counts::Counts;
 use crate::fold::Folding;
 use crate::journal::medium::Medium;
 use crate::journal::{Kind, Reader, Record};
+use crate::meter::Meter;
 use crate::recent::Recent;
 use crate::spans::{NoIdentifier, SpanBytes, each_span};
 use crate::store::{Checkpoint, Progress, Store, StoreError};
@@ -92,6 +93,7 @@ pub struct Worker<M: Medium> {
     reader: Reader<M>,
     assembler: Assembler,
     recent: Recent,
+    meter: Meter,
     counts: Counts,
     /// How many spans came up to here.
     number: u64,
@@ -114,10 +116,13 @@ impl<M: Medium> Worker<M> {
         let progress = store.progress()?;
         let mut recent = Recent::default();
         store.recent(|number, digests| recent.restore(number, digests))?;
+        let mut meter = Meter::default();
+        store.standings(|key, standing| meter.restore(key, standing))?;
         let mut worker = Self {
             reader: Reader::at(medium.clone(), progress.position),
-            assembler: Assembler::new(working.gathering.clone()),
+            assembler: Assembler::new(working.gathering.clone(), working.folding.grouping.clone()),
             recent,
+            meter,
             counts: progress.counts,
             number: progress.number,
             clock: progress.clock,
@@ -167,6 +172,11 @@ impl<M: Medium> Worker<M> {
         Counts { open: self.assembler.spans(), folded: self.counts.folded + folded, incomplete_traces, ..self.counts }
     }
 
+    /// Services with too many names of operations: of how many spans, and the last such name.
+    pub fn offending(&self) -> &BTreeMap<String, (u64, String)> {
+        self.assembler.offending()
+    }
+
     /// How many traces are open, and how many bytes all spans take that are not folded yet.
     pub fn open(&self) -> (usize, usize) {
         (self.assembler.traces(), self.assembler.bytes())
@@ -182,13 +192,23 @@ impl<M: Medium> Worker<M> {
         self.clock = self.clock.max(record.received);
         match record.kind {
             Kind::Traces => self.traces(position, &record),
-            Kind::Metrics => self.counts.metric_requests += 1,
+            Kind::Metrics => self.metrics(&record),
         }
         self.assembler.advance(self.clock);
         if self.assembler.ready_bytes() >= self.working.batch_bytes {
             self.fold();
         }
         Ok(true)
+    }
+
+    fn metrics(&mut self, record: &Record) {
+        let points = self.meter.take(&record.payload, record.received);
+        let counts = &mut self.counts;
+        counts.metric_requests += 1;
+        counts.metric_points += points.received;
+        counts.used_points += points.used;
+        counts.late_points += points.late;
+        counts.set_aside_points += points.set_aside;
     }
 
     fn traces(&mut self, position: u64, record: &Record) {
@@ -224,7 +244,8 @@ impl<M: Medium> Worker<M> {
         self.assembler.give_out_all();
     }
 
-    fn fold(&mut self) {
+    /// Folds what is ready.
+    pub fn fold(&mut self) {
         for (start, batch) in self.assembler.take_ready() {
             let Some(folded) = self.working.folding.fold(batch.request()) else {
                 self.counts.set_aside += batch.spans;
@@ -259,12 +280,14 @@ impl<M: Medium> Worker<M> {
             recent: self.recent.next_row(),
             expired,
             merge: &self.merge,
+            totals: &self.meter.fresh(),
         };
         if let Err(error) = store.commit(&checkpoint) {
             self.submodels = submodels.into_iter().map(|(start, sum, spans)| (start, (sum, spans))).collect();
             return Err(error.into());
         }
         self.recent.stored(expired);
+        self.meter.stored();
         self.counts = Counts { open: 0, ..counts };
         self.assembler.incomplete = 0;
         self.assembler.tidy();

@@ -6,6 +6,7 @@ mod prometheus;
 mod table;
 mod time;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -40,6 +41,46 @@ impl ValueUnit {
             Self::Seconds => (Unit::Seconds, 1.0),
         }
     }
+}
+
+/// What a metric measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// Names of what it is of, the most telling first.
+    pub resources: Vec<String>,
+    /// What its values are, once they are multiplied.
+    pub unit: Unit,
+    /// What values are multiplied by.
+    pub factor: f64,
+}
+
+/// What a metric with these labels measures; `None` where it is no utilisation, or nothing tells its unit.
+pub fn measure(name: &str, unit: &str, labels: &[(String, String)]) -> Option<Measure> {
+    let metric::Known::Utilisation(own) = metric::known(name, unit) else { return None };
+    let of = || labels.iter().map(|(name, value)| (&**name, &**value));
+    let (unit, factor) = own.scale();
+    metric::counts(of()).then(|| Measure { resources: metric::resources(&of()), unit, factor })
+}
+
+/// A line of Prometheus' text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exposed {
+    /// The metric.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its value.
+    pub value: f64,
+    /// When it was measured, seconds since 1970; where it is not said, when it was fetched.
+    pub seconds: Option<f64>,
+}
+
+/// The lines of what was scraped once.
+///
+/// # Errors
+/// The number of a line that is none.
+pub fn exposition(text: &str) -> Result<Vec<Exposed>, usize> {
+    prometheus::exposition(text)
 }
 
 /// A part of all cores may lie so far above 1 by how it was sampled.

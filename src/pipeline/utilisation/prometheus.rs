@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::model::utilisation::Series;
 use crate::pipeline::utilisation::metric::{Known, counts, known, resources};
-use crate::pipeline::utilisation::{Fault, Found, ValueUnit, time};
+use crate::pipeline::utilisation::{Exposed, Fault, Found, ValueUnit, time};
 
 /// The labels of a series, in the order in which they are written.
 type Labels = IndexMap<String, String>;
@@ -115,6 +115,18 @@ pub(super) fn read_text(text: &str, unit: Option<ValueUnit>) -> Found {
         found.extend(series(&name, &labels.into_iter().collect(), samples, unit)?);
     }
     Ok(found)
+}
+
+/// The lines of what was scraped once.
+pub(super) fn exposition(text: &str) -> Result<Vec<Exposed>, usize> {
+    let lines =
+        (1_usize..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(number, line)| {
+            let (name, labels, value, seconds) = sample(line).ok_or(number)?;
+            Ok(Exposed { name: name.to_owned(), labels: labels.into_iter().collect(), value, seconds })
+        })
+        .collect()
 }
 
 /// A line's name, labels, value and time.

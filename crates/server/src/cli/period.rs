@@ -10,6 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use dyelog::lqn::saved;
+use dyelog::lqn::submodel::SubModel;
+use dyelog::model::utilisation::{Series, Unit};
 use dyelog_server::period::{Period, imported, intervals_json, written};
 use dyelog_server::store::{Store, StoreError};
 
@@ -99,14 +101,14 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Question::Export(which) => print(&which.submodel()?),
         Question::Import { store, files } => import(store, files),
         Question::Delete(which) => delete(which),
-        Question::Model(asked) => asked.run("model"),
-        Question::Solve(asked) => asked.run("solve"),
-        Question::Whatif(asked) => asked.run("whatif"),
+        Question::Model(asked) => asked.run_metered("model"),
+        Question::Solve(asked) => asked.run_metered("solve"),
+        Question::Whatif(asked) => asked.run_metered("whatif"),
         Question::Validate(asked) => asked.run("validate"),
-        Question::Report(asked) => asked.run("report"),
+        Question::Report(asked) => asked.run_metered("report"),
         Question::Diff { asked, other_from, other_to } => {
             let other = Which { store: asked.which.store.clone(), from: other_from.clone(), to: other_to.clone() };
-            dyelog("diff", &[asked.which.submodel()?, other.submodel()?], &asked.arguments)
+            dyelog("diff", &[asked.which.submodel()?, other.submodel()?], "", &asked.arguments)
         }
     }
 }
@@ -126,20 +128,51 @@ impl Which {
     }
 
     fn submodel(&self) -> Result<String, String> {
+        self.recorded().map(|(submodel, merge)| saved::write(&submodel, &merge))
+    }
+
+    fn recorded(&self) -> Result<(SubModel, String), String> {
         let period = self.period()?;
         let found = self.open()?.period(period.from, period.to).map_err(self.failed())?;
-        let (submodel, merge) = found.ok_or_else(|| {
+        found.ok_or_else(|| {
             "nothing was recorded in this period\n  hint: `dyelog-server period list` shows the intervals that have anything"
                 .to_owned()
-        })?;
-        Ok(saved::write(&submodel, &merge))
+        })
     }
 }
 
 impl Asked {
     fn run(&self, command: &str) -> Outcome {
-        dyelog(command, &[self.which.submodel()?], &self.arguments)
+        dyelog(command, &[self.which.submodel()?], "", &self.arguments)
     }
+
+    /// The same of a command that takes utilisation: with what metrics tell of the period.
+    fn run_metered(&self, command: &str) -> Outcome {
+        let period = self.which.period()?;
+        let metered = self.which.open()?.metered(period.from, period.to).map_err(self.which.failed())?;
+        let (mut submodel, merge) = self.which.recorded()?;
+        let utilisation = exposed(&metered.apply(&mut submodel));
+        dyelog(command, &[saved::write(&submodel, &merge)], &utilisation, &self.arguments)
+    }
+}
+
+/// Utilisation as Prometheus text: each metric keeps a name of its own, so that none is added to another.
+fn exposed(series: &[Series]) -> String {
+    let mut text = String::new();
+    for (number, own) in series.iter().enumerate() {
+        let plain: String =
+            own.metric.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+        let name = match own.unit {
+            Unit::Seconds | Unit::Cores => format!("{plain}_cpu_seconds_total"),
+            Unit::Share => format!("process_cpu_utilization_{plain}_of_all"),
+        };
+        let processor = own.resources[0].replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+        for (time, value) in &own.samples {
+            let milliseconds = (time * 1e3).round();
+            text.push_str(&format!("{name}{{processor=\"{processor}\",series=\"{number}\"}} {value} {milliseconds}\n"));
+        }
+    }
+    text
 }
 
 fn now() -> u64 {
@@ -190,22 +223,28 @@ fn import(store: &Path, files: &[PathBuf]) -> Outcome {
 }
 
 /// Runs a command of `dyelog` on sub-models. It lies beside this program, or where programs lie.
-fn dyelog(command: &str, submodels: &[String], arguments: &[OsString]) -> Outcome {
+fn dyelog(command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
     let folder = env::temp_dir().join(format!("dyelog-period-{}-{}", process::id(), now()));
     fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let outcome = run_in(&folder, command, submodels, arguments);
+    let outcome = run_in(&folder, command, submodels, utilisation, arguments);
     // What stays behind in a folder for scratch files does no harm.
     let _ = fs::remove_dir_all(&folder);
     outcome
 }
 
-fn run_in(folder: &Path, command: &str, submodels: &[String], arguments: &[OsString]) -> Outcome {
+fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}
+
+fn run_in(folder: &Path, command: &str, submodels: &[String], utilisation: &str, arguments: &[OsString]) -> Outcome {
     let mut files = Vec::new();
     for (number, submodel) in submodels.iter().enumerate() {
         let name = if submodels.len() == 1 { "period".to_owned() } else { format!("period-{}", number + 1) };
-        let path = folder.join(name);
-        fs::write(&path, submodel).map_err(|error| format!("{}: {error}", path.display()))?;
-        files.push(path);
+        files.push(write(folder.join(name), submodel)?);
+    }
+    if !utilisation.is_empty() {
+        files.extend(["--utilisation".into(), write(folder.join("metrics"), utilisation)?]);
     }
     let name = if cfg!(windows) { "dyelog.exe" } else { "dyelog" };
     let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.join(name))).filter(|path| path.is_file());

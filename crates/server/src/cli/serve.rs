@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
 use dyelog_server::access::Access;
+use dyelog_server::config::{Config, Scrape};
+use dyelog_server::scrape;
 use dyelog_server::serve;
 use dyelog_server::service::Service;
 use dyelog_server::worker::Working;
@@ -29,6 +31,9 @@ pub struct Arguments {
     /// A file of tokens, a line each: `put TOKEN`, `read TOKEN` or `admin TOKEN`; needed to listen elsewhere than on loopback
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// A TOML file: from where metrics are fetched, and what the system's nodes have
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// For how long nothing must have come of a complete trace, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     grace: f64,
@@ -80,9 +85,17 @@ impl Arguments {
     }
 }
 
+fn config(path: Option<&Path>) -> Result<Config, String> {
+    let Some(path) = path else { return Ok(Config::default()) };
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+    Config::parse(&name, &text)
+}
+
 /// Serves until it is interrupted or terminated.
 pub fn run(arguments: &Arguments) -> Outcome {
     let access = Arc::new(arguments.access()?);
+    let config = config(arguments.config.as_deref())?;
     let service = Service::start(&arguments.store, arguments.working())
         .map_err(|error| format!("{}: {error}", arguments.store.display()))?;
     let runtime = runtime::Builder::new_multi_thread()
@@ -91,23 +104,39 @@ pub fn run(arguments: &Arguments) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| format!("no threads can be started: {error}"))?;
-    let outcome = runtime.block_on(serve_all(&service, &access, &arguments.listen));
+    let outcome = runtime.block_on(serve_all(&service, &access, &arguments.listen, config.scrapes));
     runtime.shutdown_background();
     service.stop();
+    service.remove_if_asked().map_err(|error| format!("{}: {error}", arguments.store.display()))?;
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve_all(service: &Arc<Service>, access: &Arc<Access>, addresses: &[SocketAddr]) -> Result<(), String> {
+async fn serve_all(
+    service: &Arc<Service>,
+    access: &Arc<Access>,
+    addresses: &[SocketAddr],
+    scrapes: Vec<Scrape>,
+) -> Result<(), String> {
     let (stop, stopped) = watch::channel(false);
     let mut listeners = JoinSet::new();
+    // Listeners share one memory for bodies.
+    let routes = serve::routes(service, access);
     for address in addresses {
         let refused = |error| format!("{address}: {error}");
         let listener = serve::listen(*address).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         println!("listening on http://{address}");
-        listeners.spawn(serve::serve(listener, serve::routes(service, access), stopped.clone()));
+        listeners.spawn(serve::serve(listener, routes.clone(), stopped.clone()));
     }
-    told_to_stop().await.map_err(|error| format!("signals cannot be awaited: {error}"))?;
+    let mut fetching = JoinSet::new();
+    for own in scrapes {
+        fetching.spawn(scrape::follow(own, Arc::clone(service)));
+    }
+    tokio::select! {
+        told = told_to_stop() => told.map_err(|error| format!("signals cannot be awaited: {error}"))?,
+        () = service.until_asked_to_stop() => {}
+    }
+    fetching.abort_all();
     let _ = stop.send(true);
     while listeners.join_next().await.is_some() {}
     Ok(())

@@ -145,6 +145,17 @@ impl Memory {
         self.state().segments.values_mut().for_each(|segment| segment.bytes.truncate(segment.synced));
     }
 
+    /// Loses power: of what was not synced so many bytes of each segment are there, the last `garbled` of them others than were written.
+    pub fn cut_power(&self, kept: usize, garbled: usize) {
+        for segment in self.state().segments.values_mut() {
+            let length = segment.bytes.len().min(segment.synced + kept);
+            segment.bytes.truncate(length);
+            let spoilt = garbled.min(length - segment.synced);
+            segment.bytes[length - spoilt..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+            segment.synced = length;
+        }
+    }
+
     /// Another memory with the same content.
     #[must_use]
     pub fn copy(&self) -> Self {

@@ -12,8 +12,6 @@ pub const WAIT: u8 = 2;
 
 /// Codes of gRPC.
 pub mod grpc_code {
-    /// All went well.
-    pub const OK: u8 = 0;
     /// The request is bad for good.
     pub const INVALID_ARGUMENT: u8 = 3;
     /// The request is too large.

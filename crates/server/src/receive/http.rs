@@ -5,9 +5,10 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
+use bytes::Bytes;
 
 use super::answer::{self, Form};
-use super::body::unpacked;
+use super::body::{Budget, Share, unpacked};
 use super::{Receivers, Refusal, Taken, json};
 use crate::journal::Kind;
 
@@ -33,13 +34,7 @@ impl Receivers {
             let why = "the content type must be application/x-protobuf or application/json";
             return Err(Refusal::Unknown(why.to_owned()));
         };
-        let (head, body) = request.into_parts();
-        let gzip = is_gzip(&head.headers)?;
-        let declared = text(&head.headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok());
-        let (mut bytes, mut share) = self.budget.read(body, declared).await?;
-        if gzip {
-            (bytes, share) = unpacked(bytes, share).await?;
-        }
+        let (mut bytes, mut share) = plain(&self.budget, request).await?;
         if form == Form::Json {
             (bytes, share) = json::binary(kind, bytes, share).await?;
         }
@@ -47,6 +42,15 @@ impl Receivers {
         drop(share);
         taken
     }
+}
+
+/// The body of a request, unpacked, and the memory that it has.
+pub(crate) async fn plain(budget: &Budget, request: Request<Body>) -> Result<(Bytes, Share), Refusal> {
+    let (head, body) = request.into_parts();
+    let gzip = is_gzip(&head.headers)?;
+    let declared = text(&head.headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok());
+    let (bytes, share) = budget.read(body, declared).await?;
+    if gzip { unpacked(bytes, share).await } else { Ok((bytes, share)) }
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

@@ -4,7 +4,7 @@
 //! refused for good. Bodies are limited in size, packed and unpacked, and all that are in work together in memory.
 
 mod answer;
-mod body;
+pub(crate) mod body;
 mod grpc;
 mod http;
 mod json;
@@ -19,6 +19,7 @@ use crate::journal::Kind;
 use crate::service::{Busy, Service};
 use crate::spans::each_span;
 use body::Budget;
+pub(crate) use http::plain;
 
 /// The largest body, in bytes, after unpacking.
 pub const LARGEST: usize = 20 << 20;
@@ -32,7 +33,7 @@ pub struct Receivers {
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Refusal {
+pub enum Refusal {
     /// It is larger than any may be.
     TooLarge,
     /// It is no request.
@@ -53,8 +54,8 @@ struct Taken {
 
 impl Receivers {
     /// For a service.
-    pub fn new(service: Arc<Service>) -> Self {
-        Self { service, budget: Budget::default() }
+    pub fn new(service: Arc<Service>, budget: Budget) -> Self {
+        Self { service, budget }
     }
 
     /// The routes.

@@ -3,7 +3,9 @@
 //! What a checkpoint brings, new sub-models, counts and the position in the journal, is one transaction. Sub-models of an interval
 //! may lie in several parts; the model of a period is the merge of all parts in it.
 
+mod observations;
 mod rows;
+mod samples;
 mod schema;
 mod thin;
 
@@ -18,11 +20,16 @@ use dyelog::lqn::submodel::SubModel;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 
 use crate::counts::Counts;
+use crate::meter::{SeriesKey, Standing};
+use crate::metered::Metered;
+pub use observations::Which;
 pub use rows::{Interval, LEVELS, Level};
 
 /// A store that is open.
 pub struct Store {
     connection: Connection,
+    /// Up to when totals of metrics were thinned out.
+    thinned: [u64; 3],
 }
 
 /// Why a store does not do what it is asked to.
@@ -32,6 +39,8 @@ pub enum StoreError {
     Sqlite(rusqlite::Error),
     /// It was written by a later version.
     Newer(i64),
+    /// More than so many rows are meant.
+    TooMany(usize),
     /// What it holds is damaged.
     Damaged(String),
 }
@@ -41,6 +50,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Sqlite(error) => write!(f, "{error}"),
             Self::Newer(version) => write!(f, "it was written by a later version of this program (schema {version})"),
+            Self::TooMany(most) => write!(f, "the period has more than {most} observations"),
             Self::Damaged(what) => write!(f, "it is damaged: {what}"),
         }
     }
@@ -83,6 +93,8 @@ pub struct Checkpoint<'c> {
     pub expired: Option<i64>,
     /// What tells entries apart.
     pub merge: &'c str,
+    /// Totals of metrics.
+    pub totals: &'c [(&'c SeriesKey, u64, f64, Standing)],
 }
 
 impl Store {
@@ -95,7 +107,7 @@ impl Store {
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        let mut store = Self { connection };
+        let mut store = Self { connection, thinned: [0; 3] };
         schema::migrate(&mut store.connection)?;
         Ok(store)
     }
@@ -109,7 +121,7 @@ impl Store {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         schema::check(&connection)?;
-        Ok(Self { connection })
+        Ok(Self { connection, thinned: [0; 3] })
     }
 
     /// Where the last checkpoint stood.
@@ -163,6 +175,7 @@ impl Store {
         if let Some(expired) = checkpoint.expired {
             transaction.execute("DELETE FROM recent WHERE number <= ?1", [expired])?;
         }
+        samples::write(&transaction, checkpoint.totals)?;
         write_progress(&transaction, checkpoint.progress)?;
         Ok(transaction.commit()?)
     }
@@ -181,6 +194,22 @@ impl Store {
     /// When the store cannot be read, or what it holds cannot.
     pub fn period(&self, from: u64, to: u64) -> Result<Option<(SubModel, String)>, StoreError> {
         rows::merged(&self.connection, from, to)
+    }
+
+    /// The metrics of a period.
+    ///
+    /// # Errors
+    /// When the store cannot be read, what it holds cannot, or there are more than can be read at once.
+    pub fn metered(&self, from: u64, to: u64) -> Result<Metered, StoreError> {
+        samples::read(&self.connection, from, to)
+    }
+
+    /// Gives all series of metrics, and where they stand.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it holds cannot.
+    pub fn standings(&self, take: impl FnMut(SeriesKey, Standing)) -> Result<(), StoreError> {
+        samples::standings(&self.connection, take)
     }
 
     /// Deletes the intervals from a time to another, but for those that go beyond; says how many.
@@ -209,6 +238,9 @@ impl Store {
     pub fn roll_up(&mut self, now: u64, retention: u64) -> Result<bool, StoreError> {
         let transaction = self.connection.transaction()?;
         let more = rows::roll_up(&transaction, now, retention)?;
+        let oldest = i64::try_from(now.saturating_sub(retention)).unwrap_or(i64::MAX);
+        transaction.execute("DELETE FROM observations WHERE start < ?1", [oldest])?;
+        samples::thin(&transaction, now, retention, &mut self.thinned)?;
         transaction.commit()?;
         Ok(more)
     }

@@ -5,7 +5,8 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// What makes each version of the one before; the first one of an empty file.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 3] = [
+    "
     CREATE TABLE progress (
         id INTEGER PRIMARY KEY CHECK (id = 0),
         position INTEGER NOT NULL,
@@ -27,7 +28,39 @@ const MIGRATIONS: [&str; 1] = ["
     );
     CREATE INDEX intervals_by_start ON intervals (start, length);
     CREATE INDEX intervals_by_length ON intervals (length, start);
-"];
+",
+    "
+    CREATE TABLE observations (
+        start INTEGER NOT NULL,
+        \"end\" INTEGER NOT NULL,
+        application TEXT NOT NULL,
+        host TEXT NOT NULL,
+        program TEXT NOT NULL,
+        process INTEGER NOT NULL,
+        started INTEGER NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (start, \"end\", host, process, started, application, program)
+    ) WITHOUT ROWID;
+    CREATE INDEX observations_by_process ON observations (host, process, start);
+",
+    "
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        time INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        raw REAL NOT NULL,
+        total REAL NOT NULL
+    );
+    CREATE TABLE totals (
+        series INTEGER NOT NULL,
+        time INTEGER NOT NULL,
+        total REAL NOT NULL,
+        PRIMARY KEY (series, time)
+    ) WITHOUT ROWID;
+    CREATE INDEX totals_by_time ON totals (time);
+",
+];
 
 /// Brings a store to this program's version.
 pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

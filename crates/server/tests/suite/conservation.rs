@@ -51,6 +51,10 @@ impl Server {
         let mut handle = self.memory.open(last).unwrap();
         handle.append(torn).unwrap();
         handle.sync().unwrap();
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
         self.store = Store::open(&self.folder.path().join("store.db")).unwrap();
         let floor = self.store.progress().unwrap().position;
         self.journal = Journal::open(self.memory.clone(), floor).unwrap();
@@ -163,4 +167,40 @@ fn each_interval_has_the_model_of_its_own_traces() {
         assert_eq!(server.period(from, from + 60 * SECOND).unwrap(), of_file(&minute(number)));
     }
     assert_eq!(server.period(BEGIN + 200 * SECOND, u64::MAX), None);
+}
+
+#[test]
+fn a_thousand_power_cuts_lose_nothing_that_was_acknowledged() {
+    let mut server = Server::new();
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut acknowledged, mut number) = (0, 0);
+    for _ in 0..1000 {
+        for _ in 0..random(4) {
+            server.now += SECOND / 10;
+            server.receive(request(&trace(number, server.now, &[1 + random(20)])));
+            (acknowledged, number) = (acknowledged + 3, number + 1);
+            match random(4) {
+                0 => server.work(),
+                1 => {
+                    server.work();
+                    server.checkpoint();
+                }
+                _ => {}
+            }
+        }
+        // A request that is not synced, and so not acknowledged, is partly there, and spoilt in part.
+        let mut bytes = request(&trace(1 << 40, server.now, &[3]));
+        bytes.truncate(random(200) as usize);
+        let last = server.memory.segments().unwrap().pop().unwrap();
+        server.memory.open(last).unwrap().append(&bytes).unwrap();
+        server.memory.cut_power(random(200) as usize, random(50) as usize);
+        server.start_again();
+    }
+    server.finish();
+    let counts = server.worker.counts();
+    assert_eq!((counts.received, counts.folded, counts.duplicate, counts.open), (acknowledged, acknowledged, 0, 0));
 }

@@ -102,3 +102,58 @@ fn traces_that_never_end_stay_within_their_memory() {
     let counts = worker.counts();
     assert_eq!((counts.received, counts.folded, counts.open), (50_000, 50_000, 0));
 }
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_million_traces_that_never_end_stay_within_their_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let memory = Memory::default();
+    let mut journal = Journal::open(memory.clone(), 0).unwrap();
+    let mut worker = Worker::new(Working::default(), memory, &store).unwrap();
+    let mut most = 0;
+    for batch in 0..1000_u64 {
+        let spans: Vec<_> = (0..1000).map(|number| trace(batch * 1000 + number, BEGIN, &[2]).swap_remove(0)).collect();
+        journal
+            .append(&[Record { kind: Kind::Traces, received: BEGIN + batch, payload: request(&spans).into() }])
+            .unwrap();
+        while worker.step(journal.synced()).unwrap() {}
+        most = most.max(worker.open().1);
+        if batch % 50 == 0 {
+            let needed = worker.checkpoint(&mut store).unwrap();
+            journal.forget_before(needed).unwrap();
+        }
+    }
+    let limit = Working::default().gathering.most_bytes + Working::default().batch_bytes;
+    assert!(most <= limit + (1 << 20), "{most} bytes");
+    worker.advance(BEGIN + 31 * SECOND);
+    worker.checkpoint(&mut store).unwrap();
+    let counts = worker.counts();
+    assert_eq!((counts.received, counts.folded, counts.open), (1_000_000, 1_000_000, 0));
+}
+
+#[test]
+fn a_service_with_a_name_for_each_request_is_named_and_grouped() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let memory = Memory::default();
+    let mut journal = Journal::open(memory.clone(), 0).unwrap();
+    let mut worker = Worker::new(Working::default(), memory, &store).unwrap();
+    let word = |number: u64| format!("job {}{}", "x".repeat(number as usize % 40), "y".repeat(number as usize / 40));
+    let spans: Vec<_> = (0..1500)
+        .flat_map(|number| {
+            let mut spans = trace(number, BEGIN, &[2]);
+            spans.iter_mut().filter(|(service, _)| *service == "stock").for_each(|(_, span)| span.name = word(number));
+            spans
+        })
+        .collect();
+    journal.append(&[Record { kind: Kind::Traces, received: BEGIN, payload: request(&spans).into() }]).unwrap();
+    while worker.step(journal.synced()).unwrap() {}
+    worker.give_out_all();
+    worker.checkpoint(&mut store).unwrap();
+    let offending: Vec<_> = worker.offending().iter().map(|(service, (spans, _))| (service.as_str(), *spans)).collect();
+    assert_eq!(offending, [("stock", 500)]);
+    let (submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
+    let of_stock = submodel.entries().iter().filter(|entry| submodel.names.text(entry.task) == "stock");
+    assert_eq!(of_stock.count(), 1001);
+}

@@ -3,8 +3,11 @@
 mod conservation;
 mod faults;
 mod killed;
+mod metrics;
+mod observers;
 mod period;
 mod program;
 mod receive;
+mod services;
 mod store;
 mod support;

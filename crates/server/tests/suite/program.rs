@@ -15,8 +15,13 @@ pub struct Program {
 impl Program {
     /// Starts it on a port of its own.
     pub fn start(store: &Path, arguments: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", store, arguments)
+    }
+
+    /// Starts it at an address.
+    pub fn start_at(address: &str, store: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
-            .args(["--listen", "127.0.0.1:0", "--store"])
+            .args(["--listen", address, "--store"])
             .arg(store)
             .args(arguments)
             .stdout(Stdio::piped())

@@ -16,6 +16,7 @@
 //! What is asked for (`?q=1`) is no part of a name. What a name becomes depends on nothing but the name, so that parts of a trace give what
 //! the whole gives.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -63,6 +64,14 @@ impl Grouping {
             (true, false) => Self::Off,
             (false, others) => Self::Patterns { patterns, others },
         })
+    }
+}
+
+impl Grouping {
+    /// What a name becomes where no route is told.
+    pub fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        let own = if *self == Self::Off { None } else { grouped(name, "", self) };
+        own.map_or(Cow::Borrowed(name), Cow::Owned)
     }
 }
 

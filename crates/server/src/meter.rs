@@ -1,0 +1,271 @@
+//! Metrics that tell rates and utilisation, as totals that only grow.
+//!
+//! - A counter that is cumulative grows by what it grew; where it was set back, by what it has since.
+//! - One that is delta grows by each of its values; what comes again is left out.
+//! - A gauge grows by its value times the time for which it stands.
+//!
+//! So a total at two moments tells the mean between them, whatever lies between is thinned out, and nothing depends on temporality.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dyelog::model::utilisation::Unit;
+use dyelog::pipeline::{Measure, measure};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric, metric, number_data_point};
+use prost::Message as _;
+use serde::{Deserialize, Serialize};
+
+/// Series that are kept; points of others are set aside.
+const MOST_SERIES: usize = 20_000;
+/// The longest identity of a series, bytes.
+const LONGEST: usize = 4096;
+/// For how long a value of a gauge stands at most, nanoseconds.
+const STANDS: u64 = 300 * 1_000_000_000;
+/// How far a clock may be ahead, nanoseconds.
+const AHEAD: u64 = 60 * 1_000_000_000;
+/// Histograms whose counts are requests that were served.
+pub const REQUESTS: [&str; 4] =
+    ["http.server.request.duration", "http.server.duration", "rpc.server.call.duration", "rpc.server.duration"];
+
+/// What a series is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SeriesKey {
+    /// What its total counts.
+    pub counts: Counted,
+    /// The metric.
+    pub metric: String,
+    /// Names of what it is of, the most telling first.
+    pub resources: Vec<String>,
+    /// All labels.
+    pub labels: Vec<(String, String)>,
+}
+
+/// What a total counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counted {
+    /// Seconds of cores.
+    Seconds,
+    /// Seconds, each times the busy part of all cores.
+    Share,
+    /// Requests that were served.
+    Requests,
+}
+
+/// Where a series stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// The time of its last point, nanoseconds since 1970.
+    pub time: u64,
+    /// When its counter began, where that is said.
+    pub start: u64,
+    /// The last value, as it came.
+    pub raw: f64,
+    /// The total.
+    pub total: f64,
+}
+
+/// What became of points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Points {
+    /// Those that came.
+    pub received: u64,
+    /// Those that tell rates or utilisation.
+    pub used: u64,
+    /// Those that came before, or after a later one.
+    pub late: u64,
+    /// Those with impossible times or values, or of one series too many.
+    pub set_aside: u64,
+}
+
+/// Takes points in.
+#[derive(Debug, Default)]
+pub struct Meter {
+    standings: HashMap<SeriesKey, Standing>,
+    /// Totals that are in no store yet.
+    fresh: BTreeMap<(SeriesKey, u64), f64>,
+}
+
+/// A value of a series, as it came.
+struct Point {
+    time: u64,
+    start: u64,
+    value: f64,
+}
+
+/// How values of a metric follow each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Cumulative,
+    Delta,
+    Gauge,
+}
+
+impl Meter {
+    /// Takes up where a store stands.
+    pub fn restore(&mut self, key: SeriesKey, standing: Standing) {
+        self.standings.insert(key, standing);
+    }
+
+    /// Totals that are in no store yet, and where their series stand.
+    pub fn fresh(&self) -> Vec<(&SeriesKey, u64, f64, Standing)> {
+        let standing = |key| self.standings.get(key).copied().unwrap_or_default();
+        self.fresh.iter().map(|((key, time), total)| (key, *time, *total, standing(key))).collect()
+    }
+
+    /// All of that is in the store.
+    pub fn stored(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// Takes a request in that came at a time.
+    pub fn take(&mut self, request: &[u8], now: u64) -> Points {
+        let mut points = Points::default();
+        // What is malformed was refused before it came to the journal.
+        let Ok(request) = ExportMetricsServiceRequest::decode(request) else { return points };
+        for resource in &request.resource_metrics {
+            let own = resource.resource.as_ref().map(|resource| labels(&resource.attributes)).unwrap_or_default();
+            for metric in resource.scope_metrics.iter().flat_map(|scope| &scope.metrics) {
+                self.metric(metric, &own, now, &mut points);
+            }
+        }
+        points
+    }
+
+    fn metric(&mut self, metric: &Metric, resource: &[(String, String)], now: u64, points: &mut Points) {
+        let number = |value: Option<number_data_point::Value>| match value {
+            Some(number_data_point::Value::AsDouble(value)) => value,
+            Some(number_data_point::Value::AsInt(value)) => value as f64,
+            None => f64::NAN,
+        };
+        let mut take = |kind, attributes: &[KeyValue], time, start, value| {
+            points.received += 1;
+            let labels: Vec<_> = resource.iter().cloned().chain(labels(attributes)).collect();
+            let Some((key, factor)) = key(metric, labels) else { return };
+            let point = Point { time, start, value: value * factor };
+            match self.point(key, kind, &point, now) {
+                Taken::Used => points.used += 1,
+                Taken::Late => points.late += 1,
+                Taken::SetAside => points.set_aside += 1,
+            }
+        };
+        match &metric.data {
+            Some(metric::Data::Gauge(gauge)) => {
+                for own in &gauge.data_points {
+                    take(Kind::Gauge, &own.attributes, own.time_unix_nano, 0, number(own.value));
+                }
+            }
+            Some(metric::Data::Sum(sum)) => {
+                let kind = if sum.is_monotonic { kind(sum.aggregation_temporality) } else { Kind::Gauge };
+                for own in &sum.data_points {
+                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, number(own.value));
+                }
+            }
+            Some(metric::Data::Histogram(histogram)) => {
+                let kind = kind(histogram.aggregation_temporality);
+                for own in &histogram.data_points {
+                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, own.count as f64);
+                }
+            }
+            Some(metric::Data::ExponentialHistogram(histogram)) => {
+                let kind = kind(histogram.aggregation_temporality);
+                for own in &histogram.data_points {
+                    take(kind, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, own.count as f64);
+                }
+            }
+            Some(metric::Data::Summary(summary)) => {
+                for own in &summary.data_points {
+                    let count = own.count as f64;
+                    take(Kind::Cumulative, &own.attributes, own.time_unix_nano, own.start_time_unix_nano, count);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn point(&mut self, key: SeriesKey, kind: Kind, point: &Point, now: u64) -> Taken {
+        let is_possible = point.value.is_finite() && point.value >= 0.0 && point.time <= now.saturating_add(AHEAD);
+        if !is_possible || point.time == 0 {
+            return Taken::SetAside;
+        }
+        let Some(known) = self.standings.get(&key).copied() else {
+            if self.standings.len() >= MOST_SERIES {
+                return Taken::SetAside;
+            }
+            // What was counted before is not known to be of this time; since its start it is, where that is said of deltas.
+            let total = if kind == Kind::Delta { point.value } else { 0.0 };
+            if kind == Kind::Delta && (1..point.time).contains(&point.start) {
+                self.fresh.insert((key.clone(), point.start), 0.0);
+            }
+            self.keep(key, Standing { time: point.time, start: point.start, raw: point.value, total });
+            return Taken::Used;
+        };
+        if point.time <= known.time {
+            return Taken::Late;
+        }
+        let grown = match kind {
+            Kind::Delta => point.value,
+            Kind::Gauge => known.raw * (point.time - known.time).min(STANDS) as f64 * 1e-9,
+            Kind::Cumulative => {
+                let is_set_back = point.value < known.raw || point.start > known.start && known.start > 0;
+                if is_set_back { point.value } else { point.value - known.raw }
+            }
+        };
+        let total = known.total + grown;
+        self.keep(key, Standing { time: point.time, start: point.start, raw: point.value, total });
+        Taken::Used
+    }
+
+    fn keep(&mut self, key: SeriesKey, standing: Standing) {
+        self.fresh.insert((key.clone(), standing.time), standing.total);
+        self.standings.insert(key, standing);
+    }
+}
+
+enum Taken {
+    Used,
+    Late,
+    SetAside,
+}
+
+fn kind(temporality: i32) -> Kind {
+    if temporality == AggregationTemporality::Delta as i32 { Kind::Delta } else { Kind::Cumulative }
+}
+
+/// What a series with these labels is of, and what its values are multiplied by; `None` where it tells nothing of use.
+fn key(metric: &Metric, labels: Vec<(String, String)>) -> Option<(SeriesKey, f64)> {
+    let is_histogram = matches!(
+        metric.data,
+        Some(metric::Data::Histogram(_) | metric::Data::ExponentialHistogram(_) | metric::Data::Summary(_))
+    );
+    let is_long = labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > LONGEST;
+    if metric.name.len() > LONGEST || is_long {
+        return None;
+    }
+    if is_histogram {
+        let service =
+            labels.iter().find(|(name, _)| name.replace('.', "_") == "service_name").map(|(_, value)| value.clone())?;
+        let name = metric.name.clone();
+        return REQUESTS
+            .contains(&&*metric.name)
+            .then(|| (SeriesKey { counts: Counted::Requests, metric: name, resources: vec![service], labels }, 1.0));
+    }
+    let Measure { resources, unit, factor } = measure(&metric.name, &metric.unit, &labels)?;
+    let counts = match unit {
+        Unit::Seconds | Unit::Cores => Counted::Seconds,
+        Unit::Share => Counted::Share,
+    };
+    Some((SeriesKey { counts, metric: metric.name.clone(), resources, labels }, factor))
+}
+
+fn labels(attributes: &[KeyValue]) -> Vec<(String, String)> {
+    let text = |own: &KeyValue| match own.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(text) => Some(text.clone()),
+        any_value::Value::BoolValue(value) => Some(value.to_string()),
+        any_value::Value::IntValue(value) => Some(value.to_string()),
+        any_value::Value::DoubleValue(value) => Some(value.to_string()),
+        _ => None,
+    };
+    attributes.iter().filter_map(|own| Some((own.key.clone(), text(own)?))).collect()
+}

@@ -1,0 +1,165 @@
+//! Names of operations, capped by service: one that makes each request an operation of its own would fill every model with them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use dyelog::trace::protobuf::{Fields, Malformed, Value};
+use dyelog::trace::spans::Grouping;
+
+use crate::spans::put_field;
+
+/// Operations that a service may have.
+pub const MOST: usize = 1000;
+/// What all others are called.
+pub const OTHERS: &str = "(other operations)";
+/// Names that are remembered as they came, before they are looked at again.
+const REMEMBERED: usize = 1 << 16;
+/// Services that are told apart.
+const SERVICES: usize = 10_000;
+/// The longest name that is told of, in characters.
+const SHOWN: usize = 100;
+
+/// Names by service.
+#[derive(Debug, Default)]
+pub struct Offenders {
+    /// By the digest of a resource, which service it is.
+    services: HashMap<u64, usize>,
+    /// The last one.
+    last: Option<(Arc<[u8]>, usize)>,
+    /// By name.
+    numbers: HashMap<String, usize>,
+    /// Names of each service that count: digests of what they are grouped to.
+    groups: Vec<HashSet<u64>>,
+    /// Digests of service and name, of names that count.
+    known: HashSet<u64>,
+    /// Spans of each service whose names did not count, and the last such name.
+    offending: BTreeMap<String, (u64, String)>,
+}
+
+impl Offenders {
+    /// Whether a span's name counts; not, where its service has too many.
+    pub fn admits(&mut self, resource: &Arc<[u8]>, name: &[u8], grouping: &Grouping) -> bool {
+        let service = self.service(resource);
+        let mut digest = DefaultHasher::new();
+        (service, name).hash(&mut digest);
+        let digest = digest.finish();
+        if self.known.contains(&digest) {
+            return true;
+        }
+        let text = String::from_utf8_lossy(name);
+        let mut group = DefaultHasher::new();
+        grouping.name(&text).hash(&mut group);
+        let groups = &mut self.groups[service];
+        let group = group.finish();
+        let counts = groups.contains(&group) || groups.len() < MOST && groups.insert(group);
+        if counts {
+            if self.known.len() >= REMEMBERED {
+                self.known.clear();
+            }
+            self.known.insert(digest);
+        } else {
+            let own = self.offending.entry(service_name(resource)).or_default();
+            *own = (own.0 + 1, text.chars().take(SHOWN).collect());
+        }
+        counts
+    }
+
+    /// The services with too many names: of how many spans, and the last one.
+    pub fn offending(&self) -> &BTreeMap<String, (u64, String)> {
+        &self.offending
+    }
+
+    fn service(&mut self, resource: &Arc<[u8]>) -> usize {
+        // Spans of one resource come together.
+        if let Some((last, number)) = &self.last
+            && Arc::ptr_eq(last, resource)
+        {
+            return *number;
+        }
+        let mut digest = DefaultHasher::new();
+        resource.hash(&mut digest);
+        let number = self.numbered(digest.finish(), resource);
+        self.last = Some((Arc::clone(resource), number));
+        number
+    }
+
+    fn numbered(&mut self, digest: u64, resource: &[u8]) -> usize {
+        if let Some(number) = self.services.get(&digest) {
+            return *number;
+        }
+        let mut name = service_name(resource);
+        if self.numbers.len() >= SERVICES && !self.numbers.contains_key(&name) {
+            name = String::new();
+        }
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == self.groups.len() {
+            self.groups.push(HashSet::new());
+        }
+        // Resources differ by instance, and come and go.
+        if self.services.len() >= SERVICES {
+            self.services.clear();
+        }
+        self.services.insert(digest, number);
+        number
+    }
+}
+
+/// The bytes of a span that is called otherwise: of a field that comes twice the last one counts.
+pub fn renamed(span: &[u8]) -> Vec<u8> {
+    let mut bytes = span.to_vec();
+    put_field(&mut bytes, 5, OTHERS.as_bytes());
+    bytes
+}
+
+/// The name of a resource's service.
+fn service_name(resource: &[u8]) -> String {
+    found(resource).ok().flatten().unwrap_or_default()
+}
+
+fn found(resource: &[u8]) -> Result<Option<String>, Malformed> {
+    let mut fields = Fields::of(resource);
+    while let Some((number, value)) = fields.next()? {
+        let (1, Value::Bytes(pair)) = (number, value) else { continue };
+        let (mut is_service, mut text) = (false, None);
+        let mut parts = Fields::of(pair);
+        while let Some((number, value)) = parts.next()? {
+            match (number, value) {
+                (1, Value::Bytes(key)) => is_service = key == b"service.name",
+                (2, Value::Bytes(any)) => {
+                    let mut any = Fields::of(any);
+                    if let Some((1, Value::Bytes(own))) = any.next()? {
+                        text = Some(String::from_utf8_lossy(own).into_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        if is_service {
+            return Ok(text);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dyelog::trace::spans::Grouping;
+
+    use super::{MOST, Offenders};
+
+    #[test]
+    fn what_is_grouped_anyway_is_no_offence() {
+        let mut offenders = Offenders::default();
+        let resource: Arc<[u8]> = (&b""[..]).into();
+        let mut admits = |name: String| offenders.admits(&resource, name.as_bytes(), &Grouping::default());
+        assert!((0..5000).all(|number| admits(format!("GET /user/{number}"))));
+        let word = |number: usize| format!("job {}", "x".repeat(number % 40) + &"y".repeat(number / 40));
+        assert!((1..MOST).all(|number| admits(word(number))));
+        assert!(!admits(word(MOST + 1)) && admits(word(7)) && admits("GET /user/5001".to_owned()));
+        assert_eq!(offenders.offending()[""].0, 1);
+    }
+}

@@ -1,0 +1,59 @@
+//! Reports of observers on their way to the store: those that come together are one transaction.
+
+use std::sync::Arc;
+
+use dyelog_observe::observation::Observation;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::service::Turn;
+use crate::store::Store;
+
+/// How many reports wait at most, and are stored together.
+const GROUP: usize = 512;
+
+struct Put {
+    observations: Vec<Observation>,
+    /// How many of them are new, or why they could not be stored.
+    done: oneshot::Sender<Result<u64, String>>,
+}
+
+/// Takes reports in.
+pub struct Puts(mpsc::Sender<Put>);
+
+impl Puts {
+    /// Takes turns with others that write to a store. The second is what stores them, on a thread of its own.
+    pub fn to(store: Store, turn: Arc<Turn>) -> (Self, impl FnOnce() + Send + 'static) {
+        let (sender, receiver) = mpsc::channel(GROUP);
+        (Self(sender), move || follow(store, receiver, &turn))
+    }
+
+    /// Stores a report; says how many of its observations are new. They are on disk when this returns.
+    pub async fn put(&self, observations: Vec<Observation>) -> Result<u64, String> {
+        let stops = || "the server stops".to_owned();
+        let (done, answer) = oneshot::channel();
+        self.0.send(Put { observations, done }).await.map_err(|_| stops())?;
+        answer.await.unwrap_or_else(|_| Err(stops()))
+    }
+}
+
+/// Stores what comes, as much at a time as there is, until nothing more can come.
+fn follow(mut store: Store, mut receiver: mpsc::Receiver<Put>, turn: &Turn) {
+    while let Some(first) = receiver.blocking_recv() {
+        let (mut groups, mut answers) = (vec![first.observations], vec![first.done]);
+        while groups.len() < GROUP
+            && let Ok(next) = receiver.try_recv()
+        {
+            groups.push(next.observations);
+            answers.push(next.done);
+        }
+        let stored = turn.take(|| store.put_observations(&groups));
+        match stored {
+            // A sender may have gone away. That its report is there does no harm: it is known if it comes again.
+            Ok(counts) => answers.into_iter().zip(counts).for_each(|(done, new)| drop(done.send(Ok(new)))),
+            Err(error) => {
+                let why = format!("the store cannot be written: {error}");
+                answers.into_iter().for_each(|done| drop(done.send(Err(why.clone()))));
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Prometheus text, fetched where the configuration says so, and journalled as the metrics of OTLP that it is equal to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dyelog::pipeline::{Exposed, exposition, measure};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum, Summary,
+    SummaryDataPoint, metric, number_data_point,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::config::Scrape;
+use crate::journal::Kind;
+use crate::meter::REQUESTS;
+use crate::service::Service;
+
+/// How long an answer may take, and how many bytes it may have.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LARGEST: u64 = 8 << 20;
+
+/// Fetches metrics for as long as it is not dropped.
+pub async fn follow(scrape: Scrape, service: Arc<Service>) {
+    let mut ticks = interval(Duration::from_secs_f64(scrape.every));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        let outcome = once(&scrape, &service).await;
+        service.scraped(&scrape.url, outcome.err());
+    }
+}
+
+async fn once(scrape: &Scrape, service: &Service) -> Result<(), String> {
+    let slow = |_| "it does not answer in time".to_owned();
+    let text = timeout(PATIENCE, fetch(scrape)).await.map_err(slow)??;
+    let request = request(&text, scrape, service.now())?;
+    let busy = |busy| format!("the server does not take it now: {busy:?}");
+    service.take(Kind::Metrics, request.encode_to_vec().into()).await.map_err(busy)
+}
+
+/// Asks for the text. In HTTP/1.0 an answer is one piece that ends with its connection.
+async fn fetch(scrape: &Scrape) -> Result<String, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let (host, path) = scrape.place()?;
+    let mut stream = TcpStream::connect(&host).await.map_err(failed)?;
+    let head = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain;version=0.0.4\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.map_err(failed)?;
+    let mut answer = Vec::new();
+    stream.take(LARGEST).read_to_end(&mut answer).await.map_err(failed)?;
+    if answer.len() as u64 == LARGEST {
+        return Err(format!("the answer is larger than {} MiB", LARGEST >> 20));
+    }
+    let answer = String::from_utf8(answer).map_err(|_| "the answer is no text".to_owned())?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer is no HTTP")?;
+    let status = head.lines().next().unwrap_or_default();
+    if status.split_ascii_whitespace().nth(1) != Some("200") {
+        return Err(format!("it answers `{status}`"));
+    }
+    if head.to_ascii_lowercase().contains("\r\ntransfer-encoding:") {
+        return Err("it answers in chunks, which HTTP/1.0 does not have".to_owned());
+    }
+    Ok(body.to_owned())
+}
+
+/// The request of OTLP that says what a text says of rates and utilisation.
+fn request(text: &str, scrape: &Scrape, now: u64) -> Result<ExportMetricsServiceRequest, String> {
+    let exposed = exposition(text).map_err(|line| format!("line {line} is no line of Prometheus' text"))?;
+    let mut metrics: BTreeMap<String, Metric> = BTreeMap::new();
+    for own in exposed {
+        add(own, scrape, now, &mut metrics);
+    }
+    let scope = ScopeMetrics { metrics: metrics.into_values().collect(), ..ScopeMetrics::default() };
+    let resource = Resource { attributes: attributes(&scrape.labels), ..Resource::default() };
+    let own = ResourceMetrics { resource: Some(resource), scope_metrics: vec![scope], ..ResourceMetrics::default() };
+    Ok(ExportMetricsServiceRequest { resource_metrics: vec![own] })
+}
+
+fn add(own: Exposed, scrape: &Scrape, now: u64, metrics: &mut BTreeMap<String, Metric>) {
+    let Exposed { name, labels, value, seconds } = own;
+    let time_unix_nano = seconds.map_or(now, |seconds| (seconds * 1e9) as u64);
+    let own = attributes(&labels);
+    if let Some(requests) = requests(&name) {
+        let point =
+            SummaryDataPoint { attributes: own, time_unix_nano, count: value as u64, ..SummaryDataPoint::default() };
+        let new = || Metric {
+            name: requests.to_owned(),
+            data: Some(metric::Data::Summary(Summary::default())),
+            ..Metric::default()
+        };
+        if let Some(metric::Data::Summary(summary)) = &mut metrics.entry(name).or_insert_with(new).data {
+            summary.data_points.push(point);
+        }
+        return;
+    }
+    let all: Vec<(String, String)> = scrape.labels.clone().into_iter().chain(labels).collect();
+    if measure(&name, "", &all).is_none() {
+        return;
+    }
+    let value = Some(number_data_point::Value::AsDouble(value));
+    let point = NumberDataPoint { attributes: own, time_unix_nano, value, ..NumberDataPoint::default() };
+    let data = if name.ends_with("_total") {
+        let aggregation_temporality = AggregationTemporality::Cumulative as i32;
+        metric::Data::Sum(Sum { aggregation_temporality, is_monotonic: true, ..Sum::default() })
+    } else {
+        metric::Data::Gauge(Gauge::default())
+    };
+    let new = || Metric { name: name.clone(), data: Some(data), ..Metric::default() };
+    match &mut metrics.entry(name.clone()).or_insert_with(new).data {
+        Some(metric::Data::Sum(sum)) => sum.data_points.push(point),
+        Some(metric::Data::Gauge(gauge)) => gauge.data_points.push(point),
+        _ => {}
+    }
+}
+
+/// The metric of OTLP whose count this is, where it counts requests.
+fn requests(name: &str) -> Option<&'static str> {
+    let name = name.strip_suffix("_count")?;
+    let name = ["_seconds", "_milliseconds"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
+    REQUESTS.into_iter().find(|own| own.replace('.', "_") == name)
+}
+
+fn attributes<'l>(labels: impl IntoIterator<Item = (&'l String, &'l String)>) -> Vec<KeyValue> {
+    let one = |(key, value): (&String, &String)| {
+        let value = Some(AnyValue { value: Some(any_value::Value::StringValue(value.clone())) });
+        KeyValue { key: key.clone(), value, ..KeyValue::default() }
+    };
+    labels.into_iter().map(one).collect()
+}

@@ -1,0 +1,62 @@
+//! What a process did in a period, with demands of its operations: the answer of `get`.
+
+use dyelog_observe::demand::{Estimates, Method, estimate};
+use dyelog_observe::observation::Operation;
+use dyelog_observe::period::{OperationFigures as Observed, Period, ProcessPeriod};
+use dyelog_observe::{HostLoad, Resource, operations, samples};
+
+use super::messages::{Demand, OperationFigures, ProcessFigures, ProcessName};
+
+/// Estimates are resampled from here, so that the same question has the same answer.
+const SEED: u64 = 1;
+
+/// The figures of a process, in a period with all processes of its node.
+pub fn figures(period: &Period, of: &ProcessPeriod, cores: f64) -> ProcessFigures {
+    let found = of.aggregate();
+    let own = [of];
+    let operations = operations(&own);
+    let load = HostLoad::of(period, &of.total.process.host, cores);
+    let demands = |resource| estimate(operations.len(), &samples(&own, &operations, &load, resource), Some(SEED));
+    let (cpu, disk) = (demands(Resource::Processor), demands(Resource::Disk));
+    let inputs = found.inputs.iter().map(|one| {
+        let own = &one.operation.operation;
+        let place = operations.binary_search(own).ok();
+        let demand = |estimates: &Estimates| place.map(|place| demand(estimates, place));
+        OperationFigures { cpu: demand(&cpu), disk: demand(&disk), ..row(own, one) }
+    });
+    let outputs = found.outputs.iter().map(|one| {
+        let caller = one.operation.within.as_ref();
+        let within = caller.map(|caller| format!("{}.{}", caller.interface, caller.name)).unwrap_or_default();
+        let protocol = one.operation.protocol.to_string();
+        OperationFigures { within, protocol, ..row(&one.operation.operation, one) }
+    });
+    ProcessFigures {
+        process: Some(ProcessName::from(&of.total.process)),
+        from: of.total.from,
+        to: of.total.to,
+        seconds: found.seconds,
+        intervals: of.intervals.len() as u64,
+        cpu: Some(found.cpu.into()),
+        disk: Some(found.disk.into()),
+        inputs: inputs.collect(),
+        outputs: outputs.collect(),
+    }
+}
+
+fn row<K>(operation: &Operation, found: &Observed<K>) -> OperationFigures {
+    OperationFigures {
+        interface: operation.interface.to_string(),
+        operation: operation.name.to_string(),
+        count: found.count,
+        rate: Some(found.rate.into()),
+        response: found.response.map(Into::into),
+        p95: found.p95,
+        ..OperationFigures::default()
+    }
+}
+
+fn demand(estimates: &Estimates, place: usize) -> Demand {
+    let candidate = estimates.by(Method::ALL[0]);
+    let found = candidate.demands[place];
+    Demand { mean: found.mean, half_width: found.half_width, method: candidate.method.label().to_owned() }
+}

@@ -1,0 +1,204 @@
+//! Metrics: what counters, deltas and gauges come to, and what models make of it.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use dyelog_server::journal::medium::Memory;
+use dyelog_server::journal::{Journal, Kind, Record};
+use dyelog_server::meter::{Counted, Meter};
+use dyelog_server::metered::unknown_sampling;
+use dyelog_server::store::Store;
+use dyelog_server::worker::{Worker, Working};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
+    ScopeMetrics, Sum, metric, number_data_point,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message as _;
+
+use crate::program::Program;
+use crate::support::{BEGIN, SECOND, request, trace};
+
+const DELTA: i32 = AggregationTemporality::Delta as i32;
+const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
+
+fn metrics(service: &str, name: &str, data: metric::Data) -> Vec<u8> {
+    let value = Some(AnyValue { value: Some(any_value::Value::StringValue(service.to_owned())) });
+    let attribute = KeyValue { key: "service.name".to_owned(), value, ..KeyValue::default() };
+    let metric = Metric { name: name.to_owned(), data: Some(data), ..Metric::default() };
+    let own = ResourceMetrics {
+        resource: Some(Resource { attributes: vec![attribute], ..Resource::default() }),
+        scope_metrics: vec![ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() }],
+        ..ResourceMetrics::default()
+    };
+    ExportMetricsServiceRequest { resource_metrics: vec![own] }.encode_to_vec()
+}
+
+fn number(start: u64, time: u64, value: f64) -> NumberDataPoint {
+    let value = Some(number_data_point::Value::AsDouble(value));
+    NumberDataPoint { start_time_unix_nano: start, time_unix_nano: time, value, ..NumberDataPoint::default() }
+}
+
+fn counter(temporality: i32, points: &[(u64, u64, f64)]) -> metric::Data {
+    let data_points = points.iter().map(|(start, time, value)| number(BEGIN + start, BEGIN + time, *value)).collect();
+    metric::Data::Sum(Sum { data_points, aggregation_temporality: temporality, is_monotonic: true })
+}
+
+/// By how much a total grew.
+fn grown(meter: &Meter) -> f64 {
+    let totals: Vec<f64> = meter.fresh().iter().map(|(_, _, total, _)| *total).collect();
+    totals.last().unwrap() - totals.first().unwrap()
+}
+
+#[test]
+fn temporality_and_resets_make_no_difference() {
+    let ten = 10 * SECOND;
+    // 3 s of a processor in each 10 s; the counter is set back twice, once to more than it was.
+    let cumulative =
+        [(0, ten, 3.0), (0, 2 * ten, 6.0), (2 * ten, 3 * ten, 3.0), (3 * ten, 4 * ten, 3.0), (3 * ten, 5 * ten, 6.0)];
+    let delta =
+        [(0, ten, 3.0), (ten, 2 * ten, 3.0), (2 * ten, 3 * ten, 3.0), (3 * ten, 4 * ten, 3.0), (4 * ten, 5 * ten, 3.0)];
+    let take = |temporality, points: &[(u64, u64, f64)]| {
+        let mut meter = Meter::default();
+        for point in points {
+            let bytes = metrics("stock", "process.cpu.time", counter(temporality, &[*point]));
+            let first = meter.take(&bytes, BEGIN + point.1);
+            assert_eq!((first.received, first.used), (1, 1));
+            // What comes again counts once.
+            let again = meter.take(&bytes, BEGIN + point.1);
+            assert_eq!((again.used, again.late), (0, 1));
+        }
+        meter
+    };
+    let (cumulative, delta) = (take(CUMULATIVE, &cumulative), take(DELTA, &delta));
+    assert_eq!((grown(&cumulative), grown(&delta)), (12.0, 15.0));
+    assert_eq!(cumulative.fresh()[0].0.counts, Counted::Seconds);
+    // A gauge of 0.3 cores.
+    let mut gauge = Meter::default();
+    for at in 0..=5 {
+        let data_points = vec![number(0, BEGIN + at * ten, 0.3)];
+        let bytes = metrics("stock", "container.cpu.usage", metric::Data::Gauge(Gauge { data_points }));
+        gauge.take(&bytes, BEGIN + at * ten);
+    }
+    assert!((grown(&gauge) - 15.0).abs() < 1e-9);
+}
+
+#[test]
+fn impossible_points_and_one_series_too_many_are_set_aside() {
+    let mut meter = Meter::default();
+    let one = |time: u64, value: f64| metrics("s", "process.cpu.time", counter(CUMULATIVE, &[(0, time, value)]));
+    assert_eq!(meter.take(&one(SECOND, f64::NAN), BEGIN).set_aside, 1);
+    assert_eq!(meter.take(&one(SECOND, -1.0), BEGIN).set_aside, 1);
+    assert_eq!(meter.take(&one(3600 * SECOND, 1.0), BEGIN).set_aside, 1);
+    for number in 0..20_000 {
+        let bytes = metrics(&format!("s{number}"), "process.cpu.time", counter(CUMULATIVE, &[(0, 1, 1.0)]));
+        assert_eq!(meter.take(&bytes, BEGIN).used, 1);
+    }
+    assert_eq!(meter.take(&metrics("t", "process.cpu.time", counter(CUMULATIVE, &[(0, 1, 1.0)])), BEGIN).set_aside, 1);
+    let others = meter.take(&metrics("t", "queue.size", counter(CUMULATIVE, &[(0, 1, 1.0)])), BEGIN);
+    assert_eq!((others.received, others.used, others.set_aside), (1, 0, 0));
+}
+
+/// A store with a period of traces, of which nothing tells how they were sampled, and metrics.
+fn of_period(metrics: &[(u64, Vec<u8>)]) -> Store {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("store.db")).unwrap();
+    let memory = Memory::default();
+    let mut journal = Journal::open(memory.clone(), 0).unwrap();
+    let mut worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
+    let spans: Vec<_> = (0..200).flat_map(|number| trace(number, BEGIN + number * SECOND / 4, &[3, 4])).collect();
+    journal
+        .append(&[Record { kind: Kind::Traces, received: BEGIN + 50 * SECOND, payload: request(&spans).into() }])
+        .unwrap();
+    for (at, payload) in metrics {
+        let received = BEGIN + 50 * SECOND + at;
+        journal.append(&[Record { kind: Kind::Metrics, received, payload: payload.clone().into() }]).unwrap();
+        // A server that dies between has the same totals.
+        while worker.step(journal.synced()).unwrap() {}
+        worker.checkpoint(&mut store).unwrap();
+        worker = Worker::new(Working::default(), memory.clone(), &store).unwrap();
+    }
+    while worker.step(journal.synced()).unwrap() {}
+    worker.give_out_all();
+    worker.checkpoint(&mut store).unwrap();
+    // The file is gone with its folder; what is open stays.
+    std::mem::forget(folder);
+    store
+}
+
+#[test]
+fn metrics_tell_rates_and_utilisation_of_a_period() {
+    let store = of_period(&[]);
+    let (submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
+    let why = unknown_sampling(&submodel).unwrap();
+    assert!(why.contains("nothing tells how the traces of `") && why.contains("http.server.request.duration"), "{why}");
+
+    // Four requests for each that was traced, and a quarter of a processor.
+    let requests = |second: u64| {
+        let point = HistogramDataPoint {
+            start_time_unix_nano: BEGIN - 1000 * SECOND,
+            time_unix_nano: BEGIN + second * SECOND,
+            count: 5000 + 16 * second,
+            ..HistogramDataPoint::default()
+        };
+        let data = Histogram { data_points: vec![point], aggregation_temporality: CUMULATIVE };
+        metrics("shop", "http.server.request.duration", metric::Data::Histogram(data))
+    };
+    let busy = |second: u64| {
+        let own = (0, second * SECOND, 0.25 * second as f64);
+        metrics("stock", "process.cpu.time", counter(CUMULATIVE, &[own]))
+    };
+    let sent: Vec<_> = (0..7).flat_map(|at| [(at, requests(10 * at)), (at, busy(10 * at))]).collect();
+    let store = of_period(&sent);
+    let (mut submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
+    let utilisation = store.metered(BEGIN, BEGIN + 60 * SECOND).unwrap().apply(&mut submodel);
+    assert_eq!(unknown_sampling(&submodel), None);
+    let total = submodel.scenarios.values().next().unwrap();
+    let weight = total.sampled.thousandths as f64 / 1000.0 / total.operations as f64;
+    assert!((weight - 4.0).abs() < 0.05, "{weight}");
+    assert_eq!(utilisation.len(), 1);
+    assert_eq!(utilisation[0].resources, ["stock"]);
+}
+
+#[test]
+fn prometheus_text_is_fetched_where_the_configuration_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for (number, stream) in (1_u32..).zip(listener.incoming()) {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let body = format!(
+                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {}\nqueue_size 7\n\
+                 http_server_request_duration_seconds_count{{http_route=\"/\"}} {}\n",
+                f64::from(number) * 0.5,
+                number * 10
+            );
+            let _ = write!(stream, "HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\n{body}");
+        }
+    });
+    let config = folder.path().join("server.toml");
+    let scrape =
+        |url: &str| format!("[[scrape]]\nurl = \"{url}\"\nevery = 1\nlabels = {{ \"service.name\" = \"shop\" }}\n");
+    std::fs::write(&config, scrape(&format!("http://{target}/metrics")) + &scrape("http://127.0.0.1:1/")).unwrap();
+    let program = Program::start(&folder.path().join("store.db"), &["--config", config.to_str().unwrap()]);
+    let begin = Instant::now();
+    while program.figure("dyelog_metric_points_total{state=\"used\"}") < 4 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "not fetched in time");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(program.figure("dyelog_scrapes_total{url=\"http://127.0.0.1:1/\",outcome=\"failed\"}") > 0);
+    drop(program);
+    std::fs::write(&config, "[[scrape]]\nurl = \"ftp://x\"\n").unwrap();
+    let refused = std::process::Command::new(env!("CARGO_BIN_EXE_dyelog-server"))
+        .args(["--config", config.to_str().unwrap(), "--store"])
+        .arg(folder.path().join("store.db"))
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && words.contains("does not begin with http://"), "{words}");
+}

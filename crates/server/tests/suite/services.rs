@@ -1,0 +1,245 @@
+//! The ten services: what observers put comes back, and management stays with those who may.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use dyelog_observe::json;
+use dyelog_observe::observation::{Input, Observation, Operation, Process, Service as Served};
+use dyelog_server::access::Access;
+use dyelog_server::journal::Kind;
+use dyelog_server::serve::routes;
+use dyelog_server::service::Service;
+use dyelog_server::services::messages::{
+    ApplicationNames, Deleted, Done, Figures, Nothing, ProcessNames, Question, Report, Stored,
+};
+use dyelog_server::worker::Working;
+use http_body_util::BodyExt as _;
+use prost::Message;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::support::{BEGIN, request, trace};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Intervals of ten seconds of a process.
+fn observed(application: &str, id: u64, count: i64) -> Vec<Observation> {
+    let process = Process { application: application.into(), host: "h".into(), program: "p".into(), id, started: 0 };
+    let one = |number: i64| {
+        let mut own = Observation::empty(process.clone(), 10 * number * SECOND, 10 * (number + 1) * SECOND);
+        own.resources.cpu = 500_000_000;
+        let times =
+            own.inputs.entry(Input { operation: Operation::new("I", "o"), service: Served::Synchronous }).or_default();
+        (0..50 + number % 3).for_each(|_| times.add(0.02));
+        own
+    };
+    (0..count).map(one).collect()
+}
+
+struct Asker {
+    service: Arc<Service>,
+    access: Arc<Access>,
+}
+
+impl Asker {
+    async fn ask(&self, method: &str, path: &str, token: &str, body: &str) -> (StatusCode, Value) {
+        let request = Request::builder().method(method).uri(path).header("authorization", format!("Bearer {token}"));
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let answer = routes(&self.service, &self.access).oneshot(request).await.unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+}
+
+impl Asker {
+    /// A call of gRPC: its answer, or the status.
+    async fn call<O: Message + Default>(&self, name: &str, token: &str, question: &impl Message) -> Result<O, String> {
+        let message = question.encode_to_vec();
+        let mut frame = vec![0];
+        frame.extend((message.len() as u32).to_be_bytes());
+        frame.extend(message);
+        let request = Request::builder()
+            .method("POST")
+            .uri(format!("/dyelog.server.v1.PerformanceData/{name}"))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/grpc");
+        let answer =
+            routes(&self.service, &self.access).oneshot(request.body(Body::from(frame)).unwrap()).await.unwrap();
+        if answer.status() != StatusCode::OK {
+            return Err(format!("HTTP {}", answer.status().as_u16()));
+        }
+        let whole = answer.into_body().collect().await.unwrap();
+        let status = whole.trailers().unwrap()["grpc-status"].to_str().unwrap().to_owned();
+        if status == "0" { Ok(O::decode(&whole.to_bytes()[5..]).unwrap()) } else { Err(status) }
+    }
+}
+
+const PUT: &str = "0123456789abcdef-put";
+const READ: &str = "0123456789abcdef-read";
+const ADMIN: &str = "0123456789abcdef-admin";
+
+fn run(test: impl AsyncFnOnce(&Asker)) {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(&folder.path().join("store.db"), Working::default()).unwrap();
+    let access = Access::parse(&format!("put {PUT}\nread {READ}\nadmin {ADMIN}\n")).unwrap();
+    let asker = Asker { service: Arc::clone(&service), access: Arc::new(access) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test(&asker));
+    service.stop();
+}
+
+#[test]
+fn what_is_put_comes_back_in_one_piece() {
+    run(async |asker| {
+        let shop = json::write(&observed("shop", 7, 30));
+        let (status, answer) = asker.ask("POST", "/services/put", PUT, &shop).await;
+        assert_eq!((status, answer["stored"].as_u64()), (StatusCode::OK, Some(30)), "{answer}");
+        // An observer that got no answer reports again.
+        let (_, answer) = asker.ask("POST", "/services/put", PUT, &shop).await;
+        assert_eq!((answer["stored"].as_u64(), answer["duplicates"].as_u64()), (Some(0), Some(30)));
+        asker.ask("POST", "/services/put", PUT, &json::write(&observed("other", 8, 3))).await;
+
+        let (_, all) = asker.ask("GET", "/services/applications", READ, "").await;
+        assert_eq!(all["applications"], serde_json::json!(["other", "shop"]));
+        let (_, late) = asker.ask("GET", "/services/applications?from=100", READ, "").await;
+        assert_eq!(late["applications"], serde_json::json!(["shop"]));
+        let (_, processes) = asker.ask("GET", "/services/processes?application=shop", READ, "").await;
+        assert_eq!(processes["processes"][0]["process"], 7);
+        let (_, first) = asker.ask("GET", "/services/observation?host=h&process=7&from=15", READ, "").await;
+        assert_eq!(first["observations"][0]["from"], 20 * SECOND);
+        let (_, found) = asker.ask("GET", "/services/get?host=h&process=7&from=0&to=300", READ, "").await;
+        let found = &found["processes"][0];
+        assert_eq!((found["seconds"].as_f64(), found["intervals"].as_u64()), (Some(300.0), Some(30)));
+        let operation = &found["inputs"][0];
+        assert_eq!(operation["count"], 1530);
+        assert!((operation["cpu"]["mean"].as_f64().unwrap() - 15.0 / 1530.0).abs() < 1e-6, "{operation}");
+        assert!(operation["response"]["half_width"].is_f64());
+
+        let (_, gone) = asker.ask("POST", "/services/del_period?host=h&process=7&to=100", ADMIN, "").await;
+        assert_eq!(gone["deleted"], 10);
+        let (_, gone) = asker.ask("POST", "/services/del_all?from=0&to=150", ADMIN, "").await;
+        assert_eq!(gone["deleted"], 8);
+        assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
+        let (status, _) = asker.ask("GET", "/services/get?host=h&process=7", READ, "").await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+    });
+}
+
+#[test]
+fn managed_programs_do_not_manage() {
+    run(async |asker| {
+        for path in ["init", "del_period?host=h&process=1", "del_all", "shutdown", "uninstall"] {
+            for token in [PUT, READ, "none"] {
+                let (status, _) = asker.ask("POST", &format!("/services/{path}"), token, "").await;
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{path} {token}");
+            }
+        }
+        assert_eq!(asker.ask("GET", "/services/applications", PUT, "").await.0, StatusCode::UNAUTHORIZED);
+        for body in ["", "{", "{\"dyelog-observations\":2}", "[1]", "{\"dyelog-observations\":1,\"observations\":[{}]}"]
+        {
+            let (status, _) = asker.ask("POST", "/services/put", PUT, body).await;
+            let expected = if body.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+            assert_eq!(status, expected, "{body}");
+        }
+        assert_eq!(asker.ask("GET", "/services/get", READ, "").await.0, StatusCode::BAD_REQUEST);
+        assert_eq!(asker.ask("GET", "/services/applications?from=2&to=1", READ, "").await.0, StatusCode::BAD_REQUEST);
+        assert_eq!(asker.ask("GET", "/services/applications?form=2", READ, "").await.0, StatusCode::BAD_REQUEST);
+        assert_eq!(asker.ask("POST", "/services/del_all?host=h", ADMIN, "").await.0, StatusCode::BAD_REQUEST);
+    });
+}
+
+#[test]
+fn every_path_of_the_description_answers_as_it_says() {
+    run(async |asker| {
+        let (_, description) = asker.ask("GET", "/openapi.json", "none", "").await;
+        let stopping = ["/services/shutdown", "/services/uninstall"];
+        for (path, methods) in description["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let answers = operation["responses"].as_object().unwrap();
+                let ask = async |token: &str, query: &str, body: &str| {
+                    let path = format!("{path}{query}");
+                    asker.ask(&method.to_uppercase(), &path, token, body).await.0
+                };
+                assert!(stopping.contains(&path.as_str()) || answers.contains_key("200"));
+                let has_token = operation["security"] != serde_json::json!([]);
+                assert_eq!(ask("none", "", "").await == StatusCode::UNAUTHORIZED, has_token, "{method} {path}");
+                for token in [PUT, READ, ADMIN] {
+                    for query in ["", "?host=h&process=1", "?process=x", "?from=2&to=1", "?from=1&to=2"] {
+                        for body in ["", "{}", "[", "{\"dyelog-observations\":1,\"observations\":[]}"] {
+                            let status = ask(token, query, body).await;
+                            assert!(answers.contains_key(status.as_str()), "{method} {path}{query} {body}: {status}");
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_route_is_described() {
+    let sources = [
+        include_str!("../../src/web.rs"),
+        include_str!("../../src/services/interfaces.rs"),
+        include_str!("../../src/receive/mod.rs"),
+    ];
+    let routes: BTreeSet<&str> = sources
+        .iter()
+        .flat_map(|source| source.split(".route(\"").skip(1))
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    let description = dyelog_server::openapi::description();
+    let described: BTreeSet<&str> = description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(routes, described);
+}
+
+#[test]
+fn all_ten_services_are_calls_of_grpc() {
+    run(async |asker| {
+        let document = json::write(&observed("shop", 7, 30));
+        let question =
+            |process: Option<u64>| Question { host: process.map(|_| "h".to_owned()), process, ..Question::default() };
+        let stored: Stored = asker.call("Put", PUT, &Report { document }).await.unwrap();
+        assert_eq!((stored.stored, stored.duplicates), (30, 0));
+        let found: ApplicationNames = asker.call("Applications", READ, &question(None)).await.unwrap();
+        assert_eq!(found.applications, ["shop"]);
+        let found: ProcessNames = asker.call("Processes", READ, &question(None)).await.unwrap();
+        assert_eq!(found.processes[0].process, 7);
+        let first: Report = asker.call("FirstObservation", READ, &question(Some(7))).await.unwrap();
+        assert_eq!(json::parse("it", &first.document).unwrap().len(), 1);
+        let found: Figures = asker.call("Get", READ, &question(Some(7))).await.unwrap();
+        let operation = &found.processes[0].inputs[0];
+        assert_eq!((operation.count, operation.cpu.as_ref().unwrap().half_width.is_some()), (1530, true));
+        // Not found, not understood, not allowed.
+        assert_eq!(asker.call::<Figures>("Get", READ, &question(Some(8))).await.unwrap_err(), "5");
+        assert_eq!(asker.call::<Figures>("Get", READ, &question(None)).await.unwrap_err(), "3");
+        assert_eq!(asker.call::<Done>("Init", PUT, &Nothing {}).await.unwrap_err(), "HTTP 401");
+
+        let ten = Question { to: Some("100".to_owned()), ..question(Some(7)) };
+        assert_eq!(asker.call::<Deleted>("DeletePeriod", ADMIN, &ten).await.unwrap().deleted, 10);
+        assert_eq!(asker.call::<Deleted>("DeletePeriodOfAll", ADMIN, &question(None)).await.unwrap().deleted, 20);
+        assert!(asker.call::<Done>("Init", ADMIN, &Nothing {}).await.unwrap().done);
+        assert!(!asker.service.is_asked_to_stop());
+        assert!(asker.call::<Done>("Shutdown", ADMIN, &Nothing {}).await.unwrap().done);
+        assert!(asker.call::<Done>("Uninstall", ADMIN, &Nothing {}).await.unwrap().done);
+        assert!(asker.service.is_asked_to_stop());
+        // The calls are those of the description.
+        let described = include_str!("../../proto/performance_data.proto").matches("  rpc ").count();
+        assert_eq!(described, 10);
+    });
+}
+
+#[test]
+fn init_deletes_what_is_not_folded_yet() {
+    run(async |asker| {
+        let body = request(&trace(1, BEGIN, &[2]));
+        asker.service.take(Kind::Traces, body.into()).await.unwrap();
+        assert_eq!(asker.ask("POST", "/services/init", ADMIN, "").await.0, StatusCode::OK);
+        let counts = asker.service.status().counts;
+        assert_eq!((counts.received, counts.folded, counts.open), (3, 3, 0));
+        assert_eq!(asker.service.store().unwrap().intervals(0, u64::MAX).unwrap(), []);
+    });
+}
