@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 /// Files of templates, by the names under which `use` finds them.
-pub const TEMPLATES: [(&str, &str); 10] = [
+pub const TEMPLATES: [(&str, &str); 11] = [
     ("tlc.dl", include_str!("tlc.dl")),
     ("ext/join.dl", include_str!("ext/join.dl")),
     ("ext/continued.dl", include_str!("ext/continued.dl")),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::authoring::cases;
 use crate::datalog::allow;
 use crate::datalog::codes;
+use crate::datalog::syntax;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::pipeline::{about_given, of_given};
 use crate::query::{self, standard};

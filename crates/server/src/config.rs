@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyelog::diagnostic::{Diagnostic, Place};
-use dyelog_observe::system::{Node, Program, System};
+use dyelog_observe::system::{Node, System, SystemProgram};
 use serde::Deserialize;
 
 /// What the file says.
@@ -37,7 +37,7 @@ struct Shape {
     #[serde(default)]
     nodes: BTreeMap<String, Node>,
     #[serde(default)]
-    programs: BTreeMap<String, Program>,
+    programs: BTreeMap<String, SystemProgram>,
 }
 
 fn usual() -> f64 {

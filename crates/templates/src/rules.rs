@@ -17,7 +17,7 @@ use dyelog_datalog::{self as datalog, syntax};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 
 /// The shipped rule files, by the names under which `use` finds them.
-pub const SHIPPED: [(&str, &str); 10] = dyelog_rules::TEMPLATES;
+pub const SHIPPED: [(&str, &str); 11] = dyelog_rules::TEMPLATES;
 
 /// Templates that a program may have.
 pub const MAX_TEMPLATES: usize = 1000;

@@ -226,7 +226,7 @@ impl<'e, 's> Whole<'e, 's> {
 
     /// Counts a row from which nothing follows since arithmetic on it has no value.
     #[inline]
-    fn lose<const N: usize>(&mut self, plan: &Plan, expressions: [&Expression; N], registers: &[Value]) {
+    fn lose<const N: usize>(&mut self, plan: &WholePlan, expressions: [&Expression; N], registers: &[Value]) {
         if expressions.iter().any(|expression| !expression.is_plain() && expression.fails(registers)) {
             self.without_value[plan.rule as usize] += 1;
         }
