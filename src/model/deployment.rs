@@ -153,7 +153,7 @@ impl Placing {
         );
         say("resources say how many cores there are", &self.cores, "set `multiplicity` under `[processor.NAME]`");
         say(
-            "tasks name one machine and keep processors of their own: their processor time was measured, and nothing tells how many cores the machine has",
+            "tasks name one machine and keep processors of their own: their processor time was measured, and the number of cores of the machine is not known",
             &self.apart,
             "set `processor` under `[task.NAME]`, and `multiplicity` under `[processor.MACHINE]`",
         );

@@ -18,7 +18,7 @@ use crate::model::parts::{Customer, Parts};
 const CALLED: (u64, u64) = (20, 100);
 /// Of an entry that nobody calls, at most so many as this part of all whole operations: (50, 100).
 const UNCALLED: (u64, u64) = (50, 100);
-/// Where more than this part of all spans is lost, nothing tells what was.
+/// Where more than this part of all spans is lost, what was there cannot be inferred.
 const MOST_LOST: f64 = 0.5;
 /// How many scenarios are named.
 const SHOWN: usize = 5;

@@ -161,8 +161,8 @@ pub fn observed_rate(total: &ScenarioTotal) -> Option<f64> {
     (seconds > 0.0 && total.operations >= ENOUGH).then(|| weight(total) * intervals as f64 / seconds)
 }
 
-/// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One of which
-/// nothing tells it stands for itself.
+/// How many operations a traced one stands for on average: those that were not sampled, and those whose first span was lost. One whose
+/// sampling is not known stands for itself.
 pub fn weight(total: &ScenarioTotal) -> f64 {
     let operations = total.operations.max(1) as f64;
     sampled_weight(total) * (operations + total.beheaded as f64) / operations
@@ -247,7 +247,7 @@ fn rate_within(recordings: &[Stretch]) -> Option<f64> {
 
 /// The stretches of time in which operations started, as far apart as separate recordings are: by pauses so many times as
 /// long as the mean interval within the stretches that chance does not bring them about, and not so many of them that a stretch is
-/// but a few operations. `None` where nothing tells when operations started.
+/// but a few operations. `None` where starts of operations are not known.
 fn recordings(total: &ScenarioTotal) -> Option<Vec<Stretch>> {
     let all = Stretch {
         first: total.first_start?,

@@ -8,7 +8,7 @@ use crate::places::Position;
 use crate::{Loaded, Model, Places, codes};
 use dyelog_diagnostic::{Code, Diagnostic, Diagnostics, Place, Severity};
 
-/// An error on its way to the place where the reader can go on. Boxed, since success is the rule.
+/// An error, passed up to the place where the reader can go on. Boxed, since success is the rule.
 pub(super) type Fault = Box<Diagnostic>;
 
 /// Collects findings, at most [`Findings::KEPT`] of them: a file in a wrong language would give one a line.

@@ -33,7 +33,7 @@ pub const UNOBSERVED_SERVER: Code = Code("O017");
 pub const UNOBSERVED_CLIENTS: Code = Code("O018");
 /// Operations of a disk, and nothing that tells its service time.
 pub const NO_DISK: Code = Code("O019");
-/// A number of cores that nothing tells.
+/// An unknown number of cores.
 pub const NO_CORES: Code = Code("O020");
 /// Calls that the model takes for others than they are.
 pub const SIMPLIFIED: Code = Code("O021");

@@ -114,7 +114,7 @@ struct Delivered {
     sender: TaskId,
     /// The sender's node, or [`NONE`].
     from: u32,
-    /// The node that it was while it was on its way, where sending it was an event of its own.
+    /// The node that it was in transit, where sending it was an event of its own.
     transit: Option<u32>,
     to: TaskId,
     label: Name,

@@ -140,7 +140,7 @@ impl Signatures {
         self.submodel.ensure_entry(digest.finish(), task, 1, base.interaction, service)
     }
 
-    /// Adds an occurrence: its requests, which it sorts, its work by phase, and how long its calls were on their way.
+    /// Adds an occurrence: its requests, which it sorts, its work by phase, and the network latency of its calls.
     pub fn add(
         &mut self,
         names: &Names,

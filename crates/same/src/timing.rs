@@ -51,7 +51,7 @@ pub struct Timing {
     pub sent: Timestamp,
     /// When it arrived.
     pub arrived: Timestamp,
-    /// How long it was on its way by the clocks of its ends, seconds, where both are known.
+    /// Its network latency by the clocks of its ends, seconds, where both are known.
     pub took: Option<f64>,
 }
 

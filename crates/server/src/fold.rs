@@ -18,7 +18,7 @@ pub struct Folding {
     pub rules: Rules,
     /// How names of operations are grouped.
     pub grouping: Grouping,
-    /// With what probability operations are kept, where nothing tells it.
+    /// With what probability operations are kept, where that is not known.
     pub sampling: Option<f64>,
 }
 

@@ -21,7 +21,7 @@ pub struct Metered {
 const ENOUGH: u64 = 20;
 
 impl Metered {
-    /// Lets each operation of which nothing tells how it was sampled stand for as many as metrics counted, and gives how busy the
+    /// Lets each operation whose sampling is not known stand for as many as metrics counted, and gives how busy the
     /// processors of the sub-model were.
     pub fn apply(&self, submodel: &mut SubModel) -> Vec<Series> {
         self.weigh(submodel);
@@ -110,7 +110,7 @@ fn at(totals: &[(u64, f64)], time: f64) -> Option<f64> {
     Some(begin + (end - begin) * (time - from as f64) / ((to - from).max(1) as f64))
 }
 
-/// The reason why rates are not known, where that is so: traces were sampled, and nothing tells how.
+/// The reason why rates are not known, where that is so: traces were sampled, and it is not known how.
 pub fn unknown_sampling(submodel: &SubModel) -> Option<String> {
     // Few identifiers tell nothing, and show nothing either.
     let unknown = |total: &&dyelog::lqn::submodel::ScenarioTotal| {
@@ -120,7 +120,7 @@ pub fn unknown_sampling(submodel: &SubModel) -> Option<String> {
     };
     let (name, _) = submodel.scenarios.iter().find(|(_, total)| unknown(total))?;
     Some(format!(
-        "nothing tells how the traces of `{}` were sampled, so that its rate is not known: send `http.server.request.duration` \
+        "the sampling of the traces of `{}` is not known, so that its rate is not known either: send `http.server.request.duration` \
          or `rpc.server.call.duration` of a service, or start the server with `--sampling`",
         submodel.names.text(*name)
     ))

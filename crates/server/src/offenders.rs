@@ -17,7 +17,7 @@ pub const OTHERS: &str = "(other operations)";
 const REMEMBERED: usize = 1 << 16;
 /// Services that are told apart.
 const SERVICES: usize = 10_000;
-/// The longest name that is told of, in characters.
+/// The longest name that is shown, in characters.
 const SHOWN: usize = 100;
 
 /// Names by service.

@@ -1,4 +1,4 @@
-//! Reports of observers on their way to the store: those that come together are one transaction.
+//! Reports of observers, queued for the store: those that come together are one transaction.
 
 use std::sync::Arc;
 

@@ -139,7 +139,7 @@ pub struct Service {
     commands: mpsc::Sender<Command>,
     /// The worker, and the one that writes the journal.
     threads: Mutex<Option<(JoinHandle<()>, JoinHandle<()>)>>,
-    /// Reports on their way to the store, and the thread that stores them.
+    /// Reports queued for the store, and the thread that stores them.
     puts: Mutex<Option<(Arc<Puts>, JoinHandle<()>)>>,
     path: PathBuf,
     hours: Mutex<Hours>,

@@ -66,7 +66,7 @@ impl From<StoreError> for Failed {
     }
 }
 
-/// A query, whose faults are told as all others.
+/// A query, whose faults are reported as all others.
 pub(crate) struct Asking<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Asking<T> {

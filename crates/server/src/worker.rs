@@ -52,6 +52,7 @@ impl Default for Working {
 
 /// Why the worker stops.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum WorkerError {
     /// The journal cannot be read.
     Journal(io::Error),

@@ -233,7 +233,7 @@ pub struct SpanItem {
     pub name: Name,
     /// Its part in a communication.
     pub kind: SpanKind,
-    /// Which instance of the service it was, and where, as far as that is told.
+    /// Which instance of the service it was, and where, as far as that is recorded.
     pub replica: Replica,
     /// Whether it failed.
     pub failed: bool,

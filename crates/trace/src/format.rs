@@ -7,6 +7,7 @@ use dyelog_diagnostic::similar;
 
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Format {
     /// Native text.
     Angio,

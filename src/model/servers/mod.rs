@@ -368,7 +368,7 @@ struct Observed {
 }
 
 impl Observed {
-    /// Of all scenarios together; `None` where nothing tells the rate of any.
+    /// Of all scenarios together; `None` where no rate is known.
     fn of(parts: &Parts<'_>) -> Option<Self> {
         // The scenario with most operations tells for how long the traces were recorded.
         let largest = parts.customers.iter().max_by_key(|customer| customer.scenario_total.operations)?;

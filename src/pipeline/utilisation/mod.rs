@@ -54,7 +54,7 @@ pub struct Measure {
     pub factor: f64,
 }
 
-/// What a metric with these labels measures; `None` where it is no utilisation, or nothing tells its unit.
+/// What a metric with these labels measures; `None` where it is no utilisation, or its unit is not known.
 pub fn measure(name: &str, unit: &str, labels: &[(String, String)]) -> Option<Measure> {
     let metric::Known::Utilisation(own) = metric::known(name, unit) else { return None };
     let of = || labels.iter().map(|(name, value)| (&**name, &**value));
@@ -89,7 +89,7 @@ const ABOVE: f64 = 1.05;
 /// Reads files of utilisation, packed or not. The unit is that of values whose file does not tell theirs.
 ///
 /// # Errors
-/// What keeps files from being read; values that cannot be of their unit; units that nothing tells.
+/// What keeps files from being read; values that cannot be of their unit; units that are not known.
 pub fn read_utilisation(files: &[Input], unit: Option<ValueUnit>) -> Result<Vec<Series>, Diagnostics> {
     let mut all = Vec::new();
     let mut errors = Vec::new();
@@ -179,7 +179,7 @@ impl Fault {
         Self { line: u32::try_from(line).ok(), ..self }
     }
 
-    /// That nothing tells a unit.
+    /// A unit is not known.
     fn no_unit(metric: &str) -> Self {
         let hint = "name it in the header, as `web (%)` or `web (cores)`, or by `--utilisation-unit`";
         Self { unit: true, hint, ..Self::new(format!("the unit of `{metric}` is not known")) }

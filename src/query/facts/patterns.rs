@@ -30,7 +30,7 @@ impl<'a> TraceFacts<'a> {
         let (Some(text), Some(expression)) = (pattern[0], pattern[1]) else { return };
         let (Some(symbol), Some(written)) = (text.as_symbol(), expression.as_symbol()) else { return };
         let mut known = self.patterns.asked.borrow_mut();
-        // One that cannot be read finds nothing; of those in rules it is told before anything is asked.
+        // One that cannot be read finds nothing; those in rules are reported before anything is asked.
         let regex = known.entry(expression).or_insert_with(|| {
             let written = self.text(written);
             let before = self.patterns.read.and_then(|read| read.get(&written));

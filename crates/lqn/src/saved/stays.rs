@@ -15,7 +15,7 @@ use crate::stays::{Stay, Stays};
 pub(super) struct StaysShape {
     seen: u64,
     kept: String,
-    /// Of each the instance that did the work, where instances are told.
+    /// Of each the instance that did the work, where instances are recorded.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     sites: String,
     /// The begin of the first that was left out, where fewer were to be kept.

@@ -48,6 +48,7 @@ pub struct Sample {
 
 /// How demands are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Method {
     /// The same for all operations.
     Average,

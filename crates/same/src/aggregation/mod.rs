@@ -131,7 +131,7 @@ impl Aggregation {
         known.last = known.last.later(time);
     }
 
-    /// How long a request was on its way to a task that now takes it up: what it waited until the task was done with what it did before
+    /// How long a request took to a task that now takes it up: what it waited until the task was done with what it did before
     /// is a queue, of which the model has its own. So it is where the task takes it up at the very moment at which another thread
     /// of it did something: they wait for something that they share, if only for their processor.
     pub fn on_way(&mut self, names: &TraceNames, task: TaskId, timing: &Timing) -> Option<f64> {

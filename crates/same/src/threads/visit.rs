@@ -1,4 +1,4 @@
-//! Services, what their threads do for requests, and messages on their way.
+//! Services, what their threads do for requests, and messages in transit.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -65,7 +65,7 @@ pub(super) struct Client {
     pub thread: TaskId,
 }
 
-/// A message on its way.
+/// A message in transit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Transit {
     None,

@@ -83,7 +83,7 @@ async fn first_observation(service: Arc<Service>, asked: Question) -> Result<Rep
 async fn get(service: Arc<Service>, asked: Question) -> Result<Figures, Failed> {
     let Meant { which, from, to } = asked.of_process(&service)?;
     let found = ask(&service, move |store| {
-        // How busy the node was is told by all that ran there.
+        // All that ran on the node says how busy it was.
         let beside = Which { host: which.host.clone(), ..Which::default() };
         let period = Observed::of(&store.observations(&beside, from, to)?, from, to);
         let meant = period.processes.iter().filter(|process| which.is(&process.total.process));

@@ -34,6 +34,7 @@ pub struct Store {
 
 /// Why a store does not do what it is asked to.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum StoreError {
     /// SQLite says so.
     Sqlite(rusqlite::Error),

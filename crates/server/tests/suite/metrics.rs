@@ -134,7 +134,7 @@ fn metrics_tell_rates_and_utilisation_of_a_period() {
     let store = of_period(&[]);
     let (submodel, _) = store.period(0, u64::MAX).unwrap().unwrap();
     let why = unknown_sampling(&submodel).unwrap();
-    assert!(why.contains("nothing tells how the traces of `") && why.contains("http.server.request.duration"), "{why}");
+    assert!(why.contains("the sampling of the traces of `") && why.contains("http.server.request.duration"), "{why}");
 
     // Four requests for each that was traced, and a quarter of a processor.
     let requests = |second: u64| {

@@ -11,7 +11,7 @@ use crate::layered::Observer;
 use crate::layered::outer::Run;
 use crate::layered::state::Solver;
 
-/// Where the solver stood when it ended: a start for a model of the same structure with other numbers.
+/// A warm start: the final state of the solver, to begin with for a model of the same structure with other numbers.
 ///
 /// Whether two models have the same structure is seen when the second is solved: which customers circulate and which stations each
 /// visits, after tasks at which nobody can queue have been taken out. Numbers of any kind may differ.
@@ -20,9 +20,9 @@ pub struct WarmStart {
     pub(crate) shape: Vec<u32>,
     /// All numbers of the solver's state.
     pub(crate) row: Vec<f64>,
-    /// Those of the standing before, if this one was begun from it and had as many.
+    /// Those of the warm start before, if this one was begun from it and had as many.
     pub(crate) before: Option<Vec<f64>>,
-    /// Whether the row was moved away from where the solver stood, which is then in `before`.
+    /// Whether the row was extrapolated from the final state, which is then in `before`.
     pub(crate) is_moved: bool,
     pub(crate) ends: Vec<InnerStarts>,
     /// The sizes of the last like model that had too many states.
@@ -32,8 +32,8 @@ pub struct WarmStart {
 }
 
 impl WarmStart {
-    /// Goes on in the direction from the standing before to this one, by so much of the way between them: the start for a
-    /// model whose parameters have moved on along the same line. Does nothing where there is no standing before.
+    /// Extrapolates from the warm start before to this one, by so much of the distance between them: the start for a
+    /// model whose parameters have moved on along the same line. Does nothing where there is none before.
     #[must_use]
     pub fn moved(mut self, part: f64) -> Self {
         if let Some(before) = self.before.as_mut().filter(|_| !self.is_moved) {
@@ -48,7 +48,7 @@ impl WarmStart {
         self
     }
 
-    /// All numbers of where the solver stood, one after the other.
+    /// All numbers of the final state, one after the other.
     pub fn numbers(&self) -> &[f64] {
         match &self.before {
             Some(before) if self.is_moved => before,
@@ -56,7 +56,7 @@ impl WarmStart {
         }
     }
 
-    /// Starts where these combine to, each with its weight; they must be numbers of like standings.
+    /// Starts where these combine to, each with its weight; they must be numbers of like warm starts.
     pub fn start_at(&mut self, terms: &[(f64, &[f64])]) {
         if terms.iter().any(|(_, numbers)| numbers.len() != self.row.len()) {
             return;

@@ -11,6 +11,8 @@ const PLAIN: usize = 5;
 const SMALL: usize = 120;
 /// Multiplications of an elimination at most, where sweeps do not converge: about a second.
 const BAND_WORK: usize = 500_000_000;
+/// Rates that it keeps at most: 80 MB.
+const BAND_RATES: usize = 10_000_000;
 /// Sweeps of the iteration for the time in each state, and by how much times may change in the last one.
 const ABSORBING_SWEEPS: usize = 2000;
 const ABSORBING_BOUND: f64 = 1e-10;
@@ -191,11 +193,11 @@ fn eliminate_in_band(levels: &[u32], moves: &[(u32, u32, f64)]) -> Option<Vec<f6
     }
     let places = || moves.iter().map(|&(from, to, rate)| (place[from as usize], place[to as usize], rate));
     let band = places().map(|(from, to, _)| from.abs_diff(to)).max().unwrap_or(0);
-    if states.saturating_mul(band).saturating_mul(band) > BAND_WORK {
-        return None;
-    }
     // Row by row, what leads from a state to those at most a band before or behind it.
     let width = 2 * band + 1;
+    if states.saturating_mul(width) > BAND_RATES || states.saturating_mul(band).saturating_mul(band) > BAND_WORK {
+        return None;
+    }
     let at = |from: usize, to: usize| from * width + band + to - from;
     let mut rates = vec![0.0; states * width];
     for (from, to, rate) in places().filter(|(from, to, _)| from != to) {

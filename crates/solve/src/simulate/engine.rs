@@ -77,7 +77,7 @@ enum State {
     /// For an answer, or having it.
     Waiting,
     /// Lets others go on first; its step is what comes after.
-    Behind,
+    Yielding,
 }
 
 /// An invocation of an entry.
@@ -250,7 +250,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                 State::Served => self.advance(strand, Next::Sliced),
                 State::Thinking => self.begin_cycle(strand),
                 State::Delayed => self.advance(strand, Next::Slice),
-                State::Fresh | State::Waiting | State::Behind => {}
+                State::Fresh | State::Waiting | State::Yielding => {}
             }
         } else if timer >= self.first_arrival {
             self.arrive(timer - self.first_arrival);
@@ -267,7 +267,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                 self.advance(strand, Next::Begin(step));
             }
             State::Thinking => self.begin_cycle(strand),
-            State::Behind => {
+            State::Yielding => {
                 let after = self.strands[strand].step;
                 self.advance(strand, Next::After(after));
             }
@@ -334,7 +334,7 @@ impl<'p, P: Probe> Engine<'p, P> {
                     {
                         if self.random.uniform() < 0.5 {
                             let found = &mut self.strands[strand];
-                            found.state = State::Behind;
+                            found.state = State::Yielding;
                             found.step = after;
                             self.ready.push(strand);
                             self.ready.push(other);

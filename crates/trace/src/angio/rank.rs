@@ -12,7 +12,7 @@
 //!    operation of the file had for the same task: counters that are dense per operation come again in every one.
 //!
 //! What fails the rule is left as it is, and shows in the quality report. Where operations overlap in time, the few that hold
-//! the very first counters of a task and miss some after them fail point 3: they are set aside, since nothing tells their gap
+//! the very first counters of a task and miss some after them fail point 3: they are set aside, since nothing distinguishes their gap
 //! from a damaged counter.
 
 use std::sync::Arc;

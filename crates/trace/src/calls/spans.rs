@@ -13,7 +13,7 @@
 //! What a call spent itself is the processor time of its span without that of spans of the same service within it, as a thread's clock is
 //! read at both ends; or what a CPU profile has for it, in the services of which it has samples.
 //! Where no span has processor time it is the time of the span that no call of it covers, waiting included. The time that a request and its reply
-//! are on their way, and that of sending a message, is nobody's: it counts as unattributed.
+//! are in the network, and that of sending a message, is nobody's: it counts as unattributed.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -412,7 +412,7 @@ impl Attributes {
         &self.host.text
     }
 
-    /// The machine that it runs on, where that is told; empty otherwise.
+    /// The machine that it runs on, where that is recorded; empty otherwise.
     pub fn machine(&self) -> &str {
         self.placement.machine()
     }

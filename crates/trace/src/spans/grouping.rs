@@ -68,7 +68,7 @@ impl Grouping {
 }
 
 impl Grouping {
-    /// What a name becomes where no route is told.
+    /// What a name becomes where no route is recorded.
     pub fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         let own = if *self == Self::Off { None } else { grouped(name, "", self) };
         own.map_or(Cow::Borrowed(name), Cow::Owned)

@@ -59,7 +59,7 @@ pub struct Span {
     pub instance: Name,
     /// The machine, where it is recorded. Spans of one machine share a clock.
     pub host: Name,
-    /// The machine whose processors it had, where that is told.
+    /// The machine whose processors it had, where that is recorded.
     pub machine: Name,
     /// How many cores its service may use there, in thousandths; 0 where not told.
     pub cores: u32,
@@ -89,7 +89,7 @@ pub struct Span {
     pub failed: bool,
     /// Whether it is made once more, after another that failed.
     pub retry: bool,
-    /// How many operations the one that it begins stands for; NaN where nothing tells it.
+    /// How many operations the one that it begins stands for; NaN where that is not known.
     pub weight: f64,
 }
 

@@ -90,7 +90,7 @@ impl Builder<'_> {
                         && (own.1 == key.1 || !own.1.is_some() || !key.1.is_some())
                 };
                 let mut fitting = targets.iter().filter(|(own, _)| fits(own)).map(|(_, target)| *target);
-                // Where two halves fit, nothing tells whose piece it is but its own name for the service.
+                // Where two halves fit, only its own name for the service says which it belongs to.
                 fitting.next().filter(|_| fitting.next().is_none())
             });
             match target {

@@ -44,7 +44,7 @@ const ADDRESS: u8 = 3;
 /// More cores than this no machine has.
 const MOST_CORES: f64 = 65_536.0;
 
-/// What is told of it.
+/// What is recorded of it.
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
     machine: Option<(u8, String)>,

@@ -13,7 +13,7 @@
 
 use crate::spans::ids::TraceId;
 
-/// Of an operation of which nothing tells how it was sampled.
+/// Of an operation whose sampling is not known.
 pub const UNKNOWN: f64 = f64::NAN;
 
 /// The sampler that a Jaeger client names.
@@ -83,7 +83,7 @@ impl Sampling {
         }
     }
 
-    /// How many operations one stands for; [`UNKNOWN`] where nothing tells it.
+    /// How many operations one stands for; [`UNKNOWN`] where that is not known.
     pub fn weight(&self) -> f64 {
         if !self.rate.is_nan() {
             return self.rate.round().max(1.0);

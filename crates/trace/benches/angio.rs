@@ -1,6 +1,6 @@
 //! Reading the native formats, against a raw scan of the same bytes: lines found with `memchr`, fields split at commas.
 //!
-//! `cargo bench --bench trace`. The scan is what any reader of this text pays at least.
+//! `cargo bench -p dyelog-trace --bench angio`. The scan is what any reader of this text pays at least.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use dyelog::trace::angio::{read_jsonl, read_text, write_jsonl};
-use dyelog::trace::quality::{Gate, Policy};
-use dyelog::trace::{Operation, TraceNames};
+use dyelog_trace::angio::{read_jsonl, read_text, write_jsonl};
+use dyelog_trace::quality::{Gate, Policy};
+use dyelog_trace::{Operation, TraceNames};
 
 fn main() {
     divan::main();

@@ -1,6 +1,6 @@
 //! How fast messages become interactions and entries: against reading the file alone, and by rules against a hand-written test.
 //!
-//! `cargo bench --bench same`. The input is 500,000 messages between a hundred tasks, as a table: eight clients at once, each of
+//! `cargo bench -p dyelog-same`. The input is 500,000 messages between a hundred tasks, as a table: eight clients at once, each of
 //! whose requests goes three tasks deep and is passed on in one of four. `stream` takes ten million messages without holding
 //! them: its memory is that of the process.
 
@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use dyelog::same::forest::Forest;
-use dyelog::same::walk::Facts;
-use dyelog::same::{Options, Replies, Same};
-use dyelog::trace::messages::{MessageStep, StepSink, read_all, source};
-use dyelog::trace::{Format, TraceNames};
+use dyelog_same::forest::Forest;
+use dyelog_same::walk::Facts;
+use dyelog_same::{Options, Replies, Same};
+use dyelog_trace::messages::{MessageStep, StepSink, read_all, source};
+use dyelog_trace::{Format, TraceNames};
 
 fn main() {
     divan::main();
@@ -166,7 +166,7 @@ fn pass<R: Replies>(bencher: Bencher, replies: impl Fn() -> R) {
 
 #[divan::bench]
 fn pass_by_rules(bencher: Bencher) {
-    pass(bencher, dyelog::same::Rules::shipped);
+    pass(bencher, dyelog_same::Rules::shipped);
 }
 
 #[divan::bench]

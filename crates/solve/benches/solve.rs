@@ -1,9 +1,9 @@
 //! The layered solver on generated models of growing size.
 
-use dyelog::lqn::model::{
+use dyelog_lqn::model::{
     Body, Call, CallKind, Entry, EntryId, Model, Multiplicity, Processor, ProcessorId, Scheduling, Task, TaskId, Work,
 };
-use dyelog::solve::{LayeredOptions, layered};
+use dyelog_solve::{LayeredOptions, layered};
 
 fn main() {
     divan::main();
