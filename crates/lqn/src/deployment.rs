@@ -100,9 +100,10 @@ impl Deployment {
             .short();
         if self.cut.is_none_or(|cut| digest < cut) {
             self.replicas.insert(replica, (digest, *seen));
-            if self.replicas.len() > MOST {
-                let greatest = self.replicas.values().map(|(digest, _)| *digest).max();
-                self.cut_at(greatest.expect("there are some"));
+            if self.replicas.len() > MOST
+                && let Some(greatest) = self.replicas.values().map(|(digest, _)| *digest).max()
+            {
+                self.cut_at(greatest);
             }
         }
         site(digest)
