@@ -152,7 +152,7 @@ impl Grid {
         if !counts.is_empty() {
             counts.remove(0);
         }
-        Self { length: (shift as f64).exp2() * 1e-9, counts }
+        Self { length: f64::from(shift).exp2() * 1e-9, counts }
     }
 
     /// The change of the rate, in starts a second.

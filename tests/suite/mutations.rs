@@ -138,6 +138,35 @@ impl Spans {
         self
     }
 
+    /// Half of the operations are kept with a probability of 0.5, which their first spans tell; the others are all kept.
+    fn sampled_in_part(mut self, random: &mut Random) -> Self {
+        const PART: f64 = 0.5;
+        let traces: BTreeSet<String> = self.spans.iter().map(|span| span.trace.clone()).collect();
+        let (thinned, whole): (BTreeSet<String>, BTreeSet<String>) =
+            traces.into_iter().partition(|_| random.below(2) == 0);
+        let thinned: BTreeSet<String> = thinned.into_iter().filter(|_| random.below(1000) < 500).collect();
+        self.spans.retain(|span| whole.contains(&span.trace) || thinned.contains(&span.trace));
+        let jaeger = self.jaeger;
+        for span in self.spans.iter_mut().filter(|span| span.root) {
+            let part = if thinned.contains(&span.trace) { PART } else { 1.0 };
+            if jaeger {
+                let tags = span.span["tags"].as_array_mut().expect("Jaeger's spans have tags");
+                let before = tags.iter().find(|tag| tag["key"] == "sampler.param");
+                let before = before.and_then(|tag| tag["value"].as_f64()).unwrap_or(1.0);
+                tags.retain(|tag| tag["key"] != "sampler.param" && tag["key"] != "sampler.type");
+                tags.push(json!({"key": "sampler.type", "type": "string", "value": "probabilistic"}));
+                tags.push(json!({"key": "sampler.param", "type": "float64", "value": part * before}));
+            } else {
+                let ratio = json!({"key": "X-SampleRatio", "value": {"doubleValue": part}});
+                match span.span.get_mut("attributes").and_then(Value::as_array_mut) {
+                    Some(attributes) => attributes.push(ratio),
+                    None => span.span["attributes"] = json!([ratio]),
+                }
+            }
+        }
+        self
+    }
+
     /// One of the services that do not begin operations.
     fn some_service(&self, random: &mut Random) -> String {
         let first: BTreeSet<&str> = self.spans.iter().filter(|span| span.root).map(|span| &*span.service).collect();
@@ -171,6 +200,8 @@ struct Mutation {
     grain: f64,
     /// Whether what is left is another system, in which a service does not show.
     smaller: bool,
+    /// Whether only some of the operations are left, so that their number and mean differ by chance.
+    sampled: bool,
     change: fn(Spans, &mut Random) -> Spans,
 }
 
@@ -179,12 +210,13 @@ fn dropped(mut spans: Spans, random: &mut Random, of_thousand: usize) -> Spans {
     spans
 }
 
-const MUTATIONS: [Mutation; 12] = [
+const MUTATIONS: [Mutation; 14] = [
     Mutation {
         name: "drop 1 %",
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |spans, random| dropped(spans, random, 10),
     },
     Mutation {
@@ -192,6 +224,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |spans, random| dropped(spans, random, 20),
     },
     Mutation {
@@ -199,6 +232,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |spans, random| dropped(spans, random, 50),
     },
     Mutation {
@@ -206,6 +240,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: true,
+        sampled: false,
         change: |mut spans, random| {
             let service = spans.some_service(random);
             spans.spans.retain(|span| span.service != service);
@@ -217,6 +252,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |mut spans, random| {
             let again: Vec<Flat> = spans.spans.iter().filter(|_| random.below(20) == 0).cloned().collect();
             spans.spans.extend(again);
@@ -228,6 +264,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |mut spans, random| {
             for at in (1..spans.spans.len()).rev() {
                 spans.spans.swap(at, random.below(at + 1));
@@ -240,13 +277,38 @@ const MUTATIONS: [Mutation; 12] = [
         load: 0.1,
         grain: 0.0,
         smaller: false,
+        sampled: true,
         change: |spans, random| spans.head_sampled(random, 100),
+    },
+    Mutation {
+        name: "mixed sampling",
+        load: 1.0,
+        grain: 0.0,
+        smaller: false,
+        sampled: true,
+        change: Spans::sampled_in_part,
+    },
+    Mutation {
+        name: "truncation",
+        load: 1.0,
+        grain: 0.0,
+        smaller: false,
+        sampled: true,
+        change: |mut spans, _| {
+            // The recording ends: what has not ended by then is not written.
+            let begin = spans.spans.iter().map(|span| span.start).min().unwrap_or(0);
+            let end = spans.spans.iter().map(|span| span.end).max().unwrap_or(0);
+            let last = begin + (end - begin) / 10 * 7;
+            spans.spans.retain(|span| span.end <= last);
+            spans
+        },
     },
     Mutation {
         name: "skew",
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |spans, random| spans.by_another_clock(random, |_| 7_000_000_000),
     },
     Mutation {
@@ -254,6 +316,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |spans, random| spans.by_another_clock(random, |time| time / 10_000),
     },
     Mutation {
@@ -261,6 +324,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0005,
         smaller: false,
+        sampled: false,
         change: |mut spans, _| {
             const MILLI: i64 = 1_000_000;
             for span in &mut spans.spans {
@@ -274,6 +338,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |mut spans, random| {
             let at = random.below(spans.spans.len());
             let span = &mut spans.spans[at];
@@ -286,6 +351,7 @@ const MUTATIONS: [Mutation; 12] = [
         load: 1.0,
         grain: 0.0,
         smaller: false,
+        sampled: false,
         change: |mut spans, random| {
             let at = random.below(spans.spans.len());
             spans.spans[at].end += HOUR;
@@ -341,9 +407,9 @@ fn hold(name: &str, seed: u64, wrong: &mut Vec<String>) -> String {
     let whole = said(&spans.write());
     let mut table = String::new();
     let operations = spans.spans.iter().filter(|span| span.root).count();
-    for Mutation { name: how, load, grain, smaller, change } in &MUTATIONS {
-        // A tenth of few operations has no rate.
-        if *load < 1.0 && operations < ENOUGH {
+    for Mutation { name: how, load, grain, smaller, sampled, change } in &MUTATIONS {
+        // A part of few operations has no rate.
+        if *sampled && operations < ENOUGH {
             continue;
         }
         let case = format!("{name:<12} {how:<20}");
@@ -364,9 +430,13 @@ fn hold(name: &str, seed: u64, wrong: &mut Vec<String>) -> String {
                 100.0 * off_response
             )
             .expect("a string");
-            // A tenth of the operations is another sample: their number and mean differ by chance.
-            let (rates, responses) =
-                if *load < 1.0 { (0.35, CLOSE + 2.0 * part.by_chance) } else { (CLOSE, CLOSE + grain / response) };
+            // A part of the operations is another sample: their number and mean differ by chance.
+            let left = operations as f64 * if *load < 1.0 { *load } else { 0.7 };
+            let (rates, responses) = if *sampled {
+                (CLOSE + 3.0 / left.sqrt(), CLOSE + 2.0 * part.by_chance)
+            } else {
+                (CLOSE, CLOSE + grain / response)
+            };
             // Where a model does not respond as its traces did, a note states the difference.
             let told = *smaller || part.codes.contains("M030");
             let responses = if told { f64::INFINITY } else { responses };
