@@ -163,7 +163,8 @@ impl Answer {
     }
 }
 
-fn words(Diagnostics(found): Diagnostics) -> String {
+/// What findings say, in one line.
+pub(crate) fn words(Diagnostics(found): Diagnostics) -> String {
     let messages: Vec<String> = found.into_iter().map(|finding| finding.message).collect();
     messages.join("; ")
 }

@@ -40,6 +40,7 @@ pub mod grpc;
 pub mod journal;
 pub mod meter;
 pub mod metered;
+pub mod observed;
 pub mod offenders;
 pub mod openapi;
 pub mod page;

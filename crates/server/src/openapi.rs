@@ -158,6 +158,14 @@ fn traces() -> Vec<Path> {
             json!({ "get": modelled("The report of a period, a page for people.", ("The page.", text_of("text/html"))) }),
         ),
         ("/v1/period/difference", json!({ "get": difference })),
+        (
+            "/v1/observed/model",
+            json!({ "get": modelled("The model of what observers reported of a period.", ("In the text language of the LQN tool suite.", text_of("text/plain"))) }),
+        ),
+        (
+            "/v1/observed/validation",
+            json!({ "get": modelled("Measured against predicted figures of that model, and the sources of its numbers.", ("The figures.", content("Validation"))) }),
+        ),
         ("/v1/import", json!({ "post": import })),
         ("/", json!({ "get": front })),
         ("/metrics", json!({ "get": plain("The server's own figures.", "Prometheus text.", "text/plain") })),
@@ -279,6 +287,7 @@ fn schemas() -> Value {
         "SubModel": any("A saved sub-model, which every command of dyelog reads."),
         "Solution": any("As `dyelog solve --format json` prints it."),
         "Description": any("OpenAPI."),
+        "Validation": object(json!({ "method": text, "figures": list(any("A figure, measured and predicted.")), "sources": list(any("Where a number comes from.")), "findings": list(any("A finding.")) })),
         "Otlp": any("A request of OTLP in JSON."),
         "OtlpAnswer": any("Empty, or a partial success."),
         "OtlpStatus": object(json!({ "code": whole, "message": text })),

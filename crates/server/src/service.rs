@@ -5,12 +5,13 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use dyelog_observe::observation::Observation;
+use dyelog_observe::system::System;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::answer::Held;
@@ -143,6 +144,7 @@ pub struct Service {
     puts: Mutex<Option<(Arc<Puts>, JoinHandle<()>)>>,
     path: PathBuf,
     hours: Mutex<Hours>,
+    system: OnceLock<System>,
     /// Held for as long as the store is in use.
     _lock: File,
 }
@@ -202,6 +204,7 @@ impl Service {
             puts,
             path: path.to_owned(),
             hours: Mutex::default(),
+            system: OnceLock::new(),
             _lock: lock,
         }))
     }
@@ -325,6 +328,16 @@ impl Service {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Takes in what the configuration says of nodes; the first time counts.
+    pub fn configure(&self, system: System) {
+        let _ = self.system.set(system);
+    }
+
+    /// What the configuration says of nodes.
+    pub fn system(&self) -> &System {
+        self.system.get_or_init(System::default)
     }
 
     /// What was made of whole hours.

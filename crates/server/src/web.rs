@@ -11,10 +11,12 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use dyelog::lqn::saved;
+use dyelog_observe::model::PeriodModel;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::answer::Answer;
+use crate::observed;
 use crate::openapi;
 use crate::page;
 use crate::period::{self, Period};
@@ -38,6 +40,8 @@ pub fn reading(service: Arc<Service>) -> Router {
         .route("/v1/period/solution", get(solution))
         .route("/v1/period/report", get(report))
         .route("/v1/period/difference", get(difference))
+        .route("/v1/observed/model", get(observed_model))
+        .route("/v1/observed/validation", get(observed_validation))
         .route("/", get(front))
         .with_state(service)
 }
@@ -320,6 +324,33 @@ fn hours(service: &Service, store: &mut Store, now: u64) -> Result<Vec<page::Hou
         hours.push((period::written(start), held));
     }
     Ok(hours)
+}
+
+/// The model of what observers reported, and something made of it.
+async fn observed<T: Send + 'static>(
+    service: &Arc<Service>,
+    asked: &Asked,
+    make: impl FnOnce(&PeriodModel) -> Result<T, String> + Send + 'static,
+) -> Result<T, Failed> {
+    let period = asked.period(service)?;
+    let system = service.system().clone();
+    let made = ask(service, move |store| {
+        let made = observed::model(store, period, &system)?;
+        Ok(made.map(|made| made.and_then(|made| make(&made))))
+    });
+    let unsolvable = |why| Failed(StatusCode::UNPROCESSABLE_ENTITY, why);
+    made.await?.ok_or_else(nothing)?.map_err(unsolvable)
+}
+
+async fn observed_model(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {
+    Ok(observed(&service, &asked, |made| Ok(observed::text(made))).await?.into_response())
+}
+
+async fn observed_validation(
+    State(service): State<Arc<Service>>,
+    Asking(asked): Asking<Asked>,
+) -> Result<Response, Failed> {
+    Ok(Json(observed(&service, &asked, observed::validation).await?).into_response())
 }
 
 async fn forget(State(service): State<Arc<Service>>, Asking(asked): Asking<Asked>) -> Result<Response, Failed> {

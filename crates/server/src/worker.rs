@@ -39,12 +39,12 @@ impl Default for Working {
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000;
         let gathering =
-            Gathering { grace: 2 * SECOND, limit: 30 * SECOND, interval: 10 * SECOND, most_bytes: 128 << 20 };
+            Gathering { grace: 2 * SECOND, limit: 30 * SECOND, interval: 10 * SECOND, most_bytes: 100 << 20 };
         Self {
             gathering,
             folding: Folding::default(),
             checkpoint: 2 * SECOND,
-            batch_bytes: 16 << 20,
+            batch_bytes: 8 << 20,
             retention: 2 * 365 * 24 * 3600 * SECOND,
         }
     }

@@ -98,6 +98,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let config = config(arguments.config.as_deref())?;
     let service = Service::start(&arguments.store, arguments.working())
         .map_err(|error| format!("{}: {error}", arguments.store.display()))?;
+    service.configure(config.system);
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)

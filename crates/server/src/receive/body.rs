@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{LARGEST, Refusal};
 
 /// How many bytes of bodies are in memory together.
-const TOGETHER: usize = 128 << 20;
+const TOGETHER: usize = 104 << 20;
 /// The unit in which memory is handed out.
 const UNIT: usize = 16 << 10;
 /// How much is read of a body that is too large, before the answer.

@@ -83,7 +83,9 @@ const ADMIN: &str = "0123456789abcdef-admin";
 
 fn run(test: impl AsyncFnOnce(&Asker)) {
     let folder = tempfile::tempdir().unwrap();
-    let service = Service::start(&folder.path().join("store.db"), Working::default()).unwrap();
+    // What is observed here is of 1970.
+    let working = Working { retention: u64::MAX, ..Working::default() };
+    let service = Service::start(&folder.path().join("store.db"), working).unwrap();
     let access = Access::parse(&format!("put {PUT}\nread {READ}\nadmin {ADMIN}\n")).unwrap();
     let asker = Asker { service: Arc::clone(&service), access: Arc::new(access) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -113,6 +115,11 @@ fn what_is_put_comes_back_in_one_piece() {
         let (_, found) = asker.ask("GET", "/services/get?host=h&process=7&from=0&to=300", READ, "").await;
         let found = &found["processes"][0];
         assert_eq!((found["seconds"].as_f64(), found["intervals"].as_u64()), (Some(300.0), Some(30)));
+        let (status, held) = asker.ask("GET", "/v1/observed/validation?from=100&to=300", READ, "").await;
+        assert_eq!(status, StatusCode::OK, "{held}");
+        let busy = held["figures"].as_array().unwrap().iter().find(|figure| figure["name"] == "h").unwrap();
+        let (measured, predicted) = (busy["measured"].as_f64().unwrap(), busy["predicted"].as_f64().unwrap());
+        assert!((measured - 0.05).abs() < 1e-6 && (predicted / measured - 1.0).abs() < 0.02, "{held}");
         let operation = &found["inputs"][0];
         assert_eq!(operation["count"], 1530);
         assert!((operation["cpu"]["mean"].as_f64().unwrap() - 15.0 / 1530.0).abs() < 1e-6, "{operation}");

@@ -1,0 +1,61 @@
+//! The model of what observers reported of a period (§5), and how it holds against what they measured.
+
+use dyelog::lqn::Language;
+use dyelog::solve::{SolveOptions, solve};
+use dyelog_observe::model::{Options, PeriodModel, build};
+use dyelog_observe::period::Period as Observed;
+use dyelog_observe::system::System;
+use serde_json::{Value, json};
+
+use crate::answer::words;
+use crate::period::Period;
+use crate::store::{Store, StoreError, Which};
+
+/// What was made of a period, or why nothing was.
+pub type Made = Result<PeriodModel, String>;
+
+/// The model of a period; `None` where nothing was observed.
+///
+/// # Errors
+/// When the store cannot be read, or has more than can be read at once.
+pub fn model(store: &Store, period: Period, system: &System) -> Result<Option<Made>, StoreError> {
+    let signed = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+    let (from, to) = (signed(period.from), signed(period.to));
+    let observations = store.observations(&Which::default(), from, to)?;
+    if observations.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(build(&Observed::of(&observations, from, to), system, &Options::default()).map_err(words)))
+}
+
+/// The model in the text language of the LQN tool suite.
+pub fn text(made: &PeriodModel) -> String {
+    Language::Lqn.write(&made.model)
+}
+
+/// Measured against predicted figures, the sources of the model's numbers, and what there is to say.
+///
+/// # Errors
+/// What keeps the model from being solved.
+pub fn validation(made: &PeriodModel) -> Result<Value, String> {
+    let solved = solve(&made.model, &SolveOptions::default(), None, &mut ()).map_err(words)?;
+    let held = made.compare(&solved.results).into_iter().map(|own| {
+        json!({
+            "name": own.name,
+            "measured": own.measured.value,
+            "half_width": own.measured.half_width,
+            "predicted": own.predicted,
+            "error": own.error(),
+        })
+    });
+    let sources = made.sources.iter().map(|own| {
+        json!({ "element": own.element, "quantity": own.quantity, "value": own.value, "half_width": own.half_width, "from": own.from })
+    });
+    let findings = made.findings.iter().map(|finding| json!({ "code": finding.code.0, "message": finding.message }));
+    Ok(json!({
+        "method": made.method.label(),
+        "figures": held.collect::<Vec<_>>(),
+        "sources": sources.collect::<Vec<_>>(),
+        "findings": findings.collect::<Vec<_>>(),
+    }))
+}
