@@ -197,22 +197,27 @@ pub fn run(rounds: usize, part: Option<Part>) -> anyhow::Result<()> {
 
 fn processes_and_latencies(rounds: usize) -> anyhow::Result<()> {
     const LOAD: &str = "--warm-up 200 --requests 800 --users 6 --think 30";
-    let [mut one, mut four, mut latency, mut by_hand, mut in_bare] = [const { Vec::new() }; 5];
+    let [mut one, mut again, mut four, mut latency, mut by_hand, mut in_bare] = [const { Vec::new() }; 6];
     for _ in 0..rounds {
         let (in_one, in_four) =
             (run_shop(LOAD, true, false)?, run_shop(&format!("{LOAD} --processes 4"), true, false)?);
         let bare = run_shop(&format!("{LOAD} --processes 4"), false, false)?;
+        let in_one_again = run_shop(LOAD, true, false)?;
         let part = |run: &Run, latency: bool| -> BTreeMap<String, f64> {
             let functions = run.functions().into_iter();
             functions.map(|(name, (own, response))| (name, if latency { response } else { own })).collect()
         };
         one.push(part(&in_one, false));
+        again.push(part(&in_one_again, false));
         four.push(part(&in_four, false));
         latency.push(part(&in_four, true));
         by_hand.push(in_four.by_hand);
         in_bare.push(bare.by_hand);
     }
-    compare("processor time of an invocation itself, ms", ["one process", "four"], &columns(one), &columns(four));
+    let one = columns(one);
+    // How far two runs of one kind are apart is what no comparison can tell.
+    compare("processor time of an invocation itself, ms", ["one process", "again"], &one, &columns(again));
+    compare("processor time of an invocation itself, ms", ["one process", "four"], &one, &columns(four));
     let (by_hand, in_bare, latency) = (columns(by_hand), columns(in_bare), columns(latency));
     compare("latency of a call in the same runs, ms", ["by hand", "records"], &by_hand, &latency);
     compare("latency of a call, by hand in runs without probes, ms", ["by hand", "records"], &in_bare, &latency);

@@ -77,10 +77,13 @@ fn by_group(profile: &Profile, graph: &Graph) -> String {
         let or_nothing = |cell: Option<String>| cell.unwrap_or_default();
         table.row(vec![group.clone(), ms(*own), or_nothing(left.map(ms)), or_nothing(left.map(share))]);
     }
+    let probes: i128 = profile.probes.iter().copied().map(i128::from).sum();
     let what = if profile.wall {
-        "unattributed: network latency of requests and replies"
+        "unattributed: network latency of requests and replies".to_owned()
+    } else if probes > 0 {
+        format!("unattributed: processor time of stubs, skeletons and the runtime; {} ms of it of probes", ms(probes))
     } else {
-        "unattributed: processor time of stubs, skeletons and the runtime"
+        "unattributed: processor time of stubs, skeletons and the runtime".to_owned()
     };
     format!("\n{}{what}\n", table.render(usize::MAX))
 }

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let held = match words[..] {
         ["large"] => large(),
         ["make", shape, calls, file] => make(shape, calls, Path::new(file)),
+        ["rewrite", calls, file] => rewrite(calls, Path::new(file)),
         ["measure", shape, calls, "-"] => measure(Generator::new(number(calls), Shape::named(shape)), number(calls)),
         ["measure", _, calls, file] => measure(File::open(file).expect("it was made"), number(calls)),
         // `cargo test --benches` wants to see that it runs, not what it measures.
@@ -74,7 +75,10 @@ fn large() -> bool {
     for (shape, calls) in runs {
         print!("{shape}, JSON:   ");
         held &= run(&["measure", shape, calls, "-"]);
+        print!("{shape}, JSON to binary: ");
         held &= run(&["make", shape, calls, &file]);
+        print!("{shape}, binary to JSON: ");
+        held &= run(&["rewrite", calls, &file]);
         print!("{shape}, binary: ");
         held &= run(&["measure", shape, calls, &file]);
     }
@@ -86,18 +90,27 @@ fn large() -> bool {
 fn make(shape: &str, calls: &str, file: &Path) -> bool {
     let mut sink = BufWriter::new(File::create(file).expect("a temporary file"));
     let records = Input::new("records", Generator::new(number(calls), Shape::named(shape)));
-    convert(vec![records], Target::Binary, &mut sink).is_ok()
+    timed(calls, || convert(vec![records], Target::Binary, &mut sink).is_ok())
+}
+
+fn rewrite(calls: &str, file: &Path) -> bool {
+    let records = Input::new("records", File::open(file).expect("it was made"));
+    timed(calls, || convert(vec![records], Target::Lines, &mut std::io::sink()).is_ok())
 }
 
 fn measure(records: impl Read + Send, calls: u32) -> bool {
+    timed(&calls.to_string(), || summary(records) > 0)
+}
+
+fn timed(calls: &str, run: impl FnOnce() -> bool) -> bool {
     let start = Instant::now();
-    summary(records);
+    let held = run();
     let seconds = start.elapsed().as_secs_f64();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
     let megabytes: Option<u64> = peak.map(|kilobytes: u64| kilobytes >> 10);
     println!("{calls} calls in {seconds:.2} s, {megabytes:?} MB at most");
-    megabytes.is_none_or(|megabytes| megabytes < MOST_MEGABYTES)
+    held && megabytes.is_none_or(|megabytes| megabytes < MOST_MEGABYTES)
 }
 
 /// The shortest of five runs, in seconds.

@@ -15,12 +15,17 @@ pub use dyelog_wire::{MAGIC, RECORD_BYTES};
 /// The longest name, in bytes; a longer one is damage.
 const LONGEST_NAME: u64 = 1 << 20;
 
+/// No number.
+const UNKNOWN: u32 = u32::MAX;
+
 /// Writes records in the binary form into a buffer that the caller empties.
 #[derive(Debug, Default)]
 pub struct Writer {
     names: FxHashMap<Name, u32>,
     sites: FxHashMap<SiteId, u32>,
-    chains: FxHashMap<ChainId, u32>,
+    /// The numbers that chains were announced with, [`UNKNOWN`] for none, and how many announcements there were.
+    chains: Vec<u32>,
+    announced: u32,
     entries: dyelog_wire::Writer,
     begun: bool,
 }
@@ -96,12 +101,21 @@ impl Writer {
     }
 
     fn chain(&mut self, chain: ChainId, tables: &Tables, out: &mut Vec<u8>) -> u32 {
-        let next = self.chains.len() as u32;
-        let number = *self.chains.entry(chain).or_insert(next);
-        if number == next {
-            self.entries.text(CHAIN, tables.chain_text(chain).as_bytes(), out);
+        let place = chain.0 as usize;
+        if self.chains.len() <= place {
+            self.chains.resize(place + 1, UNKNOWN);
         }
-        number
+        if self.chains[place] == UNKNOWN {
+            self.chains[place] = self.announced;
+            self.announced = self.announced.checked_add(1).expect("a file has fewer than 2^32 chains");
+            self.entries.text(CHAIN, tables.chain_to_write(chain).as_bytes(), out);
+        }
+        self.chains[place]
+    }
+
+    /// Forgets all chains, as the tables did; those that go on are announced again.
+    pub(crate) fn forget_chains(&mut self) {
+        self.chains.clear();
     }
 }
 
@@ -159,6 +173,7 @@ impl<R: Read> Decoder<R> {
     }
 
     /// The next record, header or process; dictionary entries on the way go into the tables.
+    #[inline]
     pub(crate) fn next(&mut self, tables: &mut Tables) -> Result<Entry, Damage> {
         loop {
             if self.filled - self.at < AT_HAND {
@@ -199,6 +214,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
+    #[inline]
     fn record(&mut self, tag: u8, tables: &Tables) -> Result<Record, Damage> {
         let Some(&probe) = Probe::ALL.get(usize::from(tag & 7)) else {
             return Err(self.damage("there is no such probe"));
@@ -244,6 +260,7 @@ impl<R: Read> Decoder<R> {
         Ok(Record { chain, event, site, child, wall, cpu, line: 0, file: 0, probe, flags })
     }
 
+    #[inline]
     fn difference(&mut self, before: i64, point: bool) -> Result<Reading, Damage> {
         let begin = before.wrapping_add(self.signed()?);
         let end = if point { begin } else { begin.wrapping_add(self.signed()?) };
@@ -256,6 +273,7 @@ impl<R: Read> Decoder<R> {
         self.sound(Reading { begin, end })
     }
 
+    #[inline]
     fn sound(&self, reading: Reading) -> Result<Reading, Damage> {
         let latest = crate::jsonl::LATEST;
         let possible = |time: i64| time > -latest && time < latest;
@@ -293,6 +311,7 @@ impl<R: Read> Decoder<R> {
         Damage::At(self.passed + self.at as u64, what)
     }
 
+    #[inline]
     fn byte(&mut self) -> Result<u8, Damage> {
         if self.at == self.filled {
             self.fill()?;
@@ -304,7 +323,23 @@ impl<R: Read> Decoder<R> {
         Ok(self.buffer[self.at - 1])
     }
 
+    #[inline]
     fn unsigned(&mut self) -> Result<u64, Damage> {
+        // Most numbers have a byte or two.
+        if let &[low, high, ..] = &self.buffer[self.at..self.filled] {
+            if low < 0x80 {
+                self.at += 1;
+                return Ok(u64::from(low));
+            }
+            if high < 0x80 {
+                self.at += 2;
+                return Ok(u64::from(low & 0x7f) | u64::from(high) << 7);
+            }
+        }
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Result<u64, Damage> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -316,6 +351,7 @@ impl<R: Read> Decoder<R> {
         Err(self.damage("a number is too long"))
     }
 
+    #[inline]
     fn signed(&mut self) -> Result<i64, Damage> {
         let value = self.unsigned()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))

@@ -117,18 +117,43 @@ impl ChainNames {
         }
         let slot = self.slot(name, hash(name.as_bytes()));
         if self.slots[slot] == FREE {
-            let number = u32::try_from(self.count).ok().filter(|number| *number != FREE);
-            self.slots[slot] = number.expect("fewer than 2^32 chains fit in memory");
-            if self.count.is_multiple_of(PAGE) {
-                let (bytes, ends) = (Vec::with_capacity(PAGE * name.len().min(64)), Vec::with_capacity(PAGE));
-                self.pages.push(Page { bytes, ends, packed: false });
-            }
-            let page = self.pages.last_mut().expect("it was made");
-            page.bytes.extend_from_slice(name.as_bytes());
-            page.ends.push(page.bytes.len() as u32);
-            self.count += 1;
+            self.slots[slot] = self.push(name);
         }
         self.slots[slot]
+    }
+
+    fn push(&mut self, name: &str) -> u32 {
+        let number = u32::try_from(self.count).ok().filter(|number| *number != FREE);
+        if self.count.is_multiple_of(PAGE) {
+            let (bytes, ends) = (Vec::with_capacity(PAGE * name.len().min(64)), Vec::with_capacity(PAGE));
+            self.pages.push(Page { bytes, ends, packed: false });
+        }
+        let page = self.pages.last_mut().expect("it was made");
+        page.bytes.extend_from_slice(name.as_bytes());
+        page.ends.push(page.bytes.len() as u32);
+        self.count += 1;
+        number.expect("fewer than 2^32 chains fit in memory")
+    }
+
+    /// A number of its own for a name, also where the name has one. Names are packed, and cannot be found.
+    pub(crate) fn append(&mut self, name: &str) -> u32 {
+        let number = self.push(name);
+        if self.count.is_multiple_of(PAGE) {
+            self.give_up(number as usize / PAGE, |_| true);
+        }
+        number
+    }
+
+    /// Packs all names; none can be found any more.
+    pub(crate) fn pack(&mut self) {
+        self.slots = Vec::new();
+        for page in 0..self.pages.len() {
+            self.give_up(page, |_| true);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
     fn grow(&mut self) {

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rustc_hash::FxHashMap;
-
 use crate::context::{ContextTree, Key};
 use crate::latency::Statistics;
 use crate::profile::Profile;
@@ -145,26 +143,30 @@ impl Graph {
     /// The same of other times in the same paths.
     pub(crate) fn with_times(profile: &Profile, contexts: &ContextTree, granularity: &Granularity) -> Self {
         let (mut nodes, places) = nodes(profile, contexts, granularity);
-        let place = |node: usize| places.0[contexts.key(node).index()];
+        let place: Vec<u32> = (0..contexts.len()).map(|node| places.0[contexts.key(node).index()] as u32).collect();
         for node in 1..contexts.len() {
-            let owner = &mut nodes[place(node)];
+            let owner = &mut nodes[place[node] as usize];
             owner.invocations += contexts.count(node);
             if let Some(group) = contexts.group(node) {
                 owner.own[group] += i128::from(contexts.time(node));
             }
         }
-        let outermost = outermost(contexts, &places, nodes.len());
+        let outermost = outermost(contexts, &place, nodes.len());
         Profile::inclusive(contexts, profile.groups.len(), |group, times| {
-            for node in 0..contexts.len() {
-                let owner = &mut nodes[place(node)];
-                let own = if contexts.group(node) == Some(group) { contexts.time(node) } else { 0 };
-                owner.descendent[group] += i128::from(times[node] - own);
-                if outermost[node] {
-                    owner.inclusive_once[group] += i128::from(times[node]);
-                }
+            // The descendent and the inclusive of outermost invocations, by node.
+            let mut sums = vec![[0i128; 2]; nodes.len()];
+            // Most paths spend nothing on most groups.
+            for (node, time) in times.iter().enumerate().filter(|(_, time)| **time != 0) {
+                let sums = &mut sums[place[node] as usize];
+                sums[0] += i128::from(*time);
+                sums[1] += i128::from(if outermost[node] { *time } else { 0 });
+            }
+            for (node, [inclusive, once]) in nodes.iter_mut().zip(sums) {
+                node.descendent[group] = inclusive - node.own[group];
+                node.inclusive_once[group] = once;
             }
         });
-        let arcs = arcs(contexts, &places, nodes.len());
+        let arcs = arcs(contexts, &place, &places, nodes.len());
         Self { groups: profile.groups.clone(), nodes, arcs, places }
     }
 
@@ -228,13 +230,13 @@ fn nodes(profile: &Profile, contexts: &ContextTree, granularity: &Granularity) -
 
 /// Which contexts have no context of the same node above them. Walks the tree without recursion: each node is entered and left
 /// once, and the nodes that are open are counted.
-fn outermost(contexts: &ContextTree, places: &Places, nodes: usize) -> Vec<bool> {
+fn outermost(contexts: &ContextTree, places: &[u32], nodes: usize) -> Vec<bool> {
     let (first, next) = children(contexts);
     let mut open = vec![0u32; nodes];
     let mut outermost = vec![false; contexts.len()];
     let mut node = 0usize;
     loop {
-        let place = places.0[contexts.key(node).index()];
+        let place = places[node] as usize;
         outermost[node] = open[place] == 0;
         open[place] += 1;
         if first[node] != u32::MAX {
@@ -242,7 +244,7 @@ fn outermost(contexts: &ContextTree, places: &Places, nodes: usize) -> Vec<bool>
             continue;
         }
         loop {
-            open[places.0[contexts.key(node).index()]] -= 1;
+            open[places[node] as usize] -= 1;
             if next[node] != u32::MAX {
                 node = next[node] as usize;
                 break;
@@ -267,23 +269,65 @@ pub(crate) fn children(contexts: &ContextTree) -> (Vec<u32>, Vec<u32>) {
     (first, next)
 }
 
-fn arcs(contexts: &ContextTree, places: &Places, nodes: usize) -> Vec<Arc> {
-    let mut counts: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-    for node in 1..contexts.len() {
-        let Some(parent) = contexts.parent(node) else { continue };
-        let (mut above, key) = (contexts.key(parent), contexts.key(node));
-        if key.is_thread() && above.is_thread() {
-            // Threads that a thread spawns count on the arc of the function above (2002, Appendix A).
-            above = Key::function(above.owner() as u32);
-        }
-        let ends = (places.0[above.index()] as u32, places.0[key.index()] as u32);
-        *counts.entry(ends).or_default() += contexts.count(node);
+/// Sorts by a number of a node, stably and in linear time.
+fn by_node(all: &[Counted], nodes: usize, node: impl Fn(&Counted) -> u32) -> Vec<Counted> {
+    let mut next = vec![0usize; nodes + 1];
+    for one in all {
+        next[node(one) as usize + 1] += 1;
     }
-    let mut arcs: Vec<Arc> = counts
+    for place in 1..next.len() {
+        next[place] += next[place - 1];
+    }
+    let mut sorted = vec![(0, 0, 0); all.len()];
+    for one in all {
+        let place = &mut next[node(one) as usize];
+        sorted[*place] = *one;
+        *place += 1;
+    }
+    sorted
+}
+
+/// How many paths give their arcs at once. Memory is in proportion to it, and to the number of arcs.
+const BLOCK: usize = 1 << 17;
+
+/// An arc by its ends, with its count.
+type Counted = (u32, u32, u64);
+
+/// The arcs of all paths, sorted.
+fn counted_arcs(contexts: &ContextTree, place: &[u32], places: &Places, nodes: usize) -> Vec<Counted> {
+    let arc = |node: usize| {
+        let parent = contexts.parent(node)?;
+        let mut from = place[parent];
+        if contexts.key(node).is_thread() && contexts.key(parent).is_thread() {
+            // Threads that a thread spawns count on the arc of the function above (2002, Appendix A).
+            from = places.0[Key::function(contexts.key(parent).owner() as u32).index()] as u32;
+        }
+        Some((from, place[node], contexts.count(node)))
+    };
+    let mut all: Vec<Counted> = Vec::new();
+    for first in (1..contexts.len()).step_by(BLOCK) {
+        let block: Vec<Counted> = (first..contexts.len().min(first + BLOCK)).filter_map(arc).collect();
+        let sorted = by_node(&by_node(&block, nodes, |arc| arc.1), nodes, |arc| arc.0);
+        let alone = all.is_empty();
+        all.extend(sorted);
+        if !alone {
+            // Two sorted halves: this merges them.
+            all.sort_by_key(|arc| (arc.0, arc.1));
+        }
+        all.dedup_by(|next, kept| {
+            let same = (next.0, next.1) == (kept.0, kept.1);
+            kept.2 += if same { next.2 } else { 0 };
+            same
+        });
+    }
+    all
+}
+
+fn arcs(contexts: &ContextTree, place: &[u32], places: &Places, nodes: usize) -> Vec<Arc> {
+    let mut arcs: Vec<Arc> = counted_arcs(contexts, place, places, nodes)
         .into_iter()
-        .map(|((from, to), count)| Arc { from: from as usize, to: to as usize, count, primary: false })
+        .map(|(from, to, count)| Arc { from: from as usize, to: to as usize, count, primary: false })
         .collect();
-    arcs.sort_unstable();
     let mut starts = vec![arcs.len(); nodes + 1];
     for (place, arc) in arcs.iter().enumerate().rev() {
         starts[arc.from] = place;

@@ -20,6 +20,9 @@ const KEPT: usize = 10;
 /// How many records are taken of one file before the next has its turn, where no clock tells which is behind.
 const TURN: u64 = 256;
 
+/// How many chains are known at once by their names when records are rewritten.
+const MOST_CHAINS: usize = 1 << 20;
+
 /// Whether a file that begins so holds probe records.
 pub fn is_records(head: &[u8]) -> bool {
     if head.starts_with(MAGIC) {
@@ -112,6 +115,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// When the file cannot be read.
+    #[inline]
     fn next(&mut self, file: u16, tables: &mut Tables, reading: &mut Reading) -> Result<Option<Record>, Diagnostic> {
         loop {
             let record = match &mut self.form {
@@ -125,7 +129,7 @@ impl<'a> Input<'a> {
                         continue;
                     };
                     self.line = self.line.saturating_add(1);
-                    match line_of(line, self.line, &self.name, tables, reading) {
+                    match line_of(line, self.line, (file, &self.name), tables, reading) {
                         Some(record) => record,
                         None => continue,
                     }
@@ -136,6 +140,7 @@ impl<'a> Input<'a> {
                         record
                     }
                     Ok(Entry::Header(header)) => {
+                        tables.header(file, &header);
                         reading.headers.push(header);
                         continue;
                     }
@@ -196,14 +201,20 @@ fn unreadable(name: &Arc<str>, error: &std::io::Error) -> Diagnostic {
 }
 
 /// What a line is; what is no record is reported.
-fn line_of(bytes: &[u8], number: u32, file: &Arc<str>, tables: &mut Tables, reading: &mut Reading) -> Option<Record> {
+fn line_of(
+    bytes: &[u8],
+    number: u32,
+    (file, name): (u16, &Arc<str>),
+    tables: &mut Tables,
+    reading: &mut Reading,
+) -> Option<Record> {
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
     let bytes = if number == 1 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return None;
     }
     let bad = |message: &str, column: usize| {
-        let place = Place::Line { file: Arc::clone(file), line: number, column: column as u32 };
+        let place = Place::Line { file: Arc::clone(name), line: number, column: column as u32 };
         Diagnostic::warning(codes::BAD_LINE, place, format!("this line is not a record: {message}"))
     };
     if bytes.len() > LONGEST_LINE {
@@ -214,9 +225,12 @@ fn line_of(bytes: &[u8], number: u32, file: &Arc<str>, tables: &mut Tables, read
         reading.unreadable(|| bad("it is not UTF-8", 0));
         return None;
     };
-    match jsonl::line(text, tables, &mut |key| reading.unknown(file, number, key)) {
+    match jsonl::line(text, tables, &mut |key| reading.unknown(name, number, key)) {
         Ok(Line::Record(record)) => return Some(record),
-        Ok(Line::Header(header)) => reading.headers.push(header),
+        Ok(Line::Header(header)) => {
+            tables.header(file, &header);
+            reading.headers.push(header);
+        }
         Ok(Line::Process(time)) => reading.process(time),
         Err(fault) => reading.unreadable(|| bad(&fault.message, fault.at + 1)),
     }
@@ -331,6 +345,7 @@ impl<'a> Merged<'a> {
     ///
     /// # Errors
     /// When a file cannot be read.
+    #[inline]
     pub fn next(&mut self, tables: &mut Tables, reading: &mut Reading) -> Result<Option<Record>, Diagnostic> {
         loop {
             if self.left == 0 {
@@ -390,7 +405,19 @@ pub fn convert(inputs: Vec<Input<'_>>, target: Target, sink: &mut dyn std::io::W
     let (mut headers, mut first) = (0, true);
     for (number, mut input) in inputs.into_iter().enumerate() {
         reading.files.push(Arc::clone(&input.name));
+        let mut forget = tables.are_chains_apart();
         loop {
+            if tables.chains() > MOST_CHAINS && !tables.are_chains_apart() {
+                // A binary file announces each of its chains once, and may come back to it at any time. Lines name their chains.
+                match input.form {
+                    Form::Binary(_) => tables.keep_chains_apart(),
+                    _ => forget = true,
+                }
+            }
+            if std::mem::take(&mut forget) {
+                tables.forget_chains();
+                writer.forget_chains();
+            }
             let record = input.next(number as u16, &mut tables, &mut reading)?;
             // Headers stand before the records that they are about; the first one stands for all.
             if first && (record.is_some() || headers < reading.headers.len()) {

@@ -318,7 +318,7 @@ impl Fields<'_> {
         let chain = self.chain.as_deref().filter(|chain| !chain.is_empty()).ok_or("`chain` is missing")?;
         let chain = tables.chain(chain);
         let event = self.event.ok_or("`event` is missing")?;
-        let event = u32::try_from(event).map_err(|_| "`event` is a number from 1 to 4294967295".to_owned())?;
+        let event = u32::try_from(event).map_err(|_| "`event` is a whole number up to 4294967295".to_owned())?;
         let child = match self.child.as_deref() {
             Some("") => return Err("`child` is empty".to_owned()),
             Some(child) => tables.chain(child),
@@ -444,7 +444,7 @@ pub fn write_record(record: &Record, tables: &Tables, out: &mut String) {
         quoted(tables.text(site.thread), out);
         text("parent_thread", tables.text(site.object), out);
     }
-    text("chain", tables.chain_text(record.chain), out);
+    text("chain", &tables.chain_to_write(record.chain), out);
     out.push_str(&format!(",\"event\":{}", record.event));
     if !thread {
         text("probe", record.probe.name(), out);
@@ -462,7 +462,7 @@ pub fn write_record(record: &Record, tables: &Tables, out: &mut String) {
             out.push_str(&format!(",\"{key}\":true"));
         }
     }
-    text("child", tables.chain_text(record.child), out);
+    text("child", &tables.chain_to_write(record.child), out);
     for (key, reading) in [("wall", record.wall), ("cpu", record.cpu)] {
         if reading.is_some() && reading.begin == reading.end {
             out.push_str(&format!(",\"{key}\":{}", reading.begin));

@@ -53,6 +53,7 @@ mod jsonl;
 mod latency;
 mod machine;
 mod moments;
+mod pending;
 mod profile;
 mod record;
 mod window;

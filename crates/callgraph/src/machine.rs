@@ -138,6 +138,8 @@ struct SiteInfo {
     plain: u32,
     object: Name,
     group: u16,
+    /// Nanoseconds of the processor that its probes took beside all functions.
+    probes: i64,
 }
 
 /// The machine and what it makes of all chains.
@@ -213,7 +215,7 @@ impl Machine {
                 self.statistics.resize(self.functions.len() * 2, Statistics::default());
             }
             let group = self.groups.of(site.processor, &self.tables);
-            self.sites.push(SiteInfo { function, plain, object: site.object, group });
+            self.sites.push(SiteInfo { function, plain, object: site.object, group, probes: 0 });
         }
     }
 
@@ -239,6 +241,7 @@ impl Machine {
                 self.counts.one(Kind::ClockBackwards, Spot::of(record));
             }
         }
+        self.count_probe(record);
         if chain.role == Role::Thread && record.probe != Probe::ThreadStart {
             self.branch_probe(chain, record);
         }
@@ -250,6 +253,25 @@ impl Machine {
             Probe::ThreadStart => self.thread_start(chain, record),
             Probe::ThreadEnd => self.thread_end(chain, record),
         }
+    }
+
+    /// Adds what a probe took beside all functions: between its two readings; of one reading half of what it costs, unless function and caller share
+    /// the thread, so that all of the probe is within them.
+    fn count_probe(&mut self, record: &Record) {
+        let Reading { begin, end } = record.cpu;
+        let beside = match end > begin {
+            true => end.saturating_sub(begin),
+            false if record.cpu.is_some() && !record.is(Record::COLLOCATED) => self.tables.probe_cost(record.file) / 2,
+            false => return,
+        };
+        let probes = &mut self.sites[record.site.0 as usize].probes;
+        *probes = probes.saturating_add(beside);
+    }
+
+    /// What probes took beside all functions, by process and processor, and by the number of the group.
+    pub(crate) fn probes(&self) -> impl Iterator<Item = ([Name; 2], u16, i64)> {
+        let sites = self.sites.iter().zip(self.tables.sites()).filter(|(info, _)| info.probes > 0);
+        sites.map(|(info, site)| ([site.process, site.processor], info.group, info.probes))
     }
 
     fn stub_start(&mut self, chain: &mut Chain, record: &Record) {

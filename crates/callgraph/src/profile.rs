@@ -1,6 +1,7 @@
 //! From files of records to what is known of each path and each function.
 
 use dyelog_diagnostic::{Diagnostic, Diagnostics, Place};
+use rustc_hash::FxHashMap;
 
 use crate::abnormal::{Abnormal, Kind, Spot};
 use crate::calls::CallTree;
@@ -64,6 +65,9 @@ pub struct Profile {
     /// By group, the processor time of the processes that no function accounts for: stubs, skeletons and the runtime. None where no process of
     /// the group told what it used in all.
     pub unattributed: Vec<Option<i64>>,
+    /// By group, what of the unattributed time the probes took themselves, as far as records and headers tell.
+    pub probes: Vec<i64>,
+    probes_of: FxHashMap<[Name; 2], i64>,
     pub(crate) statistics: Vec<Statistics>,
     pub(crate) functions: Vec<[Name; 3]>,
     pub(crate) tables: Tables,
@@ -126,7 +130,15 @@ pub(crate) fn conclude(mut machine: Machine, reading: Reading) -> Profile {
     } else {
         unattributed(&machine.contexts, groups.len(), &used, &places)
     };
+    let (mut probes, mut probes_of) = (vec![0i64; groups.len()], FxHashMap::<_, i64>::default());
+    for (place, group, time) in machine.probes().filter(|_| !machine.wall) {
+        let (of_group, of_process) =
+            (&mut probes[usize::from(places[usize::from(group)])], probes_of.entry(place).or_default());
+        (*of_group, *of_process) = (of_group.saturating_add(time), of_process.saturating_add(time));
+    }
     Profile {
+        probes,
+        probes_of,
         groups,
         abnormal: machine.counts.list(&machine.tables),
         contexts: machine.contexts,
@@ -157,6 +169,11 @@ fn unattributed(contexts: &ContextTree, groups: usize, used: &[(u16, i64)], plac
 }
 
 impl Profile {
+    /// What probes of a process took beside all functions, nanoseconds of the processor.
+    pub fn probes_of(&self, process: Name, processor: Name) -> i64 {
+        self.probes_of.get(&[process, processor]).copied().unwrap_or(0)
+    }
+
     /// What is known of the single invocations of a function, or of threads.
     pub fn statistics(&self, key: Key) -> &Statistics {
         &self.statistics[key.index()]

@@ -225,13 +225,24 @@ pub struct Tables {
     chains: ChainNames,
     sites: Vec<Site>,
     numbers: FxHashMap<Site, u32>,
+    /// Whether each chain that is announced gets a number of its own.
+    apart: bool,
+    /// Nanoseconds of the processor that a probe takes, by file, as headers tell.
+    probe_costs: Vec<i64>,
 }
 
 impl Default for Tables {
     fn default() -> Self {
         let mut names = Strings::default();
         names.intern("");
-        Self { names, chains: ChainNames::default(), sites: Vec::new(), numbers: FxHashMap::default() }
+        Self {
+            names,
+            chains: ChainNames::default(),
+            sites: Vec::new(),
+            numbers: FxHashMap::default(),
+            apart: false,
+            probe_costs: Vec::new(),
+        }
     }
 }
 
@@ -253,7 +264,7 @@ impl Tables {
 
     /// The number of a chain.
     pub fn chain(&mut self, text: &str) -> ChainId {
-        ChainId(self.chains.intern(text))
+        ChainId(if self.apart { self.chains.append(text) } else { self.chains.intern(text) })
     }
 
     /// The number of a chain, if there is one of that name.
@@ -270,6 +281,51 @@ impl Tables {
     /// The name of a chain that may go on, also where it rests.
     pub(crate) fn chain_name(&self, chain: ChainId) -> Option<Cow<'_, str>> {
         self.chains.name(chain.0 as usize)
+    }
+
+    /// Takes what the header of a file says that a probe costs.
+    pub(crate) fn header(&mut self, file: u16, header: &Header) {
+        #[derive(serde::Deserialize)]
+        struct Cost {
+            cpu: u32,
+        }
+        let cost = header.probe_cost.as_deref().and_then(|text| serde_json::from_str::<Cost>(text).ok());
+        let place = usize::from(file);
+        if let Some(Cost { cpu }) = cost {
+            self.probe_costs.resize(self.probe_costs.len().max(place + 1), 0);
+            self.probe_costs[place] = i64::from(cpu);
+        }
+    }
+
+    /// Nanoseconds of the processor that a probe of a file takes; 0 where that is not known.
+    #[inline]
+    pub(crate) fn probe_cost(&self, file: u16) -> i64 {
+        self.probe_costs.get(usize::from(file)).copied().unwrap_or(0)
+    }
+
+    /// Forgets all chains.
+    pub(crate) fn forget_chains(&mut self) {
+        (self.chains, self.apart) = (ChainNames::default(), false);
+    }
+
+    /// From now on each chain that is announced gets a number of its own, and none can be found.
+    pub(crate) fn keep_chains_apart(&mut self) {
+        self.chains.pack();
+        self.apart = true;
+    }
+
+    pub(crate) fn are_chains_apart(&self) -> bool {
+        self.apart
+    }
+
+    /// How many chains there are.
+    pub(crate) fn chains(&self) -> usize {
+        self.chains.len()
+    }
+
+    /// The name of a chain, as long as it is not given up; empty for no chain.
+    pub(crate) fn chain_to_write(&self, chain: ChainId) -> Cow<'_, str> {
+        if chain == ChainId::NONE { Cow::Borrowed("") } else { self.chain_name(chain).unwrap_or_default() }
     }
 
     /// Gives up the names of a page of chains, but for those that `keep` asks for, by their places.

@@ -12,6 +12,7 @@ use crate::abnormal::{Kind, Spot};
 use crate::chains::Chains;
 use crate::context::NONE;
 use crate::machine::{Chain, Frame, Machine, Measure, Role};
+use crate::pending::Pending;
 use crate::record::{ChainId, Probe, Reading, Record, Tables};
 
 /// The most records that room is made for at once.
@@ -29,7 +30,7 @@ const SHALLOW: usize = 64;
 /// All chains and the records that wait.
 pub(crate) struct Window {
     size: usize,
-    pending: Vec<Record>,
+    pending: Pending,
     chains: Chains,
     /// Chains without an open call, and the turns in which they were read last.
     idle: VecDeque<(ChainId, u32)>,
@@ -55,7 +56,7 @@ impl Window {
     pub(crate) fn new(size: usize, measure: Measure) -> Self {
         Self {
             size: size.clamp(1, 1 << 30),
-            pending: Vec::new(),
+            pending: Pending::default(),
             chains: Chains::default(),
             idle: VecDeque::new(),
             awaited: VecDeque::new(),
@@ -66,15 +67,12 @@ impl Window {
     }
 
     /// Takes a record.
+    #[inline]
     pub(crate) fn push(&mut self, record: Record, machine: &mut Machine) {
         if record.child != ChainId::NONE {
             self.chains.at(record.child).announced = true;
         }
-        if self.pending.capacity() == 0 {
-            // Room for as many as ever wait: growing step by step would copy them each time. Pages that are not used cost nothing.
-            self.pending.reserve_exact(self.size.saturating_mul(2).min(RESERVED));
-        }
-        self.pending.push(record);
+        self.pending.push(&record, self.size.saturating_mul(2).min(RESERVED));
         if self.pending.len() >= self.size.saturating_mul(2) {
             let due = self.pending.len() - self.size;
             self.turn(machine, due, false);
@@ -96,14 +94,14 @@ impl Window {
         machine.learn_sites();
         if self.turn == 1 {
             machine.wall = match self.measure {
-                Measure::Auto => !self.pending.iter().any(|record| record.cpu.is_some()),
+                Measure::Auto => !self.pending.have_cpu(),
                 Measure::Cpu => false,
                 Measure::Wall => true,
             };
         }
         let pending = std::mem::take(&mut self.pending);
         let (mut buckets, mut order) = self.sort_by_chain(&pending, due);
-        let mut kept = vec![false; pending.len()];
+        let mut kept: Vec<u32> = Vec::new();
         let mut work: Vec<u32> =
             (0..buckets.len() as u32).rev().filter(|bucket| buckets[*bucket as usize].due).collect();
         let mut blocked: Vec<u32> = Vec::new();
@@ -115,9 +113,7 @@ impl Window {
                     continue;
                 }
                 let range = bucket.start as usize..(bucket.start + bucket.count) as usize;
-                let first = order[range.clone()].iter().min_by_key(|place| pending[**place as usize].event);
-                let first = first.map(|place| &pending[*place as usize]);
-                if !self.ready(bucket.chain, first, machine, forced) {
+                if !self.ready(bucket.chain, &order[range.clone()], &pending, machine, forced) {
                     blocked.push(number);
                     continue;
                 }
@@ -144,13 +140,10 @@ impl Window {
             forced = true;
         }
         for bucket in buckets.iter().filter(|bucket| !bucket.done) {
-            for place in bucket.start..bucket.start + bucket.count {
-                kept[order[place as usize] as usize] = true;
-            }
+            kept.extend(&order[bucket.start as usize..(bucket.start + bucket.count) as usize]);
         }
-        let mut kept = kept.iter();
         self.pending = pending;
-        self.pending.retain(|_| *kept.next().expect("as many marks as records"));
+        self.pending.keep(&kept);
         self.give_up_waiting(machine);
         self.lay_to_rest(machine);
     }
@@ -160,10 +153,10 @@ impl Window {
         &mut self,
         id: ChainId,
         order: &mut [u32],
-        pending: &[Record],
+        pending: &Pending,
         due: usize,
         machine: &mut Machine,
-        kept: &mut [bool],
+        kept: &mut Vec<u32>,
     ) {
         let mut chain = std::mem::replace(&mut self.chains.at(id).chain, Chain::new(id));
         // Most chains have no open call between turns; one stack serves them all.
@@ -235,21 +228,26 @@ impl Window {
     }
 
     /// Sorts the places of records by chain, stably.
-    fn sort_by_chain(&mut self, pending: &[Record], due: usize) -> (Vec<Bucket>, Vec<u32>) {
+    fn sort_by_chain(&mut self, pending: &Pending, due: usize) -> (Vec<Bucket>, Vec<u32>) {
         let mut buckets: Vec<Bucket> = Vec::new();
         let mut bucket_of = Vec::with_capacity(pending.len());
         let turn = self.turn;
-        for (place, record) in pending.iter().enumerate() {
-            let slot = self.chains.at(record.chain);
-            if slot.turn != turn {
-                slot.turn = turn;
-                slot.bucket = buckets.len() as u32;
-                buckets.push(Bucket { chain: record.chain, start: 0, count: 0, due: false, done: false });
+        // Records of a chain come many at a time.
+        let mut recent = (ChainId::NONE, 0);
+        for (place, record) in pending.heads().iter().enumerate() {
+            if record.chain != recent.0 {
+                let slot = self.chains.at(record.chain);
+                if slot.turn != turn {
+                    slot.turn = turn;
+                    slot.bucket = buckets.len() as u32;
+                    buckets.push(Bucket { chain: record.chain, start: 0, count: 0, due: false, done: false });
+                }
+                recent = (record.chain, slot.bucket);
             }
-            let bucket = &mut buckets[slot.bucket as usize];
+            let bucket = &mut buckets[recent.1 as usize];
             bucket.count += 1;
             bucket.due |= place < due;
-            bucket_of.push(slot.bucket);
+            bucket_of.push(recent.1);
         }
         let mut start = 0;
         for bucket in &mut buckets {
@@ -267,13 +265,14 @@ impl Window {
     }
 
     /// Whether a chain can be read: it began before, or it is known where it begins.
-    fn ready(&mut self, id: ChainId, first: Option<&Record>, machine: &mut Machine, forced: bool) -> bool {
+    fn ready(&mut self, id: ChainId, places: &[u32], pending: &Pending, machine: &mut Machine, forced: bool) -> bool {
         let turn = self.turn;
         let slot = self.chains.at(id);
         if slot.chain.role != Role::New {
             return true;
         }
-        let Some(first) = first else { return true };
+        let Some(first) = places.iter().min_by_key(|place| pending.head(**place).event) else { return true };
+        let first = pending.head(*first);
         if !forced {
             let waits = slot.announced || first.probe == Probe::SkelStart && stub_chain(id, &machine.tables).is_some();
             if waits {
@@ -285,7 +284,7 @@ impl Window {
         }
         slot.chain.role = Role::Root;
         if forced || first.probe == Probe::SkelStart {
-            machine.counts.one(Kind::OrphanChain, Spot::of(first));
+            machine.counts.one(Kind::OrphanChain, first.spot());
         }
         true
     }
@@ -327,32 +326,30 @@ fn stub_chain(id: ChainId, tables: &Tables) -> Option<ChainId> {
 fn read_on(
     chain: &mut Chain,
     order: &mut [u32],
-    pending: &[Record],
+    pending: &Pending,
     due: usize,
     machine: &mut Machine,
-    kept: &mut [bool],
+    kept: &mut Vec<u32>,
 ) {
-    let record = |place: u32| &pending[place as usize];
-    if !order.is_sorted_by_key(|place| record(*place).event) {
-        order.sort_by_key(|place| record(*place).event);
+    let event_of = |place: u32| pending.head(place).event;
+    if !order.is_sorted_by_key(|place| event_of(*place)) {
+        order.sort_by_key(|place| event_of(*place));
     }
     let last_due = order.iter().rposition(|place| (*place as usize) < due);
     let mut place = 0;
     while place < order.len() {
-        let event = record(order[place]).event;
-        let same = order[place..].iter().take_while(|other| record(**other).event == event).count();
+        let event = event_of(order[place]);
+        let same = order[place..].iter().take_while(|other| event_of(**other) == event).count();
         let claims = &mut order[place..place + same];
         if same > 1 {
-            claims.sort_by(|one, other| compare(record(*one), record(*other), &machine.tables));
+            claims.sort_by(|one, other| compare(&pending.record(*one), &pending.record(*other), &machine.tables));
         }
         let expected = if chain.next == 0 { u64::from(event.min(1)) } else { chain.next };
         if u64::from(event) > expected && last_due.is_none_or(|last| place > last) {
-            for waiting in &order[place..] {
-                kept[*waiting as usize] = true;
-            }
+            kept.extend(&order[place..]);
             return;
         }
-        let first = record(claims[0]);
+        let first = &pending.record(claims[0]);
         let mut taken = false;
         match u64::from(event).cmp(&expected) {
             Ordering::Less => machine.counts.one(Kind::Late, Spot::of(first)),
@@ -367,8 +364,8 @@ fn read_on(
             chain.next = u64::from(event) + 1;
         }
         for (before, claim) in claims.iter().zip(claims.iter().skip(1)) {
-            let same = compare(record(*before), record(*claim), &machine.tables) == Ordering::Equal;
-            machine.counts.one(if same { Kind::Duplicate } else { Kind::Conflict }, Spot::of(record(*claim)));
+            let same = compare(&pending.record(*before), &pending.record(*claim), &machine.tables) == Ordering::Equal;
+            machine.counts.one(if same { Kind::Duplicate } else { Kind::Conflict }, pending.head(*claim).spot());
         }
         place += same;
     }

@@ -30,7 +30,8 @@ pub fn json(profile: &Profile, graph: &Graph, critical: Option<&CriticalPaths>) 
         quoted(group, &mut out);
     }
     let unattributed = profile.unattributed.iter().map(|time| time.map_or("null".to_owned(), |time| time.to_string()));
-    let _ = write!(out, "],\"unattributed\":{},\"nodes\":[", list(&unattributed.collect::<Vec<_>>()));
+    let _ = write!(out, "],\"unattributed\":{},", list(&unattributed.collect::<Vec<_>>()));
+    let _ = write!(out, "\"probes\":{},\"nodes\":[", list(&profile.probes));
     for (id, node) in graph.nodes.iter().enumerate() {
         out.push_str(if id > 0 { ",\n" } else { "\n" });
         json_node(id, node, &mut out);
@@ -133,7 +134,8 @@ fn abnormal(profile: &Profile, out: &mut String) {
 
 /// A summary as CSV: a row for each node and group. What nothing accounts for stands in the rows of the Global Virtual Main.
 pub fn csv(profile: &Profile, graph: &Graph) -> String {
-    let columns = "id,kind,interface,function,object,invocations,group,self,descendent,inclusive_once,unattributed";
+    let columns =
+        "id,kind,interface,function,object,invocations,group,self,descendent,inclusive_once,unattributed,probes";
     let mut out = format!("{columns}\n");
     let cell = |text: &str| {
         if text.contains(['"', ',', '\n', '\r']) {
@@ -143,10 +145,11 @@ pub fn csv(profile: &Profile, graph: &Graph) -> String {
         }
     };
     for (id, node) in graph.nodes.iter().enumerate() {
+        let of_main = |time: Option<i64>| time.filter(|_| id == 0).map_or_else(String::new, |time| time.to_string());
         for (place, group) in graph.groups.iter().enumerate() {
             let _ = writeln!(
                 out,
-                "{id},{},{},{},{},{},{},{},{},{},{}",
+                "{id},{},{},{},{},{},{},{},{},{},{},{}",
                 node.kind.name(),
                 cell(&node.interface),
                 cell(&node.function),
@@ -156,7 +159,8 @@ pub fn csv(profile: &Profile, graph: &Graph) -> String {
                 node.own[place],
                 node.descendent[place],
                 node.inclusive_once[place],
-                profile.unattributed[place].filter(|_| id == 0).map_or_else(String::new, |time| time.to_string())
+                of_main(profile.unattributed[place]),
+                of_main(profile.unattributed[place].and(Some(profile.probes[place])))
             );
         }
     }
@@ -166,8 +170,9 @@ pub fn csv(profile: &Profile, graph: &Graph) -> String {
 /// A summary as XML: groups with what nothing accounts for, the tree of primary links, then the secondary ones (2002 §3.3).
 pub fn xml(profile: &Profile, graph: &Graph) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ccsg version=\"1\" unit=\"ns\">\n");
-    for (group, unattributed) in graph.groups.iter().zip(&profile.unattributed) {
-        let unattributed = unattributed.map_or_else(String::new, |time| format!(" unattributed=\"{time}\""));
+    for ((group, unattributed), probes) in graph.groups.iter().zip(&profile.unattributed).zip(&profile.probes) {
+        let told = |time: i64| format!(" unattributed=\"{time}\" probes=\"{probes}\"");
+        let unattributed = unattributed.map_or_else(String::new, told);
         let _ = writeln!(out, "<group name=\"{}\"{unattributed}/>", escaped(group));
     }
     let mut tree: Vec<Vec<(usize, u64)>> = vec![Vec::new(); graph.nodes.len()];

@@ -4,7 +4,7 @@ use dyelog_callgraph::{Call, ClockReading, Name, Profile, SiteId};
 use rustc_hash::FxHashMap;
 
 /// Where something runs: process and processor.
-type Place = [Name; 2];
+pub type Place = [Name; 2];
 
 /// What one end of a call takes in each process, nanoseconds.
 pub struct Runtime<'a> {
@@ -32,7 +32,9 @@ impl<'a> Runtime<'a> {
         };
         let mut left: FxHashMap<Place, (i64, i64)> = FxHashMap::default();
         for time in &profile.reading.processes {
-            left.entry([time.process, time.processor]).or_default().0 += time.cpu.max(0);
+            // The program without its probes is what is asked about.
+            let probes = profile.probes_of(time.process, time.processor);
+            left.entry([time.process, time.processor]).or_default().0 += time.cpu.max(0).saturating_sub(probes);
         }
         for (number, call) in calls.calls().iter().enumerate() {
             let place = runtime.place(call.site);
@@ -57,8 +59,7 @@ impl<'a> Runtime<'a> {
     }
 
     fn place(&self, site: SiteId) -> Place {
-        let site = self.profile.tables().of(site);
-        [site.process, site.processor]
+        place_of(self.profile, site)
     }
 
     fn at(&self, site: SiteId) -> i64 {
@@ -96,6 +97,12 @@ impl<'a> Runtime<'a> {
     }
 }
 
+/// Where a site is.
+pub fn place_of(profile: &Profile, site: SiteId) -> Place {
+    let site = profile.tables().of(site);
+    [site.process, site.processor]
+}
+
 /// Network latency of a call, both ways.
 fn way(call: &Call) -> Option<i64> {
     let known = call.outside.is_some() && call.inside.is_some();
@@ -106,6 +113,7 @@ fn is_remote(call: &Call) -> bool {
     !call.collocated && !call.key.is_thread()
 }
 
-fn is_end(call: &Call, root: bool) -> bool {
+/// Whether a call is taken up by a process: it comes from another one, or from outside.
+pub fn is_end(call: &Call, root: bool) -> bool {
     is_remote(call) || root && !call.key.is_thread()
 }
