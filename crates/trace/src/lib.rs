@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod angio;
+pub mod archive;
 mod calls;
 pub mod codes;
 mod cpu;
@@ -39,6 +40,7 @@ pub mod format;
 mod lines;
 pub mod messages;
 pub mod named;
+mod parquet;
 pub mod quality;
 pub mod read;
 pub mod recorded;

@@ -29,6 +29,9 @@ fn inputs() -> Vec<(Format, Vec<u8>)> {
         (Format::Chrome, br#"[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"B","ts":1,"pid":1,"tid":1},{"ph":"E","ts":4,"pid":1,"tid":1},{"ph":"s","id":1,"ts":2,"pid":1,"tid":1},{"ph":"f","id":1,"ts":3,"pid":1,"tid":2},{"ph":"b","id":1,"ts":3,"pid":1,"tid":1},{"ph":"X","ts":3,"pid":1,"tid":2}]"#.to_vec()),
         (Format::SpansCsv, b"trace_id,span_id,parent,service,name,kind,start_us,duration_us\n1,a,,w,\"g\",server,5,6\n1,b,a,w,x,client,6,1\n".to_vec()),
         (Format::SpansCsv, b"traceid,timestamp,rpcid,um,rpctype,dm,interface,rt\nt,1,0,u,rpc,f,i,-3\nt,1,0.1,f,mq,g,i,2\n".to_vec()),
+        (Format::Parquet, super::parquet::TABLES[1].1.to_vec()),
+        (Format::Parquet, super::parquet::TEMPO4.to_vec()),
+        (Format::Datadog, super::suppliers::msgpack()),
         (Format::Kieker, b"$0=kieker.common.record.controlflow.OperationExecutionRecord\n".to_vec()),
     ]
 }

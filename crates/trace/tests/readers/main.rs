@@ -3,6 +3,7 @@
 mod damage;
 mod kieker;
 mod otlp_proto;
+mod parquet;
 mod reference;
 mod show;
 mod skywalking;
