@@ -12,7 +12,7 @@ use dyelog::trace::unpacked;
 /// How much tells an archive.
 const HEAD: u64 = 512;
 
-/// The files in an archive as inputs, in the order of their names; `None` where the file is no archive, or cannot be read as one.
+/// The files in an archive as inputs, in its order; `None` where the file is no archive, or cannot be read as one.
 pub fn inputs(path: &Path) -> Option<Vec<Input>> {
     let packed = head(File::open(path).ok()?)?;
     let name = path.display().to_string();
@@ -33,7 +33,6 @@ pub fn inputs(path: &Path) -> Option<Vec<Input>> {
     };
     let mut members = listing.members;
     members.retain(|member| !is_hidden(&member.name));
-    members.sort_by(|a, b| a.name.cmp(&b.name));
     let inputs = members.into_iter().map(|member| {
         let (open, shown, size) = (Arc::clone(&open), format!("{name}/{}", member.name), member.size);
         Input::opened_by(&shown, Some(size), move || open(&member)).found()

@@ -28,8 +28,8 @@ pub fn input(path: &Path) -> Input {
     Input::opened_by(&shown(path), length, move || opened(&own))
 }
 
-/// Files as inputs of the library, in the order of their names. A folder stands for all files in it and in its folders, an archive (tar, zip) for
-/// those in it, and a pattern for those whose names fit. What is no trace among them is left out later.
+/// Files as inputs of the library. A folder stands for all files in it and in its folders, and a pattern for those whose names fit, both in the order of
+/// their names; an archive (tar, zip) for those in it. What is no trace among them is left out later.
 pub fn inputs(paths: &[PathBuf]) -> Vec<Input> {
     let patterns = |path: &PathBuf| {
         let is_pattern = !is_stdin(path) && glob::is_pattern(&path.to_string_lossy()) && !path.exists();

@@ -83,7 +83,7 @@ fn width(text: &str) -> usize {
 fn fitted(text: &str, columns: usize) -> String {
     let (mut fitted, mut used) = (String::new(), 0);
     let cut = width(text) > columns;
-    let room = columns - usize::from(cut);
+    let room = columns.saturating_sub(usize::from(cut));
     for letter in text.chars().filter(|letter| !letter.is_control()) {
         let own = letter.width().unwrap_or(0);
         if used + own > room {

@@ -1,9 +1,6 @@
 //! One operation on its axis of time: its spans, and the path of those that its response waited for.
 //!
-//! The critical path goes backwards from the end of the first span. Of the spans that a span waits for, the one that ended last was what it waited
-//! for; before that one began, the next that ended last, and so on. What is left is the span's own work. A span is not waited for where its trace says so
-//! (FOLLOWS_FROM, a consumer), or where it ends after its parent; only of a server that goes on after its client has its answer, the part before that counts.
-//! Each span is looked at once, however deep they lie.
+//! The critical path is that of [`SpanTree::critical_path`].
 
 use crate::trace::recorded::SpanKind;
 use crate::trace::retained::Status;
@@ -58,10 +55,12 @@ impl Waterfall {
     /// The waterfall of an operation.
     pub fn of(names: &TraceNames, operation: &Operation, tree: &SpanTree) -> Self {
         let spans = &tree.spans;
-        let children = Children::of(tree);
-        let awaited: Vec<bool> = (0..spans.len()).map(|place| is_awaited(tree, place)).collect();
+        let children = tree.children();
         let origin = spans.first().map_or(0, |first| first.start);
-        let mut critical = critical_path(tree, &children, &awaited);
+        let mut critical = vec![Vec::new(); spans.len()];
+        for (place, from, to) in tree.critical_path(&children) {
+            critical[place as usize].push((from - origin, to - origin));
+        }
         let mut rows = Vec::with_capacity(spans.len());
         let mut open: Vec<(u32, u32)> = if spans.is_empty() { Vec::new() } else { vec![(0, 0)] };
         while let Some((place, depth)) = open.pop() {
@@ -75,11 +74,11 @@ impl Waterfall {
                 kind: span.kind,
                 start: span.start - origin,
                 end: span.end - origin,
-                awaited: awaited[place as usize],
+                awaited: tree.is_awaited(place),
                 failed: tree.status(place) == Status::Error,
-                critical: own.into_iter().map(|(from, to)| (from - origin, to - origin)).collect(),
+                critical: own,
             });
-            open.extend(children.of_span(place).iter().rev().map(|child| (*child, depth + 1)));
+            open.extend(children.of(place).iter().rev().map(|child| (*child, depth + 1)));
         }
         Self {
             scenario: names.names.text(operation.scenario).to_owned(),
@@ -89,91 +88,6 @@ impl Waterfall {
             rows,
         }
     }
-}
-
-/// The children of all spans, in the order of their begins.
-struct Children {
-    /// Where those of each span begin in `all`.
-    from: Vec<u32>,
-    all: Vec<u32>,
-}
-
-impl Children {
-    fn of(tree: &SpanTree) -> Self {
-        let mut from = vec![0u32; tree.spans.len() + 1];
-        for parent in tree.spans.iter().filter_map(|span| span.parent) {
-            from[parent as usize + 1] += 1;
-        }
-        for place in 1..from.len() {
-            from[place] += from[place - 1];
-        }
-        let mut next = from.clone();
-        let mut all = vec![0; from.last().copied().unwrap_or(0) as usize];
-        for (place, span) in tree.spans.iter().enumerate() {
-            if let Some(parent) = span.parent {
-                all[next[parent as usize] as usize] = place as u32;
-                next[parent as usize] += 1;
-            }
-        }
-        for parent in 0..tree.spans.len() {
-            all[from[parent] as usize..from[parent + 1] as usize]
-                .sort_by_key(|place| (tree.spans[*place as usize].start, *place));
-        }
-        Self { from, all }
-    }
-
-    fn of_span(&self, place: u32) -> &[u32] {
-        &self.all[self.from[place as usize] as usize..self.from[place as usize + 1] as usize]
-    }
-}
-
-/// Whether the parent of a span waits for it.
-fn is_awaited(tree: &SpanTree, place: usize) -> bool {
-    let span = &tree.spans[place];
-    let Some(parent) = span.parent.map(|parent| &tree.spans[parent as usize]) else { return true };
-    let answers = parent.kind == SpanKind::Client && matches!(span.kind, SpanKind::Server | SpanKind::Unspecified);
-    !span.follows
-        && span.kind != SpanKind::Consumer
-        && parent.kind != SpanKind::Producer
-        && span.start < parent.end.max(parent.start + 1)
-        && (span.end <= parent.end || answers)
-}
-
-/// When the response waited for each span, the last time first.
-fn critical_path(tree: &SpanTree, children: &Children, awaited: &[bool]) -> Vec<Vec<(i64, i64)>> {
-    let spans = &tree.spans;
-    let mut critical = vec![Vec::new(); spans.len()];
-    let mut open: Vec<(u32, i64, i64)> = spans.first().map(|first| (0, first.start, first.end)).into_iter().collect();
-    while let Some((place, from, to)) = open.pop() {
-        let own = &mut critical[place as usize];
-        let mut last: Vec<(i64, i64, u32)> = children
-            .of_span(place)
-            .iter()
-            .filter(|child| awaited[**child as usize])
-            .map(|child| {
-                let span = &spans[*child as usize];
-                (span.end.min(to), span.start.max(from), *child)
-            })
-            .filter(|(end, start, _)| end > start)
-            .collect();
-        last.sort_unstable_by(|a, b| b.cmp(a));
-        let mut until = to;
-        for (end, start, child) in last {
-            // What ends later than the wait for another one began was not waited for.
-            if end > until {
-                continue;
-            }
-            if end < until {
-                own.push((end, until));
-            }
-            open.push((child, start, end));
-            until = start;
-        }
-        if from < until {
-            own.push((from, until));
-        }
-    }
-    critical
 }
 
 /// Which operation is looked at.

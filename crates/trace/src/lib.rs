@@ -33,6 +33,7 @@ pub mod archive;
 mod calls;
 pub mod codes;
 mod cpu;
+mod critical;
 pub mod detect;
 pub mod event;
 mod failures;
@@ -59,6 +60,7 @@ pub mod protobuf {
 
 pub use calls::{SpanCalls, SpanOperations, operations_of};
 pub use cpu::CpuProfile;
+pub use critical::Children;
 pub use event::{Event, Extent, Kind, Operation, Origins, Replica, SpanItem, Task, TaskId, TraceNames};
 pub use failures::FailureCounts;
 pub use format::Format;
