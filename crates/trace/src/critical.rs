@@ -38,11 +38,13 @@ impl SpanTree {
     }
 
     /// Whether the parent of a span waits for it: not where the trace says so (FOLLOWS_FROM, a consumer, what a producer causes), where it begins when the
-    /// parent has ended, or where it ends after the parent does. A server may go on after its client has its answer.
+    /// parent has ended, or where it ends after the parent does. A server may go on after its client has its answer; and where no kind tells what a span is,
+    /// its parent waits for it as long as it runs.
     pub fn is_awaited(&self, span: u32) -> bool {
         let own = &self.spans[span as usize];
         let Some(parent) = own.parent.map(|parent| &self.spans[parent as usize]) else { return true };
-        let answers = parent.kind == SpanKind::Client && matches!(own.kind, SpanKind::Server | SpanKind::Unspecified);
+        let answers = parent.kind == SpanKind::Client && own.kind == SpanKind::Server;
+        let answers = answers || own.kind == SpanKind::Unspecified;
         let late = own.end.saturating_sub(parent.end);
         !own.follows
             && own.kind != SpanKind::Consumer
