@@ -1,5 +1,7 @@
 //! Whatever is done to an input, it is read or refused; nothing panics, and nothing takes for ever.
 
+use std::io::{Cursor, Read as _};
+
 use dyelog_trace::Format;
 use proptest::prelude::*;
 use prost::Message as _;
@@ -101,6 +103,19 @@ proptest! {
     fn damaged_logs_of_kieker_are_read_or_refused(changes in prop::collection::vec(change(), 1..6)) {
         let log = changed(super::kieker::LOG.as_bytes().to_vec(), &changes);
         let _ = super::show::operations(&[("kieker.map", super::kieker::MAP.as_bytes()), ("1.dat", &log)]);
+    }
+
+    #[test]
+    fn damaged_archives_are_listed_or_refused(changes in prop::collection::vec(change(), 1..6)) {
+        let bytes = changed(super::archive::zip(&[("a", b"first"), ("b", b"second, second")]), &changes);
+        let _ = dyelog_trace::archive::tar(&bytes[..]);
+        if let Ok(listing) = dyelog_trace::archive::zip(&mut Cursor::new(&bytes)) {
+            for member in &listing.members {
+                if let Ok(opened) = dyelog_trace::archive::open_zipped(Cursor::new(bytes.clone()), member) {
+                    let _ = opened.take(1 << 16).read_to_end(&mut Vec::new());
+                }
+            }
+        }
     }
 
     #[test]
