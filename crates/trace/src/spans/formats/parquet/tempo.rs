@@ -108,12 +108,13 @@ fn resource(builder: &mut Builder<'_>, trace: TraceId, batch: View<'_>, dedicate
         let unnamed = attributes(resource, scalar, names, own, &OF_RESOURCE, slots);
         tell_unnamed(builder, unnamed);
     }
-    let [service, instance, host] = builder.resource_names();
+    let mut signed = Span { trace, ..Span::default() };
+    builder.resource_recorder().sign(&mut signed);
     let number = builder.keep_resource();
     let first = builder.spans.spans.len();
     for scope in batch.get("ss").map(View::items).unwrap_or_default() {
         for own in scope.get("Spans").map(View::items).unwrap_or_default() {
-            span(builder, Span { trace, service, instance, host, ..Span::default() }, own, dedicated);
+            span(builder, signed, own, dedicated);
         }
     }
     builder.belongs(first..builder.spans.spans.len(), number);
