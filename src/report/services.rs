@@ -37,8 +37,12 @@ pub fn text(services: &Services, look: Look) -> String {
     for ((from, to, name), latency) in &services.calls {
         calls.row([vec![from.clone(), to.clone(), name.clone()], cells(latency)].concat());
     }
-    let shown = [operations, calls].into_iter().filter(|table| !table.is_empty());
-    shown.map(|table| format!("\n{}", table.render(look))).collect()
+    let mut text = String::new();
+    for table in [operations, calls].into_iter().filter(|table| !table.is_empty()) {
+        text.push('\n');
+        text += &table.render(look);
+    }
+    text
 }
 
 /// The same as JSON: two lists, times in seconds.

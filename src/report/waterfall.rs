@@ -72,7 +72,12 @@ pub fn text(waterfall: &Waterfall, most: usize, look: Look) -> String {
     }
     lines.push(String::new());
     lines.push("█ the response waits for it   ─ other work   ┄ no parent waits for it   ✗ failed".to_owned());
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    let mut text = String::new();
+    for line in lines {
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
 }
 
 fn width(text: &str) -> usize {
@@ -181,8 +186,7 @@ pub fn svg(waterfall: &Waterfall, most: usize) -> String {
         let name = format!("{} {}", row.service, row.name);
         let class = if row.failed { "failed" } else { "" };
         out.open("text", &[("x", &indent), ("y", &at(y + 14.0)), ("class", class)]);
-        out.text(&fitted(&name, 44usize.saturating_sub(2 * row.depth.min(DEEPEST) as usize)).trim_end().to_owned())
-            .close();
+        out.text(&fitted(&name, 44usize.saturating_sub(2 * row.depth.min(DEEPEST) as usize)).trim_end()).close();
         out.open("g", &[]);
         out.element(
             "title",

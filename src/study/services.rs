@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lqn::Sketch;
+use crate::lqn::sketch::Sketch;
 use crate::trace::recorded::SpanKind;
 use crate::trace::retained::Status;
 use crate::trace::{Operation, SpanTree, TraceNames};
